@@ -1,0 +1,202 @@
+"""The words of the wire: closed lists, grammars, limits and the structs of requests and answers."""
+
+import re
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+
+Scope = Literal["session", "project", "agent_team", "agent_repo", "organization", "cross_organization"]
+Visibility = Literal["shareable", "private"]
+Disposition = Literal[
+    "accepted-for-review",
+    "accepted-as-duplicate",
+    "rejected-conflict",
+    "rejected-private",
+    "rejected-invalid",
+]
+Code = Literal[
+    "key-missing",
+    "key-invalid",
+    "key-header-differs",
+    "malformed",
+    "unknown-member",
+    "duplicate-member",
+    "out-of-profile",
+    "hash-missing",
+    "hash-mismatch",
+    "direct-write",
+    "producer-mismatch",
+    "scope-not-granted",
+    "kind-unsupported",
+    "stale",
+    "observed-in-future",
+    "too-large-for-scope",
+    "private-declared",
+    "private-detected",
+    "key-reused",
+    "sealed",
+    "already-decided",
+    "unauthorized",
+    "body-too-large",
+    "rate-limited",
+    "busy",
+    "unavailable",
+]
+ReasonCode = Literal[
+    "wrong", "outdated", "duplicate", "unclear", "out-of-scope", "unsafe", "private", "low-value", "other"
+]
+ProposalState = Literal["pending", "approved", "rejected"]
+MemoryState = Literal["active", "superseded", "retracted", "expired"]
+Channel = Literal["http", "batch", "mcp"]
+
+SCOPES: Final[tuple[Scope, ...]] = Scope.__args__  # type: ignore[attr-defined]
+CODES: Final[tuple[Code, ...]] = Code.__args__  # type: ignore[attr-defined]
+REASON_CODES: Final[tuple[ReasonCode, ...]] = ReasonCode.__args__  # type: ignore[attr-defined]
+
+KEY_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}"
+NAME_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._/@-]{0,127}"
+PRODUCER_PATTERN: Final = rf"(?:worker|tool|repo|service):{NAME_PATTERN}"
+HASH_PATTERN: Final = r"blake3:[0-9a-f]{64}"
+KIND_PATTERN: Final = r"[a-z][a-z0-9_-]{0,63}"
+MEMBER_PATTERN: Final = r"[a-z][a-z0-9_]*"
+
+KEY: Final = re.compile(KEY_PATTERN)
+NAME: Final = re.compile(NAME_PATTERN)
+PRODUCER: Final = re.compile(PRODUCER_PATTERN)
+HASH: Final = re.compile(HASH_PATTERN)
+KIND: Final = re.compile(KIND_PATTERN)
+MEMBER: Final = re.compile(MEMBER_PATTERN)
+
+MAX_BODY: Final = 64 * 1024
+MAX_BATCH: Final = 4 * 1024 * 1024
+MAX_LINES: Final = 1000
+MAX_DEPTH: Final = 16
+MAX_TAGS: Final = 32
+MAX_TAG: Final = 64
+MAX_INTEGER: Final = 2**53 - 1
+
+
+class Payload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The candidate memory itself."""
+
+    kind: Annotated[str, Meta(description="What sort of memory this is.", examples=["procedure"])]
+    content: Annotated[str, Meta(description="The text to remember; not blank.", min_length=1)]
+    tags: (
+        Annotated[
+            list[Annotated[str, Meta(min_length=1, max_length=MAX_TAG)]],
+            Meta(description="Unique and sorted in normal form, at most 32 of them.", max_length=MAX_TAGS),
+        ]
+        | UnsetType
+    ) = UNSET
+    attributes: (
+        Annotated[
+            dict[Annotated[str, Meta(pattern=f"^{MEMBER_PATTERN}$")], Any],
+            Meta(description="Free members within the profile: no floats."),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+Line = Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
+
+
+class SourceSpan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the event was seen."""
+
+    uri: Annotated[str, Meta(min_length=1, examples=["repo://apollo/RUNBOOK.md"])]
+    start: Annotated[Line, Meta(description="First line, from 1.")] | UnsetType = UNSET
+    end: Annotated[Line, Meta(description="Last line, included.")] | UnsetType = UNSET
+    revision: str | UnsetType = UNSET
+    heading: str | UnsetType = UNSET
+
+
+class SubmissionBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One candidate event as an agent posts it (design section 2.1)."""
+
+    idempotency_key: (
+        Annotated[str, Meta(pattern=f"^{KEY_PATTERN}$", description="Here or as header `Idempotency-Key`.")] | UnsetType
+    ) = UNSET
+    producer_identity: Annotated[str, Meta(pattern=f"^{PRODUCER_PATTERN}$", examples=["worker:release-bot"])]
+    submission_scope: Scope
+    scope_id: Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$", examples=["apollo"])]
+    source_event_hash: Annotated[
+        str, Meta(pattern=f"^{HASH_PATTERN}$", description="BLAKE3-256 of the canonical event; recomputed here.")
+    ]
+    payload: Payload
+    source_span: SourceSpan
+    observed_at: Annotated[str, Meta(description="RFC 3339 with offset.", examples=["2026-11-20T10:00:00Z"])] | UnsetType = (
+        UNSET
+    )
+    visibility: Visibility | UnsetType = UNSET
+    durable: Annotated[bool, Meta(description="true asks for a direct write and is refused.")] | UnsetType = UNSET
+    supersedes: Annotated[str, Meta(description="A memory id; shown to the curator as a claim.")] | UnsetType = UNSET
+
+
+class Reason(Struct, frozen=True, kw_only=True):
+    """Why an answer is what it is; never carries a submitted value."""
+
+    code: Code
+    message: str
+    pointer: str | None = None
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """The one answer to a submission; what does not exist is null, never absent."""
+
+    status: int
+    submission_id: str | None = None
+    idempotency_key: str | None = None
+    producer_identity: str | None = None
+    submission_scope: Scope | None = None
+    scope_id: str | None = None
+    source_event_hash: str | None = None
+    disposition: Disposition | None
+    duplicate: bool = False
+    duplicate_of: str | None = None
+    proposal_id: str | None = None
+    quarantine_id: str | None = None
+    reasons: list[Reason] = []
+    retry_same_key: bool
+    safe_new_key: bool
+    policy_digest: str | None = None
+    received_at: str
+
+
+class Problem(Receipt, frozen=True, kw_only=True):
+    """A refusal: the receipt's members plus those of RFC 9457."""
+
+    type: str
+    title: str
+    detail: str
+
+
+class Review(Struct, frozen=True, kw_only=True):
+    """What became of a submission's proposal, as its producer sees it."""
+
+    state: ProposalState
+    decided_at: str | None
+    reason_code: ReasonCode | None
+    memory_id: str | None
+
+
+class MemoryItem(Struct, frozen=True, kw_only=True):
+    """One memory as retrieval returns it."""
+
+    memory_id: str
+    content: str
+    kind: str
+    tags: list[str]
+    attributes: dict[str, Any]
+    submission_scope: Scope
+    scope_id: str
+    source_span: dict[str, Any]
+    supersedes: str | None
+    admitted_at: str
+
+
+class MemoryPage(Struct, frozen=True, kw_only=True):
+    """A page of memories, newest first; `next` is the `after` of the following page."""
+
+    items: list[MemoryItem]
+    next: str | None

@@ -1,0 +1,131 @@
+"""The one table of outcomes that server, client, OpenAPI document and contract page all read."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from antechamber.core.contract import Code, Disposition
+
+PROBLEM_TYPE: Final = "/contract#"
+RETRY_AFTER: Final[dict[Code, int]] = {"busy": 1, "rate-limited": 5, "unavailable": 2}
+"""Seconds that an agent should wait before it sends the same key again."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """One row: what an answer of this kind says, and what an agent may do next.
+
+    `key_bound` is None where the key already belonged to another answer.
+    """
+
+    status: int
+    disposition: Disposition | None
+    key_bound: bool | None
+    retry_same_key: bool
+    safe_new_key: bool
+    title: str
+    advice: str
+
+
+ACCEPTED: Final = Outcome(
+    status=201,
+    disposition="accepted-for-review",
+    key_bound=True,
+    retry_same_key=False,
+    safe_new_key=False,
+    title="Accepted for review",
+    advice="A curator decides. Read the submission to learn what became of it.",
+)
+DUPLICATE: Final = Outcome(
+    status=200,
+    disposition="accepted-as-duplicate",
+    key_bound=True,
+    retry_same_key=False,
+    safe_new_key=False,
+    title="Accepted as duplicate",
+    advice="The same event is already proposed in this scope; nothing more to do.",
+)
+
+
+def _mended(title: str, advice: str, status: int = 400, disposition: Disposition | None = "rejected-invalid") -> Outcome:
+    """Build a row of refusals that left the key free: mend the request and send it under the same key."""
+    return Outcome(
+        status=status,
+        disposition=disposition,
+        key_bound=False,
+        retry_same_key=True,
+        safe_new_key=False,
+        title=title,
+        advice=advice,
+    )
+
+
+def _final(
+    title: str,
+    advice: str,
+    disposition: Disposition = "rejected-invalid",
+    *,
+    bound: bool | None = True,
+    new_key: bool = True,
+) -> Outcome:
+    """Build a row of refusals that stay for ever under their key."""
+    return Outcome(
+        status=422,
+        disposition=disposition,
+        key_bound=bound,
+        retry_same_key=False,
+        safe_new_key=new_key,
+        title=title,
+        advice=advice,
+    )
+
+
+OUTCOMES: Final[dict[Code, Outcome]] = {
+    "key-missing": _mended("Idempotency key missing", "Send idempotency_key in the body or as header Idempotency-Key."),
+    "key-invalid": _mended("Idempotency key invalid", "Use 1 to 128 characters of A-Z a-z 0-9 . _ : ~ - and begin with a letter or digit."),
+    "key-header-differs": _mended("Header and body name different keys", "Send one key, or the same key in both places."),
+    "malformed": _mended("Malformed request", "Mend the member that the pointer names and send the same key again."),
+    "unknown-member": _mended("Unknown member", "Remove the member or move it into payload.attributes."),
+    "duplicate-member": _mended("Duplicate member name", "Give every name once in each object."),
+    "out-of-profile": _mended("Outside the JSON profile", "No floats, integers within 2^53-1, names of a-z 0-9 _, null only in attributes, depth at most 16."),
+    "hash-missing": _mended("Source-event hash missing", "Send source_event_hash as blake3: and 64 lower-case hex digits."),
+    "hash-mismatch": _mended("Source-event hash differs", "Compute the hash over the normal form; the contract page says how."),
+    "direct-write": _mended("Direct write refused", "Only a curator writes durable memory. Submit without durable and wait for review.", 403),
+    "producer-mismatch": _mended("Token of another producer", "Use the token of the producer you name, and have the operator list it in the policy.", 403, None),
+    "unauthorized": _mended("Not authenticated", "Send Authorization: Bearer with a valid, unexpired token.", 401, None),
+    "body-too-large": _mended("Body too large", "Shorten the body to 64 KiB; a batch to 1,000 lines and 4 MiB.", 413, None),
+    "rate-limited": _mended("Too many requests", "Wait as Retry-After says, then send the same key and bytes again.", 429, None),
+    "busy": _mended("Key held by another process", "Wait as Retry-After says, then send the same key and bytes again.", 409, None),
+    "unavailable": _mended("Temporarily unavailable", "Nothing was stored. Wait as Retry-After says, then send the same key and bytes again.", 503, None),
+    "scope-not-granted": _final("Scope not granted", "Ask the operator for this scope, or submit to a granted one under a new key."),
+    "kind-unsupported": _final("Kind not supported in this scope", "Choose a supported kind and submit under a new key."),
+    "stale": _final("Observed too long ago", "Observe again and submit under a new key."),
+    "observed-in-future": _final("Observed in the future", "Mend the clock and submit under a new key."),
+    "too-large-for-scope": _final("Too large for this scope", "Shorten the event and submit under a new key."),
+    "private-declared": _final("Declared private", "Private events are not remembered. Submit a shareable one under a new key.", "rejected-private"),
+    "private-detected": _final("Private data found", "Remove what the pointers name and submit under a new key.", "rejected-private"),
+    "key-reused": _final(
+        "Key already used for another event",
+        "The original stands. A new event needs a new key; a retry needs the original's bytes.",
+        "rejected-conflict",
+        bound=None,
+        new_key=False,
+    ),
+    "sealed": _final("Key sealed", "This key will never admit an event. Submit under a new key.", bound=None),
+    "already-decided": DUPLICATE,
+}
+"""Every code of the closed list, with its row of design section 2.2."""
+
+READ_DENIED: Final = 403
+"""Status of `scope-not-granted` where a memory is read: nothing was submitted, so no key is bound."""
+
+NOT_FOUND_TYPE: Final = "about:blank"
+"""RFC 9457 section 4.2.1: a problem that says no more than its status."""
+
+FIXTURES: Final[dict[str, str]] = {
+    "same key same hash": "The first answer again, with duplicate true; nothing new is stored.",
+    "same key different hash": "rejected-conflict, key-reused, 422; the original is untouched and the other event waits in quarantine.",
+    "no source hash": "rejected-invalid, hash-missing, 400; the key stays free.",
+    "private data in payload": "rejected-private, private-detected, 422; rule ids and pointers, never the value.",
+    "worker asks for a durable write": "rejected-invalid, direct-write, 403; nothing is stored and the key stays free.",
+}
+"""The negative fixtures that every conforming client and server is tested against."""

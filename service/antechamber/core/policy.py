@@ -1,0 +1,183 @@
+"""The policy: who may propose what where, and what a proposal must be; default deny."""
+
+import re
+from functools import cache
+from typing import Annotated, Any, Final, Literal
+
+from blake3 import blake3
+from msgspec import Meta, Struct, field, to_builtins
+
+from antechamber.core.canonical import canonical
+from antechamber.core.contract import NAME_PATTERN, PRODUCER_PATTERN, Code, Reason, Scope
+from antechamber.core.submission import Submission
+
+DAY: Final = 86_400_000_000
+"""Microseconds of a day."""
+FUTURE_TOLERANCE: Final = 300_000_000
+"""Microseconds that a producer's clock may run ahead."""
+
+Grant = Annotated[str, Meta(pattern=r"^(?:[a-z_]+|\*):[A-Za-z0-9._/@*-]+$")]
+Kind = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+
+
+class Producer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One producer that may submit, and the person who answers for it."""
+
+    identity: Annotated[str, Meta(pattern=f"^{PRODUCER_PATTERN}$")]
+    owner: Annotated[str, Meta(min_length=1, max_length=128)]
+    submit: list[Grant] = []
+    read: list[Grant] = []
+
+
+class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a proposal must be in one scope."""
+
+    kinds: list[Kind] = field(default_factory=lambda: ["fact", "procedure", "preference", "decision", "warning"])
+    stale_after_days: Annotated[int, Meta(ge=1)] = 400
+    max_bytes: Annotated[int, Meta(ge=1)] = 65_536
+    curators: Annotated[int, Meta(ge=1, le=2)] = 1
+
+
+class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one scope says differently from the defaults."""
+
+    kinds: list[Kind] | None = None
+    stale_after_days: Annotated[int, Meta(ge=1)] | None = None
+    max_bytes: Annotated[int, Meta(ge=1)] | None = None
+    curators: Annotated[int, Meta(ge=1, le=2)] | None = None
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How much of something is kept or answered."""
+
+    conflicts_per_key: Annotated[int, Meta(ge=0)] = 100
+    waiting_per_producer: Annotated[int, Meta(ge=0)] = 1000
+    attempts_per_minute: Annotated[int, Meta(ge=1)] | None = None
+
+
+class Privacy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which rules of the privacy room are switched off."""
+
+    off: list[str] = []
+
+
+class Case(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of a decision table: in this situation the policy must say that."""
+
+    name: str
+    producer: str
+    scope: Annotated[str, Meta(pattern=rf"^[a-z_]+:{NAME_PATTERN}$")]
+    action: Literal["submit", "read"] = "submit"
+    kind: str = "fact"
+    content: str = "A sentence to remember."
+    age_days: int = 0
+    expect: str
+
+
+def _shipped_scopes() -> dict[Scope, ScopeRules]:
+    return {"organization": ScopeRules(curators=2), "cross_organization": ScopeRules(curators=2)}
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """All policy files together, as in force at one moment."""
+
+    producers: dict[str, Producer] = {}
+    defaults: Rules = field(default_factory=Rules)
+    scopes: dict[Scope, ScopeRules] = field(default_factory=_shipped_scopes)
+    limits: Limits = field(default_factory=Limits)
+    privacy: Privacy = field(default_factory=Privacy)
+    cases: list[Case] = []
+
+    def digest(self) -> str:
+        """Name this policy by the BLAKE3-256 of its canonical form; comments and order of files do not count."""
+        return "blake3:" + blake3(canonical(to_builtins(self))).hexdigest()
+
+    def rules(self, scope: Scope) -> Rules:
+        """Return what holds in a scope: the defaults, with what the scope says differently."""
+        special = self.scopes.get(scope)
+        if special is None:
+            return self.defaults
+        merged: dict[str, Any] = {
+            name: own if (own := getattr(special, name)) is not None else getattr(self.defaults, name)
+            for name in Rules.__struct_fields__
+        }
+        return Rules(**merged)
+
+    def owner(self, producer_identity: str) -> str | None:
+        """Return the person who answers for a producer now, None for one that is not listed."""
+        producer = self.producers.get(producer_identity)
+        return producer.owner if producer else None
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What the policy says about one submission; no reasons means that it passes."""
+
+    reasons: list[Reason]
+    owner: str
+    policy_digest: str
+    limits: Limits
+
+
+@cache
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+
+
+def covers(grants: list[str], scope: str, scope_id: str) -> bool:
+    """Tell whether one of the grants (`scope:scope_id`, * as glob) covers the pair."""
+    return any(_glob(grant).fullmatch(f"{scope}:{scope_id}") for grant in grants)
+
+
+def covers_by_name(grants: list[str], scope: str, scope_id: str) -> bool:
+    """Tell whether a grant without a glob names exactly this pair."""
+    return f"{scope}:{scope_id}" in grants
+
+
+def may_read(grants: list[str], scope: str, scope_id: str, *, submitted: bool) -> bool:
+    """Tell whether memories of the pair may be read.
+
+    A glob opens only such sessions as the reader itself had something accepted in: a session is private to whoever
+    worked in it.
+    """
+    if scope == "session" and not submitted:
+        return covers_by_name(grants, scope, scope_id)
+    return covers(grants, scope, scope_id)
+
+
+def evaluate(policy: Policy, submission: Submission, now: int) -> list[Reason]:
+    """Judge a submission by the policy at time `now` (microseconds since 1970 UTC); an empty list is a pass."""
+    producer = policy.producers.get(submission.producer_identity)
+    rules = policy.rules(submission.submission_scope)
+    checks: tuple[tuple[bool, Code, str, str], ...] = (
+        (
+            producer is None or not covers(producer.submit, submission.submission_scope, submission.scope_id),
+            "scope-not-granted",
+            "this producer may not submit to this scope",
+            "/submission_scope",
+        ),
+        (
+            submission.payload["kind"] not in rules.kinds,
+            "kind-unsupported",
+            "this scope takes " + ", ".join(rules.kinds),
+            "/payload/kind",
+        ),
+        (
+            submission.observed_at is not None and submission.observed_at < now - rules.stale_after_days * DAY,
+            "stale",
+            f"this scope takes events up to {rules.stale_after_days} days old",
+            "/observed_at",
+        ),
+        (
+            submission.observed_at is not None and submission.observed_at > now + FUTURE_TOLERANCE,
+            "observed-in-future",
+            "observed more than 5 minutes after the time of this answer",
+            "/observed_at",
+        ),
+        (
+            submission.size > rules.max_bytes,
+            "too-large-for-scope",
+            f"the canonical event may have {rules.max_bytes} bytes in this scope",
+            "/payload",
+        ),
+    )
+    return [Reason(code=code, message=text, pointer=pointer) for broken, code, text, pointer in checks if broken]

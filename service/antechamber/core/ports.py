@@ -1,0 +1,257 @@
+"""The ports: what flows ask of a store, of a clock and of chance. `app` joins them with what does it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+from antechamber.core.admission import Candidate, Judgement, Known, Named
+from antechamber.core.contract import Channel
+from antechamber.core.records import (
+    AuditFilter,
+    AuditRow,
+    BrowsedMemory,
+    ConflictMark,
+    EvidenceRow,
+    MemoryHit,
+    MemoryRow,
+    ProposalRow,
+    QuarantineRow,
+    QueueRow,
+    ReplayRow,
+    ReviewRecordRow,
+    SessionRow,
+    StoredReceipt,
+    TokenCheck,
+    TokenRow,
+    UserRow,
+)
+from antechamber.core.review import Decision, Ruling
+from antechamber.core.roles import Person
+
+T = TypeVar("T")
+Clock = Callable[[], int]
+"""The time now, in microseconds since 1970 UTC."""
+Randomness = Callable[[int], bytes]
+"""That many unpredictable bytes."""
+ReplayKey = tuple[int, int, Channel]
+"""Integer key of a submission, hour since 1970, channel."""
+
+
+class AdmissionRows(Protocol):
+    """What an admission looks up and writes, all inside one transaction."""
+
+    def known(self, candidate: Candidate) -> Known:
+        """Return all that decides a candidate's judgement."""
+
+    def record(
+        self, candidate: Candidate, judgement: Judgement, named: Named, receipt: bytes, policy_digest: str, owner: str, now: int
+    ) -> None:
+        """Write the submission, proposal, evidence and quarantine that a judgement asks for."""
+
+    def seal(self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int) -> None:
+        """Bind a free key to a receipt without event."""
+
+    def known_key(self, producer_identity: str, key: str) -> tuple[int, str] | None:
+        """Return integer key and receipt of the submission under a key."""
+
+    def count_replays(self, attempts: Mapping[ReplayKey, int]) -> None:
+        """Add counted replays to their submissions and to the producers' hours."""
+
+
+class RecallRows(Protocol):
+    """What agents read back."""
+
+    def receipt_by_id(self, producer_identity: str, submission_id: str) -> StoredReceipt | None:
+        """Return a producer's own receipt."""
+
+    def receipt_by_key(self, producer_identity: str, key: str) -> StoredReceipt | None:
+        """Return the receipt under a producer's own key."""
+
+    def submitted_in_session(self, producer_identity: str, scope_id: str) -> bool:
+        """Tell whether this producer had something accepted in a session."""
+
+    def memory_position(self, submission_scope: str, scope_id: str, memory_id: str) -> int | None:
+        """Return where a page that follows this memory begins."""
+
+    def memories(
+        self, submission_scope: str, scope_id: str, words: Sequence[str], before: int | None, number: int
+    ) -> list[MemoryHit]:
+        """Return active memories of exactly this pair, newest first, that hold all the words."""
+
+
+class ReviewRows(Protocol):
+    """What the desk shows and writes."""
+
+    def pending_proposals(self, after: str | None, number: int) -> list[QueueRow]:
+        """Return pending proposals, oldest first."""
+
+    def count_pending(self, most: int) -> int:
+        """Count pending proposals, at most `most`."""
+
+    def next_pending(self, proposal_id: str) -> str | None:
+        """Return the pending proposal that follows one."""
+
+    def proposal(self, proposal_id: str) -> ProposalRow | None:
+        """Return one proposal."""
+
+    def evidence(self, proposal: int) -> list[EvidenceRow]:
+        """Return the independent evidence for a proposal."""
+
+    def own_duplicates(self, proposal: int) -> tuple[int, int]:
+        """Return how often the producer submitted the event again under other keys, and their replays."""
+
+    def review_records(self, proposal: int) -> list[ReviewRecordRow]:
+        """Return the decisions on a proposal, oldest first."""
+
+    def conflicts(self, proposal: int) -> list[ConflictMark]:
+        """Return the quarantined events under a proposal's key."""
+
+    def decision_with_key(self, decision_key: str) -> bool:
+        """Tell whether a one-time decision key was used."""
+
+    def decide(
+        self,
+        proposal: ProposalRow,
+        decision: Decision,
+        ruling: Ruling,
+        person: Person,
+        ids: tuple[str, str],
+        policy_digest: str,
+        now: int,
+    ) -> None:
+        """Write the review record (first id), move the proposal and admit the memory (second id) if so ruled."""
+
+    def browse_memories(self, words: Sequence[str], after: str | None, number: int) -> list[BrowsedMemory]:
+        """Return memories of all scopes, newest first."""
+
+    def memory(self, memory_id: str) -> MemoryRow | None:
+        """Return one memory."""
+
+    def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
+        """Return waiting refused events, newest first."""
+
+    def count_quarantined(self, most: int) -> int:
+        """Count waiting refused events, at most `most`."""
+
+
+class AccessRows(Protocol):
+    """Tokens, people and sessions. Secrets come in as digests only."""
+
+    def add_token(self, row: TokenRow, digest: str) -> None:
+        """Keep a new token."""
+
+    def tokens(self) -> list[TokenRow]:
+        """Return all tokens, oldest first."""
+
+    def token(self, digest: str) -> TokenCheck | None:
+        """Return the token with this digest."""
+
+    def revoke_tokens(self, name: str, now: int) -> int:
+        """Revoke by token id or name; return how many."""
+
+    def touch_tokens(self, used: Mapping[int, int]) -> None:
+        """Note when tokens were last used."""
+
+    def add_user(self, user: UserRow) -> bool:
+        """Add an account; False where the name is taken."""
+
+    def users(self) -> list[UserRow]:
+        """Return all accounts by name."""
+
+    def user(self, name: str) -> UserRow | None:
+        """Return one account."""
+
+    def disable_user(self, name: str, now: int) -> bool:
+        """Disable an account and end its sessions; False where there is none to disable."""
+
+    def add_link(self, digest: str, user: int, expires_at: int) -> None:
+        """Keep a one-time sign-in link."""
+
+    def use_link(self, digest: str, now: int) -> UserRow | None:
+        """Consume a link and return whose it is; None where it is used, expired or unknown."""
+
+    def add_session(self, digest: str, user: int, now: int) -> None:
+        """Begin a session."""
+
+    def session(self, digest: str) -> SessionRow | None:
+        """Return a session that has not been ended."""
+
+    def touch_sessions(self, seen: Mapping[str, int]) -> None:
+        """Note when sessions were last seen."""
+
+    def end_session(self, digest: str, now: int) -> None:
+        """End a session."""
+
+    def failures(self, subject: str, since: int) -> tuple[int, int]:
+        """Return how many sign-ins failed for a subject since then, and when the last one did."""
+
+    def add_failure(self, subject: str, now: int) -> None:
+        """Note a failed sign-in."""
+
+    def forget_failures(self, subject: str, before: int) -> None:
+        """Forget a subject's failures and everybody's old ones."""
+
+
+class ReportRows(Protocol):
+    """What auditors and operators read."""
+
+    def export_review_records(self, chosen: AuditFilter) -> Iterator[AuditRow]:
+        """Yield review records in the order they were written."""
+
+    def latest_review_records(self, chosen: AuditFilter, after: str | None, number: int) -> list[AuditRow]:
+        """Return review records, newest first."""
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return submissions by disposition and proposals by state."""
+
+    def recent_replays(self, since_hour: int) -> list[ReplayRow]:
+        """Return replays by producer and channel."""
+
+    def meta(self, name: str) -> str | None:
+        """Return a note about the store itself."""
+
+    def set_meta(self, name: str, value: str) -> None:
+        """Keep a note about the store itself."""
+
+    def check(self) -> Iterator[str]:
+        """Yield every violation of the store's own promises."""
+
+
+class Rows(AdmissionRows, RecallRows, ReviewRows, AccessRows, ReportRows, Protocol):
+    """One open transaction, or one read snapshot (whose writes the engine refuses)."""
+
+
+class Store(Protocol):
+    """Durable rows: writes are grouped into common transactions, reads see one snapshot."""
+
+    def write(self, work: Callable[[Rows], T]) -> Future[T]:
+        """Run `work` in a transaction; the future resolves once it is on disk.
+
+        The future raises what `work` raised (nothing of it is kept), BusyError or UnavailableError.
+        """
+
+    def read(self) -> AbstractContextManager[Rows]:
+        """Open a read snapshot."""
+
+    def close(self) -> None:
+        """Finish what was accepted and release the files."""
+
+
+class Statements(Protocol):
+    """Named SQL statements inside one transaction or snapshot: all that an engine has to offer to the rooms above."""
+
+    def one(self, name: str, **values: Any) -> dict[str, Any] | None:
+        """Return the first row."""
+
+    def all(self, name: str, **values: Any) -> list[dict[str, Any]]:
+        """Return all rows."""
+
+    def each(self, name: str, **values: Any) -> Iterator[dict[str, Any]]:
+        """Yield rows without holding them all."""
+
+    def run(self, name: str, **values: Any) -> int:
+        """Run a write and return how many rows it touched."""
+
+    def insert(self, name: str, **values: Any) -> int:
+        """Run an insert and return the new integer key."""

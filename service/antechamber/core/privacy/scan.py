@@ -1,0 +1,88 @@
+"""The scan: one pass of all rules over every string, number and name of an event."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+import re2
+from msgspec import Struct
+
+from antechamber.core.canonical import escape_pointer
+from antechamber.core.privacy.rules import RULES, Rule
+
+
+class Finding(Struct, frozen=True, order=True):
+    """A private value was seen: by which rule and where, never the value. A name's pointer is that of its parent."""
+
+    pointer: str
+    rule_id: str
+
+
+_SEPARATOR: Final = "\n\n"
+_MEMORY: Final = 64 << 20
+"""Bytes that the automaton of all rules may take; it is built lazily and stays far below."""
+
+
+@cache
+def _matcher() -> tuple[Any, tuple[tuple[Rule, Any], ...]]:
+    """Compile all rules into one set that runs in a single pass, and each one alone for its checks."""
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    chosen = re2.Set.SearchSet(options)
+    for rule in RULES:
+        chosen.Add(rule.pattern)
+    chosen.Compile()
+    return chosen, tuple((rule, re2.compile(rule.pattern)) for rule in RULES)
+
+
+def scan(places: dict[str, Any], off: frozenset[str] = frozenset()) -> list[Finding]:
+    """Find private values in `places`, a JSON value per pointer; the rules in `off` stay silent.
+
+    The result is sorted and holds each (pointer, rule) once.
+    """
+    texts = [(pointer, text) for start, value in places.items() for pointer, text in _texts(value, start)]
+    if not _candidates(_SEPARATOR.join(text for _, text in texts)):
+        return []
+    found = {Finding(pointer, rule_id) for pointer, text in texts for rule_id in _rules_in(text) if rule_id not in off}
+    return sorted(found)
+
+
+def _candidates(text: str) -> list[int]:
+    chosen, _ = _matcher()
+    return list(chosen.Match(text) or ())
+
+
+def _rules_in(text: str) -> Iterator[str]:
+    _, rules = _matcher()
+    for index in _candidates(text):
+        rule, pattern = rules[index]
+        if any(rule.check(value) for value in _matches(pattern, text.encode(), overlap=rule.overlap)):
+            yield rule.rule_id
+
+
+def _matches(pattern: Any, text: bytes, *, overlap: bool) -> Iterator[str]:
+    """Yield what the pattern finds; with `overlap` also what begins inside a match that its check refused.
+
+    Bytes, because the engine would encode a string anew at each step.
+    """
+    start = 0
+    while (match := pattern.search(text, start)) is not None:
+        yield match.group(1).decode()
+        start = match.start(1) + 1 if overlap else match.end(1)
+
+
+def _texts(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    match value:
+        case str():
+            yield pointer, value
+        case bool() | None:
+            return
+        case int():
+            yield pointer, str(value)
+        case list():
+            for index, item in enumerate(value):
+                yield from _texts(item, f"{pointer}/{index}")
+        case dict():
+            for name, member in value.items():
+                yield pointer, name
+                yield from _texts(member, f"{pointer}/{escape_pointer(name)}")

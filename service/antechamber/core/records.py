@@ -1,0 +1,249 @@
+"""What the store keeps, as the flows and pages see it: one struct per kind of row."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from antechamber.core.contract import MemoryState, ProposalState, ReasonCode, Scope, Visibility
+from antechamber.core.privacy import Finding
+from antechamber.core.review import DecisionKind
+from antechamber.core.roles import PersonRole, TokenRole
+
+
+class _Row(Struct, frozen=True, kw_only=True):
+    """A row; times are microseconds since 1970 UTC."""
+
+
+class StoredReceipt(_Row):
+    """A receipt as it was answered, and what became of its proposal."""
+
+    receipt: str
+    state: ProposalState | None
+    decided_at: int | None
+    reason_code: ReasonCode | None
+    memory_id: str | None
+
+
+class MemoryHit(_Row):
+    """One memory that retrieval found."""
+
+    memory_id: str
+    payload: dict[str, Any]
+    submission_scope: Scope
+    scope_id: str
+    source_span: dict[str, Any]
+    supersedes: str | None
+    admitted_at: int
+
+
+class QueueRow(_Row):
+    """One pending proposal in the queue."""
+
+    proposal_id: str
+    payload: dict[str, Any]
+    submission_scope: Scope
+    scope_id: str
+    received_at: int
+    version: int
+    withdrawn: bool
+    owner: str
+    producer_identity: str
+    owners: int
+    """Distinct owners of independent evidence."""
+    conflicts: int
+    approvals: int
+
+
+class ProposalRow(_Row):
+    """One proposal with its first submission."""
+
+    id: int
+    proposal_id: str
+    producer_identity: str
+    owner: str
+    submission_scope: Scope
+    scope_id: str
+    source_event_hash: str
+    payload: dict[str, Any]
+    """The text as it stands now."""
+    proposed: dict[str, Any]
+    """The text as it was submitted."""
+    edited: bool
+    source_span: dict[str, Any]
+    visibility: Visibility | None
+    supersedes: str | None
+    observed_at: int | None
+    received_at: int
+    state: ProposalState
+    version: int
+    withdrawn: bool
+    decided_at: int | None
+    submission_id: str
+    idempotency_key: str
+    replays: int
+    policy_digest: str
+
+
+class EvidenceRow(_Row):
+    """Another producer's independent submission of the same event."""
+
+    producer_identity: str
+    owner: str
+    received_at: int
+    replays: int
+
+
+class ConflictMark(_Row):
+    """A quarantined event under the key of a proposal."""
+
+    quarantine_id: str
+    received_at: int
+    keyed: bool
+
+
+class ReviewRecordRow(_Row):
+    """One decision on a proposal."""
+
+    review_record_id: str
+    version: int
+    resulting_version: int
+    decision: DecisionKind
+    reason_code: ReasonCode | None
+    reason_text: str
+    curator: str
+    person: str
+    shown: str
+    shown_hash: str
+    resulting: str | None
+    resulting_hash: str | None
+    policy_digest: str
+    decided_at: int
+
+
+class AuditRow(ReviewRecordRow):
+    """One decision with the proposal it belongs to, as auditors list and export it."""
+
+    sequence: int
+    proposal_id: str
+    approvals_required: int
+    submission_scope: Scope
+    scope_id: str
+    source_event_hash: str
+    producer_identity: str
+    memory_id: str | None
+
+
+class AuditFilter(_Row):
+    """Which review records an auditor asks for; None means all."""
+
+    since: int | None = None
+    until: int | None = None
+    submission_scope: str | None = None
+    scope_id: str | None = None
+    decision: str | None = None
+    curator: str | None = None
+
+
+class BrowsedMemory(_Row):
+    """One memory in the desk's list."""
+
+    memory_id: str
+    payload: dict[str, Any]
+    submission_scope: Scope
+    scope_id: str
+    state: MemoryState
+    admitted_at: int
+    producer_identity: str
+
+
+class MemoryRow(BrowsedMemory):
+    """One memory with where it came from."""
+
+    text_hash: str
+    source_span: dict[str, Any]
+    supersedes: str | None
+    version: int
+    proposal: int
+    proposal_id: str
+
+
+class QuarantineRow(_Row):
+    """One refused event, beside the original it collided with."""
+
+    quarantine_id: str
+    kind: str
+    keyed: bool
+    producer_identity: str
+    idempotency_key: str | None
+    submission_scope: Scope | None
+    scope_id: str | None
+    visibility: Visibility | None
+    supersedes: str | None
+    payload: dict[str, Any] | None
+    source_span: dict[str, Any] | None
+    findings: list[Finding]
+    received_at: int
+    proposal_id: str | None
+    original_payload: dict[str, Any] | None
+    original_span: dict[str, Any] | None
+    original_scope: Scope | None
+    original_scope_id: str | None
+    original_visibility: Visibility | None
+    original_supersedes: str | None
+    original_disposition: str
+    original_received_at: int
+
+
+class TokenRow(_Row):
+    """One token as operators list it; the secret is nowhere."""
+
+    token_id: str
+    name: str
+    role: TokenRole
+    read: list[str]
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+    last_used_at: int | None
+
+
+class TokenCheck(_Row):
+    """What decides whether a presented token is good."""
+
+    id: int
+    name: str
+    role: TokenRole
+    read: list[str]
+    expires_at: int | None
+    revoked_at: int | None
+
+
+class UserRow(_Row):
+    """One account; `person` tells two accounts of the same human apart from two humans."""
+
+    id: int
+    name: str
+    person: str
+    role: PersonRole
+    password: str | None
+    created_at: int
+    disabled_at: int | None
+
+
+class SessionRow(_Row):
+    """A session with its user."""
+
+    id: int
+    name: str
+    person: str
+    role: PersonRole
+    created_at: int
+    seen_at: int
+
+
+class ReplayRow(_Row):
+    """Replayed attempts of one producer on one channel."""
+
+    producer_identity: str
+    channel: str
+    attempts: int

@@ -1,0 +1,113 @@
+"""Access rows: tokens, people, sign-in links, sessions and failed sign-ins; secrets only as digests."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from antechamber.core.canonical import canonical
+from antechamber.core.ports import Statements
+from antechamber.core.records import SessionRow, TokenCheck, TokenRow, UserRow
+from antechamber.store.recall import decoded
+
+
+class Access(Statements):
+    """Implements core.ports.AccessRows over named statements."""
+
+    def add_token(self, row: TokenRow, digest: str) -> None:
+        """Keep a new token."""
+        self.insert(
+            "add_token",
+            token_id=row.token_id,
+            name=row.name,
+            role=row.role,
+            read=canonical(row.read).decode(),
+            digest=digest,
+            created_at=row.created_at,
+            expires_at=row.expires_at,
+        )
+
+    def tokens(self) -> list[TokenRow]:
+        """Return all tokens, oldest first."""
+        return [msgspec.convert(decoded(row, "read"), TokenRow) for row in self.all("tokens")]
+
+    def token(self, digest: str) -> TokenCheck | None:
+        """Return the token with this digest."""
+        row = self.one("token_with_digest", digest=digest)
+        return msgspec.convert(decoded(row, "read"), TokenCheck) if row else None
+
+    def revoke_tokens(self, name: str, now: int) -> int:
+        """Revoke by token id or name; return how many."""
+        return self.run("revoke_tokens", name=name, revoked_at=now)
+
+    def touch_tokens(self, used: Mapping[int, int]) -> None:
+        """Note when tokens were last used."""
+        for token, moment in used.items():
+            self.run("touch_token", id=token, last_used_at=moment)
+
+    def add_user(self, user: UserRow) -> bool:
+        """Add an account; False where the name is taken."""
+        added = self.run(
+            "add_user",
+            name=user.name,
+            person=user.person,
+            role=user.role,
+            password=user.password,
+            created_at=user.created_at,
+        )
+        return added > 0
+
+    def users(self) -> list[UserRow]:
+        """Return all accounts by name."""
+        return msgspec.convert(self.all("users"), list[UserRow])
+
+    def user(self, name: str) -> UserRow | None:
+        """Return one account."""
+        row = self.one("user_named", name=name)
+        return msgspec.convert(row, UserRow) if row else None
+
+    def disable_user(self, name: str, now: int) -> bool:
+        """Disable an account and end its sessions; False where there is none to disable."""
+        self.run("end_sessions_of_user", name=name, ended_at=now)
+        return self.run("disable_user", name=name, disabled_at=now) > 0
+
+    def add_link(self, digest: str, user: int, expires_at: int) -> None:
+        """Keep a one-time sign-in link."""
+        self.run("add_link", digest=digest, user=user, expires_at=expires_at)
+
+    def use_link(self, digest: str, now: int) -> UserRow | None:
+        """Consume a link and return whose it is; None where it is used, expired or unknown."""
+        row = self.one("link_user", digest=digest, now=now)
+        if row is None or not self.run("use_link", digest=digest, now=now):
+            return None
+        return msgspec.convert(row, UserRow)
+
+    def add_session(self, digest: str, user: int, now: int) -> None:
+        """Begin a session."""
+        self.run("add_session", digest=digest, user=user, now=now)
+
+    def session(self, digest: str) -> SessionRow | None:
+        """Return a session that has not been ended."""
+        row = self.one("session_user", digest=digest)
+        return msgspec.convert(row, SessionRow) if row else None
+
+    def touch_sessions(self, seen: Mapping[str, int]) -> None:
+        """Note when sessions were last seen."""
+        for digest, moment in seen.items():
+            self.run("touch_session", digest=digest, seen_at=moment)
+
+    def end_session(self, digest: str, now: int) -> None:
+        """End a session."""
+        self.run("end_session", digest=digest, ended_at=now)
+
+    def failures(self, subject: str, since: int) -> tuple[int, int]:
+        """Return how many sign-ins failed for a subject since then, and when the last one did."""
+        row = self.one("count_failures", subject=subject, since=since)
+        return (row["number"], row["last"] or 0) if row else (0, 0)
+
+    def add_failure(self, subject: str, now: int) -> None:
+        """Note a failed sign-in."""
+        self.insert("add_failure", subject=subject, failed_at=now)
+
+    def forget_failures(self, subject: str, before: int) -> None:
+        """Forget a subject's failures and everybody's old ones."""
+        self.run("forget_failures", subject=subject, before=before)

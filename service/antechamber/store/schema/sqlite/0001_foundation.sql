@@ -1,0 +1,300 @@
+-- Integer keys inside, public ids outside. Times are microseconds since 1970 UTC, JSON is canonical text.
+
+CREATE TABLE meta (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE producers (
+    id INTEGER PRIMARY KEY,
+    producer_identity TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE proposals (
+    id INTEGER PRIMARY KEY,
+    proposal_id TEXT NOT NULL UNIQUE,
+    producer INTEGER NOT NULL REFERENCES producers (id),
+    owner TEXT NOT NULL,
+    submission_scope TEXT NOT NULL,
+    scope_id TEXT NOT NULL,
+    source_event_hash TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    edited_payload TEXT,
+    source_span TEXT NOT NULL,
+    visibility TEXT,
+    supersedes TEXT,
+    observed_at INTEGER,
+    received_at INTEGER NOT NULL,
+    state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'approved', 'rejected')),
+    version INTEGER NOT NULL DEFAULT 1,
+    withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (withdrawn IN (0, 1)),
+    decided_at INTEGER,
+    UNIQUE (submission_scope, scope_id, source_event_hash)
+) STRICT;
+
+CREATE INDEX proposals_pending ON proposals (id) WHERE state = 'pending';
+
+CREATE TABLE submissions (
+    id INTEGER PRIMARY KEY,
+    submission_id TEXT NOT NULL UNIQUE,
+    producer INTEGER NOT NULL REFERENCES producers (id),
+    idempotency_key TEXT NOT NULL,
+    disposition TEXT NOT NULL CHECK (
+        disposition IN ('accepted-for-review', 'accepted-as-duplicate', 'rejected-private', 'rejected-invalid')
+    ),
+    reason_code TEXT,
+    status INTEGER NOT NULL,
+    submission_scope TEXT,
+    scope_id TEXT,
+    source_event_hash TEXT,
+    visibility TEXT,
+    fingerprint BLOB,
+    keyed INTEGER NOT NULL CHECK (keyed IN (0, 1)),
+    proposal INTEGER REFERENCES proposals (id),
+    duplicate_of INTEGER REFERENCES submissions (id),
+    policy_digest TEXT NOT NULL,
+    received_at INTEGER NOT NULL,
+    receipt TEXT NOT NULL,
+    replays INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (producer, idempotency_key),
+    CHECK (disposition <> 'rejected-private' OR (keyed = 1 AND source_event_hash IS NULL)),
+    CHECK ((disposition IN ('accepted-for-review', 'accepted-as-duplicate')) = (proposal IS NOT NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX submissions_one_a_proposal ON submissions (proposal) WHERE disposition = 'accepted-for-review';
+CREATE INDEX submissions_of_proposal ON submissions (proposal, producer) WHERE proposal IS NOT NULL;
+CREATE INDEX submissions_in_session ON submissions (producer, scope_id)
+    WHERE submission_scope = 'session' AND proposal IS NOT NULL;
+
+CREATE TRIGGER submissions_are_final
+BEFORE UPDATE OF id, submission_id, producer, idempotency_key, disposition, reason_code, status, submission_scope, scope_id,
+    source_event_hash, fingerprint, keyed, proposal, duplicate_of, policy_digest, received_at, receipt ON submissions
+BEGIN SELECT RAISE(ABORT, 'a submission and its receipt never change'); END;
+
+CREATE TRIGGER submissions_stay
+BEFORE DELETE ON submissions
+BEGIN SELECT RAISE(ABORT, 'a submission is kept for ever'); END;
+
+CREATE TABLE evidence (
+    id INTEGER PRIMARY KEY,
+    proposal INTEGER NOT NULL REFERENCES proposals (id),
+    submission INTEGER NOT NULL UNIQUE REFERENCES submissions (id),
+    producer INTEGER NOT NULL REFERENCES producers (id),
+    owner TEXT NOT NULL,
+    received_at INTEGER NOT NULL,
+    UNIQUE (proposal, producer)
+) STRICT;
+
+CREATE TABLE quarantine (
+    id INTEGER PRIMARY KEY,
+    quarantine_id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL CHECK (kind IN ('conflict', 'private')),
+    submission INTEGER NOT NULL REFERENCES submissions (id),
+    producer INTEGER NOT NULL REFERENCES producers (id),
+    fingerprint BLOB NOT NULL,
+    keyed INTEGER NOT NULL CHECK (keyed IN (0, 1)),
+    source_event_hash TEXT,
+    submission_scope TEXT,
+    scope_id TEXT,
+    visibility TEXT,
+    supersedes TEXT,
+    payload TEXT,
+    source_span TEXT,
+    findings TEXT NOT NULL,
+    policy_digest TEXT NOT NULL,
+    received_at INTEGER NOT NULL,
+    answer TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'settled')),
+    UNIQUE (submission, fingerprint),
+    -- What is private keeps neither its text nor a hash that could be guessed from it.
+    CHECK (keyed = 0 OR (payload IS NULL AND source_span IS NULL AND source_event_hash IS NULL AND supersedes IS NULL))
+) STRICT;
+
+CREATE INDEX quarantine_waiting ON quarantine (producer) WHERE state = 'waiting';
+
+CREATE TABLE replays (
+    producer INTEGER NOT NULL REFERENCES producers (id),
+    hour INTEGER NOT NULL,
+    channel TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    PRIMARY KEY (producer, hour, channel)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE users (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    person TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('curator', 'auditor', 'operator')),
+    password TEXT,
+    created_at INTEGER NOT NULL,
+    disabled_at INTEGER
+) STRICT;
+
+CREATE TABLE review_records (
+    id INTEGER PRIMARY KEY,
+    review_record_id TEXT NOT NULL UNIQUE,
+    proposal INTEGER NOT NULL REFERENCES proposals (id),
+    version INTEGER NOT NULL,
+    resulting_version INTEGER NOT NULL,
+    decision TEXT NOT NULL CHECK (decision IN ('approve', 'edit', 'reject')),
+    reason_code TEXT,
+    reason_text TEXT NOT NULL,
+    curator INTEGER NOT NULL REFERENCES users (id),
+    person TEXT NOT NULL,
+    shown TEXT NOT NULL,
+    shown_hash TEXT NOT NULL,
+    resulting TEXT,
+    resulting_hash TEXT,
+    approvals_required INTEGER NOT NULL CHECK (approvals_required BETWEEN 1 AND 2),
+    decision_key TEXT NOT NULL UNIQUE,
+    policy_digest TEXT NOT NULL,
+    decided_at INTEGER NOT NULL,
+    UNIQUE (id, proposal, resulting_version, resulting_hash),
+    CHECK (decision = 'approve' OR reason_code IS NOT NULL),
+    CHECK (decision <> 'edit' OR approvals_required = 2),
+    CHECK ((decision = 'reject') = (resulting IS NULL)),
+    CHECK ((resulting IS NULL) = (resulting_hash IS NULL))
+) STRICT;
+
+CREATE INDEX review_records_of_proposal ON review_records (proposal, id);
+CREATE INDEX review_records_by_time ON review_records (decided_at, id);
+
+-- REPLACE deletes without firing delete triggers on a connection that leaves recursive_triggers off.
+CREATE TRIGGER review_records_are_not_replaced
+BEFORE INSERT ON review_records
+WHEN EXISTS (
+    SELECT 1 FROM review_records
+    WHERE id = NEW.id OR review_record_id = NEW.review_record_id OR decision_key = NEW.decision_key
+)
+BEGIN SELECT RAISE(ABORT, 'review records are append-only'); END;
+
+CREATE TRIGGER review_records_name_the_person
+BEFORE INSERT ON review_records
+WHEN NOT EXISTS (
+    SELECT 1 FROM users WHERE id = NEW.curator AND person = NEW.person AND role = 'curator' AND disabled_at IS NULL
+)
+BEGIN SELECT RAISE(ABORT, 'only a curator may decide, and only in person'); END;
+
+CREATE TRIGGER review_records_are_final
+BEFORE UPDATE ON review_records
+BEGIN SELECT RAISE(ABORT, 'review records are append-only'); END;
+
+CREATE TRIGGER review_records_stay
+BEFORE DELETE ON review_records
+BEGIN SELECT RAISE(ABORT, 'review records are append-only'); END;
+
+CREATE TABLE memories (
+    id INTEGER PRIMARY KEY,
+    memory_id TEXT NOT NULL UNIQUE,
+    proposal INTEGER NOT NULL REFERENCES proposals (id),
+    version INTEGER NOT NULL,
+    review_record INTEGER NOT NULL,
+    payload TEXT NOT NULL,
+    text_hash TEXT NOT NULL,
+    submission_scope TEXT NOT NULL,
+    scope_id TEXT NOT NULL,
+    source_span TEXT NOT NULL,
+    supersedes TEXT,
+    state TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'superseded', 'retracted', 'expired')),
+    admitted_at INTEGER NOT NULL,
+    UNIQUE (proposal, version),
+    FOREIGN KEY (review_record, proposal, version, text_hash)
+        REFERENCES review_records (id, proposal, resulting_version, resulting_hash)
+) STRICT;
+
+CREATE INDEX memories_of_scope ON memories (submission_scope, scope_id, id) WHERE state = 'active';
+
+CREATE TRIGGER memories_are_not_replaced
+BEFORE INSERT ON memories
+WHEN EXISTS (
+    SELECT 1 FROM memories
+    WHERE id = NEW.id OR memory_id = NEW.memory_id OR (proposal = NEW.proposal AND version = NEW.version)
+)
+BEGIN SELECT RAISE(ABORT, 'memories are not replaced'); END;
+
+CREATE TRIGGER memories_need_their_approvals
+BEFORE INSERT ON memories
+WHEN NOT EXISTS (
+    SELECT count(*)
+    FROM review_records AS approval
+    WHERE approval.proposal = NEW.proposal
+        AND approval.resulting_version = NEW.version
+        AND approval.decision IN ('approve', 'edit')
+        AND approval.resulting = NEW.payload
+        AND approval.resulting_hash = NEW.text_hash
+    HAVING count(DISTINCT approval.person) >= max(approval.approvals_required)
+)
+BEGIN SELECT RAISE(ABORT, 'a memory needs the approvals of its very text'); END;
+
+CREATE TRIGGER memories_match_their_proposal
+BEFORE INSERT ON memories
+WHEN NEW.state <> 'active' OR NOT EXISTS (
+    SELECT 1 FROM proposals
+    WHERE id = NEW.proposal AND version = NEW.version AND state = 'approved' AND withdrawn = 0
+        AND submission_scope = NEW.submission_scope AND scope_id = NEW.scope_id AND source_span = NEW.source_span
+)
+BEGIN SELECT RAISE(ABORT, 'a memory belongs to the scope and source of its approved proposal'); END;
+
+CREATE TRIGGER memories_are_final
+BEFORE UPDATE OF id, memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id,
+    source_span, supersedes, admitted_at ON memories
+BEGIN SELECT RAISE(ABORT, 'what a memory says never changes'); END;
+
+CREATE TRIGGER memories_end_once
+BEFORE UPDATE OF state ON memories
+WHEN OLD.state <> 'active'
+BEGIN SELECT RAISE(ABORT, 'a memory that ended does not come back'); END;
+
+CREATE TRIGGER memories_stay
+BEFORE DELETE ON memories
+BEGIN SELECT RAISE(ABORT, 'memories are not deleted'); END;
+
+CREATE VIEW memory_texts AS SELECT id, json_extract(payload, '$.content') AS content FROM memories;
+
+CREATE VIRTUAL TABLE memories_search USING fts5 (
+    content, content='memory_texts', content_rowid='id', tokenize='unicode61 remove_diacritics 2'
+);
+
+CREATE TRIGGER memories_are_searchable
+AFTER INSERT ON memories
+BEGIN
+    INSERT INTO memories_search (rowid, content) VALUES (NEW.id, json_extract(NEW.payload, '$.content'));
+END;
+
+CREATE TABLE tokens (
+    id INTEGER PRIMARY KEY,
+    token_id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('producer', 'reader', 'auditor')),
+    read TEXT NOT NULL,
+    digest TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER,
+    last_used_at INTEGER
+) STRICT;
+
+CREATE TABLE links (
+    digest TEXT PRIMARY KEY,
+    user INTEGER NOT NULL REFERENCES users (id),
+    expires_at INTEGER NOT NULL,
+    used_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sessions (
+    digest TEXT PRIMARY KEY,
+    user INTEGER NOT NULL REFERENCES users (id),
+    created_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    ended_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sessions_of_user ON sessions (user);
+
+CREATE TABLE sign_in_failures (
+    id INTEGER PRIMARY KEY,
+    subject TEXT NOT NULL,
+    failed_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX sign_in_failures_of_subject ON sign_in_failures (subject, failed_at);

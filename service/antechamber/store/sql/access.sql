@@ -1,0 +1,68 @@
+-- name: add_token
+INSERT INTO tokens (token_id, name, role, read, digest, created_at, expires_at)
+VALUES (:token_id, :name, :role, :read, :digest, :created_at, :expires_at)
+
+-- name: tokens
+SELECT token_id, name, role, read, created_at, expires_at, revoked_at, last_used_at FROM tokens ORDER BY id
+
+-- name: token_with_digest
+SELECT id, name, role, read, expires_at, revoked_at FROM tokens WHERE digest = :digest
+
+-- name: revoke_tokens
+UPDATE tokens SET revoked_at = :revoked_at WHERE (token_id = :name OR name = :name) AND revoked_at IS NULL
+
+-- name: touch_token
+UPDATE tokens SET last_used_at = :last_used_at WHERE id = :id AND coalesce(last_used_at, 0) < :last_used_at
+
+-- name: add_user
+INSERT INTO users (name, person, role, password, created_at) VALUES (:name, :person, :role, :password, :created_at)
+ON CONFLICT (name) DO NOTHING
+
+-- name: users
+SELECT id, name, person, role, password, created_at, disabled_at FROM users ORDER BY name
+
+-- name: user_named
+SELECT id, name, person, role, password, created_at, disabled_at FROM users WHERE name = :name
+
+-- name: disable_user
+UPDATE users SET disabled_at = :disabled_at WHERE name = :name AND disabled_at IS NULL
+
+-- name: end_sessions_of_user
+UPDATE sessions SET ended_at = :ended_at
+WHERE ended_at IS NULL AND user = (SELECT id FROM users WHERE name = :name)
+
+-- name: add_link
+INSERT INTO links (digest, user, expires_at) VALUES (:digest, :user, :expires_at)
+
+-- name: link_user
+SELECT u.id, u.name, u.person, u.role, u.password, u.created_at, u.disabled_at
+FROM links AS l
+JOIN users AS u ON u.id = l.user
+WHERE l.digest = :digest AND l.used_at IS NULL AND l.expires_at > :now AND u.disabled_at IS NULL
+
+-- name: use_link
+UPDATE links SET used_at = :now WHERE digest = :digest AND used_at IS NULL AND expires_at > :now
+
+-- name: add_session
+INSERT INTO sessions (digest, user, created_at, seen_at) VALUES (:digest, :user, :now, :now)
+
+-- name: session_user
+SELECT u.id, u.name, u.person, u.role, s.created_at, s.seen_at
+FROM sessions AS s
+JOIN users AS u ON u.id = s.user
+WHERE s.digest = :digest AND s.ended_at IS NULL AND u.disabled_at IS NULL
+
+-- name: touch_session
+UPDATE sessions SET seen_at = :seen_at WHERE digest = :digest AND seen_at < :seen_at
+
+-- name: end_session
+UPDATE sessions SET ended_at = :ended_at WHERE digest = :digest AND ended_at IS NULL
+
+-- name: count_failures
+SELECT count(*) AS number, max(failed_at) AS last FROM sign_in_failures WHERE subject = :subject AND failed_at > :since
+
+-- name: add_failure
+INSERT INTO sign_in_failures (subject, failed_at) VALUES (:subject, :failed_at)
+
+-- name: forget_failures
+DELETE FROM sign_in_failures WHERE subject = :subject OR failed_at < :before

@@ -1,0 +1,72 @@
+-- name: producer_id
+SELECT id FROM producers WHERE producer_identity = :producer_identity
+
+-- name: add_producer
+INSERT INTO producers (producer_identity) VALUES (:producer_identity)
+ON CONFLICT (producer_identity) DO NOTHING
+
+-- name: known_submission
+SELECT s.id, s.submission_id, s.disposition, s.reason_code, s.fingerprint, s.keyed, s.visibility, s.status, s.receipt,
+    s.proposal, p.state AS proposal_state
+FROM submissions AS s
+LEFT JOIN proposals AS p ON p.id = s.proposal
+WHERE s.producer = :producer AND s.idempotency_key = :idempotency_key
+
+-- name: known_proposal
+SELECT p.id, p.proposal_id, p.state, own.id AS own_submission, own.submission_id AS own_submission_id
+FROM proposals AS p
+LEFT JOIN submissions AS own ON own.id = (
+    SELECT min(s.id) FROM submissions AS s WHERE s.proposal = p.id AND s.producer = :producer
+)
+WHERE p.submission_scope = :submission_scope AND p.scope_id = :scope_id AND p.source_event_hash = :source_event_hash
+
+-- name: known_conflict
+SELECT answer FROM quarantine WHERE submission = :submission AND fingerprint IN (:fingerprint, :keyed_fingerprint)
+
+-- name: count_conflicts
+SELECT count(*) AS number FROM quarantine WHERE submission = :submission AND kind = 'conflict'
+
+-- name: count_waiting
+SELECT count(*) AS number FROM quarantine WHERE producer = :producer AND state = 'waiting'
+
+-- name: add_submission
+INSERT INTO submissions (
+    submission_id, producer, idempotency_key, disposition, reason_code, status, submission_scope, scope_id,
+    source_event_hash, visibility, fingerprint, keyed, proposal, duplicate_of, policy_digest, received_at, receipt
+) VALUES (
+    :submission_id, :producer, :idempotency_key, :disposition, :reason_code, :status, :submission_scope, :scope_id,
+    :source_event_hash, :visibility, :fingerprint, :keyed, :proposal, :duplicate_of, :policy_digest, :received_at, :receipt
+)
+
+-- name: add_proposal
+INSERT INTO proposals (
+    proposal_id, producer, owner, submission_scope, scope_id, source_event_hash, payload, source_span, visibility,
+    supersedes, observed_at, received_at
+) VALUES (
+    :proposal_id, :producer, :owner, :submission_scope, :scope_id, :source_event_hash, :payload, :source_span, :visibility,
+    :supersedes, :observed_at, :received_at
+)
+
+-- name: add_evidence
+INSERT INTO evidence (proposal, submission, producer, owner, received_at)
+VALUES (:proposal, :submission, :producer, :owner, :received_at)
+
+-- name: add_quarantine
+INSERT INTO quarantine (
+    quarantine_id, kind, submission, producer, fingerprint, keyed, source_event_hash, submission_scope, scope_id,
+    visibility, supersedes, payload, source_span, findings, policy_digest, received_at, answer
+) VALUES (
+    :quarantine_id, :kind, :submission, :producer, :fingerprint, :keyed, :source_event_hash, :submission_scope, :scope_id,
+    :visibility, :supersedes, :payload, :source_span, :findings, :policy_digest, :received_at, :answer
+)
+
+-- name: withdraw_proposal
+UPDATE proposals SET withdrawn = 1, version = version + 1 WHERE id = :proposal AND state = 'pending' AND withdrawn = 0
+
+-- name: add_replays
+UPDATE submissions SET replays = replays + :attempts WHERE id = :submission
+
+-- name: add_producer_replays
+INSERT INTO replays (producer, hour, channel, attempts)
+SELECT producer, :hour, :channel, :attempts FROM submissions WHERE id = :submission
+ON CONFLICT (producer, hour, channel) DO UPDATE SET attempts = replays.attempts + excluded.attempts

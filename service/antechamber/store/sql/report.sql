@@ -1,0 +1,73 @@
+-- name: review_records
+SELECT r.review_record_id, p.proposal_id, r.version, r.resulting_version, r.decision, r.reason_code, r.reason_text,
+    u.name AS curator, r.person, r.shown, r.shown_hash, r.resulting, r.resulting_hash, r.approvals_required,
+    r.policy_digest, r.decided_at, p.submission_scope, p.scope_id, p.source_event_hash, maker.producer_identity,
+    m.memory_id, r.id AS sequence
+FROM review_records AS r
+JOIN proposals AS p ON p.id = r.proposal
+JOIN producers AS maker ON maker.id = p.producer
+JOIN users AS u ON u.id = r.curator
+LEFT JOIN memories AS m ON m.review_record = r.id
+WHERE (:since IS NULL OR r.decided_at >= :since)
+    AND (:until IS NULL OR r.decided_at < :until)
+    AND (:submission_scope IS NULL OR p.submission_scope = :submission_scope)
+    AND (:scope_id IS NULL OR p.scope_id = :scope_id)
+    AND (:decision IS NULL OR r.decision = :decision)
+    AND (:curator IS NULL OR u.name = :curator)
+ORDER BY r.id
+
+-- name: latest_review_records
+SELECT r.review_record_id, p.proposal_id, r.version, r.resulting_version, r.decision, r.reason_code, r.reason_text,
+    u.name AS curator, r.person, r.shown, r.shown_hash, r.resulting, r.resulting_hash, r.approvals_required,
+    r.policy_digest, r.decided_at, p.submission_scope, p.scope_id, p.source_event_hash, maker.producer_identity,
+    m.memory_id, r.id AS sequence
+FROM review_records AS r
+JOIN proposals AS p ON p.id = r.proposal
+JOIN producers AS maker ON maker.id = p.producer
+JOIN users AS u ON u.id = r.curator
+LEFT JOIN memories AS m ON m.review_record = r.id
+WHERE (:since IS NULL OR r.decided_at >= :since)
+    AND (:until IS NULL OR r.decided_at < :until)
+    AND (:submission_scope IS NULL OR p.submission_scope = :submission_scope)
+    AND (:scope_id IS NULL OR p.scope_id = :scope_id)
+    AND (:decision IS NULL OR r.decision = :decision)
+    AND (:curator IS NULL OR u.name = :curator)
+    AND r.id < coalesce((SELECT id FROM review_records WHERE review_record_id = :after), 9223372036854775807)
+ORDER BY r.id DESC
+LIMIT :number
+
+-- name: count_dispositions
+SELECT disposition AS name, count(*) AS number FROM submissions GROUP BY disposition ORDER BY disposition
+
+-- name: count_states
+SELECT state AS name, count(*) AS number FROM proposals GROUP BY state ORDER BY state
+
+-- name: recent_replays
+SELECT maker.producer_identity, r.channel, sum(r.attempts) AS attempts
+FROM replays AS r
+JOIN producers AS maker ON maker.id = r.producer
+WHERE r.hour >= :since_hour
+GROUP BY maker.producer_identity, r.channel
+ORDER BY attempts DESC
+LIMIT 50
+
+-- name: meta
+SELECT value FROM meta WHERE name = :name
+
+-- name: set_meta
+INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: memories_without_approval
+SELECT m.memory_id FROM memories AS m
+WHERE NOT EXISTS (
+    SELECT count(*) FROM review_records AS r
+    WHERE r.proposal = m.proposal AND r.resulting_version = m.version AND r.decision IN ('approve', 'edit')
+        AND r.resulting = m.payload AND r.resulting_hash = m.text_hash
+    HAVING count(DISTINCT r.person) >= max(r.approvals_required)
+)
+
+-- name: proposals_for_check
+SELECT proposal_id, payload, source_span, source_event_hash FROM proposals ORDER BY id
+
+-- name: memories_for_check
+SELECT memory_id, payload, text_hash FROM memories ORDER BY id

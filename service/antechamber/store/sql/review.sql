@@ -1,0 +1,130 @@
+-- name: pending_proposals
+SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
+    p.owner, maker.producer_identity,
+    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
+    (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission WHERE s.proposal = p.id) AS conflicts,
+    (SELECT count(DISTINCT r.person) FROM review_records AS r
+        WHERE r.proposal = p.id AND r.resulting_version = p.version AND r.decision <> 'reject') AS approvals
+FROM proposals AS p
+JOIN producers AS maker ON maker.id = p.producer
+WHERE p.state = 'pending' AND p.id > coalesce((SELECT id FROM proposals WHERE proposal_id = :after), 0)
+ORDER BY p.id
+LIMIT :number
+
+-- name: count_pending
+SELECT count(*) AS number FROM (SELECT 1 FROM proposals WHERE state = 'pending' LIMIT :most)
+
+-- name: next_pending
+SELECT proposal_id FROM proposals
+WHERE state = 'pending' AND id > (SELECT id FROM proposals WHERE proposal_id = :proposal_id)
+ORDER BY id LIMIT 1
+
+-- name: proposal
+SELECT p.id, p.proposal_id, p.owner, p.submission_scope, p.scope_id, p.source_event_hash, p.payload, p.edited_payload,
+    p.source_span, p.visibility, p.supersedes, p.observed_at, p.received_at, p.state, p.version, p.withdrawn,
+    p.decided_at, maker.producer_identity, first.idempotency_key, first.replays, first.policy_digest, first.submission_id
+FROM proposals AS p
+JOIN producers AS maker ON maker.id = p.producer
+JOIN submissions AS first ON first.proposal = p.id AND first.disposition = 'accepted-for-review'
+WHERE p.proposal_id = :proposal_id
+
+-- name: evidence_of_proposal
+SELECT e.owner, e.received_at, maker.producer_identity, s.replays
+FROM evidence AS e
+JOIN producers AS maker ON maker.id = e.producer
+JOIN submissions AS s ON s.id = e.submission
+WHERE e.proposal = :proposal
+ORDER BY e.id
+
+-- name: own_duplicates_of_proposal
+SELECT count(*) AS submissions, coalesce(sum(replays), 0) AS replays
+FROM submissions
+WHERE proposal = :proposal AND disposition = 'accepted-as-duplicate' AND duplicate_of IS NOT NULL
+
+-- name: review_records_of_proposal
+SELECT r.review_record_id, r.version, r.resulting_version, r.decision, r.reason_code, r.reason_text, u.name AS curator,
+    r.person, r.shown, r.resulting, r.resulting_hash, r.shown_hash, r.policy_digest, r.decided_at
+FROM review_records AS r
+JOIN users AS u ON u.id = r.curator
+WHERE r.proposal = :proposal
+ORDER BY r.id
+
+-- name: conflicts_of_proposal
+SELECT q.quarantine_id, q.received_at, q.keyed
+FROM quarantine AS q
+JOIN submissions AS s ON s.id = q.submission
+WHERE s.proposal = :proposal AND q.kind = 'conflict'
+ORDER BY q.id
+
+-- name: decision_with_key
+SELECT r.decision, r.person, r.decided_at FROM review_records AS r WHERE r.decision_key = :decision_key
+
+-- name: add_review_record
+INSERT INTO review_records (
+    review_record_id, proposal, version, resulting_version, decision, reason_code, reason_text, curator, person, shown,
+    shown_hash, resulting, resulting_hash, approvals_required, decision_key, policy_digest, decided_at
+) VALUES (
+    :review_record_id, :proposal, :version, :resulting_version, :decision, :reason_code, :reason_text, :curator, :person,
+    :shown, :shown_hash, :resulting, :resulting_hash, :approvals_required, :decision_key, :policy_digest, :decided_at
+)
+
+-- name: move_proposal
+UPDATE proposals
+SET state = :state, version = :version, edited_payload = :edited_payload, decided_at = :decided_at
+WHERE id = :proposal AND version = :from_version AND state = 'pending'
+
+-- name: add_memory
+INSERT INTO memories (
+    memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id, source_span, supersedes,
+    admitted_at
+)
+SELECT :memory_id, p.id, p.version, :review_record, :payload, :text_hash, p.submission_scope, p.scope_id, p.source_span,
+    p.supersedes, :admitted_at
+FROM proposals AS p
+WHERE p.id = :proposal
+
+-- name: all_memories
+SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity
+FROM memories AS m
+JOIN proposals AS p ON p.id = m.proposal
+JOIN producers AS maker ON maker.id = p.producer
+WHERE m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
+ORDER BY m.id DESC
+LIMIT :number
+
+-- name: all_memories_matching
+SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity
+FROM memories_search AS found
+JOIN memories AS m ON m.id = found.rowid
+JOIN proposals AS p ON p.id = m.proposal
+JOIN producers AS maker ON maker.id = p.producer
+WHERE found.memories_search MATCH :words
+    AND m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
+ORDER BY m.id DESC
+LIMIT :number
+
+-- name: memory
+SELECT m.memory_id, m.payload, m.text_hash, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.state,
+    m.admitted_at, m.version, p.id AS proposal, p.proposal_id, maker.producer_identity
+FROM memories AS m
+JOIN proposals AS p ON p.id = m.proposal
+JOIN producers AS maker ON maker.id = p.producer
+WHERE m.memory_id = :memory_id
+
+-- name: waiting_quarantine
+SELECT q.quarantine_id, q.kind, q.keyed, q.source_event_hash, q.submission_scope, q.scope_id, q.visibility, q.supersedes,
+    q.payload, q.source_span, q.findings, q.received_at, maker.producer_identity,
+    CASE WHEN q.kind = 'conflict' THEN s.idempotency_key END AS idempotency_key,
+    p.proposal_id, p.payload AS original_payload, p.source_span AS original_span, p.submission_scope AS original_scope,
+    p.scope_id AS original_scope_id, s.visibility AS original_visibility, p.supersedes AS original_supersedes,
+    s.disposition AS original_disposition, s.received_at AS original_received_at
+FROM quarantine AS q
+JOIN producers AS maker ON maker.id = q.producer
+JOIN submissions AS s ON s.id = q.submission
+LEFT JOIN proposals AS p ON p.id = s.proposal
+WHERE q.state = 'waiting' AND q.id < coalesce((SELECT id FROM quarantine WHERE quarantine_id = :after), 9223372036854775807)
+ORDER BY q.id DESC
+LIMIT :number
+
+-- name: count_quarantined
+SELECT count(*) AS number FROM (SELECT 1 FROM quarantine WHERE state = 'waiting' LIMIT :most)
