@@ -241,17 +241,17 @@ class Store(Protocol):
 class Statements(Protocol):
     """Named SQL statements inside one transaction or snapshot: all that an engine has to offer to the rooms above."""
 
-    def one(self, name: str, **values: Any) -> dict[str, Any] | None:
+    def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""
 
-    def all(self, name: str, **values: Any) -> list[dict[str, Any]]:
+    def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
         """Return all rows."""
 
-    def each(self, name: str, **values: Any) -> Iterator[dict[str, Any]]:
+    def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
         """Yield rows without holding them all."""
 
-    def run(self, name: str, **values: Any) -> int:
+    def run(self, statement: str, /, **values: Any) -> int:
         """Run a write and return how many rows it touched."""
 
-    def insert(self, name: str, **values: Any) -> int:
+    def insert(self, statement: str, /, **values: Any) -> int:
         """Run an insert and return the new integer key."""

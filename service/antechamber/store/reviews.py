@@ -125,7 +125,7 @@ class Reviews(Statements):
             message = "somebody else decided first"
             raise StaleDecisionError(message)
         if ruling.admits and resulting is not None:
-            self.insert(
+            memory = self.insert(
                 "add_memory",
                 memory_id=ids[1],
                 proposal=proposal.id,
@@ -134,6 +134,7 @@ class Reviews(Statements):
                 text_hash=text_hash(resulting.encode()),
                 admitted_at=now,
             )
+            self.run("index_memory", memory=memory, content=msgspec.json.decode(resulting)["content"])
 
     def browse_memories(self, words: Sequence[str], after: str | None, number: int) -> list[BrowsedMemory]:
         """Return memories of all scopes, newest first."""

@@ -50,27 +50,27 @@ class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
         self._connection = connection
         self._statements = statements()
 
-    def one(self, name: str, **values: Any) -> dict[str, Any] | None:
+    def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""
-        row = self._connection.execute(self._statements[name], values).fetchone()
+        row = self._connection.execute(self._statements[statement], values).fetchone()
         return dict(row) if row is not None else None
 
-    def all(self, name: str, **values: Any) -> list[dict[str, Any]]:
+    def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
         """Return all rows."""
-        return [dict(row) for row in self._connection.execute(self._statements[name], values)]
+        return [dict(row) for row in self._connection.execute(self._statements[statement], values)]
 
-    def each(self, name: str, **values: Any) -> Iterator[dict[str, Any]]:
+    def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
         """Yield rows without holding them all."""
-        for row in self._connection.execute(self._statements[name], values):
+        for row in self._connection.execute(self._statements[statement], values):
             yield dict(row)
 
-    def run(self, name: str, **values: Any) -> int:
+    def run(self, statement: str, /, **values: Any) -> int:
         """Run a write and return how many rows it touched."""
-        return self._connection.execute(self._statements[name], values).rowcount
+        return self._connection.execute(self._statements[statement], values).rowcount
 
-    def insert(self, name: str, **values: Any) -> int:
+    def insert(self, statement: str, /, **values: Any) -> int:
         """Run an insert and return the new integer key."""
-        return self._connection.execute(self._statements[name], values).lastrowid or 0
+        return self._connection.execute(self._statements[statement], values).lastrowid or 0
 
     def check_files(self) -> Iterator[str]:
         """Yield what SQLite itself finds broken."""
@@ -206,7 +206,7 @@ class SqliteStore:
 
         Raises UnavailableError or BusyError where SQLite cannot read.
         """
-        connection = self._readers.get()
+        connection = self._reader()
         try:
             connection.execute("BEGIN")
             yield SqliteRows(connection)
@@ -215,7 +215,17 @@ class SqliteStore:
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            self._readers.put(connection)
+            if self._readers.qsize() < READERS:
+                self._readers.put(connection)
+            else:
+                connection.close()
+
+    def _reader(self) -> sqlite3.Connection:
+        """Take a kept connection, or open one more while long exports hold all of them."""
+        try:
+            return self._readers.get_nowait()
+        except queue.Empty:
+            return _connect(self._path, read_only=True)
 
     def close(self) -> None:
         """Finish what was accepted and release the files."""

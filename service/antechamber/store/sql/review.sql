@@ -83,6 +83,9 @@ SELECT :memory_id, p.id, p.version, :review_record, :payload, :text_hash, p.subm
 FROM proposals AS p
 WHERE p.id = :proposal
 
+-- name: index_memory
+INSERT INTO memories_search (rowid, content) VALUES (:memory, :content)
+
 -- name: all_memories
 SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity
 FROM memories AS m

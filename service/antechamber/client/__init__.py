@@ -1,0 +1,1 @@
+"""For agents: sending events over HTTP."""

@@ -1,0 +1,125 @@
+"""Sending events: fill in hash and key, post in order, and try the same bytes again where the answer says so."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from antechamber.core.canonical import check_profile, decode, digest, event_bytes, normalize
+from antechamber.core.contract import MAX_BATCH, MAX_LINES
+from antechamber.core.errors import AntechamberError, refuse
+from antechamber.core.submission import derived_key, read_draft, read_event
+
+ATTEMPTS: Final = 6
+_TIMEOUT: Final = 30.0
+_LONGEST_WAIT: Final = 30.0
+_AGAIN: Final = frozenset({409, 429, 500, 502, 503, 504})
+
+
+class SendError(AntechamberError):
+    """The service gave no usable answer; sending the same file again is safe."""
+
+
+class Answer(Struct, frozen=True):
+    """What the service said of one line."""
+
+    status: int
+    disposition: str | None
+    duplicate: bool
+    idempotency_key: str | None
+    line: int
+    detail: str | None = None
+
+
+def fill_in(raw: bytes) -> bytes:
+    """Complete a body: the hash is computed where it is missing, the key derived from the content.
+
+    Raises RefusedError where the event is malformed or a given hash differs.
+    """
+    body = decode(raw)
+    if not isinstance(body, dict):
+        raise refuse("malformed", "a line must be a JSON object")
+    if "source_event_hash" not in body:
+        body["source_event_hash"] = hash_event(body)
+    if "idempotency_key" not in body:
+        draft = read_draft(msgspec.json.encode({**body, "idempotency_key": "unset"}))
+        body["idempotency_key"] = derived_key(read_event(draft))
+    return msgspec.json.encode(body)
+
+
+def hash_event(value: Any) -> str:
+    """Compute the source-event hash of a body, or of `{payload, source_span}`.
+
+    Raises RefusedError where the event is malformed.
+    """
+    if not isinstance(value, dict) or not all(isinstance(value.get(name), dict) for name in ("payload", "source_span")):
+        raise refuse("malformed", "an event needs the objects payload and source_span")
+    for name in ("payload", "source_span"):
+        check_profile(value[name], f"/{name}", depth=2)
+    for holder, name in (("payload", "kind"), ("payload", "content"), ("source_span", "uri")):
+        if not isinstance(value[holder].get(name), str):
+            raise refuse("malformed", "must be a string", f"/{holder}/{name}")
+    tags = value["payload"].get("tags", [])
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise refuse("malformed", "must be an array of strings", "/payload/tags")
+    return digest(event_bytes(*normalize(value["payload"], value["source_span"])))
+
+
+class Sender:
+    """Posts batches of lines with one token."""
+
+    def __init__(self, url: str, token: str, wait: Callable[[float], None] = time.sleep) -> None:
+        """Open a connection pool; `wait` sleeps between attempts."""
+        headers = {"authorization": f"Bearer {token}", "content-type": "application/x-ndjson"}
+        self._client = httpx.Client(base_url=url, headers=headers, timeout=_TIMEOUT)
+        self._wait = wait
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def send(self, lines: list[bytes]) -> list[Answer]:
+        """Post one batch; an unclear answer is settled by sending the same bytes again.
+
+        Raises SendError when that does not help, or when the service refuses the batch as a whole.
+        """
+        body = b"\n".join(lines)
+        reason = "no answer"
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                self._wait(min(_LONGEST_WAIT, 0.5 * 2**attempt))
+            try:
+                response = self._client.post("/v1/submissions/batch", content=body)
+            except httpx.HTTPError as error:
+                reason = str(error) or type(error).__name__
+                continue
+            if response.status_code == httpx.codes.OK:
+                return [msgspec.json.decode(line, type=Answer) for line in response.content.splitlines()]
+            reason = _say(response)
+            if response.status_code not in _AGAIN:
+                break
+        message = f"{self._client.base_url}: {reason}. Nothing is lost: send the same file again."
+        raise SendError(message)
+
+
+def _say(response: httpx.Response) -> str:
+    try:
+        return str(response.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP status {response.status_code}"
+
+
+def batches(lines: list[bytes]) -> list[list[bytes]]:
+    """Cut lines into batches that the service takes: at most 1,000 lines and 4 MiB each."""
+    found: list[list[bytes]] = []
+    size = MAX_BATCH
+    for line in lines:
+        if not found or size + len(line) + 1 > MAX_BATCH or len(found[-1]) == MAX_LINES:
+            found.append([])
+            size = 0
+        found[-1].append(line)
+        size += len(line) + 1
+    return found

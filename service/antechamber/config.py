@@ -1,0 +1,234 @@
+"""Settings of one service, and its policy files, read and checked before anything uses them."""
+
+import difflib
+import os
+import re
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct, field
+
+from antechamber.core.contract import SCOPES, Scope
+from antechamber.core.errors import AntechamberError, PolicyError
+from antechamber.core.policy import Case, Limits, Policy, Privacy, Producer, Rules, ScopeRules
+from antechamber.core.privacy import RULES
+from antechamber.core.rehearsal import failures
+
+DATABASE: Final = "antechamber.db"
+SECRET: Final = "secret.key"
+SECRET_BYTES: Final = 32
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class SettingsError(AntechamberError):
+    """Settings that cannot work; the text says what to change."""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Everything `serve` needs to know."""
+
+    data: Path
+    policies: Path
+    host: str = "127.0.0.1"
+    port: int = 8080
+    public_url: str | None = None
+    """Address that browsers use, where a proxy with TLS stands in front."""
+
+    @property
+    def url(self) -> str:
+        """The address to print and to compare origins with."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url.rstrip("/") if self.public_url else f"http://{host}:{self.port}"
+
+    @property
+    def secure(self) -> bool:
+        """Whether browsers reach this service over TLS."""
+        return self.url.startswith("https://")
+
+    @property
+    def hosts(self) -> list[str]:
+        """Host names that requests may name: a defense against DNS rebinding."""
+        public = urlsplit(self.url).hostname or ""
+        return sorted({*LOOPBACK, self.host, public, "[::1]"})
+
+    def check(self) -> None:
+        """Refuse to send sign-ins in the clear over a network.
+
+        Raises SettingsError.
+        """
+        if self.host not in LOOPBACK and self.public_url is None:
+            message = (
+                f"--host {self.host} is reachable from other machines, and sign-ins would cross the network in the clear. "
+                "Put a proxy with TLS in front and name its address with --public-url https://…"
+            )
+            raise SettingsError(message)
+
+
+def load_secret(data: Path, *, create: bool = True) -> bytes:
+    """Return the folder's secret, made at first use with mode 0600; it never enters the database.
+
+    Raises SettingsError where it is damaged, or missing beside an existing database.
+    """
+    path = data / SECRET
+    if not path.exists():
+        if not create or (data / DATABASE).exists():
+            message = (
+                f"{path} is missing, but the database is there. Restore the file from the backup of this folder: "
+                "without it replays of private submissions are not recognized."
+            )
+            raise SettingsError(message)
+        _write_secret(path)
+    secret = path.read_bytes()
+    if len(secret) != SECRET_BYTES:
+        message = f"{path} is damaged: it must hold {SECRET_BYTES} bytes. Restore it from the backup of this folder."
+        raise SettingsError(message)
+    return secret
+
+
+def _write_secret(path: Path) -> None:
+    """Write the secret under another name first, so that a crash leaves either none or a whole one."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_suffix(".new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(SECRET_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+class ProducersFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`producers.toml`."""
+
+    producer: list[Producer] = []
+    test: list[Case] = []
+
+
+class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`scopes.toml`."""
+
+    defaults: Rules = field(default_factory=Rules)
+    scope: dict[Scope, ScopeRules] = {}
+    limits: Limits = field(default_factory=Limits)
+    test: list[Case] = []
+
+
+class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`privacy.toml`."""
+
+    off: list[str] = []
+    test: list[Case] = []
+
+
+_FILES: Final[dict[str, type[Struct]]] = {
+    "producers.toml": ProducersFile,
+    "scopes.toml": ScopesFile,
+    "privacy.toml": PrivacyFile,
+}
+_UNKNOWN: Final = re.compile(r"unknown field `(.+?)`(?: - at `\$(.*)`)?")
+_KEYS: Final = {
+    "producer": Producer,
+    "defaults": Rules,
+    "scope": ScopeRules,
+    "limits": Limits,
+    "test": Case,
+}
+
+
+def read_policy(folder: Path) -> Policy:
+    """Read the policy files of a folder, check them and run their decision tables.
+
+    Raises PolicyError, whose text names file, key and what to write instead.
+    """
+    if not folder.is_dir():
+        message = f"{folder} is no folder; name one that holds producers.toml"
+        raise PolicyError(message)
+    unknown = sorted({file.name for file in folder.glob("*.toml")} - _FILES.keys())
+    if unknown:
+        message = f"{unknown[0]}: no such policy file{_instead(unknown[0], _FILES)}"
+        raise PolicyError(message)
+    producers = _decode(folder, "producers.toml", ProducersFile)
+    scopes = _decode(folder, "scopes.toml", ScopesFile)
+    privacy = _decode(folder, "privacy.toml", PrivacyFile)
+    policy = Policy(
+        producers=_by_identity(producers.producer),
+        defaults=scopes.defaults,
+        scopes={**Policy().scopes, **scopes.scope},
+        limits=scopes.limits,
+        privacy=Privacy(off=_known_rules(privacy.off)),
+        cases=[*producers.test, *scopes.test, *privacy.test],
+    )
+    if broken := failures(policy):
+        raise PolicyError("\n".join(broken))
+    return policy
+
+
+_F = TypeVar("_F", ProducersFile, ScopesFile, PrivacyFile)
+
+
+def _decode(folder: Path, name: str, form: type[_F]) -> _F:
+    """Decode one file; a missing one is the shipped default, which admits nobody."""
+    try:
+        return msgspec.toml.decode((folder / name).read_bytes(), type=form)
+    except FileNotFoundError:
+        return form()
+    except msgspec.MsgspecError as error:
+        raise _explain(name, error, form) from None
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{name}: cannot be read: {error}"
+        raise PolicyError(message) from None
+
+
+def _by_identity(producers: list[Producer]) -> dict[str, Producer]:
+    found: dict[str, Producer] = {}
+    for producer in producers:
+        if producer.identity in found:
+            message = f"producers.toml: {producer.identity} is listed twice; keep one [[producer]] for it"
+            raise PolicyError(message)
+        for grant in (*producer.submit, *producer.read):
+            _check_grant(producer.identity, grant)
+        found[producer.identity] = producer
+    return found
+
+
+def _check_grant(identity: str, grant: str) -> None:
+    scope = grant.partition(":")[0]
+    if scope != "*" and scope not in SCOPES:
+        message = f'producers.toml: {identity}: "{grant}" names no scope{_instead(scope, SCOPES)}'
+        raise PolicyError(message)
+
+
+def _known_rules(off: list[str]) -> list[str]:
+    names = [rule.rule_id for rule in RULES]
+    for name in off:
+        if name not in names:
+            message = f'privacy.toml: off: "{name}" is no rule{_instead(name, names)}'
+            raise PolicyError(message)
+    return off
+
+
+def _instead(word: str, known: Iterable[str]) -> str:
+    """Say what to write instead: the nearest known word, else all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=1)
+    return f'; write "{near[0]}"' if near else "; known are " + ", ".join(names)
+
+
+def _explain(name: str, error: msgspec.MsgspecError, form: type[Struct]) -> PolicyError:
+    """Turn msgspec's message into one that names file, key and remedy."""
+    text = str(error)
+    match = _UNKNOWN.search(text)
+    if match is None:
+        return PolicyError(f"{name}: {text.replace('`$.', '`').replace(' - at ', ', at ')}")
+    key, place = match.group(1), (match.group(2) or "").strip(".")
+    table = place.split("[")[0].split(".")[0]
+    known = (_KEYS[table] if table in _KEYS else form).__struct_fields__
+    where = f" in [{place}]" if place else ""
+    return PolicyError(f'{name}: unknown key "{key}"{where}{_instead(key, known)}')

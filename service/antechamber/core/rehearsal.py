@@ -1,0 +1,51 @@
+"""Rehearsal of a policy: its decision tables, run before it comes into force."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from antechamber.core.canonical import event_bytes, normalize
+from antechamber.core.contract import CODES
+from antechamber.core.policy import DAY, Case, Policy, covers, evaluate
+from antechamber.core.privacy import scan
+from antechamber.core.submission import Submission
+
+_NOW: Final = 20_000 * DAY
+"""A day far enough from 1970 for any age; the tables speak of ages only."""
+ACCEPTED: Final = ("accepted-for-review", "allowed")
+
+
+def outcome(policy: Policy, case: Case) -> str:
+    """Return what the policy says about one case: `accepted-for-review`, `allowed` (to read), or a code."""
+    scope, _, scope_id = case.scope.partition(":")
+    producer = policy.producers.get(case.producer)
+    if producer is None:
+        return "producer-mismatch"
+    if case.action == "read":
+        return "allowed" if covers(producer.read, scope, scope_id) else "scope-not-granted"
+    payload, span = normalize({"kind": case.kind, "content": case.content}, {"uri": "repo://example/notes"})
+    if scan({"/payload": payload}, frozenset(policy.privacy.off)):
+        return "private-detected"
+    values: dict[str, Any] = {"submission_scope": scope, "scope_id": scope_id, "payload": payload, "source_span": span}
+    submission = Submission(
+        idempotency_key="rehearsal",
+        producer_identity=case.producer,
+        source_event_hash="",
+        size=len(event_bytes(payload, span)),
+        observed_at=_NOW - case.age_days * DAY,
+        **values,
+    )
+    reasons = evaluate(policy, submission, _NOW)
+    return reasons[0].code if reasons else "accepted-for-review"
+
+
+def failures(policy: Policy) -> list[str]:
+    """Run every decision table and describe each case that comes out otherwise than expected."""
+    return list(_failures(policy))
+
+
+def _failures(policy: Policy) -> Iterator[str]:
+    for case in policy.cases:
+        if case.expect not in (*ACCEPTED, *CODES):
+            yield f'test "{case.name}": expect "{case.expect}" is neither {" nor ".join(ACCEPTED)} nor a code'
+        elif (seen := outcome(policy, case)) != case.expect:
+            yield f'test "{case.name}": expected {case.expect}, the policy says {seen}'

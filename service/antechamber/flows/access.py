@@ -1,0 +1,275 @@
+"""Access: tokens, people, sign-in and sessions. A secret is shown once and kept only as a digest."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeVar
+
+from blake3 import blake3
+from msgspec import Struct
+
+from antechamber.core.contract import NAME, PRODUCER
+from antechamber.core.errors import AntechamberError
+from antechamber.core.ids import uuid7
+from antechamber.core.ports import Clock, Randomness, Rows, Store
+from antechamber.core.records import TokenRow, UserRow
+from antechamber.core.roles import Bearer, Person, PersonRole, TokenRole
+from antechamber.core.tokens import digest_secret, has_checksum, mint
+
+V = TypeVar("V")
+
+SECOND: Final = 1_000_000
+LINK_LIFETIME: Final = 15 * 60 * SECOND
+IDLE: Final = 60 * 60 * SECOND
+ABSOLUTE: Final = 12 * 60 * 60 * SECOND
+CHECKED_FOR: Final = SECOND
+"""How long a looked-up token or session is trusted without another look: a revocation takes effect within this."""
+MOST_FAILURES: Final = 5
+FAILURES_COUNT_FOR: Final = 15 * 60 * SECOND
+MOST_REMEMBERED: Final = 10_000
+
+
+class AccessError(AntechamberError):
+    """A token or account that cannot be made; the text says what to change."""
+
+
+class TooManyAttemptsError(AntechamberError):
+    """Too many failed sign-ins; `wait` seconds are left."""
+
+    def __init__(self, wait: int) -> None:
+        """Say how long to wait."""
+        super().__init__(f"Too many failed attempts. Try again in {max(1, wait // 60)} minutes.")
+        self.wait = wait
+
+
+class SignedIn(Struct, frozen=True):
+    """A new session: its secret goes into the cookie and nowhere else."""
+
+    secret: str
+    person: Person
+
+
+class Access:
+    """Issues, checks and ends what lets callers in."""
+
+    def __init__(self, store: Store, clock: Clock, randomness: Randomness) -> None:
+        """Keep digests in a store."""
+        self._store = store
+        self._clock = clock
+        self._randomness = randomness
+        self._bearers: dict[str, tuple[int, Bearer | None]] = {}
+        self._people: dict[str, tuple[int, Person | None]] = {}
+        self._used: dict[int, int] = {}
+        self._seen: dict[str, int] = {}
+
+    def issue(self, name: str, role: TokenRole, read: list[str], lifetime: int | None) -> tuple[str, str]:
+        """Make a token that lives for `lifetime` microseconds; return its id and the secret, to be shown once.
+
+        Raises AccessError.
+        """
+        _check_token(name, role, read)
+        now, secret = self._clock(), mint(role, self._randomness(24))
+        row = TokenRow(
+            token_id=uuid7(now, self._randomness(10)),
+            name=name,
+            role=role,
+            read=read,
+            created_at=now,
+            expires_at=None if lifetime is None else now + lifetime,
+            revoked_at=None,
+            last_used_at=None,
+        )
+        self._store.write(lambda rows: rows.add_token(row, digest_secret(secret))).result()
+        return row.token_id, secret
+
+    def tokens(self) -> list[TokenRow]:
+        """List all tokens."""
+        with self._store.read() as rows:
+            return rows.tokens()
+
+    def revoke(self, name: str) -> int:
+        """Revoke by token id or name; return how many tokens ended."""
+        now = self._clock()
+        return self._store.write(lambda rows: rows.revoke_tokens(name, now)).result()
+
+    def bearer(self, secret: str) -> Bearer | None:
+        """Return whose token this is; None where it is unknown, expired or revoked."""
+        if not has_checksum(secret):
+            return None
+        digest, now = digest_secret(secret), self._clock()
+        checked, bearer = self._bearers.get(digest, (0, None))
+        if now - checked >= CHECKED_FOR:
+            bearer = self._look_up(digest, now)
+            _remember(self._bearers, digest, (now, bearer))
+        if bearer is not None:
+            self._used[bearer.id] = now
+        return bearer
+
+    def _look_up(self, digest: str, now: int) -> Bearer | None:
+        with self._store.read() as rows:
+            token = rows.token(digest)
+        if token is None or token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
+            return None
+        return Bearer(id=token.id, name=token.name, role=token.role, read=token.read)
+
+    def add_user(self, name: str, role: PersonRole, person: str | None, password: str | None) -> None:
+        """Add an account; `password` is already hashed.
+
+        Raises AccessError where the name is taken or ill-formed.
+        """
+        for word in (name, person or name):
+            if not NAME.fullmatch(word):
+                message = f'"{word}" is no name: use letters, digits and . _ / @ - , and begin with a letter or digit'
+                raise AccessError(message)
+        user = UserRow(
+            id=0,
+            name=name,
+            person=person or name,
+            role=role,
+            password=password,
+            created_at=self._clock(),
+            disabled_at=None,
+        )
+        if not self._store.write(lambda rows: rows.add_user(user)).result():
+            message = f"the name {name} is taken; choose another, or disable that account first"
+            raise AccessError(message)
+
+    def users(self) -> list[UserRow]:
+        """List all accounts."""
+        with self._store.read() as rows:
+            return rows.users()
+
+    def disable(self, name: str) -> bool:
+        """Disable an account and end its sessions."""
+        now = self._clock()
+        return self._store.write(lambda rows: rows.disable_user(name, now)).result()
+
+    def link(self, name: str) -> str:
+        """Make a sign-in link's secret: it works once, within 15 minutes.
+
+        Raises AccessError where there is no such account.
+        """
+        with self._store.read() as rows:
+            user = rows.user(name)
+        if user is None or user.disabled_at is not None:
+            message = f"there is no account {name}; add it with: antechamber user add {name} --role curator"
+            raise AccessError(message)
+        secret, expires = mint("link", self._randomness(24)), self._clock() + LINK_LIFETIME
+        self._store.write(lambda rows: rows.add_link(digest_secret(secret), user.id, expires)).result()
+        return secret
+
+    def sign_in_by_link(self, secret: str) -> SignedIn | None:
+        """Consume a link and begin a session; None where it is used, expired or unknown."""
+        return self._store.write(partial(self._enter_by_link, secret)).result()
+
+    def _enter_by_link(self, secret: str, rows: Rows) -> SignedIn | None:
+        user = rows.use_link(digest_secret(secret), self._clock())
+        return None if user is None else self._begin(user, rows)
+
+    def sign_in(self, name: str, address: str, verify: Callable[[str | None], bool]) -> SignedIn | None:
+        """Begin a session if `verify` accepts the account's password hash (None for names without one).
+
+        Raises TooManyAttemptsError, for known and unknown names alike.
+        """
+        subjects = [_subject("name", name), _subject("address", address)]
+        with self._store.read() as rows:
+            self._check_failures(rows, subjects)
+            user = rows.user(name)
+        good = user is not None and user.disabled_at is None
+        if not verify(user.password if user and good else None) or user is None:
+            self._store.write(lambda rows: self._note_failures(rows, subjects)).result()
+            return None
+        return self._store.write(partial(self._enter, user, subjects)).result()
+
+    def _enter(self, user: UserRow, subjects: list[str], rows: Rows) -> SignedIn:
+        rows.forget_failures(subjects[0], self._clock() - FAILURES_COUNT_FOR)
+        return self._begin(user, rows)
+
+    def _check_failures(self, rows: Rows, subjects: list[str]) -> None:
+        now = self._clock()
+        for subject, most in zip(subjects, (MOST_FAILURES, MOST_FAILURES * 10), strict=True):
+            number, last = rows.failures(subject, now - FAILURES_COUNT_FOR)
+            if number >= most:
+                raise TooManyAttemptsError((last + FAILURES_COUNT_FOR - now) // SECOND)
+
+    def _note_failures(self, rows: Rows, subjects: list[str]) -> None:
+        for subject in subjects:
+            rows.add_failure(subject, self._clock())
+
+    def _begin(self, user: UserRow, rows: Rows) -> SignedIn:
+        """Begin a session under a fresh id, whatever the browser sent along."""
+        secret = mint("session", self._randomness(24))
+        digest = digest_secret(secret)
+        rows.add_session(digest, user.id, self._clock())
+        return SignedIn(
+            secret, Person(id=user.id, name=user.name, person=user.person, role=user.role, session=digest)
+        )
+
+    def person(self, secret: str) -> Person | None:
+        """Return who signed in under a session; None where it ended, idled for an hour or is 12 hours old."""
+        if not has_checksum(secret):
+            return None
+        digest, now = digest_secret(secret), self._clock()
+        checked, person = self._people.get(digest, (0, None))
+        if now - checked >= CHECKED_FOR:
+            person = self._look_up_session(digest, now)
+            _remember(self._people, digest, (now, person))
+        if person is not None:
+            self._seen[digest] = now
+        return person
+
+    def _look_up_session(self, digest: str, now: int) -> Person | None:
+        with self._store.read() as rows:
+            row = rows.session(digest)
+        if row is None:
+            return None
+        seen = max(row.seen_at, self._seen.get(digest, 0))
+        if now - seen > IDLE or now - row.created_at > ABSOLUTE:
+            return None
+        return Person(id=row.id, name=row.name, person=row.person, role=row.role, session=digest)
+
+    def sign_out(self, person: Person) -> None:
+        """End a session at once."""
+        now = self._clock()
+        self._store.write(lambda rows: rows.end_session(person.session, now)).result()
+        self._people.pop(person.session, None)
+
+    def flush(self) -> None:
+        """Write when tokens were used and sessions seen, with an ordinary commit."""
+        used, self._used = self._used, {}
+        seen, self._seen = self._seen, {}
+        if used or seen:
+            self._store.write(lambda rows: (rows.touch_tokens(used), rows.touch_sessions(seen))).result()
+
+
+def _subject(kind: str, value: str) -> str:
+    """Name whoever failed without keeping what was typed."""
+    return blake3(f"{kind}:{value}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _remember(cache: dict[str, V], key: str, value: V) -> None:
+    """Keep a looked-up value; a full memory is emptied rather than grown."""
+    if len(cache) >= MOST_REMEMBERED:
+        cache.clear()
+    cache[key] = value
+
+
+def _check_token(name: str, role: TokenRole, read: list[str]) -> None:
+    grammar = PRODUCER if role == "producer" else NAME
+    if not grammar.fullmatch(name):
+        form = "kind:name, e.g. worker:release-bot" if role == "producer" else "letters, digits and . _ / @ -"
+        message = f'"{name}" is no name for a {role} token: it must be {form}'
+        raise AccessError(message)
+    if role == "producer" and read:
+        message = "what a producer may read stands in producers.toml; leave --read out"
+        raise AccessError(message)
+    if role == "reader" and not read:
+        message = "a reader token needs --read, e.g. --read project:apollo"
+        raise AccessError(message)
+    for grant in read:
+        scope, colon, scope_id = grant.partition(":")
+        if not colon or not scope or not scope_id:
+            message = f'--read "{grant}" is no scope: write scope:scope_id, e.g. project:apollo'
+            raise AccessError(message)
+        if role == "reader" and scope == "session" and "*" in grant:
+            message = f'--read "{grant}": a session is read by whoever worked in it; name single sessions'
+            raise AccessError(message)

@@ -1,0 +1,324 @@
+"""Admission: from a request's bytes to the one answer that is on disk before it is given."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from antechamber.core.admission import Candidate, Echo, Judgement, Named, answer, candidate, decide, echo_of
+from antechamber.core.contract import KEY, MAX_BATCH, MAX_LINES, NAME, PRODUCER, SCOPES, Channel, Code, Disposition, Reason
+from antechamber.core.errors import AntechamberError, BusyError, RefusedError, UnavailableError, refuse
+from antechamber.core.ids import uuid7
+from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER
+from antechamber.core.policy import Verdict, evaluate
+from antechamber.core.ports import AdmissionRows, Clock, Randomness, ReplayKey, Store
+from antechamber.core.privacy import scan
+from antechamber.core.roles import Bearer
+from antechamber.core.submission import Draft, Submission, read_draft, read_event, read_key_header
+from antechamber.flows.meter import Meter
+from antechamber.flows.policies import PolicyKeeper
+
+HOUR: Final = 3_600_000_000
+"""Microseconds of an hour."""
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """An answer, ready to be sent: status, body bytes and what the headers repeat."""
+
+    status: int
+    body: bytes
+    disposition: Disposition | None = None
+    idempotency_key: str | None = None
+    location: str | None = None
+    replayed: bool = False
+    retry_after: int | None = None
+    problem: bool = False
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """A candidate with its verdict, waiting for the transaction that judges it."""
+
+    candidate: Candidate
+    verdict: Verdict
+    channel: Channel
+    now: int
+
+
+class Admission:
+    """Answers submissions, seals keys and counts replays."""
+
+    def __init__(
+        self, store: Store, policies: PolicyKeeper, secret: bytes, clock: Clock, randomness: Randomness
+    ) -> None:
+        """Join the rules with a store; `secret` are the 32 bytes kept outside the database."""
+        self._store = store
+        self._policies = policies
+        self._secret = secret
+        self._clock = clock
+        self._randomness = randomness
+        self._meter = Meter(clock)
+        self._replays: Counter[ReplayKey] = Counter()
+
+    async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Reply:
+        """Answer one submission; every failure is an answer too."""
+        prepared = self.prepare(raw, key_header, bearer, "http")
+        if isinstance(prepared, Reply):
+            return prepared
+        try:
+            return await asyncio.wrap_future(self._store.write(partial(self._settle, prepared)))
+        except (BusyError, UnavailableError) as error:
+            return self.refusal([_failure(error)], echo_of(prepared.candidate.submission))
+
+    async def submit_batch(self, raw: bytes, bearer: Bearer) -> Reply | list[bytes]:
+        """Answer a batch of lines in order, all in one transaction; a Reply refuses the batch as a whole."""
+        try:
+            lines = split_batch(raw)
+        except RefusedError as error:
+            return self.refusal(error.reasons)
+        prepared = [(number, self.prepare(line, [], bearer, "batch")) for number, line in lines]
+        try:
+            replies = await asyncio.wrap_future(self._store.write(partial(self._settle_all, prepared)))
+        except (BusyError, UnavailableError) as error:
+            return self.refusal([_failure(error)])
+        return [_numbered(number, reply.body) for number, reply in replies]
+
+    def prepare(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel) -> Prepared | Reply:
+        """Do all that needs no store: parse, compare producer and hash, look for private data, ask the policy."""
+        echo = Echo()
+        try:
+            self._check_rate(bearer)
+            if bearer.role != "producer":
+                raise refuse("producer-mismatch", "only the token of a producer may submit")
+            header_key = read_key_header(key_header)
+            echo = _guess_echo(raw, header_key)
+            draft = read_draft(raw, header_key)
+            self._check_producer(draft, bearer)
+            submission = read_event(draft)
+            echo = echo_of(submission)
+            return self._judge(submission, channel)
+        except RefusedError as error:
+            return self.refusal(error.reasons, echo)
+
+    def _check_rate(self, bearer: Bearer) -> None:
+        limit = self._policies.current.policy.limits.attempts_per_minute
+        if limit is not None and not self._meter.take(bearer.name, limit):
+            raise refuse("rate-limited", f"this producer may make {limit} attempts a minute")
+
+    def _check_producer(self, draft: Draft, bearer: Bearer) -> None:
+        identity = draft.body["producer_identity"]
+        if identity != bearer.name:
+            raise refuse("producer-mismatch", "the token belongs to another producer", "/producer_identity")
+        if identity not in self._policies.current.policy.producers:
+            raise refuse("producer-mismatch", "the policy does not list this producer", "/producer_identity")
+
+    def _judge(self, submission: Submission, channel: Channel) -> Prepared:
+        force, now = self._policies.current, self._clock()
+        findings = scan(
+            {
+                "/idempotency_key": submission.idempotency_key,
+                "/scope_id": submission.scope_id,
+                "/payload": submission.payload,
+                "/source_span": submission.source_span,
+                "/supersedes": submission.supersedes,
+            },
+            frozenset(force.policy.privacy.off),
+        )
+        if any(finding.pointer == "/idempotency_key" for finding in findings):
+            raise refuse("key-invalid", "the key looks like a private value; choose a random one", "/idempotency_key")
+        verdict = Verdict(
+            reasons=evaluate(force.policy, submission, now),
+            owner=force.policy.owner(submission.producer_identity) or "",
+            policy_digest=force.digest,
+            limits=force.policy.limits,
+        )
+        return Prepared(
+            candidate=candidate(submission, findings, self._secret), verdict=verdict, channel=channel, now=now
+        )
+
+    def _settle_all(self, prepared: list[tuple[int, Prepared | Reply]], rows: AdmissionRows) -> list[tuple[int, Reply]]:
+        return [
+            (number, self._settle(item, rows) if isinstance(item, Prepared) else item) for number, item in prepared
+        ]
+
+    def _settle(self, prepared: Prepared, rows: AdmissionRows) -> Reply:
+        """Judge inside the transaction and write what the judgement asks for."""
+        judgement = decide(prepared.candidate, prepared.verdict, rows.known(prepared.candidate))
+        if judgement.replay is not None:
+            return self._replay(prepared, judgement, judgement.replay, rows)
+        named = self._name(prepared, judgement)
+        receipt = answer(
+            judgement.outcome,
+            judgement.reasons,
+            echo_of(prepared.candidate.submission),
+            named,
+            prepared.verdict.policy_digest,
+            prepared.now,
+        )
+        kept = msgspec.structs.replace(receipt, **_hidden(prepared.candidate))
+        self._record(prepared, judgement, named, msgspec.json.encode(kept), rows)
+        return _reply(msgspec.json.encode(receipt), prepared.candidate.submission.idempotency_key)
+
+    def _record(
+        self, prepared: Prepared, judgement: Judgement, named: Named, receipt: bytes, rows: AdmissionRows
+    ) -> None:
+        verdict = prepared.verdict
+        rows.record(prepared.candidate, judgement, named, receipt, verdict.policy_digest, verdict.owner, prepared.now)
+
+    def _replay(self, prepared: Prepared, judgement: Judgement, stored: str, rows: AdmissionRows) -> Reply:
+        """Give the stored answer again; what privacy kept out of it is echoed from the request."""
+        if judgement.withdraw:
+            self._record(prepared, judgement, Named(), b"", rows)
+        members = msgspec.json.decode(stored)
+        submission = prepared.candidate.submission
+        if judgement.original is not None and members["disposition"] != "rejected-conflict":
+            self._replays[judgement.original.id, prepared.now // HOUR, prepared.channel] += 1
+        if any(reason["code"].startswith("private-") for reason in members["reasons"]):
+            members["source_event_hash"] = submission.source_event_hash
+            members["scope_id"] = submission.scope_id
+        members["duplicate"] = True
+        return _reply(msgspec.json.encode(members), submission.idempotency_key)
+
+    def _name(self, prepared: Prepared, judgement: Judgement) -> Named:
+        proposal = judgement.proposal
+        return Named(
+            submission_id=judgement.original.submission_id if judgement.original else self._id(prepared.now),
+            duplicate_of=proposal.own_submission_id if proposal else None,
+            proposal_id=self._id(prepared.now) if judgement.propose else proposal.proposal_id if proposal else None,
+            quarantine_id=self._id(prepared.now) if judgement.quarantine else None,
+        )
+
+    def _id(self, now: int) -> str:
+        return uuid7(now, self._randomness(10))
+
+    async def seal(self, key: str, bearer: Bearer) -> Reply:
+        """Bind a free key to a receipt without event, or return the receipt already there."""
+        echo = Echo(producer_identity=bearer.name)
+        if bearer.role != "producer" or bearer.name not in self._policies.current.policy.producers:
+            return self.refusal([_denied()], echo)
+        if not KEY.fullmatch(key):
+            reason = Reason(code="key-invalid", message="not a key", pointer="/idempotency_key")
+            return self.refusal([reason], echo)
+        if scan({"/idempotency_key": key}):
+            reason = Reason(code="key-invalid", message="the key looks like a private value", pointer="/idempotency_key")
+            return self.refusal([reason], echo)
+        try:
+            return await asyncio.wrap_future(self._store.write(partial(self._seal, key, bearer.name)))
+        except (BusyError, UnavailableError) as error:
+            return self.refusal([_failure(error)], msgspec.structs.replace(echo, idempotency_key=key))
+
+    def _seal(self, key: str, producer: str, rows: AdmissionRows) -> Reply:
+        known = rows.known_key(producer, key)
+        if known is not None:
+            members = {**msgspec.json.decode(known[1]), "duplicate": True}
+            return msgspec.structs.replace(_reply(msgspec.json.encode(members), key), status=200, problem=False)
+        now, digest = self._clock(), self._policies.current.digest
+        named = Named(submission_id=self._id(now))
+        reason = Reason(code="sealed", message="this key was sealed by its producer", pointer="/idempotency_key")
+        receipt = answer(
+            OUTCOMES["sealed"], [reason], Echo(idempotency_key=key, producer_identity=producer), named, digest, now
+        )
+        body = msgspec.json.encode(receipt)
+        rows.seal(producer, key, named.submission_id or "", body, digest, now)
+        return msgspec.structs.replace(_reply(body, key), status=201, problem=False)
+
+    def refusal(self, reasons: list[Reason], echo: Echo | None = None) -> Reply:
+        """Form an answer that left the key free."""
+        code = reasons[0].code
+        echo = echo or Echo()
+        if code == "key-invalid":
+            echo = msgspec.structs.replace(echo, idempotency_key=None)
+        receipt = answer(OUTCOMES[code], reasons, echo, Named(), self._policies.current.digest, self._clock())
+        return _reply(msgspec.json.encode(receipt), echo.idempotency_key, RETRY_AFTER.get(code))
+
+    def flush(self) -> None:
+        """Write counted replays with an ordinary commit and wait for it; on failure they stay counted."""
+        counted, self._replays = self._replays, Counter()
+        if not counted:
+            return
+        try:
+            self._store.write(lambda rows: rows.count_replays(counted)).result()
+        except AntechamberError:
+            self._replays.update(counted)
+
+
+def _denied() -> Reason:
+    return Reason(code="producer-mismatch", message="only the token of a producer that the policy lists may do this")
+
+
+def _failure(error: AntechamberError) -> Reason:
+    code: Code = "busy" if isinstance(error, BusyError) else "unavailable"
+    return Reason(code=code, message=str(error))
+
+
+def _hidden(candidate: Candidate) -> dict[str, None]:
+    """Name the members that a kept answer leaves out, because they would say something about a private value."""
+    if not candidate.private:
+        return {}
+    return {"source_event_hash": None} | ({"scope_id": None} if candidate.hides_scope else {})
+
+
+def _reply(body: bytes, key: str | None, retry_after: int | None = None) -> Reply:
+    members = msgspec.json.decode(body, type=_Said)
+    return Reply(
+        status=members.status,
+        body=body,
+        disposition=members.disposition,
+        idempotency_key=key,
+        location=f"/v1/submissions/{members.submission_id}" if members.disposition == "accepted-for-review" else None,
+        replayed=members.duplicate,
+        retry_after=retry_after,
+        problem=members.type is not None,
+    )
+
+
+class _Said(Struct):
+    """What the headers repeat of a body."""
+
+    status: int
+    submission_id: str | None
+    disposition: Disposition | None
+    duplicate: bool
+    type: str | None = None
+
+
+def _numbered(number: int, body: bytes) -> bytes:
+    return msgspec.json.encode({**msgspec.json.decode(body), "line": number}) + b"\n"
+
+
+def split_batch(raw: bytes) -> list[tuple[int, bytes]]:
+    """Split NDJSON into its non-empty lines, numbered from 1.
+
+    Raises RefusedError (`body-too-large`) over 4 MiB or 1,000 lines.
+    """
+    if len(raw) > MAX_BATCH:
+        raise refuse("body-too-large", f"a batch may have {MAX_BATCH} bytes")
+    lines = [(number, line) for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
+    if len(lines) > MAX_LINES:
+        raise refuse("body-too-large", f"a batch may have {MAX_LINES} lines")
+    return lines
+
+
+def _guess_echo(raw: bytes, header_key: str | None) -> Echo:
+    """Echo what a refused body says of itself, as far as each member keeps to its grammar."""
+    try:
+        body = msgspec.json.decode(raw) if len(raw) <= MAX_BATCH else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        body = None
+    known = dict(_readable(body if isinstance(body, dict) else {}))
+    known.setdefault("idempotency_key", header_key)
+    return Echo(**known)
+
+
+def _readable(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    grammars = (("idempotency_key", KEY), ("producer_identity", PRODUCER), ("scope_id", NAME))
+    for name, grammar in grammars:
+        if isinstance(value := body.get(name), str) and grammar.fullmatch(value):
+            yield name, value
+    if (scope := body.get("submission_scope")) in SCOPES:
+        yield "submission_scope", scope
+
+

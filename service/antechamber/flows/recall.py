@@ -1,0 +1,118 @@
+"""Recall: receipts for their producers, memories for those whom a grant lets read."""
+
+from typing import Any, Final
+
+import msgspec
+
+from antechamber.core.contract import SCOPES, MemoryItem, MemoryPage, Review
+from antechamber.core.errors import NotFoundError, refuse
+from antechamber.core.ports import Store
+from antechamber.core.records import MemoryHit, StoredReceipt
+from antechamber.core.roles import Bearer
+from antechamber.core.policy import may_read
+from antechamber.core.submission import format_time
+from antechamber.flows.policies import PolicyKeeper
+
+MOST_ITEMS: Final = 200
+DEFAULT_ITEMS: Final = 50
+MOST_WORDS: Final = 32
+
+
+class Recall:
+    """Reads back what was answered and what was admitted."""
+
+    def __init__(self, store: Store, policies: PolicyKeeper) -> None:
+        """Read from a store under the policy in force."""
+        self._store = store
+        self._policies = policies
+
+    def receipt(self, bearer: Bearer, *, submission_id: str | None = None, key: str | None = None) -> dict[str, Any]:
+        """Return a producer's own receipt with what became of its proposal.
+
+        Raises NotFoundError for everything else, without telling why.
+        """
+        if bearer.role == "producer":
+            with self._store.read() as rows:
+                stored = (
+                    rows.receipt_by_id(bearer.name, submission_id)
+                    if submission_id is not None
+                    else rows.receipt_by_key(bearer.name, key or "")
+                )
+            if stored is not None:
+                return {**msgspec.json.decode(stored.receipt), "review": review_of(stored)}
+        message = "no submission of yours by that name"
+        raise NotFoundError(message)
+
+    def memories(  # noqa: PLR0913 -- the parameters of the route
+        self,
+        bearer: Bearer,
+        submission_scope: str | None,
+        scope_id: str | None,
+        q: str = "",
+        limit: int = DEFAULT_ITEMS,
+        after: str | None = None,
+    ) -> MemoryPage:
+        """Return a page of active memories of exactly one scope.
+
+        Raises RefusedError: `malformed` for a missing or unknown parameter, `scope-not-granted` whether or not
+        anything is there.
+        """
+        words = _check(submission_scope, scope_id, q, limit)
+        scope, identity = str(submission_scope), str(scope_id)
+        with self._store.read() as rows:
+            submitted = scope == "session" and rows.submitted_in_session(bearer.name, identity)
+            if not self._granted(bearer, scope, identity, submitted=submitted):
+                raise refuse("scope-not-granted", "reading this scope is not granted", "/submission_scope")
+            before = rows.memory_position(scope, identity, after) if after else None
+            if after and before is None:
+                raise refuse("malformed", "after names no memory of this scope", "/after")
+            hits = rows.memories(scope, identity, words, before, limit + 1)
+        items = [_item(hit) for hit in hits[:limit]]
+        return MemoryPage(items=items, next=items[-1].memory_id if len(hits) > limit else None)
+
+    def _granted(self, bearer: Bearer, scope: str, scope_id: str, *, submitted: bool) -> bool:
+        if bearer.role == "reader":
+            return may_read(bearer.read, scope, scope_id, submitted=False)
+        producer = self._policies.current.policy.producers.get(bearer.name)
+        if bearer.role != "producer" or producer is None:
+            return False
+        return may_read(producer.read, scope, scope_id, submitted=submitted)
+
+
+def _check(submission_scope: str | None, scope_id: str | None, q: str, limit: int) -> list[str]:
+    if submission_scope not in SCOPES:
+        raise refuse("malformed", "submission_scope must be one of " + ", ".join(SCOPES), "/submission_scope")
+    if not scope_id:
+        raise refuse("malformed", "scope_id is missing; exactly one scope is read at a time", "/scope_id")
+    if not 1 <= limit <= MOST_ITEMS:
+        raise refuse("malformed", f"limit must lie within 1 and {MOST_ITEMS}", "/limit")
+    words = q.replace("\0", " ").split()
+    if len(words) > MOST_WORDS:
+        raise refuse("malformed", f"q may have {MOST_WORDS} words", "/q")
+    return words
+
+
+def review_of(stored: StoredReceipt) -> Review | None:
+    """Tell a producer what became of its proposal; None where the submission made or joined none."""
+    if stored.state is None:
+        return None
+    decided = None if stored.decided_at is None else format_time(stored.decided_at)
+    return Review(
+        state=stored.state, decided_at=decided, reason_code=stored.reason_code, memory_id=stored.memory_id
+    )
+
+
+def _item(hit: MemoryHit) -> MemoryItem:
+    payload = hit.payload
+    return MemoryItem(
+        memory_id=hit.memory_id,
+        content=payload["content"],
+        kind=payload["kind"],
+        tags=payload.get("tags", []),
+        attributes=payload.get("attributes", {}),
+        submission_scope=hit.submission_scope,
+        scope_id=hit.scope_id,
+        source_span=hit.source_span,
+        supersedes=hit.supersedes,
+        admitted_at=format_time(hit.admitted_at),
+    )

@@ -1,0 +1,116 @@
+"""Routes for agents: submit, read back, seal, recall."""
+
+from typing import Any, Final
+
+from litestar import Controller, Request, Response, get, post, put, route
+from litestar.di import NamedDependency
+from litestar.exceptions import ClientException
+from litestar.params import FromPath
+
+from antechamber.core.contract import MAX_BATCH, MAX_BODY, MemoryPage
+from antechamber.core.errors import refuse
+from antechamber.core.roles import Bearer, Person
+from antechamber.flows.admit import Admission, Reply
+from antechamber.flows.recall import DEFAULT_ITEMS, Recall
+from antechamber.web.auth import needs_token
+from antechamber.web.problems import respond
+
+NO_STORE: Final = {"cache-control": "no-store"}
+NDJSON: Final = "application/x-ndjson"
+AgentRequest = Request[Bearer, Any, Any]
+
+
+async def read_body(request: AgentRequest) -> bytes:
+    """Read a body; one that breaks off is malformed, not a server error.
+
+    Raises RefusedError.
+    """
+    try:
+        return await request.body()
+    except ClientException as error:
+        if error.status_code == 413:  # noqa: PLR2004 -- handled with the other framework errors
+            raise
+        raise refuse("malformed", "the upload broke off") from None
+
+
+class Submissions(Controller):
+    """`/v1/submissions`: what agents propose and what became of it."""
+
+    path = "/v1/submissions"
+    guards = (needs_token,)
+
+    @post("/", request_max_body_size=MAX_BODY)
+    async def submit(self, request: AgentRequest, admission: NamedDependency[Admission]) -> Response[bytes]:
+        """Submit one candidate event."""
+        body = await read_body(request)
+        return respond(await admission.submit(body, request.headers.getall("idempotency-key", []), request.user))
+
+    @post("/batch", request_max_body_size=MAX_BATCH)
+    async def submit_batch(self, request: AgentRequest, admission: NamedDependency[Admission]) -> Response[bytes]:
+        """Submit up to 1,000 events, one JSON object a line."""
+        answer = await admission.submit_batch(await read_body(request), request.user)
+        if isinstance(answer, Reply):
+            return respond(answer)
+        return Response(b"".join(answer), status_code=200, media_type=NDJSON, headers=NO_STORE)
+
+    @get("/{submission_id:str}", sync_to_thread=True)
+    def by_id(
+        self, submission_id: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
+    ) -> Response[dict[str, Any]]:
+        """Read the receipt of an own submission and what became of it."""
+        return Response(recall.receipt(request.user, submission_id=submission_id), headers=NO_STORE)
+
+    @get("/by-key/{idempotency_key:str}", sync_to_thread=True)
+    def by_key(
+        self, idempotency_key: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
+    ) -> Response[dict[str, Any]]:
+        """Read the receipt under an own key and what became of it."""
+        return Response(recall.receipt(request.user, key=idempotency_key), headers=NO_STORE)
+
+    @put("/by-key/{idempotency_key:str}/seal", request_max_body_size=MAX_BODY)
+    async def seal(
+        self, idempotency_key: FromPath[str], request: AgentRequest, admission: NamedDependency[Admission]
+    ) -> Response[bytes]:
+        """Seal a free key, so that no late request can ever use it."""
+        return respond(await admission.seal(idempotency_key, request.user))
+
+
+class Memories(Controller):
+    """`/v1/memories`: what curators admitted, for whoever may read it."""
+
+    path = "/v1/memories"
+    guards = (needs_token,)
+
+    @get("/", sync_to_thread=True)
+    def recall(self, request: AgentRequest, recall: NamedDependency[Recall]) -> Response[MemoryPage]:
+        """Read the memories of exactly one scope, newest first."""
+        query = request.query_params
+        limit = query.get("limit", str(DEFAULT_ITEMS))
+        if not (limit.isascii() and limit.isdigit() and len(limit) <= 4):  # noqa: PLR2004 -- no huge integers
+            raise refuse("malformed", "limit must be a number from 1 to 200", "/limit")
+        page = recall.memories(
+            request.user,
+            query.get("submission_scope"),
+            query.get("scope_id"),
+            query.get("q", ""),
+            int(limit),
+            query.get("after"),
+        )
+        return Response(page, headers=NO_STORE)
+
+
+@route(
+    ["/v1/memories", "/v1/memories/{rest:path}"],
+    http_method=["POST", "PUT", "PATCH", "DELETE"],
+    guards=[needs_token],
+    sync_to_thread=False,
+    status_code=403,
+)
+def refuse_direct_write() -> Response[bytes]:
+    """Refuse every write to memories: only a curator's decision makes one."""
+    raise refuse("direct-write", "no token writes memories; submit an event and let a curator decide")
+
+
+def grants_of(caller: Bearer | Person) -> list[str] | None:
+    """Return the scopes an auditor's token is limited to, None where it is not."""
+    return caller.read or None if isinstance(caller, Bearer) else None

@@ -1,0 +1,135 @@
+"""For auditors and operators: review records as a page and as exports, figures, health, schema."""
+
+from collections.abc import Iterator
+from typing import Any, Final, get_args
+
+import msgspec
+from litestar import Request, Response, get
+from litestar.di import NamedDependency
+from litestar.response import Stream, Template
+
+from antechamber.core.contract import CODES, SCOPES, Disposition
+from antechamber.core.errors import NotFoundError, RefusedError, UnavailableError, refuse
+from antechamber.core.outcomes import FIXTURES, OUTCOMES
+from antechamber.core.records import AuditFilter
+from antechamber.core.roles import Bearer, Caller, Person
+from antechamber.core.submission import parse_time
+from antechamber.flows.export import MEDIA_TYPES, Export, Format
+from antechamber.flows.overview import Overview
+from antechamber.web.auth import needs_auditor, needs_role, needs_token_or_sign_in
+from antechamber.web.desk import NO_STORE, PersonRequest, page
+from antechamber.web.openapi import document
+
+DECISIONS: Final = ("approve", "edit", "reject")
+_PAGE: Final = 50
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {"submission_scope": SCOPES, "decision": DECISIONS}
+
+
+def read_filter(query: Any) -> AuditFilter:
+    """Read the filters of an export; an empty one is none.
+
+    Raises RefusedError (`malformed`).
+    """
+    values: dict[str, Any] = {}
+    for name in AuditFilter.__struct_fields__:
+        given = query.get(name) or None
+        if given is not None and name in {"since", "until"}:
+            values[name] = _time(name, given)
+        elif given is not None and name in _CHOICES and given not in _CHOICES[name]:
+            raise refuse("malformed", f"{name} must be one of " + ", ".join(_CHOICES[name]), f"/{name}")
+        else:
+            values[name] = given
+    return AuditFilter(**values)
+
+
+def _time(name: str, text: str) -> int:
+    """Read a moment, or a date as browsers send it: its first moment in UTC."""
+    whole = f"{text}T00:00:00Z" if len(text) == len("2026-11-20") else text.replace(" ", "+")
+    try:
+        return parse_time(whole)
+    except ValueError:
+        raise refuse("malformed", f"{name} must be an RFC 3339 time or a date", f"/{name}") from None
+
+
+@get("/v1/audit/review-records", guards=[needs_auditor], sync_to_thread=True)
+def export_review_records(request: Request[Caller, Any, Any], export: NamedDependency[Export]) -> Stream:
+    """Export review records as JSONL or CSV, streamed from one snapshot."""
+    form = request.query_params.get("format", "jsonl")
+    if form not in MEDIA_TYPES:
+        raise refuse("malformed", "format must be jsonl or csv", "/format")
+    chosen: Format = "jsonl" if form == "jsonl" else "csv"
+    grants = request.user.read or None if isinstance(request.user, Bearer) else None
+    chunks: Iterator[bytes] = export.stream(read_filter(request.query_params), chosen, grants)
+    headers = NO_STORE | {"content-disposition": f'attachment; filename="review-records.{chosen}"'}
+    return Stream(chunks, media_type=MEDIA_TYPES[chosen], headers=headers)
+
+
+@get("/audit", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
+def audit(request: PersonRequest, export: NamedDependency[Export]) -> Template:
+    """Show review records, newest first, with filters and export links."""
+    query, error = request.query_params, None
+    try:
+        chosen = read_filter(query)
+    except RefusedError as refused:
+        chosen, error = AuditFilter(), str(refused)
+    items, following = export.latest(chosen, query.get("after"), _PAGE)
+    given = {name: query[name] for name in AuditFilter.__struct_fields__ if query.get(name)}
+    return page(
+        request,
+        "audit.html",
+        400 if error else 200,
+        items=items,
+        following=following,
+        given=given,
+        error=error,
+        scopes=SCOPES,
+        decisions=DECISIONS,
+    )
+
+
+@get("/dashboard", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
+def dashboard(request: PersonRequest, overview: NamedDependency[Overview]) -> Template:
+    """Show the figures; operators also see tokens, people and the policy."""
+    operator = request.user.role == "operator"
+    return page(request, "dashboard.html", figures=overview.figures(), standing=overview.standing() if operator else None)
+
+
+@get("/healthz", sync_to_thread=False)
+def healthz() -> dict[str, str]:
+    """Say that the process runs."""
+    return {"status": "ok"}
+
+
+@get("/readyz", sync_to_thread=True)
+def readyz(request: Request[Caller | None, Any, Any], overview: NamedDependency[Overview]) -> Response[dict[str, Any]]:
+    """Say whether requests can be served; operators also hear why not."""
+    try:
+        details = overview.health()
+    except (UnavailableError, NotFoundError) as error:
+        return Response({"status": "unavailable", "detail": str(error)}, status_code=503, headers={"retry-after": "2"})
+    status = {"status": "degraded" if details["alarms"] else "ready"}
+    operator = isinstance(request.user, Person) and request.user.role == "operator"
+    return Response(status | (details if operator else {}), headers=NO_STORE)
+
+
+@get("/schema/openapi.json", guards=[needs_token_or_sign_in], sync_to_thread=False)
+def openapi() -> Response[bytes]:
+    """Return the OpenAPI document."""
+    return Response(msgspec.json.encode(document()), media_type="application/json")
+
+
+@get("/schema", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
+def schema(request: PersonRequest) -> Template:
+    """Show the OpenAPI document to people."""
+    return page(request, "schema.html", document=document())
+
+
+@get("/contract", sync_to_thread=False)
+def contract() -> Template:
+    """Publish the idempotency contract from the code's own tables."""
+    context = {
+        "outcomes": [(code, OUTCOMES[code]) for code in CODES],
+        "dispositions": get_args(Disposition),
+        "fixtures": FIXTURES,
+    }
+    return Template("contract.html", context=context)

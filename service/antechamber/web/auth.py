@@ -1,0 +1,177 @@
+"""Who asks, and whether they may: bearer tokens, session cookies, roles, forged-request checks and passwords."""
+
+import hmac
+import threading
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from blake3 import blake3
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.exceptions import ClientException, PermissionDeniedException
+from litestar.handlers import BaseRouteHandler
+from litestar.middleware.authentication import AbstractAuthenticationMiddleware, AuthenticationResult
+
+from antechamber.core.contract import Reason
+from antechamber.core.errors import AntechamberError, RefusedError, refuse
+from antechamber.core.roles import Bearer, Caller, Person
+from antechamber.flows.access import Access
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_HASHERS_AT_ONCE: Final = 2
+"""Each takes 64 MiB, so that a flood of sign-ins cannot exhaust the memory."""
+_SHORTEST_PASSWORD: Final = 12
+
+
+class SignInNeededError(AntechamberError):
+    """A page for people was asked for without a session; `typed` is what would otherwise be lost."""
+
+    def __init__(self, typed: str = "") -> None:
+        """Keep the typed text."""
+        super().__init__("Sign in to go on.")
+        self.typed = typed
+
+
+class Authentication(AbstractAuthenticationMiddleware):
+    """Puts the caller into the scope; whether a caller is needed is the routes' business."""
+
+    async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
+        """Look the token or, without one, the session up.
+
+        Raises ClientException for a foreign host name: a page elsewhere must not reach us by rebinding its own name.
+        """
+        if _host_name(connection.headers.get("host", "")) not in connection.app.state.settings.hosts:
+            raise ClientException(detail="This service is not known by that host name; see serve --public-url.")
+        access: Access = connection.app.state.access
+        header = connection.headers.get("authorization")
+        if header is not None:
+            scheme, _, secret = header.partition(" ")
+            bearer = access.bearer(secret.strip()) if scheme.lower() == "bearer" else None
+            return AuthenticationResult(user=bearer, auth="token")
+        secret = connection.cookies.get(cookie_name(secure=connection.app.state.settings.secure), "")
+        return AuthenticationResult(user=access.person(secret) if secret else None, auth="session")
+
+
+def _host_name(host: str) -> str:
+    """Cut the port off a Host field; an address in brackets keeps them."""
+    name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+    return name.lower()
+
+
+def cookie_name(*, secure: bool) -> str:
+    """Name the session cookie; browsers bind the __Host- prefix to this host and TLS (RFC 6265bis 4.1.3.2)."""
+    return "__Host-antechamber" if secure else "antechamber"
+
+
+def needs_token(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+    """Guard a route for agents.
+
+    Raises RefusedError (`unauthorized`).
+    """
+    if not isinstance(connection.scope["user"], Bearer):
+        raise unauthorized()
+
+
+def unauthorized() -> RefusedError:
+    """Refuse without telling a missing token from a bad one."""
+    return refuse("unauthorized", "send Authorization: Bearer with a valid, unexpired token")
+
+
+def needs_token_or_sign_in(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+    """Guard a route for agents and people alike."""
+    if connection.scope["user"] is None:
+        raise unauthorized()
+
+
+def needs_auditor(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+    """Guard an export: an auditor's token, or an auditor or curator who signed in.
+
+    Raises RefusedError.
+    """
+    caller: Caller | None = connection.scope["user"]
+    if caller is None:
+        raise unauthorized()
+    if caller.role not in {"auditor", "curator"}:
+        raise RefusedError([Reason(code="scope-not-granted", message="only an auditor may export review records")])
+
+
+def needs_role(*roles: str) -> Any:
+    """Make a guard for pages that only some roles may see."""
+
+    def guard(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+        person = connection.scope["user"]
+        if not isinstance(person, Person):
+            raise SignInNeededError
+        if person.role not in roles:
+            message = f"This page is for {' and '.join(roles)} accounts; you are signed in as {person.role}."
+            raise PermissionDeniedException(detail=message)
+
+    return guard
+
+
+def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Person:
+    """Return who sent a form, after the checks against forged requests.
+
+    Raises SignInNeededError, keeping what was typed, or PermissionDeniedException.
+    """
+    check_origin(request)
+    person = request.scope["user"]
+    if not isinstance(person, Person):
+        raise SignInNeededError(form.get("content") or form.get("reason_text", ""))
+    expected = csrf_token(request.app.state.secret, person)
+    if not hmac.compare_digest(form.get("csrf", "").encode(), expected.encode()):
+        raise PermissionDeniedException(detail="This form is not from your session. Reload the page and send it again.")
+    return person
+
+
+def csrf_token(secret: bytes, person: Person) -> str:
+    """Bind a form to a session: BLAKE3 of its digest, keyed with the folder's secret."""
+    return blake3(b"csrf " + person.session.encode(), key=secret).hexdigest()
+
+
+def check_origin(request: Request[Any, Any, Any]) -> None:
+    """Refuse what another site's page sent (Fetch Metadata, else RFC 6454 Origin); programs send neither.
+
+    Raises PermissionDeniedException.
+    """
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        good = site in {"same-origin", "none"}
+    elif origin is not None:
+        hosts = {request.headers.get("host", ""), urlsplit(request.app.state.settings.url).netloc}
+        good = urlsplit(origin).netloc in hosts
+    else:
+        good = True
+    if not good:
+        raise PermissionDeniedException(detail="This request came from another site, so it was not carried out.")
+
+
+class Passwords:
+    """Hashes and checks passwords with argon2id (RFC 9106, low-memory parameters)."""
+
+    def __init__(self) -> None:
+        """Prepare a hash to check against for names that have none, so that both take as long."""
+        self._hasher = PasswordHasher()
+        self._turns = threading.BoundedSemaphore(_HASHERS_AT_ONCE)
+        self._nobody = self._hasher.hash("nobody has this password")
+
+    def hash(self, password: str) -> str:
+        """Hash a password.
+
+        Raises AntechamberError where it is shorter than 12 characters.
+        """
+        if len(password) < _SHORTEST_PASSWORD:
+            message = f"a password takes at least {_SHORTEST_PASSWORD} characters"
+            raise AntechamberError(message)
+        with self._turns:
+            return self._hasher.hash(password)
+
+    def verify(self, password: str, known: str | None) -> bool:
+        """Check a password; None stands for a name without one and takes as long to refuse."""
+        with self._turns:
+            try:
+                return self._hasher.verify(known or self._nobody, password) and known is not None
+            except (VerificationError, InvalidHashError):
+                return False

@@ -1,0 +1,143 @@
+"""Building the application: routes, pages, error answers and headers around the flows it is given."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from blake3 import blake3
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from litestar import Litestar, Router
+from litestar.datastructures import MutableScopeHeaders, State
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.plugins.jinja import JinjaTemplateEngine
+from litestar.static_files import create_static_files_router
+from litestar.template import TemplateConfig
+from litestar.types import Message, Scope
+
+from antechamber.config import Settings
+from antechamber.core.errors import BusyError, NotFoundError, RefusedError, UnavailableError
+from antechamber.core.submission import format_time
+from antechamber.flows.access import Access
+from antechamber.flows.admit import Admission
+from antechamber.flows.export import Export
+from antechamber.flows.overview import Overview
+from antechamber.flows.recall import Recall
+from antechamber.flows.review import Desk
+from antechamber.web import api, audit, desk, login, problems
+from antechamber.web.auth import Authentication, Passwords, SignInNeededError
+from antechamber.web.reveal import reveal, shorten
+
+_HEADERS: Final = {
+    "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+_TLS_HEADERS: Final = {"strict-transport-security": "max-age=31536000"}
+
+
+class Services(msgspec.Struct, frozen=True, kw_only=True):
+    """The flows that the routes call."""
+
+    admission: Admission
+    recall: Recall
+    desk: Desk
+    access: Access
+    export: Export
+    overview: Overview
+    passwords: Passwords
+
+
+def build(
+    settings: Settings,
+    services: Services,
+    secret: bytes,
+    templates: Path,
+    lifespan: Callable[[Litestar], AbstractAsyncContextManager[None]],
+) -> Litestar:
+    """Return the application; `secret` are the 32 bytes that bind forms to sessions."""
+    flows = {name: getattr(services, name) for name in Services.__struct_fields__}
+    state = State(flows | {"settings": settings, "secret": secret, "alarms": services.overview.alarms})
+    assets = create_static_files_router("/assets", directories=[templates / "assets"])
+    return Litestar(
+        route_handlers=[*_handlers(), assets],
+        state=state,
+        dependencies={name: Provide(_constant(flow), sync_to_thread=False) for name, flow in flows.items()},
+        middleware=[Authentication],
+        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment(templates))),
+        exception_handlers={
+            RefusedError: problems.on_refused,
+            NotFoundError: problems.on_not_found,
+            BusyError: problems.on_unavailable,
+            UnavailableError: problems.on_unavailable,
+            SignInNeededError: problems.on_sign_in_needed,
+            HTTPException: problems.on_http_error,
+            Exception: problems.on_bug,
+        },
+        before_send=[_add_headers(settings)],
+        lifespan=[lifespan],
+        openapi_config=None,
+        logging_config=None,
+    )
+
+
+def _handlers() -> list[Any]:
+    return [
+        Router("/", route_handlers=[api.Submissions, api.Memories, api.refuse_direct_write]),
+        Router("/", route_handlers=[desk.Review, desk.Decisions, desk.quarantine, desk.memories, desk.memory]),
+        Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
+        audit.export_review_records,
+        audit.audit,
+        audit.dashboard,
+        audit.healthz,
+        audit.readyz,
+        audit.openapi,
+        audit.schema,
+        audit.contract,
+    ]
+
+
+def _constant(value: Any) -> Callable[[], Any]:
+    def provide() -> Any:
+        return value
+
+    return provide
+
+
+def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[None]]:
+    headers = _HEADERS | (_TLS_HEADERS if settings.secure else {})
+
+    async def add(message: Message, _scope: Scope) -> None:
+        if message["type"] == "http.response.start":
+            answered = MutableScopeHeaders.from_message(message)
+            for name, value in headers.items():
+                answered.setdefault(name, value)
+
+    return add
+
+
+def environment(templates: Path) -> Environment:
+    """Return the template environment: everything escaped, nothing undefined."""
+    made = Environment(
+        loader=FileSystemLoader(templates), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    sheet = (templates / "assets" / "antechamber.css").read_bytes()
+    made.globals["sheet"] = f"/assets/antechamber.css?{blake3(sheet).hexdigest()[:12]}"
+    made.filters |= {
+        "reveal": reveal,
+        "shorten": shorten,
+        "moment": format_time,
+        "pretty": _pretty,
+        "decoded": msgspec.json.decode,
+    }
+    return made
+
+
+def _pretty(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

@@ -1,0 +1,94 @@
+"""Signing in and out: by password, or by a one-time link whose page has a single button."""
+
+import asyncio
+from functools import partial
+from typing import Any, Final
+
+from litestar import Response, get, post
+from litestar.datastructures import Cookie
+from litestar.di import NamedDependency
+from litestar.response import Redirect, Template
+
+from antechamber.core.roles import Person, PersonRole
+from antechamber.flows.access import Access, SignedIn, TooManyAttemptsError
+from antechamber.web.auth import Passwords, check_form, check_origin, cookie_name
+from antechamber.web.desk import NO_STORE, read_form
+from antechamber.web.problems import AnyRequest
+
+MAX_FORM: Final = 16 * 1024
+HOMES: Final[dict[PersonRole, str]] = {"curator": "/review", "auditor": "/audit", "operator": "/dashboard"}
+_WRONG: Final = "Name and password do not match an account."
+_LINK_USED: Final = "This link was used already or is older than 15 minutes. Ask for a new one."
+
+
+def home(person: Person | None) -> str:
+    """Return where somebody's work is."""
+    return "/login" if person is None else HOMES[person.role]
+
+
+def local(place: str | None) -> str | None:
+    """Keep a place to return to only if it lies on this service: no redirect to elsewhere."""
+    good = place is not None and place.startswith("/") and not place.startswith(("//", "/\\"))
+    return place if good and place.isprintable() else None  # type: ignore[union-attr]
+
+
+@get("/", sync_to_thread=False)
+def front(request: AnyRequest) -> Redirect:
+    """Send everybody to their work."""
+    person = request.scope["user"]
+    return Redirect(home(person if isinstance(person, Person) else None), status_code=303)
+
+
+@get("/login", sync_to_thread=False)
+def show_login(request: AnyRequest) -> Template:
+    """Show the form, or the one button of a sign-in link."""
+    query = request.query_params
+    context = {"next": local(query.get("next")), "link": query.get("link"), "error": None}
+    return Template("login.html", context=context, headers=NO_STORE)
+
+
+@post("/login", request_max_body_size=MAX_FORM)
+async def login(
+    request: AnyRequest, access: NamedDependency[Access], passwords: NamedDependency[Passwords]
+) -> Response[Any]:
+    """Sign in by link or by password; the answer is the same for unknown names."""
+    check_origin(request)
+    form = await read_form(request)
+    if form.get("link"):
+        signed_in = await asyncio.to_thread(access.sign_in_by_link, form["link"])
+        return _enter(request, signed_in, form) if signed_in else _again(form, _LINK_USED, 400)
+    address = request.client.host if request.client else ""
+    verify = partial(passwords.verify, form.get("password", ""))
+    try:
+        signed_in = await asyncio.to_thread(access.sign_in, form.get("name", ""), address, verify)
+    except TooManyAttemptsError as error:
+        return _again(form, str(error), 429, {"retry-after": str(error.wait)})
+    return _enter(request, signed_in, form) if signed_in else _again(form, _WRONG, 401)
+
+
+def _again(form: dict[str, str], error: str, status: int, headers: dict[str, str] | None = None) -> Template:
+    context = {"next": local(form.get("next")), "link": None, "error": error, "name": form.get("name", "")}
+    return Template("login.html", context=context, status_code=status, headers=NO_STORE | (headers or {}))
+
+
+def _enter(request: AnyRequest, signed_in: SignedIn, form: dict[str, str]) -> Redirect:
+    secure = request.app.state.settings.secure
+    cookie = Cookie(
+        key=cookie_name(secure=secure),
+        value=signed_in.secret,
+        path="/",
+        secure=secure,
+        httponly=True,
+        samesite="lax",
+    )
+    place = local(form.get("next")) or home(signed_in.person)
+    return Redirect(place, status_code=303, cookies=[cookie], headers=NO_STORE)
+
+
+@post("/logout", request_max_body_size=MAX_FORM)
+async def logout(request: AnyRequest, access: NamedDependency[Access]) -> Redirect:
+    """End the session."""
+    person = check_form(request, await read_form(request))
+    await asyncio.to_thread(access.sign_out, person)
+    gone = Cookie(key=cookie_name(secure=request.app.state.settings.secure), value="", path="/", max_age=0)
+    return Redirect("/login", status_code=303, cookies=[gone])

@@ -1,0 +1,115 @@
+"""From errors to answers: one JSON shape for agents (RFC 9457), one page for people."""
+
+import logging
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+from litestar.response import Redirect, Template
+
+from antechamber.core.contract import MAX_BODY, Reason
+from antechamber.core.errors import BusyError, NotFoundError, RefusedError, UnavailableError
+from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, RETRY_AFTER
+from antechamber.flows.admit import Reply
+from antechamber.web.auth import SAFE_METHODS, SignInNeededError
+
+PROBLEM: Final = "application/problem+json"
+_log: Final = logging.getLogger(__name__)
+_PAGE_TEXTS: Final = {
+    404: "There is nothing here by that name. It may have been typed wrongly, or it is not yours to see.",
+    405: "This address does not answer that kind of request.",
+    413: "What was sent is too large.",
+}
+
+AnyRequest = Request[Any, Any, Any]
+
+
+def respond(reply: Reply) -> Response[bytes]:
+    """Send an answer of a submit route."""
+    headers = {"cache-control": "no-store"}
+    if reply.disposition is not None:
+        headers["submission-disposition"] = reply.disposition
+    if reply.idempotency_key is not None:
+        headers["idempotency-key"] = reply.idempotency_key
+    if reply.location is not None:
+        headers["location"] = reply.location
+    if reply.replayed:
+        headers["idempotent-replayed"] = "true"
+    if reply.retry_after is not None:
+        headers["retry-after"] = str(reply.retry_after)
+    if reply.status == HTTPStatus.UNAUTHORIZED:
+        headers["www-authenticate"] = "Bearer"
+    media_type = PROBLEM if reply.problem else "application/json"
+    return Response(reply.body, status_code=reply.status, headers=headers, media_type=media_type)
+
+
+def is_for_agents(request: AnyRequest) -> bool:
+    """Tell a route for programs from a page for people."""
+    return request.url.path.startswith(("/v1/", "/schema/", "/readyz", "/healthz"))
+
+
+def on_refused(request: AnyRequest, error: RefusedError) -> Response[bytes]:
+    """Answer one of the contract's codes."""
+    reply: Reply = request.app.state.admission.refusal(error.reasons)
+    if error.code == "scope-not-granted":
+        members = {**msgspec.json.decode(reply.body), "status": READ_DENIED, "disposition": None}
+        members |= {"retry_same_key": False, "safe_new_key": False, "detail": error.reasons[0].message}
+        reply = msgspec.structs.replace(
+            reply, status=READ_DENIED, body=msgspec.json.encode(members), disposition=None
+        )
+    elif error.code == "malformed":
+        members = {**msgspec.json.decode(reply.body), "detail": error.reasons[0].message}
+        reply = msgspec.structs.replace(reply, body=msgspec.json.encode(members))
+    return respond(reply)
+
+
+def on_not_found(request: AnyRequest, _error: NotFoundError) -> Response[Any]:
+    """Answer the same for what does not exist and what is not the caller's."""
+    return plain(request, HTTPStatus.NOT_FOUND)
+
+
+def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
+    """Answer what the framework refuses: unknown routes, methods, oversized bodies, foreign hosts."""
+    if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and request.url.path.startswith("/v1/"):
+        reason = Reason(code="body-too-large", message=f"a submission may have {MAX_BODY} bytes, a batch 4 MiB")
+        return respond(request.app.state.admission.refusal([reason]))
+    return plain(request, HTTPStatus(error.status_code), error.detail, error.headers)
+
+
+def on_unavailable(request: AnyRequest, error: BusyError | UnavailableError) -> Response[Any]:
+    """Say that the store cannot answer now and when to ask again."""
+    code = "busy" if isinstance(error, BusyError) else "unavailable"
+    if is_for_agents(request):
+        reason = Reason(code="busy" if isinstance(error, BusyError) else "unavailable", message=str(error))
+        return respond(request.app.state.admission.refusal([reason]))
+    text = f"The service cannot store anything right now: {error}. Nothing was changed. Try again in a moment."
+    headers = {"retry-after": str(RETRY_AFTER["busy" if code == "busy" else "unavailable"])}
+    return plain(request, HTTPStatus.SERVICE_UNAVAILABLE, text, headers)
+
+
+def on_sign_in_needed(request: AnyRequest, error: SignInNeededError) -> Response[Any]:
+    """Send readers to the sign-in page; whoever had typed something gets it back first."""
+    if request.method in SAFE_METHODS:
+        query = f"?{request.url.query}" if request.url.query else ""
+        return Redirect("/login", query_params={"next": request.url.path + query}, status_code=303)
+    return Template("signed-out.html", context={"typed": error.typed}, status_code=HTTPStatus.UNAUTHORIZED)
+
+
+def on_bug(request: AnyRequest, error: Exception) -> Response[Any]:
+    """Say that it was our fault, without telling more than that."""
+    _log.error("unexpected error on %s %s", request.method, request.url.path, exc_info=error)
+    return plain(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The service failed unexpectedly; its log says more.")
+
+
+def plain(
+    request: AnyRequest, status: HTTPStatus, detail: str | None = None, headers: dict[str, str] | None = None
+) -> Response[Any]:
+    """Answer a status that has no code of the contract, as a problem or as a page."""
+    if is_for_agents(request):
+        body = {"type": NOT_FOUND_TYPE, "title": status.phrase, "status": status, "detail": detail or status.description}
+        return Response(body, status_code=status, headers=headers, media_type=PROBLEM)
+    text = _PAGE_TEXTS.get(status) or detail or status.description
+    context = {"status": int(status), "title": status.phrase, "text": text}
+    return Template("error.html", context=context, status_code=status, headers=headers)
