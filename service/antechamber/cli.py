@@ -77,9 +77,7 @@ def serve(data: Path, policies: Path | None, host: str, port: int, public_url: s
 
     Stop it with Ctrl-C or SIGTERM; it answers what it accepted first.
     """
-    settings = Settings(
-        data=data, policies=policies or folder("policies"), host=host, port=port, public_url=public_url
-    )
+    settings = Settings(data=data, policies=policies or folder("policies"), host=host, port=port, public_url=public_url)
     try:
         app.serve(settings, f"Antechamber is ready: {settings.url}  (desk: {settings.url}/review)")
     except (AntechamberError, OSError, RuntimeError) as error:
@@ -289,7 +287,11 @@ def _completed(raw: bytes) -> list[bytes]:
             try:
                 lines.append(fill_in(line))
             except RefusedError as error:
-                fail(AntechamberError(f"line {number}: {error.code} at {error.reasons[0].pointer or 'the line'}: {error}"))
+                fail(
+                    AntechamberError(
+                        f"line {number}: {error.code} at {error.reasons[0].pointer or 'the line'}: {error}"
+                    )
+                )
     return lines
 
 
@@ -360,3 +362,7 @@ def doctor(data: Path, *, as_json: bool) -> None:
         click.echo("\n".join(found) if found else "Healthy: the file, all hashes and all approvals hold.")
     if found:
         sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

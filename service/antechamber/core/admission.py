@@ -153,9 +153,7 @@ def _under_known_key(candidate: Candidate, verdict: Verdict, known: Known, origi
         code="key-reused", message="this key belongs to another event; the original stands", pointer="/idempotency_key"
     )
     private = _privacy_reasons(candidate) if candidate.private else []
-    return Judgement(
-        outcome=outcome, reasons=[reason, *private], original=original, quarantine=room, withdraw=withdraw
-    )
+    return Judgement(outcome=outcome, reasons=[reason, *private], original=original, quarantine=room, withdraw=withdraw)
 
 
 _TITLES = {rule.rule_id: rule.title for rule in RULES}
@@ -163,7 +161,9 @@ _TITLES = {rule.rule_id: rule.title for rule in RULES}
 
 def _privacy_reasons(candidate: Candidate) -> list[Reason]:
     reasons = [
-        Reason(code="private-detected", message=f"{finding.rule_id}: {_TITLES[finding.rule_id]}", pointer=finding.pointer)
+        Reason(
+            code="private-detected", message=f"{finding.rule_id}: {_TITLES[finding.rule_id]}", pointer=finding.pointer
+        )
         for finding in candidate.findings
     ]
     if candidate.submission.visibility == "private":
@@ -202,9 +202,7 @@ def echo_of(submission: Submission) -> Echo:
     )
 
 
-def answer(
-    outcome: Outcome, reasons: list[Reason], echo: Echo, named: Named, policy_digest: str, now: int
-) -> Receipt:
+def answer(outcome: Outcome, reasons: list[Reason], echo: Echo, named: Named, policy_digest: str, now: int) -> Receipt:
     """Form the answer: a receipt, or a problem where the outcome is a refusal."""
     members: dict[str, Any] = {
         "status": outcome.status,

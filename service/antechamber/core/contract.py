@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-
 Scope = Literal["session", "project", "agent_team", "agent_repo", "organization", "cross_organization"]
 Visibility = Literal["shareable", "private"]
 Disposition = Literal[
@@ -125,9 +124,9 @@ class SubmissionBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ]
     payload: Payload
     source_span: SourceSpan
-    observed_at: Annotated[str, Meta(description="RFC 3339 with offset.", examples=["2026-11-20T10:00:00Z"])] | UnsetType = (
-        UNSET
-    )
+    observed_at: (
+        Annotated[str, Meta(description="RFC 3339 with offset.", examples=["2026-11-20T10:00:00Z"])] | UnsetType
+    ) = UNSET
     visibility: Visibility | UnsetType = UNSET
     durable: Annotated[bool, Meta(description="true asks for a direct write and is refused.")] | UnsetType = UNSET
     supersedes: Annotated[str, Meta(description="A memory id; shown to the curator as a claim.")] | UnsetType = UNSET

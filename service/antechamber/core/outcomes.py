@@ -46,7 +46,9 @@ DUPLICATE: Final = Outcome(
 )
 
 
-def _mended(title: str, advice: str, status: int = 400, disposition: Disposition | None = "rejected-invalid") -> Outcome:
+def _mended(
+    title: str, advice: str, status: int = 400, disposition: Disposition | None = "rejected-invalid"
+) -> Outcome:
     """Build a row of refusals that left the key free: mend the request and send it under the same key."""
     return Outcome(
         status=status,
@@ -81,28 +83,69 @@ def _final(
 
 OUTCOMES: Final[dict[Code, Outcome]] = {
     "key-missing": _mended("Idempotency key missing", "Send idempotency_key in the body or as header Idempotency-Key."),
-    "key-invalid": _mended("Idempotency key invalid", "Use 1 to 128 characters of A-Z a-z 0-9 . _ : ~ - and begin with a letter or digit."),
-    "key-header-differs": _mended("Header and body name different keys", "Send one key, or the same key in both places."),
+    "key-invalid": _mended(
+        "Idempotency key invalid", "Use 1 to 128 characters of A-Z a-z 0-9 . _ : ~ - and begin with a letter or digit."
+    ),
+    "key-header-differs": _mended(
+        "Header and body name different keys", "Send one key, or the same key in both places."
+    ),
     "malformed": _mended("Malformed request", "Mend the member that the pointer names and send the same key again."),
     "unknown-member": _mended("Unknown member", "Remove the member or move it into payload.attributes."),
     "duplicate-member": _mended("Duplicate member name", "Give every name once in each object."),
-    "out-of-profile": _mended("Outside the JSON profile", "No floats, integers within 2^53-1, names of a-z 0-9 _, null only in attributes, depth at most 16."),
-    "hash-missing": _mended("Source-event hash missing", "Send source_event_hash as blake3: and 64 lower-case hex digits."),
-    "hash-mismatch": _mended("Source-event hash differs", "Compute the hash over the normal form; the contract page says how."),
-    "direct-write": _mended("Direct write refused", "Only a curator writes durable memory. Submit without durable and wait for review.", 403),
-    "producer-mismatch": _mended("Token of another producer", "Use the token of the producer you name, and have the operator list it in the policy.", 403, None),
-    "unauthorized": _mended("Not authenticated", "Send Authorization: Bearer with a valid, unexpired token.", 401, None),
-    "body-too-large": _mended("Body too large", "Shorten the body to 64 KiB; a batch to 1,000 lines and 4 MiB.", 413, None),
-    "rate-limited": _mended("Too many requests", "Wait as Retry-After says, then send the same key and bytes again.", 429, None),
-    "busy": _mended("Key held by another process", "Wait as Retry-After says, then send the same key and bytes again.", 409, None),
-    "unavailable": _mended("Temporarily unavailable", "Nothing was stored. Wait as Retry-After says, then send the same key and bytes again.", 503, None),
-    "scope-not-granted": _final("Scope not granted", "Ask the operator for this scope, or submit to a granted one under a new key."),
-    "kind-unsupported": _final("Kind not supported in this scope", "Choose a supported kind and submit under a new key."),
+    "out-of-profile": _mended(
+        "Outside the JSON profile",
+        "No floats, integers within 2^53-1, names of a-z 0-9 _, null only in attributes, depth at most 16.",
+    ),
+    "hash-missing": _mended(
+        "Source-event hash missing", "Send source_event_hash as blake3: and 64 lower-case hex digits."
+    ),
+    "hash-mismatch": _mended(
+        "Source-event hash differs", "Compute the hash over the normal form; the contract page says how."
+    ),
+    "direct-write": _mended(
+        "Direct write refused", "Only a curator writes durable memory. Submit without durable and wait for review.", 403
+    ),
+    "producer-mismatch": _mended(
+        "Token of another producer",
+        "Use the token of the producer you name, and have the operator list it in the policy.",
+        403,
+        None,
+    ),
+    "unauthorized": _mended(
+        "Not authenticated", "Send Authorization: Bearer with a valid, unexpired token.", 401, None
+    ),
+    "body-too-large": _mended(
+        "Body too large", "Shorten the body to 64 KiB; a batch to 1,000 lines and 4 MiB.", 413, None
+    ),
+    "rate-limited": _mended(
+        "Too many requests", "Wait as Retry-After says, then send the same key and bytes again.", 429, None
+    ),
+    "busy": _mended(
+        "Key held by another process", "Wait as Retry-After says, then send the same key and bytes again.", 409, None
+    ),
+    "unavailable": _mended(
+        "Temporarily unavailable",
+        "Nothing was stored. Wait as Retry-After says, then send the same key and bytes again.",
+        503,
+        None,
+    ),
+    "scope-not-granted": _final(
+        "Scope not granted", "Ask the operator for this scope, or submit to a granted one under a new key."
+    ),
+    "kind-unsupported": _final(
+        "Kind not supported in this scope", "Choose a supported kind and submit under a new key."
+    ),
     "stale": _final("Observed too long ago", "Observe again and submit under a new key."),
     "observed-in-future": _final("Observed in the future", "Mend the clock and submit under a new key."),
     "too-large-for-scope": _final("Too large for this scope", "Shorten the event and submit under a new key."),
-    "private-declared": _final("Declared private", "Private events are not remembered. Submit a shareable one under a new key.", "rejected-private"),
-    "private-detected": _final("Private data found", "Remove what the pointers name and submit under a new key.", "rejected-private"),
+    "private-declared": _final(
+        "Declared private",
+        "Private events are not remembered. Submit a shareable one under a new key.",
+        "rejected-private",
+    ),
+    "private-detected": _final(
+        "Private data found", "Remove what the pointers name and submit under a new key.", "rejected-private"
+    ),
     "key-reused": _final(
         "Key already used for another event",
         "The original stands. A new event needs a new key; a retry needs the original's bytes.",

@@ -45,11 +45,20 @@ class AdmissionRows(Protocol):
         """Return all that decides a candidate's judgement."""
 
     def record(
-        self, candidate: Candidate, judgement: Judgement, named: Named, receipt: bytes, policy_digest: str, owner: str, now: int
+        self,
+        candidate: Candidate,
+        judgement: Judgement,
+        named: Named,
+        receipt: bytes,
+        policy_digest: str,
+        owner: str,
+        now: int,
     ) -> None:
         """Write the submission, proposal, evidence and quarantine that a judgement asks for."""
 
-    def seal(self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int) -> None:
+    def seal(
+        self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int
+    ) -> None:
         """Bind a free key to a receipt without event."""
 
     def known_key(self, producer_identity: str, key: str) -> tuple[int, str] | None:

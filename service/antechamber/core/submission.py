@@ -338,6 +338,6 @@ def _compare_hash(given: Any, computed: str) -> None:
     if not isinstance(given, str) or not HASH.fullmatch(given):
         raise refuse("malformed", "must be " + _EXPECTED["/source_event_hash"], "/source_event_hash")
     if given != computed:
-        raise refuse("hash-mismatch", "the hash differs from the one computed over the normal form", "/source_event_hash")
-
-
+        raise refuse(
+            "hash-mismatch", "the hash differs from the one computed over the normal form", "/source_event_hash"
+        )

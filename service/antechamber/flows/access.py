@@ -200,9 +200,7 @@ class Access:
         secret = mint("session", self._randomness(24))
         digest = digest_secret(secret)
         rows.add_session(digest, user.id, self._clock())
-        return SignedIn(
-            secret, Person(id=user.id, name=user.name, person=user.person, role=user.role, session=digest)
-        )
+        return SignedIn(secret, Person(id=user.id, name=user.name, person=user.person, role=user.role, session=digest))
 
     def person(self, secret: str) -> Person | None:
         """Return who signed in under a session; None where it ended, idled for an hour or is 12 hours old."""

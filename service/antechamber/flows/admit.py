@@ -10,7 +10,18 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.admission import Candidate, Echo, Judgement, Named, answer, candidate, decide, echo_of
-from antechamber.core.contract import KEY, MAX_BATCH, MAX_LINES, NAME, PRODUCER, SCOPES, Channel, Code, Disposition, Reason
+from antechamber.core.contract import (
+    KEY,
+    MAX_BATCH,
+    MAX_LINES,
+    NAME,
+    PRODUCER,
+    SCOPES,
+    Channel,
+    Code,
+    Disposition,
+    Reason,
+)
 from antechamber.core.errors import AntechamberError, BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
 from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER
@@ -140,9 +151,7 @@ class Admission:
         )
 
     def _settle_all(self, prepared: list[tuple[int, Prepared | Reply]], rows: AdmissionRows) -> list[tuple[int, Reply]]:
-        return [
-            (number, self._settle(item, rows) if isinstance(item, Prepared) else item) for number, item in prepared
-        ]
+        return [(number, self._settle(item, rows) if isinstance(item, Prepared) else item) for number, item in prepared]
 
     def _settle(self, prepared: Prepared, rows: AdmissionRows) -> Reply:
         """Judge inside the transaction and write what the judgement asks for."""
@@ -203,7 +212,9 @@ class Admission:
             reason = Reason(code="key-invalid", message="not a key", pointer="/idempotency_key")
             return self.refusal([reason], echo)
         if scan({"/idempotency_key": key}):
-            reason = Reason(code="key-invalid", message="the key looks like a private value", pointer="/idempotency_key")
+            reason = Reason(
+                code="key-invalid", message="the key looks like a private value", pointer="/idempotency_key"
+            )
             return self.refusal([reason], echo)
         try:
             return await asyncio.wrap_future(self._store.write(partial(self._seal, key, bearer.name)))
@@ -320,5 +331,3 @@ def _readable(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
     if (scope := body.get("submission_scope")) in SCOPES:
         yield "submission_scope", scope
-
-

@@ -56,7 +56,9 @@ class Export:
                     yield write(_record(row))
         filters = {name: value for name, value in msgspec.structs.asdict(chosen).items() if value is not None}
         closing: dict[str, Any] = {"record": CLOSING, "count": count, "complete": not filters and grants is None}
-        yield write(closing if form == "csv" else {**closing, "filters": filters, "exported_at": format_time(self._clock())})
+        yield write(
+            closing if form == "csv" else {**closing, "filters": filters, "exported_at": format_time(self._clock())}
+        )
 
 
 def _covered(grants: list[str], row: AuditRow) -> bool:

@@ -57,7 +57,7 @@ class PolicyKeeper:
             policy = self._read(self._folder)
         except PolicyError as error:
             self.alarm = str(error)
-            _log.error("policy not reloaded, the old one stays in force: %s", error)  # noqa: TRY400 -- no traceback
+            _log.error("policy not reloaded, the old one stays in force: %s", error)
         else:
             self.current = InForce(policy, policy.digest())
             self.alarm = None

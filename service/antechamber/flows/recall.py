@@ -6,10 +6,10 @@ import msgspec
 
 from antechamber.core.contract import SCOPES, MemoryItem, MemoryPage, Review
 from antechamber.core.errors import NotFoundError, refuse
+from antechamber.core.policy import may_read
 from antechamber.core.ports import Store
 from antechamber.core.records import MemoryHit, StoredReceipt
 from antechamber.core.roles import Bearer
-from antechamber.core.policy import may_read
 from antechamber.core.submission import format_time
 from antechamber.flows.policies import PolicyKeeper
 
@@ -43,7 +43,7 @@ class Recall:
         message = "no submission of yours by that name"
         raise NotFoundError(message)
 
-    def memories(  # noqa: PLR0913 -- the parameters of the route
+    def memories(
         self,
         bearer: Bearer,
         submission_scope: str | None,
@@ -97,9 +97,7 @@ def review_of(stored: StoredReceipt) -> Review | None:
     if stored.state is None:
         return None
     decided = None if stored.decided_at is None else format_time(stored.decided_at)
-    return Review(
-        state=stored.state, decided_at=decided, reason_code=stored.reason_code, memory_id=stored.memory_id
-    )
+    return Review(state=stored.state, decided_at=decided, reason_code=stored.reason_code, memory_id=stored.memory_id)
 
 
 def _item(hit: MemoryHit) -> MemoryItem:

@@ -191,7 +191,7 @@ class Admissions(Statements):
             answer=answer,
         )
 
-    def seal(  # noqa: PLR0913 -- see record
+    def seal(
         self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int
     ) -> None:
         """Bind a free key to a receipt that no event will ever match."""

@@ -44,7 +44,9 @@ class Recall(Statements):
         proposal = row.pop("proposal")
         reason = self.one("last_reason", proposal=proposal) if row["state"] not in {None, "pending"} else None
         memory = self.one("memory_of_proposal", proposal=proposal)
-        return msgspec.convert({"reason_code": None, "memory_id": None, **row, **(reason or {}), **(memory or {})}, StoredReceipt)
+        return msgspec.convert(
+            {"reason_code": None, "memory_id": None, **row, **(reason or {}), **(memory or {})}, StoredReceipt
+        )
 
     def submitted_in_session(self, producer_identity: str, scope_id: str) -> bool:
         """Tell whether this producer had something accepted in a session."""

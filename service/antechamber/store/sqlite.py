@@ -193,7 +193,9 @@ class SqliteStore:
             message = f"{_UNREADABLE}: {path}: {error}"
             raise StoreError(message) from error
         if sqlite3.sqlite_version_info < FIXED_IN:
-            _log.info("SQLite %s: checkpoints stay with the writer, see design note on WAL reset", sqlite3.sqlite_version)
+            _log.info(
+                "SQLite %s: checkpoints stay with the writer, see design note on WAL reset", sqlite3.sqlite_version
+            )
         self._writer = GroupCommit(_Writer(self._connection))
 
     def write(self, work: Callable[[Any], T]) -> Future[T]:

@@ -91,7 +91,9 @@ def audit(request: PersonRequest, export: NamedDependency[Export]) -> Template:
 def dashboard(request: PersonRequest, overview: NamedDependency[Overview]) -> Template:
     """Show the figures; operators also see tokens, people and the policy."""
     operator = request.user.role == "operator"
-    return page(request, "dashboard.html", figures=overview.figures(), standing=overview.standing() if operator else None)
+    return page(
+        request, "dashboard.html", figures=overview.figures(), standing=overview.standing() if operator else None
+    )
 
 
 @get("/healthz", sync_to_thread=False)

@@ -125,7 +125,11 @@ def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[Non
 def environment(templates: Path) -> Environment:
     """Return the template environment: everything escaped, nothing undefined."""
     made = Environment(
-        loader=FileSystemLoader(templates), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     sheet = (templates / "assets" / "antechamber.css").read_bytes()
     made.globals["sheet"] = f"/assets/antechamber.css?{blake3(sheet).hexdigest()[:12]}"

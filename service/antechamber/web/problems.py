@@ -56,9 +56,7 @@ def on_refused(request: AnyRequest, error: RefusedError) -> Response[bytes]:
     if error.code == "scope-not-granted":
         members = {**msgspec.json.decode(reply.body), "status": READ_DENIED, "disposition": None}
         members |= {"retry_same_key": False, "safe_new_key": False, "detail": error.reasons[0].message}
-        reply = msgspec.structs.replace(
-            reply, status=READ_DENIED, body=msgspec.json.encode(members), disposition=None
-        )
+        reply = msgspec.structs.replace(reply, status=READ_DENIED, body=msgspec.json.encode(members), disposition=None)
     elif error.code == "malformed":
         members = {**msgspec.json.decode(reply.body), "detail": error.reasons[0].message}
         reply = msgspec.structs.replace(reply, body=msgspec.json.encode(members))
@@ -108,7 +106,12 @@ def plain(
 ) -> Response[Any]:
     """Answer a status that has no code of the contract, as a problem or as a page."""
     if is_for_agents(request):
-        body = {"type": NOT_FOUND_TYPE, "title": status.phrase, "status": status, "detail": detail or status.description}
+        body = {
+            "type": NOT_FOUND_TYPE,
+            "title": status.phrase,
+            "status": status,
+            "detail": detail or status.description,
+        }
         return Response(body, status_code=status, headers=headers, media_type=PROBLEM)
     text = _PAGE_TEXTS.get(status) or detail or status.description
     context = {"status": int(status), "title": status.phrase, "text": text}

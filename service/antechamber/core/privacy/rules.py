@@ -32,7 +32,12 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("private-key-pem", "private key in PEM form", r"(-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)"),
     Rule("private-key-putty", "PuTTY private key", r"(PuTTY-User-Key-File-[23]:)"),
     _token("private-key-age", "age identity", r"AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}"),
-    _token("antechamber-token", "token, sign-in link or session of this service", r"ant[pralw]_[0-9A-Za-z]{36}", checks.own_token),
+    _token(
+        "antechamber-token",
+        "token, sign-in link or session of this service",
+        r"ant[pralw]_[0-9A-Za-z]{36}",
+        checks.own_token,
+    ),
     _token("aws-access-key", "AWS access key id", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}"),
     _token("anthropic-key", "Anthropic API key", r"sk-ant-[a-z0-9]+-[A-Za-z0-9_-]{40,}"),
     _token("azure-storage-key", "Azure storage account key", r"AccountKey=[A-Za-z0-9+/]{86}=="),
@@ -46,11 +51,17 @@ RULES: Final[tuple[Rule, ...]] = (
     _token("huggingface-token", "Hugging Face token", r"hf_[A-Za-z]{34}"),
     _token("json-web-token", "JSON web token", r"eyJ[0-9A-Za-z_-]{10,}\.eyJ[0-9A-Za-z_-]{10,}\.[0-9A-Za-z_-]{10,}"),
     _token("npm-token", "npm token", r"npm_[0-9A-Za-z]{36}"),
-    _token("openai-key", "OpenAI API key", r"sk-(?:proj-|svcacct-|admin-)?[0-9A-Za-z_-]{20,}T3BlbkFJ[0-9A-Za-z_-]{20,}"),
+    _token(
+        "openai-key", "OpenAI API key", r"sk-(?:proj-|svcacct-|admin-)?[0-9A-Za-z_-]{20,}T3BlbkFJ[0-9A-Za-z_-]{20,}"
+    ),
     _token("pypi-token", "PyPI token", r"pypi-AgE[0-9A-Za-z_-]{50,}"),
     _token("sendgrid-key", "SendGrid API key", r"SG\.[0-9A-Za-z_-]{22}\.[0-9A-Za-z_-]{43}"),
     _token("slack-token", "Slack token", r"xox[abeoprs]-[0-9A-Za-z-]{10,}"),
-    _token("slack-webhook", "Slack webhook address", r"hooks\.slack\.com/services/T[0-9A-Z]{8,}/B[0-9A-Z]{8,}/[0-9A-Za-z]{20,}"),
+    _token(
+        "slack-webhook",
+        "Slack webhook address",
+        r"hooks\.slack\.com/services/T[0-9A-Z]{8,}/B[0-9A-Z]{8,}/[0-9A-Za-z]{20,}",
+    ),
     _token("stripe-key", "Stripe secret key", r"[rs]k_live_[0-9A-Za-z]{16,}"),
     _token("telegram-bot-token", "Telegram bot token", r"[0-9]{8,10}:AA[0-9A-Za-z_-]{33}"),
     _token("twilio-key", "Twilio API key", r"SK[0-9a-f]{32}"),

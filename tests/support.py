@@ -1,0 +1,182 @@
+"""What many tests need: events, a service in this process, and a service as a real process."""
+
+import contextlib
+import itertools
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+from litestar.testing import TestClient
+
+from antechamber import app
+from antechamber.client.http import hash_event
+from antechamber.config import Settings
+
+URL = "http://127.0.0.1:8080"
+PRODUCERS = """
+[[producer]]
+identity = "worker:release-bot"
+owner = "ada"
+submit = ["project:apollo", "session:*", "organization:labs"]
+read = ["project:apollo", "session:*"]
+
+[[producer]]
+identity = "tool:watcher"
+owner = "grace"
+submit = ["project:apollo", "session:*"]
+read = ["project:apollo", "session:*"]
+"""
+_numbers = itertools.count(1)
+
+
+def event(content: str = "Run the migration before the deploy.", **members: Any) -> dict[str, Any]:
+    """Return a complete body with a fresh key and the right hash; `members` replace or add top-level members.
+
+    A member that is given as None is left out.
+    """
+    body: dict[str, Any] = {
+        "idempotency_key": f"key-{next(_numbers)}",
+        "producer_identity": "worker:release-bot",
+        "submission_scope": "project",
+        "scope_id": "apollo",
+        "payload": {"kind": "procedure", "content": content},
+        "source_span": {"uri": "repo://apollo/RUNBOOK.md"},
+    } | members
+    if "source_event_hash" not in body:
+        body["source_event_hash"] = hash_event(body)
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def write_policies(folder: Path, producers: str = PRODUCERS, **files: str) -> Path:
+    """Write a policy folder; `files` are further ones by their name without ending."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "producers.toml").write_text(producers)
+    for name, text in files.items():
+        (folder / f"{name}.toml").write_text(text)
+    return folder
+
+
+class Service:
+    """The whole service in this process, with people and tokens made on demand."""
+
+    def __init__(self, data: Path, policies: Path) -> None:
+        """Use a data folder and a policy folder."""
+        self.data = data
+        self.settings = Settings(data=data, policies=policies)
+        self.app = app.create_app(self.settings)
+        self.client = TestClient(self.app, base_url=URL)
+        self.state = self.app.state
+        self._tokens: dict[tuple[str, ...], str] = {}
+
+    def token(self, name: str = "worker:release-bot", role: Any = "producer", read: tuple[str, ...] = ()) -> str:
+        """Return a token, the same for the same arguments."""
+        wanted = (name, role, *read)
+        if wanted not in self._tokens:
+            self._tokens[wanted] = self.state.access.issue(name, role, list(read), None)[1]
+        return self._tokens[wanted]
+
+    def bearer(
+        self, name: str = "worker:release-bot", role: Any = "producer", read: tuple[str, ...] = ()
+    ) -> dict[str, str]:
+        """Return the Authorization header of a token."""
+        return {"authorization": f"Bearer {self.token(name, role, read)}"}
+
+    def submit(self, body: dict[str, Any] | bytes, **headers: str) -> httpx.Response:
+        """Post one submission as its own producer; header names are written with underscores."""
+        raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        name = body.get("producer_identity", "worker:release-bot") if isinstance(body, dict) else "worker:release-bot"
+        sent = self.bearer(name) | {key.replace("_", "-"): value for key, value in headers.items()}
+        return self.client.post("/v1/submissions", content=raw, headers=sent)
+
+    def sign_in(self, name: str = "bob", role: Any = "curator", person: str | None = None) -> "Desk":
+        """Sign a person in by a link, in a browser of their own; the account is made if needed."""
+        access = self.state.access
+        if name not in {user.name for user in access.users()}:
+            access.add_user(name, role, person, None)
+        browser = TestClient(self.app, base_url=URL)
+        response = browser.post("/login", data={"link": access.link(name)}, follow_redirects=False)
+        assert response.status_code == 303, response.text
+        return Desk(browser)
+
+    def recall(self, **query: Any) -> list[dict[str, Any]]:
+        """Return the memories of project:apollo as the release bot reads them."""
+        params = {"submission_scope": "project", "scope_id": "apollo"} | query
+        response = self.client.get("/v1/memories", params=params, headers=self.bearer())
+        assert response.status_code == 200, response.text
+        items: list[dict[str, Any]] = response.json()["items"]
+        return items
+
+
+class Desk:
+    """A signed-in person's browser."""
+
+    def __init__(self, browser: TestClient[Any]) -> None:
+        """Use a client that holds a session cookie."""
+        self.browser = browser
+
+    def form(self, proposal_id: str) -> dict[str, str]:
+        """Open a proposal and return the hidden fields of its forms."""
+        text = self.browser.get(f"/review/{proposal_id}").text
+        return dict(re.findall(r'name="(csrf|version|shown_hash|decision_key)" value="([^"]*)"', text))
+
+    def decide(self, proposal_id: str, decision: str, **fields: str) -> httpx.Response:
+        """Open a proposal, fill its form in and send it; the redirect is not followed."""
+        return self.post(f"/review/{proposal_id}/{decision}", self.form(proposal_id) | fields)
+
+    def post(self, path: str, fields: dict[str, str]) -> httpx.Response:
+        """Send a form."""
+        return self.browser.post(path, data=fields, follow_redirects=False)
+
+
+@contextlib.contextmanager
+def running(data: Path, policies: Path) -> Iterator[Service]:
+    """Run the service in this process."""
+    service = Service(data, policies)
+    with service.client:
+        yield service
+
+
+def free_port() -> int:
+    """Return a port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def antechamber(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a process of its own."""
+    command = [sys.executable, "-m", "antechamber.cli", *arguments]
+    return subprocess.run(  # noqa: S603 -- our own program
+        command, input=stdin, capture_output=True, text=True, timeout=60, check=False, env=os.environ | environment
+    )
+
+
+@contextlib.contextmanager
+def serving(data: Path, policies: Path, port: int | None = None) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run `antechamber serve` as a real process and wait until it is ready."""
+    port = port or free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "antechamber.cli", "serve", "--data", str(data), "--policies", str(policies)]
+    process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE)  # noqa: S603 -- our own program
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"Antechamber is ready")
+        deadline = time.monotonic() + 20
+        while True:
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{url}/readyz").status_code == 200:
+                    break
+            assert time.monotonic() < deadline, "the service did not become ready"
+        yield url, process
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
