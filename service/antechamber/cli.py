@@ -49,7 +49,7 @@ def show(value: Any) -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="antechamber")
 def main() -> None:
-    """Antechamber: what worker agents want remembered waits here until a curator decides.
+    r"""Antechamber: what worker agents want remembered waits here until a curator decides.
 
     \b
     A first round, in three terminals or with scripts/demo:
@@ -251,8 +251,8 @@ def _access(data: Path) -> Any:
 def submit(file: Any, url: str, *, as_json: bool) -> None:
     """Submit events, one JSON body a line; FILE may be - for standard input.
 
-    Where a line lacks source_event_hash or idempotency_key they are filled in, the key from the content: sending the same
-    file twice is safe. The token comes from ANTECHAMBER_TOKEN.
+    Where a line lacks source_event_hash or idempotency_key they are filled in, the key from the content: sending
+    the same file twice is safe. The token comes from ANTECHAMBER_TOKEN.
     """
     secret = os.environ.get("ANTECHAMBER_TOKEN", "")
     if not secret:
@@ -314,7 +314,10 @@ def policy() -> None:
 @click.argument("policies", type=click.Path(path_type=Path), required=False)
 @json_option
 def check_policy(policies: Path | None, *, as_json: bool) -> None:
-    """Read the policy files of a folder, run their decision tables and print the digest. Default: the shipped policy."""
+    """Read the policy files of a folder, run their decision tables and print the digest.
+
+    Default: the shipped policy.
+    """
     try:
         checked = read_policy(policies or folder("policies"))
     except AntechamberError as error:

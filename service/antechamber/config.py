@@ -19,7 +19,7 @@ from antechamber.core.privacy import RULES
 from antechamber.core.rehearsal import failures
 
 DATABASE: Final = "antechamber.db"
-SECRET: Final = "secret.key"
+SECRET: Final = "secret.key"  # noqa: S105 -- a file name
 SECRET_BYTES: Final = 32
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -62,8 +62,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         """
         if self.host not in LOOPBACK and self.public_url is None:
             message = (
-                f"--host {self.host} is reachable from other machines, and sign-ins would cross the network in the clear. "
-                "Put a proxy with TLS in front and name its address with --public-url https://…"
+                f"--host {self.host} is reachable from other machines, and sign-ins would cross the network in the "
+                "clear. Put a proxy with TLS in front and name its address with --public-url https://…"
             )
             raise SettingsError(message)
 
@@ -229,6 +229,6 @@ def _explain(name: str, error: msgspec.MsgspecError, form: type[Struct]) -> Poli
         return PolicyError(f"{name}: {text.replace('`$.', '`').replace(' - at ', ', at ')}")
     key, place = match.group(1), (match.group(2) or "").strip(".")
     table = place.split("[")[0].split(".")[0]
-    known = (_KEYS[table] if table in _KEYS else form).__struct_fields__
+    known = _KEYS.get(table, form).__struct_fields__
     where = f" in [{place}]" if place else ""
     return PolicyError(f'{name}: unknown key "{key}"{where}{_instead(key, known)}')

@@ -181,6 +181,19 @@ class Named(Struct, frozen=True, kw_only=True):
     quarantine_id: str | None = None
 
 
+class Entry(Struct, frozen=True, kw_only=True):
+    """Everything that an admission writes, in one piece."""
+
+    candidate: Candidate
+    judgement: Judgement
+    named: Named
+    receipt: bytes
+    """The answer as it is kept; empty where only a proposal is withdrawn."""
+    policy_digest: str
+    owner: str
+    received_at: int
+
+
 class Echo(Struct, frozen=True, kw_only=True):
     """What an answer repeats of its request, as far as it is known."""
 

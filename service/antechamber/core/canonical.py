@@ -85,23 +85,33 @@ def _violations(value: Any, pointer: str, depth: int, *, null_allowed: bool) -> 
         case dict() | list() if depth > MAX_DEPTH:
             yield _outside(pointer, f"nested deeper than {MAX_DEPTH} levels")
         case dict():
-            for name, member in value.items():
-                place = f"{pointer}/{escape_pointer(name)}"
-                if not MEMBER.fullmatch(name):
-                    yield _outside(pointer, "a member name does not match [a-z][a-z0-9_]*")
-                free = null_allowed or place == FREE
-                yield from _violations(member, place, depth + 1, null_allowed=free)
+            yield from _in_object(value, pointer, depth, null_allowed=null_allowed)
         case list():
             for index, item in enumerate(value):
                 yield from _violations(item, f"{pointer}/{index}", depth + 1, null_allowed=null_allowed)
+        case _:
+            if message := _scalar_violation(value, null_allowed=null_allowed and pointer != FREE):
+                yield _outside(pointer, message)
+
+
+def _in_object(value: dict[str, Any], pointer: str, depth: int, *, null_allowed: bool) -> Iterator[Reason]:
+    for name, member in value.items():
+        place = f"{pointer}/{escape_pointer(name)}"
+        if not MEMBER.fullmatch(name):
+            yield _outside(pointer, "a member name does not match [a-z][a-z0-9_]*")
+        yield from _violations(member, place, depth + 1, null_allowed=null_allowed or place == FREE)
+
+
+def _scalar_violation(value: Any, *, null_allowed: bool) -> str | None:
+    match value:
         case float():
-            yield _outside(pointer, "numbers with a fraction or exponent are refused; write decimals as strings")
-        case bool() | str():
-            return
+            return "numbers with a fraction or exponent are refused; write decimals as strings"
         case int() if abs(value) > MAX_INTEGER:
-            yield _outside(pointer, "integers must lie within 2^53-1; write larger ones as strings")
-        case None if not null_allowed or pointer == FREE:
-            yield _outside(pointer, "null is allowed only inside attributes; leave the member out")
+            return "integers must lie within 2^53-1; write larger ones as strings"
+        case None if not null_allowed:
+            return "null is allowed only inside attributes; leave the member out"
+        case _:
+            return None
 
 
 def _outside(pointer: str, message: str) -> Reason:

@@ -5,7 +5,8 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-from antechamber.core.admission import Candidate, Judgement, Known, Named
+from antechamber.core import admission, review
+from antechamber.core.admission import Candidate, Known
 from antechamber.core.contract import Channel
 from antechamber.core.records import (
     AuditFilter,
@@ -26,7 +27,6 @@ from antechamber.core.records import (
     TokenRow,
     UserRow,
 )
-from antechamber.core.review import Decision, Ruling
 from antechamber.core.roles import Person
 
 T = TypeVar("T")
@@ -44,16 +44,7 @@ class AdmissionRows(Protocol):
     def known(self, candidate: Candidate) -> Known:
         """Return all that decides a candidate's judgement."""
 
-    def record(
-        self,
-        candidate: Candidate,
-        judgement: Judgement,
-        named: Named,
-        receipt: bytes,
-        policy_digest: str,
-        owner: str,
-        now: int,
-    ) -> None:
+    def record(self, entry: admission.Entry) -> None:
         """Write the submission, proposal, evidence and quarantine that a judgement asks for."""
 
     def seal(
@@ -119,17 +110,8 @@ class ReviewRows(Protocol):
     def decision_with_key(self, decision_key: str) -> bool:
         """Tell whether a one-time decision key was used."""
 
-    def decide(
-        self,
-        proposal: ProposalRow,
-        decision: Decision,
-        ruling: Ruling,
-        person: Person,
-        ids: tuple[str, str],
-        policy_digest: str,
-        now: int,
-    ) -> None:
-        """Write the review record (first id), move the proposal and admit the memory (second id) if so ruled."""
+    def decide(self, proposal: ProposalRow, person: Person, entry: review.Entry) -> None:
+        """Write the review record, move the proposal and admit the memory if so ruled."""
 
     def browse_memories(self, words: Sequence[str], after: str | None, number: int) -> list[BrowsedMemory]:
         """Return memories of all scopes, newest first."""

@@ -1,4 +1,7 @@
-"""What the store keeps, as the flows and pages see it: one struct per kind of row."""
+"""What the store keeps, as the flows and pages see it: one struct per kind of row.
+
+Times are microseconds since 1970 UTC.
+"""
 
 from typing import Any
 
@@ -10,11 +13,7 @@ from antechamber.core.review import DecisionKind
 from antechamber.core.roles import PersonRole, TokenRole
 
 
-class _Row(Struct, frozen=True, kw_only=True):
-    """A row; times are microseconds since 1970 UTC."""
-
-
-class StoredReceipt(_Row):
+class StoredReceipt(Struct, frozen=True, kw_only=True):
     """A receipt as it was answered, and what became of its proposal."""
 
     receipt: str
@@ -24,7 +23,7 @@ class StoredReceipt(_Row):
     memory_id: str | None
 
 
-class MemoryHit(_Row):
+class MemoryHit(Struct, frozen=True, kw_only=True):
     """One memory that retrieval found."""
 
     memory_id: str
@@ -36,7 +35,7 @@ class MemoryHit(_Row):
     admitted_at: int
 
 
-class QueueRow(_Row):
+class QueueRow(Struct, frozen=True, kw_only=True):
     """One pending proposal in the queue."""
 
     proposal_id: str
@@ -54,7 +53,7 @@ class QueueRow(_Row):
     approvals: int
 
 
-class ProposalRow(_Row):
+class ProposalRow(Struct, frozen=True, kw_only=True):
     """One proposal with its first submission."""
 
     id: int
@@ -84,7 +83,7 @@ class ProposalRow(_Row):
     policy_digest: str
 
 
-class EvidenceRow(_Row):
+class EvidenceRow(Struct, frozen=True, kw_only=True):
     """Another producer's independent submission of the same event."""
 
     producer_identity: str
@@ -93,7 +92,7 @@ class EvidenceRow(_Row):
     replays: int
 
 
-class ConflictMark(_Row):
+class ConflictMark(Struct, frozen=True, kw_only=True):
     """A quarantined event under the key of a proposal."""
 
     quarantine_id: str
@@ -101,7 +100,7 @@ class ConflictMark(_Row):
     keyed: bool
 
 
-class ReviewRecordRow(_Row):
+class ReviewRecordRow(Struct, frozen=True, kw_only=True):
     """One decision on a proposal."""
 
     review_record_id: str
@@ -120,7 +119,7 @@ class ReviewRecordRow(_Row):
     decided_at: int
 
 
-class AuditRow(ReviewRecordRow):
+class AuditRow(ReviewRecordRow, frozen=True, kw_only=True):
     """One decision with the proposal it belongs to, as auditors list and export it."""
 
     sequence: int
@@ -133,7 +132,7 @@ class AuditRow(ReviewRecordRow):
     memory_id: str | None
 
 
-class AuditFilter(_Row):
+class AuditFilter(Struct, frozen=True, kw_only=True):
     """Which review records an auditor asks for; None means all."""
 
     since: int | None = None
@@ -144,7 +143,7 @@ class AuditFilter(_Row):
     curator: str | None = None
 
 
-class BrowsedMemory(_Row):
+class BrowsedMemory(Struct, frozen=True, kw_only=True):
     """One memory in the desk's list."""
 
     memory_id: str
@@ -156,7 +155,7 @@ class BrowsedMemory(_Row):
     producer_identity: str
 
 
-class MemoryRow(BrowsedMemory):
+class MemoryRow(BrowsedMemory, frozen=True, kw_only=True):
     """One memory with where it came from."""
 
     text_hash: str
@@ -167,7 +166,7 @@ class MemoryRow(BrowsedMemory):
     proposal_id: str
 
 
-class QuarantineRow(_Row):
+class QuarantineRow(Struct, frozen=True, kw_only=True):
     """One refused event, beside the original it collided with."""
 
     quarantine_id: str
@@ -194,7 +193,7 @@ class QuarantineRow(_Row):
     original_received_at: int
 
 
-class TokenRow(_Row):
+class TokenRow(Struct, frozen=True, kw_only=True):
     """One token as operators list it; the secret is nowhere."""
 
     token_id: str
@@ -207,7 +206,7 @@ class TokenRow(_Row):
     last_used_at: int | None
 
 
-class TokenCheck(_Row):
+class TokenCheck(Struct, frozen=True, kw_only=True):
     """What decides whether a presented token is good."""
 
     id: int
@@ -218,7 +217,7 @@ class TokenCheck(_Row):
     revoked_at: int | None
 
 
-class UserRow(_Row):
+class UserRow(Struct, frozen=True, kw_only=True):
     """One account; `person` tells two accounts of the same human apart from two humans."""
 
     id: int
@@ -230,7 +229,7 @@ class UserRow(_Row):
     disabled_at: int | None
 
 
-class SessionRow(_Row):
+class SessionRow(Struct, frozen=True, kw_only=True):
     """A session with its user."""
 
     id: int
@@ -241,7 +240,7 @@ class SessionRow(_Row):
     seen_at: int
 
 
-class ReplayRow(_Row):
+class ReplayRow(Struct, frozen=True, kw_only=True):
     """Replayed attempts of one producer on one channel."""
 
     producer_identity: str

@@ -68,6 +68,18 @@ class Ruling(Struct, frozen=True, kw_only=True):
     admits: bool
 
 
+class Entry(Struct, frozen=True, kw_only=True):
+    """Everything that a decision writes, in one piece."""
+
+    decision: Decision
+    ruling: Ruling
+    review_record_id: str
+    memory_id: str
+    """The id that the memory gets, if the ruling admits one."""
+    policy_digest: str
+    decided_at: int
+
+
 def text_hash(text: bytes) -> str:
     """Name the exact text that a curator was shown: the digest of a payload's canonical bytes."""
     return digest(text)

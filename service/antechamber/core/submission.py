@@ -217,7 +217,7 @@ def fingerprint(submission: Submission, secret: bytes | None = None) -> bytes:
 
 def derived_key(submission: Submission) -> str:
     """Derive a key from content alone, for senders that keep no ledger: the same event always gets the same key."""
-    text = "\n".join((submission.source_event_hash, submission.submission_scope, submission.scope_id))
+    text = f"{submission.source_event_hash}\n{submission.submission_scope}\n{submission.scope_id}"
     return "ev1-" + blake3(text.encode()).hexdigest()[:32]
 
 

@@ -236,7 +236,12 @@ class Access:
         used, self._used = self._used, {}
         seen, self._seen = self._seen, {}
         if used or seen:
-            self._store.write(lambda rows: (rows.touch_tokens(used), rows.touch_sessions(seen))).result()
+            self._store.write(partial(_touch, used, seen)).result()
+
+
+def _touch(used: dict[int, int], seen: dict[str, int], rows: Rows) -> None:
+    rows.touch_tokens(used)
+    rows.touch_sessions(seen)
 
 
 def _subject(kind: str, value: str) -> str:

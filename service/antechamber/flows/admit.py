@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.admission import Candidate, Echo, Judgement, Named, answer, candidate, decide, echo_of
+from antechamber.core.admission import Candidate, Echo, Entry, Judgement, Named, answer, candidate, decide, echo_of
 from antechamber.core.contract import (
     KEY,
     MAX_BATCH,
@@ -174,8 +174,16 @@ class Admission:
     def _record(
         self, prepared: Prepared, judgement: Judgement, named: Named, receipt: bytes, rows: AdmissionRows
     ) -> None:
-        verdict = prepared.verdict
-        rows.record(prepared.candidate, judgement, named, receipt, verdict.policy_digest, verdict.owner, prepared.now)
+        entry = Entry(
+            candidate=prepared.candidate,
+            judgement=judgement,
+            named=named,
+            receipt=receipt,
+            policy_digest=prepared.verdict.policy_digest,
+            owner=prepared.verdict.owner,
+            received_at=prepared.now,
+        )
+        rows.record(entry)
 
     def _replay(self, prepared: Prepared, judgement: Judgement, stored: str, rows: AdmissionRows) -> Reply:
         """Give the stored answer again; what privacy kept out of it is echoed from the request."""

@@ -26,6 +26,7 @@ from antechamber.core.records import (
 from antechamber.core.review import (
     Approval,
     Decision,
+    Entry,
     InvalidDecisionError,
     ReviewedProposal,
     Ruling,
@@ -164,12 +165,19 @@ class Desk:
             raise StaleDecisionError(message)
         ruling = rule(_reviewed(force.policy, proposal, rows.review_records(proposal.id)), decision, person.person)
         _check_text(force.policy, proposal, ruling)
-        record, memory = (uuid7(now, self._randomness(10)) for _ in range(2))
-        rows.decide(proposal, decision, ruling, person, (record, memory), force.digest, now)
+        entry = Entry(
+            decision=decision,
+            ruling=ruling,
+            review_record_id=uuid7(now, self._randomness(10)),
+            memory_id=uuid7(now, self._randomness(10)),
+            policy_digest=force.digest,
+            decided_at=now,
+        )
+        rows.decide(proposal, person, entry)
         return Decided(
             proposal_id=proposal_id,
             state=ruling.state,
-            memory_id=memory if ruling.admits else None,
+            memory_id=entry.memory_id if ruling.admits else None,
             next=rows.next_pending(proposal_id),
         )
 

@@ -5,15 +5,7 @@ from typing import Any
 
 import msgspec
 
-from antechamber.core.admission import (
-    Candidate,
-    Judgement,
-    Known,
-    KnownConflict,
-    KnownProposal,
-    KnownSubmission,
-    Named,
-)
+from antechamber.core.admission import Candidate, Entry, Known, KnownConflict, KnownProposal, KnownSubmission
 from antechamber.core.canonical import canonical
 from antechamber.core.ports import ReplayKey, Statements
 
@@ -73,47 +65,43 @@ class Admissions(Statements):
         self.run("add_producer", producer_identity=producer_identity)
         return self._producer(producer_identity)
 
-    def record(  # noqa: PLR0913 -- one answer has this many parts, each needed in one of its rows
-        self,
-        candidate: Candidate,
-        judgement: Judgement,
-        named: Named,
-        receipt: bytes,
-        policy_digest: str,
-        owner: str,
-        now: int,
-    ) -> None:
+    def record(self, entry: Entry) -> None:
         """Write the rows of a judgement; the ids of an answer are also those of its rows."""
-        producer = self._producer(candidate.submission.producer_identity)
+        judgement = entry.judgement
+        producer = self._producer(entry.candidate.submission.producer_identity)
         if judgement.withdraw and judgement.original is not None:
             self.run("withdraw_proposal", proposal=judgement.original.proposal)
-        written = judgement.original.id if judgement.original else 0
+        submission = judgement.original.id if judgement.original else 0
         if judgement.bind:
-            proposal = judgement.proposal.id if judgement.proposal else None
-            if judgement.propose:
-                proposal = self._add_proposal(candidate, named, producer, owner, now)
-            written = self._add_submission(
-                candidate, judgement, named, producer, proposal, receipt.decode(), policy_digest, now
-            )
-            if judgement.evidence:
-                self.insert(
-                    "add_evidence",
-                    proposal=proposal,
-                    submission=written,
-                    producer=producer,
-                    owner=owner,
-                    received_at=now,
-                )
+            submission = self._bind(entry, producer)
         if judgement.quarantine:
-            self._add_quarantine(candidate, judgement, named, producer, written, receipt.decode(), policy_digest, now)
+            self._add_quarantine(entry, producer, submission)
 
-    def _add_proposal(self, candidate: Candidate, named: Named, producer: int, owner: str, now: int) -> int:
-        submission = candidate.submission
+    def _bind(self, entry: Entry, producer: int) -> int:
+        """Write the submission with the proposal it makes or the evidence it is."""
+        judgement = entry.judgement
+        proposal = judgement.proposal.id if judgement.proposal else None
+        if judgement.propose:
+            proposal = self._add_proposal(entry, producer)
+        submission = self._add_submission(entry, producer, proposal)
+        if judgement.evidence:
+            self.insert(
+                "add_evidence",
+                proposal=proposal,
+                submission=submission,
+                producer=producer,
+                owner=entry.owner,
+                received_at=entry.received_at,
+            )
+        return submission
+
+    def _add_proposal(self, entry: Entry, producer: int) -> int:
+        submission = entry.candidate.submission
         return self.insert(
             "add_proposal",
-            proposal_id=named.proposal_id,
+            proposal_id=entry.named.proposal_id,
             producer=producer,
-            owner=owner,
+            owner=entry.owner,
             submission_scope=submission.submission_scope,
             scope_id=submission.scope_id,
             source_event_hash=submission.source_event_hash,
@@ -122,24 +110,15 @@ class Admissions(Statements):
             visibility=submission.visibility,
             supersedes=submission.supersedes,
             observed_at=submission.observed_at,
-            received_at=now,
+            received_at=entry.received_at,
         )
 
-    def _add_submission(  # noqa: PLR0913 -- see record
-        self,
-        candidate: Candidate,
-        judgement: Judgement,
-        named: Named,
-        producer: int,
-        proposal: int | None,
-        receipt: str,
-        policy_digest: str,
-        now: int,
-    ) -> int:
+    def _add_submission(self, entry: Entry, producer: int, proposal: int | None) -> int:
+        candidate, judgement = entry.candidate, entry.judgement
         submission, private = candidate.submission, candidate.private
         return self.insert(
             "add_submission",
-            submission_id=named.submission_id,
+            submission_id=entry.named.submission_id,
             producer=producer,
             idempotency_key=submission.idempotency_key,
             disposition=judgement.outcome.disposition,
@@ -153,27 +132,18 @@ class Admissions(Statements):
             keyed=int(private),
             proposal=proposal,
             duplicate_of=judgement.proposal.own_submission if judgement.proposal else None,
-            policy_digest=policy_digest,
-            received_at=now,
-            receipt=receipt,
+            policy_digest=entry.policy_digest,
+            received_at=entry.received_at,
+            receipt=entry.receipt.decode(),
         )
 
-    def _add_quarantine(  # noqa: PLR0913 -- see record
-        self,
-        candidate: Candidate,
-        judgement: Judgement,
-        named: Named,
-        producer: int,
-        submission: int,
-        answer: str,
-        policy_digest: str,
-        now: int,
-    ) -> None:
+    def _add_quarantine(self, entry: Entry, producer: int, submission: int) -> None:
+        candidate = entry.candidate
         event, private = candidate.submission, candidate.private
         self.insert(
             "add_quarantine",
-            quarantine_id=named.quarantine_id,
-            kind="conflict" if judgement.original else "private",
+            quarantine_id=entry.named.quarantine_id,
+            kind="conflict" if entry.judgement.original else "private",
             submission=submission,
             producer=producer,
             fingerprint=candidate.keyed_fingerprint if private else candidate.fingerprint,
@@ -186,9 +156,9 @@ class Admissions(Statements):
             payload=None if private else _text(event.payload),
             source_span=None if private else _text(event.source_span),
             findings=_text(msgspec.to_builtins(candidate.findings)),
-            policy_digest=policy_digest,
-            received_at=now,
-            answer=answer,
+            policy_digest=entry.policy_digest,
+            received_at=entry.received_at,
+            answer=entry.receipt.decode(),
         )
 
     def seal(

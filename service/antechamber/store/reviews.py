@@ -17,7 +17,7 @@ from antechamber.core.records import (
     QueueRow,
     ReviewRecordRow,
 )
-from antechamber.core.review import Decision, Ruling, text_hash
+from antechamber.core.review import Entry, text_hash
 from antechamber.core.roles import Person
 from antechamber.store.recall import decoded, search_words
 
@@ -76,24 +76,34 @@ class Reviews(Statements):
         """Tell whether a one-time decision key was used."""
         return self.one("decision_with_key", decision_key=decision_key) is not None
 
-    def decide(  # noqa: PLR0913 -- a review record has this many parts
-        self,
-        proposal: ProposalRow,
-        decision: Decision,
-        ruling: Ruling,
-        person: Person,
-        ids: tuple[str, str],
-        policy_digest: str,
-        now: int,
-    ) -> None:
-        """Write the review record (first id), move the proposal and admit the memory (second id) if so ruled.
+    def decide(self, proposal: ProposalRow, person: Person, entry: Entry) -> None:
+        """Write the review record, move the proposal and admit the memory if so ruled.
 
         Raises StaleDecisionError where another transaction moved the proposal first.
         """
-        resulting = ruling.resulting.decode() if ruling.resulting else None
-        record = self.insert(
+        ruling = entry.ruling
+        record = self._add_review_record(proposal, person, entry)
+        text = (ruling.resulting or ruling.shown).decode()
+        moved = self.run(
+            "move_proposal",
+            proposal=proposal.id,
+            from_version=proposal.version,
+            state=ruling.state,
+            version=ruling.version,
+            edited_payload=text if proposal.edited or entry.decision.kind == "edit" else None,
+            decided_at=None if ruling.state == "pending" else entry.decided_at,
+        )
+        if not moved:
+            message = "somebody else decided first"
+            raise StaleDecisionError(message)
+        if ruling.admits:
+            self._admit(proposal.id, record, text, entry)
+
+    def _add_review_record(self, proposal: ProposalRow, person: Person, entry: Entry) -> int:
+        decision, ruling = entry.decision, entry.ruling
+        return self.insert(
             "add_review_record",
-            review_record_id=ids[0],
+            review_record_id=entry.review_record_id,
             proposal=proposal.id,
             version=proposal.version,
             resulting_version=ruling.version,
@@ -104,37 +114,25 @@ class Reviews(Statements):
             person=person.person,
             shown=ruling.shown.decode(),
             shown_hash=text_hash(ruling.shown),
-            resulting=resulting,
+            resulting=ruling.resulting.decode() if ruling.resulting else None,
             resulting_hash=text_hash(ruling.resulting) if ruling.resulting else None,
             approvals_required=ruling.approvals_required,
             decision_key=decision.decision_key,
-            policy_digest=policy_digest,
-            decided_at=now,
+            policy_digest=entry.policy_digest,
+            decided_at=entry.decided_at,
         )
-        edited = resulting if decision.kind == "edit" or proposal.edited else None
-        moved = self.run(
-            "move_proposal",
-            proposal=proposal.id,
-            from_version=proposal.version,
-            state=ruling.state,
-            version=ruling.version,
-            edited_payload=edited or (ruling.shown.decode() if proposal.edited else None),
-            decided_at=None if ruling.state == "pending" else now,
+
+    def _admit(self, proposal: int, record: int, text: str, entry: Entry) -> None:
+        memory = self.insert(
+            "add_memory",
+            memory_id=entry.memory_id,
+            proposal=proposal,
+            review_record=record,
+            payload=text,
+            text_hash=text_hash(text.encode()),
+            admitted_at=entry.decided_at,
         )
-        if not moved:
-            message = "somebody else decided first"
-            raise StaleDecisionError(message)
-        if ruling.admits and resulting is not None:
-            memory = self.insert(
-                "add_memory",
-                memory_id=ids[1],
-                proposal=proposal.id,
-                review_record=record,
-                payload=resulting,
-                text_hash=text_hash(resulting.encode()),
-                admitted_at=now,
-            )
-            self.run("index_memory", memory=memory, content=msgspec.json.decode(resulting)["content"])
+        self.run("index_memory", memory=memory, content=msgspec.json.decode(text)["content"])
 
     def browse_memories(self, words: Sequence[str], after: str | None, number: int) -> list[BrowsedMemory]:
         """Return memories of all scopes, newest first."""

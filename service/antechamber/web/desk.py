@@ -66,7 +66,10 @@ class Review(Controller):
 
 
 class Decisions(Controller):
-    """`/review/{proposal_id}/…`: approve, edit or reject; the checks are in the form's handling, to lose no typed text."""
+    """`/review/{proposal_id}/…`: approve, edit or reject.
+
+    The checks are in the form's handling and not in a guard, to lose no typed text.
+    """
 
     path = "/review"
 

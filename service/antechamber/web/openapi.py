@@ -25,7 +25,7 @@ _STRUCTS: Final = (SubmissionBody, Receipt, Problem, MemoryPage, Review)
 _TEMPLATE: Final = "#/components/schemas/{name}"
 _PROBLEM_JSON: Final = "application/problem+json"
 _MOMENT: Final = 1_795_168_800_000_000
-_SUBMIT_CODES: Final[tuple[Code, ...]] = tuple(code for code in CODES if code not in {"already-decided"})
+_SUBMIT_CODES: Final[tuple[Code, ...]] = tuple(code for code in CODES if code != "already-decided")
 _SEAL_CODES: Final[tuple[Code, ...]] = (
     "key-invalid", "unauthorized", "producer-mismatch", "body-too-large", "busy", "unavailable",
 )  # fmt: skip
