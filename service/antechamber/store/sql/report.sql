@@ -37,7 +37,9 @@ ORDER BY r.id DESC
 LIMIT :number
 
 -- name: count_dispositions
-SELECT disposition AS name, count(*) AS number FROM submissions GROUP BY disposition ORDER BY disposition
+SELECT disposition AS name, count(*) AS number FROM submissions GROUP BY disposition
+UNION ALL
+SELECT 'rejected-conflict', count(*) FROM quarantine WHERE kind = 'conflict'
 
 -- name: count_states
 SELECT state AS name, count(*) AS number FROM proposals GROUP BY state ORDER BY state

@@ -1,0 +1,139 @@
+"""The main job in a real browser: submit over HTTP, judge at the desk, read back as memory; with scripts on and off."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from support import antechamber, event
+
+TEXT = "Run the migration before the deploy."
+
+
+class Journey:
+    """One live service with an agent's token and curators' browsers."""
+
+    def __init__(self, live: tuple[str, Path], chromium: Browser, *, scripts: bool) -> None:
+        """Issue a token as an operator would."""
+        self.url, self.data = live
+        self._chromium = chromium
+        self._scripts = scripts
+        self.token = antechamber("token", "issue", "worker:release-bot", "--data", str(self.data)).stdout.strip()
+        self.violations: list[str] = []
+
+    def submit(self, **members: Any) -> dict[str, Any]:
+        """Submit an event as the agent."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        answer: dict[str, Any] = httpx.post(f"{self.url}/v1/submissions", json=event(**members), headers=headers).json()
+        return answer
+
+    def remembered(self) -> list[str]:
+        """Read the memories as the agent."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        params = {"submission_scope": "project", "scope_id": "apollo"}
+        items = httpx.get(f"{self.url}/v1/memories", params=params, headers=headers).json()["items"]
+        return [item["content"] for item in items]
+
+    def sign_in(self, name: str, *, width: int = 1280) -> Page:
+        """Open a printed sign-in link in a fresh browser window and press its button."""
+        added = antechamber("user", "add", name, "--role", "curator", "--data", str(self.data), "--url", self.url)
+        context = self._chromium.new_context(
+            java_script_enabled=self._scripts, viewport={"width": width, "height": 900}
+        )
+        page = context.new_page()
+        page.on("console", lambda message: self.violations.append(message.text))
+        page.goto(added.stdout.strip())
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", name="Queue")).to_be_visible()
+        return page
+
+
+@pytest.fixture(params=[True, False], ids=["scripts on", "scripts off"])
+def journey(request: pytest.FixtureRequest, live: tuple[str, Path], chromium: Browser) -> Iterator[Journey]:
+    """A journey whose pages may not complain about anything."""
+    made = Journey(live, chromium, scripts=request.param)
+    yield made
+    assert made.violations == []
+
+
+def test_an_approved_proposal_becomes_memory_and_not_before(journey: Journey) -> None:
+    """Submit, sign in, approve, retrieve; before the approval nothing is there."""
+    journey.submit(content=TEXT)
+    page = journey.sign_in("bob")
+    assert journey.remembered() == []
+    page.get_by_role("link", name=TEXT).click()
+    expect(page.get_by_text("as it would be remembered")).to_be_visible()
+    assert journey.remembered() == []
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("status")).to_contain_text("Approved")
+    assert journey.remembered() == [TEXT]
+    page.get_by_role("link", name="Memories").click()
+    page.get_by_role("link", name=TEXT).click()
+    expect(page.get_by_text("Decisions that admitted it")).to_be_visible()
+
+
+def test_a_rejected_proposal_is_never_remembered(journey: Journey) -> None:
+    """Reject with a reason: nothing is remembered, and the producer hears why."""
+    answer = journey.submit(content=TEXT)
+    page = journey.sign_in("bob")
+    page.get_by_role("link", name=TEXT).click()
+    form = page.locator("form", has=page.get_by_role("button", name="Reject"))
+    form.get_by_label("Reason").select_option("wrong")
+    form.get_by_role("button", name="Reject").click()
+    expect(page.get_by_role("status")).to_contain_text("Rejected")
+    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    assert journey.remembered() == []
+    headers = {"authorization": f"Bearer {journey.token}"}
+    told = httpx.get(f"{journey.url}/v1/submissions/{answer['submission_id']}", headers=headers).json()["review"]
+    assert (told["state"], told["reason_code"]) == ("rejected", "wrong")
+
+
+def test_an_edited_text_is_remembered_once_a_second_person_approves(journey: Journey) -> None:
+    """Edit counts as one approval; the changed text becomes memory when somebody else approves it."""
+    journey.submit(content=TEXT)
+    editor = journey.sign_in("bob")
+    editor.get_by_role("link", name=TEXT).click()
+    form = editor.locator("form", has=editor.get_by_role("button", name="Edit"))
+    form.get_by_label("Text to remember").fill("Run the migration first.")
+    form.get_by_label("Reason").select_option("unclear")
+    form.get_by_role("button", name="Edit").click()
+    expect(editor.get_by_role("status")).to_contain_text("second person")
+    assert journey.remembered() == []
+    second = journey.sign_in("cleo", width=380)
+    second.get_by_role("link", name="Run the migration first.").click()
+    second.get_by_role("button", name="Approve").click()
+    expect(second.get_by_role("status")).to_contain_text("Approved")
+    assert journey.remembered() == ["Run the migration first."]
+
+
+def test_a_stale_edit_keeps_what_was_typed(journey: Journey) -> None:
+    """Two curators on one proposal: the later one is told what stands and keeps the typed text."""
+    journey.submit(content=TEXT)
+    first, second = journey.sign_in("bob"), journey.sign_in("cleo")
+    for page in (first, second):
+        page.get_by_role("link", name=TEXT).click()
+    first.get_by_role("button", name="Approve").click()
+    form = second.locator("form", has=second.get_by_role("button", name="Edit"))
+    form.get_by_label("Text to remember").fill("My careful wording.")
+    form.get_by_label("Reason").select_option("unclear")
+    form.get_by_role("button", name="Edit").click()
+    expect(second.get_by_role("alert")).to_contain_text("Not recorded")
+    expect(second.get_by_role("textbox", name="Text", exact=True)).to_have_value("My careful wording.")
+    assert journey.remembered() == [TEXT]
+    journey.violations = [text for text in journey.violations if "status of 409" not in text]
+
+
+def test_hostile_text_is_drawn_and_never_run(journey: Journey) -> None:
+    """Markup, hidden and bidirectional characters arrive as text that can be seen."""
+    hostile = "<script>document.title='owned'</script>\u202eevil\u2066 [link](javascript:alert(1)) \U000e0041"
+    journey.submit(content=hostile)
+    page = journey.sign_in("bob")
+    page.locator("a.whole").first.click()
+    text = page.locator("p.text").first
+    expect(text).to_contain_text("<script>document.title='owned'</script>")
+    expect(text.locator(".mark")).to_have_text(["U+202E", "U+2066", "U+E0041"])
+    assert page.title() == "Proposal · Antechamber"
+    assert text.locator("a").count() == 0
