@@ -69,8 +69,15 @@ def main() -> None:
     envvar="ANTECHAMBER_POLICIES",
     help="Folder with producers.toml; edits take effect without restart. Default: the shipped policy.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, envvar="ANTECHAMBER_HOST", help="Address to listen on.")
+@click.option(
+    "--port",
+    default=8080,
+    show_default=True,
+    envvar="ANTECHAMBER_PORT",
+    type=click.IntRange(1, 65535),
+    help="Port to listen on.",
+)
 @click.option("--public-url", envvar="ANTECHAMBER_PUBLIC_URL", help="Address browsers use, behind a proxy with TLS.")
 def serve(data: Path, policies: Path | None, host: str, port: int, public_url: str | None) -> None:
     """Run the service: HTTP for agents, the review desk for curators, one process.

@@ -1,5 +1,6 @@
 """Settings of one service, and its policy files, read and checked before anything uses them."""
 
+import contextlib
 import difflib
 import os
 import re
@@ -74,8 +75,10 @@ def load_secret(data: Path, *, create: bool = True) -> bytes:
     Raises SettingsError where it is damaged, or missing beside an existing database.
     """
     path = data / SECRET
+    # Asked first, because the secret is always made before the database: another process may be making both.
+    begun = (data / DATABASE).exists()
     if not path.exists():
-        if not create or (data / DATABASE).exists():
+        if not create or begun:
             message = (
                 f"{path} is missing, but the database is there. Restore the file from the backup of this folder: "
                 "without it replays of private submissions are not recognized."
@@ -90,15 +93,17 @@ def load_secret(data: Path, *, create: bool = True) -> bytes:
 
 
 def _write_secret(path: Path) -> None:
-    """Write the secret under another name first, so that a crash leaves either none or a whole one."""
+    """Write the secret under another name first: a crash leaves none or a whole one, and the first process wins."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_suffix(".new")
+    draft = path.with_suffix(f".{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(secrets.token_bytes(SECRET_BYTES))
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(path)
+    with contextlib.suppress(FileExistsError):
+        path.hardlink_to(draft)
+    draft.unlink()
     folder = os.open(path.parent, os.O_RDONLY)
     os.fsync(folder)
     os.close(folder)

@@ -166,7 +166,7 @@ NOT_FOUND_TYPE: Final = "about:blank"
 
 FIXTURES: Final[dict[str, str]] = {
     "same key same hash": "The first answer again, with duplicate true; nothing new is stored.",
-    "same key different hash": "rejected-conflict, key-reused, 422; the original stands, the other waits in quarantine.",
+    "same key different hash": "rejected-conflict, key-reused, 422; the original stands, the other is quarantined.",
     "no source hash": "rejected-invalid, hash-missing, 400; the key stays free.",
     "private data in payload": "rejected-private, private-detected, 422; rule ids and pointers, never the value.",
     "worker asks for a durable write": "rejected-invalid, direct-write, 403; nothing is stored and the key stays free.",

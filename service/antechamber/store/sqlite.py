@@ -149,8 +149,13 @@ def _migrate(connection: sqlite3.Connection) -> None:
     if unknown:
         message = "this data folder was written by a newer version; install that one, or restore a backup of before"
         raise StoreError(message)
+    if not plan.pending(database):
+        return
     connection.row_factory = None
+    # The lock first: of two processes that open a new folder at once, the later one must find nothing to do.
+    connection.execute("BEGIN IMMEDIATE")
     plan.apply(database)
+    connection.execute("COMMIT")
     connection.row_factory = sqlite3.Row
 
 
