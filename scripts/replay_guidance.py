@@ -159,7 +159,7 @@ def one_pass(events: list[Event], key: Key, runs: int, title: str) -> bool:
         repositories = sorted({event["repo"] for event in events})
         write_policy(policies, repositories)
         good = True
-        with app.opened_access(data) as access:
+        with app.opened_access(data, create=True) as access:
             tokens = {name: access.issue(name, "producer", [], None)[1] for name in (f"repo:{r}" for r in repositories)}
         with serving(data, policies, free_port(0)) as url:
             start = time.monotonic()

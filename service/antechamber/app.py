@@ -16,7 +16,7 @@ from granian.log import LogLevels
 from granian.server.embed import Server
 from litestar import Litestar
 
-from antechamber.config import DATABASE, Settings, load_secret
+from antechamber.config import DATABASE, Settings, SettingsError, load_secret
 from antechamber.core.errors import AntechamberError
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
@@ -42,20 +42,23 @@ def clock() -> int:
     return time.time_ns() // 1000
 
 
-def open_store(data: Path, *, serving: bool = False) -> SqliteStore:
-    """Open the data folder's store, made at first use; only a server checkpoints.
+def open_store(data: Path, *, serving: bool = False, create: bool = True) -> SqliteStore:
+    """Open the data folder's store, made at first use where `create` says so; only a server checkpoints.
 
     Raises AntechamberError where the folder cannot be used.
     """
+    if not create and not (data / DATABASE).exists():
+        message = f"{data} holds no data of Antechamber; check the folder's name"
+        raise SettingsError(message)
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     load_secret(data)
     return SqliteStore(data / DATABASE, exclusive_checkpoints=serving)
 
 
 @contextlib.contextmanager
-def opened_access(data: Path) -> Iterator[Access]:
-    """Open a data folder for the command line's work on tokens and people."""
-    store = open_store(data)
+def opened_access(data: Path, *, create: bool = False) -> Iterator[Access]:
+    """Open a data folder for the command line's work on tokens and people; the first of them may make it."""
+    store = open_store(data, create=create)
     try:
         yield Access(store, clock, os.urandom)
     finally:
@@ -65,7 +68,7 @@ def opened_access(data: Path) -> Iterator[Access]:
 @contextlib.contextmanager
 def opened_export(data: Path) -> Iterator[Export]:
     """Open a data folder for the command line's exports."""
-    store = open_store(data)
+    store = open_store(data, create=False)
     try:
         yield Export(store, clock)
     finally:
@@ -74,7 +77,7 @@ def opened_export(data: Path) -> Iterator[Export]:
 
 def examine(data: Path) -> list[str]:
     """Check a data folder and list what is wrong with it."""
-    store = open_store(data)
+    store = open_store(data, create=False)
     try:
         with store.read() as rows:
             return list(rows.check())

@@ -1,10 +1,12 @@
 """The command line: one verb per job, help that teaches, JSON where a program reads it."""
 
+import contextlib
 import logging
 import os
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -108,11 +110,8 @@ def issue(name: str, role: Any, read: tuple[str, ...], expires: str | None, data
 
     For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do.
     """
-    try:
-        with app.opened_access(data) as access:
-            token_id, secret = access.issue(name, role, list(read), _lifetime(expires))
-    except AntechamberError as error:
-        fail(error)
+    with _access(data, create=True) as access:
+        token_id, secret = access.issue(name, role, list(read), _lifetime(expires))
     if as_json:
         show({"token_id": token_id, "token": secret})
     else:
@@ -184,13 +183,10 @@ def add_user(  # noqa: PLR0913 -- one parameter per option
     name: str, role: Any, person: str | None, url: str, data: Path, *, password_stdin: bool, as_json: bool
 ) -> None:
     """Add an account. Without a password, print a sign-in link that works once within 15 minutes."""
-    try:
+    with _access(data, create=True) as access:
         password = app.hash_password(sys.stdin.readline().rstrip("\r\n")) if password_stdin else None
-        with app.opened_access(data) as access:
-            access.add_user(name, role, person, password)
-            link = None if password_stdin else _link(access, name, url)
-    except AntechamberError as error:
-        fail(error)
+        access.add_user(name, role, person, password)
+        link = None if password_stdin else _link(access, name, url)
     if as_json:
         show({"name": name, "role": role, "person": person or name, "link": link})
     else:
@@ -208,10 +204,7 @@ def _link(access: Access, name: str, url: str) -> str:
 def link_user(name: str, url: str, data: Path) -> None:
     """Print a sign-in link for an account: it works once, within 15 minutes."""
     with _access(data) as access:
-        try:
-            click.echo(_link(access, name, url))
-        except AntechamberError as error:
-            fail(error)
+        click.echo(_link(access, name, url))
 
 
 @user.command("list")
@@ -244,9 +237,12 @@ def disable_user(name: str, data: Path) -> None:
     click.echo(f"Disabled {name}.")
 
 
-def _access(data: Path) -> Any:
+@contextlib.contextmanager
+def _access(data: Path, *, create: bool = False) -> Iterator[Access]:
+    """Open a data folder; whatever goes wrong ends with a text that says what to do."""
     try:
-        return app.opened_access(data)
+        with app.opened_access(data, create=create) as access:
+            yield access
     except AntechamberError as error:
         fail(error)
 
@@ -267,12 +263,13 @@ def submit(file: Any, url: str, *, as_json: bool) -> None:
     lines = _completed(file.read())
     counts: Counter[str] = Counter()
     sender = Sender(url, secret)
-    groups = batches([line[:0] + line for line in lines])
+    groups = batches(lines)
     try:
         with click.progressbar(groups, label="Submitting", file=sys.stderr) as shown:
             for group in shown:
                 for answer in sender.send(group):
-                    counts["replayed" if answer.duplicate else answer.disposition or f"refused ({answer.status})"] += 1
+                    counts[answer.disposition or f"refused ({answer.status})"] += 1
+                    counts["replayed"] += answer.duplicate
                     if answer.status >= 400 and not as_json:  # noqa: PLR2004 -- refused
                         click.echo(f"\n{answer.idempotency_key}: {answer.detail}", err=True)
     except SendError as error:
@@ -282,7 +279,7 @@ def submit(file: Any, url: str, *, as_json: bool) -> None:
     if as_json:
         show(dict(counts))
     else:
-        for name, number in sorted(counts.items()):
+        for name, number in sorted((+counts).items()):
             click.echo(f"{number:>7}  {name}")
 
 

@@ -24,6 +24,7 @@ ABSOLUTE: Final = 12 * 60 * 60 * SECOND
 CHECKED_FOR: Final = SECOND
 """How long a looked-up token or session is trusted without another look: a revocation takes effect within this."""
 MOST_FAILURES: Final = 5
+MOST_FAILURES_OF_ADDRESS: Final = 50
 FAILURES_COUNT_FOR: Final = 15 * 60 * SECOND
 MOST_REMEMBERED: Final = 10_000
 
@@ -168,9 +169,12 @@ class Access:
     def sign_in(self, name: str, address: str, verify: Callable[[str | None], bool]) -> SignedIn | None:
         """Begin a session if `verify` accepts the account's password hash (None for names without one).
 
+        `address` is the client's, empty where a proxy hides it: then only names are throttled, or one attacker could
+        lock everybody out.
+
         Raises TooManyAttemptsError, for known and unknown names alike.
         """
-        subjects = [_subject("name", name), _subject("address", address)]
+        subjects = [_subject("name", name)] + ([_subject("address", address)] if address else [])
         with self._store.read() as rows:
             self._check_failures(rows, subjects)
             user = rows.user(name)
@@ -186,7 +190,7 @@ class Access:
 
     def _check_failures(self, rows: Rows, subjects: list[str]) -> None:
         now = self._clock()
-        for subject, most in zip(subjects, (MOST_FAILURES, MOST_FAILURES * 10), strict=True):
+        for subject, most in zip(subjects, (MOST_FAILURES, MOST_FAILURES_OF_ADDRESS), strict=False):
             number, last = rows.failures(subject, now - FAILURES_COUNT_FOR)
             if number >= most:
                 raise TooManyAttemptsError((last + FAILURES_COUNT_FOR - now) // SECOND)

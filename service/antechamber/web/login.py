@@ -57,7 +57,8 @@ async def login(
     if form.get("link"):
         signed_in = await asyncio.to_thread(access.sign_in_by_link, form["link"])
         return _enter(request, signed_in, form) if signed_in else _again(form, _LINK_USED, 400)
-    address = request.client.host if request.client else ""
+    proxied = request.app.state.settings.public_url is not None
+    address = request.client.host if request.client and not proxied else ""
     verify = partial(passwords.verify, form.get("password", ""))
     try:
         signed_in = await asyncio.to_thread(access.sign_in, form.get("name", ""), address, verify)

@@ -1,0 +1,54 @@
+"""The wheel: everything a user needs is inside, and it runs without the checkout."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which the freshly built wheel was unpacked, as an installer would."""
+    place = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # noqa: S603 -- our own build
+    (wheel,) = place.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(place / "site")
+    return place / "site"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "py.typed",
+        "policies/producers.toml",
+        "templates/desk.html",
+        "templates/assets/antechamber.css",
+        "store/sql/admission.sql",
+        "store/schema/sqlite/0001_foundation.sql",
+    ],
+)
+def test_the_wheel_holds_what_the_service_reads(installed: Path, name: str) -> None:
+    """Templates, policies, SQL and the typing marker are in the package."""
+    assert (installed / "antechamber" / name).is_file()
+
+
+def test_the_installed_package_runs_away_from_the_checkout(installed: Path, tmp_path: Path) -> None:
+    """The shipped policy is found inside the installed package."""
+    code = "import antechamber.resources as r; print(r.folder('policies')); from antechamber.cli import main; main()"
+    done = subprocess.run(  # noqa: S603 -- our own program
+        [sys.executable, "-c", code, "policy", "check"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert str(installed) in done.stdout
+    assert "tests hold" in done.stdout
