@@ -61,6 +61,10 @@ class Settings(Struct, frozen=True, kw_only=True):
 
         Raises SettingsError.
         """
+        public = urlsplit(self.url)
+        if public.scheme not in {"http", "https"} or not public.hostname:
+            message = f"--public-url {self.public_url} is no address; write it as browsers do: https://desk.example.org"
+            raise SettingsError(message)
         if self.host not in LOOPBACK and self.public_url is None:
             message = (
                 f"--host {self.host} is reachable from other machines, and sign-ins would cross the network in the "

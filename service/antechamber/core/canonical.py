@@ -40,8 +40,23 @@ def decode(raw: bytes) -> Any:
     except UnicodeDecodeError:
         raise refuse("malformed", "the body is not UTF-8") from None
     except msgspec.DecodeError:
-        raise refuse("malformed", "the body is not JSON as RFC 8259 defines it, without byte order mark") from None
+        raise _undecodable(raw) from None
     return value
+
+
+def _undecodable(raw: bytes) -> RefusedError:
+    """Tell JSON text that no value of the profile has (a lone surrogate, a number without end) from what is no JSON."""
+    try:
+        json.loads(raw.decode(), parse_constant=_refuse_constant, parse_int=str, parse_float=str)
+    except ValueError:
+        return refuse("malformed", "the body is not JSON as RFC 8259 defines it, without byte order mark")
+    except RecursionError:
+        return refuse("out-of-profile", f"nested deeper than {MAX_DEPTH} levels")
+    return refuse("out-of-profile", "a string holds a lone surrogate, or a number lies beyond 2^53-1")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
 
 
 def _refuse_duplicates(raw: bytes, value: Any) -> None:

@@ -158,8 +158,27 @@ OUTCOMES: Final[dict[Code, Outcome]] = {
 }
 """Every code of the closed list, with its row of design section 2.2."""
 
-READ_DENIED: Final = 403
-"""Status of `scope-not-granted` where a memory is read: nothing was submitted, so no key is bound."""
+READ_DENIED: Final = Outcome(
+    status=403,
+    disposition=None,
+    key_bound=False,
+    retry_same_key=False,
+    safe_new_key=False,
+    title="Scope not granted",
+    advice="Ask the operator for this scope.",
+)
+"""The row of `scope-not-granted` where something is read: nothing was submitted, so no key is at stake."""
+
+READ_MALFORMED: Final = Outcome(
+    status=400,
+    disposition=None,
+    key_bound=False,
+    retry_same_key=False,
+    safe_new_key=False,
+    title="Malformed request",
+    advice="Mend the parameter that the pointer names.",
+)
+"""The row of `malformed` where something is read."""
 
 NOT_FOUND_TYPE: Final = "about:blank"
 """RFC 9457 section 4.2.1: a problem that says no more than its status."""

@@ -76,7 +76,6 @@ _EXPECTED: Final = {
     "/durable": "false, or absent",
     "/supersedes": "a string",
 }
-_PATH: Final = re.compile(r"at `\$(.*)`$", re.DOTALL)
 _STEP: Final = re.compile(r"\.([a-z_]+)|\[(\d+)\]")
 
 
@@ -291,9 +290,8 @@ _PLACEHOLDER: Final = ""
 
 
 def _type_refusal(text: str) -> RefusedError:
-    """Turn msgspec's message into ours, which never repeats a value."""
-    match = _PATH.search(text)
-    steps = _STEP.findall(match.group(1)) if match else []
+    """Turn msgspec's message into ours, which never repeats a value; the place is what follows the last mark."""
+    steps = _STEP.findall(text.rpartition(" - at `$")[2]) if " - at `$" in text else []
     pointer = "".join(f"/{name or index}" for name, index in steps)
     known = next((place for place in (pointer, pointer.rpartition("/")[0]) if place in _EXPECTED), None)
     return refuse("malformed", f"must be {_EXPECTED[known]}" if known else "has the wrong type", pointer or None)

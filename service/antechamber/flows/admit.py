@@ -24,7 +24,7 @@ from antechamber.core.contract import (
 )
 from antechamber.core.errors import AntechamberError, BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
-from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER
+from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER, Outcome
 from antechamber.core.policy import Verdict, evaluate
 from antechamber.core.ports import AdmissionRows, Clock, Randomness, ReplayKey, Store
 from antechamber.core.privacy import scan
@@ -99,20 +99,19 @@ class Admission:
 
     def prepare(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel) -> Prepared | Reply:
         """Do all that needs no store: parse, compare producer and hash, look for private data, ask the policy."""
-        echo = Echo()
+        echo = header_key = None
         try:
             self._check_rate(bearer)
             if bearer.role != "producer":
                 raise refuse("producer-mismatch", "only the token of a producer may submit")
             header_key = read_key_header(key_header)
-            echo = _guess_echo(raw, header_key)
             draft = read_draft(raw, header_key)
             self._check_producer(draft, bearer)
             submission = read_event(draft)
             echo = echo_of(submission)
             return self._judge(submission, channel)
         except RefusedError as error:
-            return self.refusal(error.reasons, echo)
+            return self.refusal(error.reasons, echo or _guess_echo(raw, header_key))
 
     def _check_rate(self, bearer: Bearer) -> None:
         limit = self._policies.current.policy.limits.attempts_per_minute
@@ -219,7 +218,7 @@ class Admission:
         if not KEY.fullmatch(key):
             reason = Reason(code="key-invalid", message="not a key", pointer="/idempotency_key")
             return self.refusal([reason], echo)
-        if scan({"/idempotency_key": key}):
+        if scan({"/idempotency_key": key}, frozenset(self._policies.current.policy.privacy.off)):
             reason = Reason(
                 code="key-invalid", message="the key looks like a private value", pointer="/idempotency_key"
             )
@@ -244,13 +243,15 @@ class Admission:
         rows.seal(producer, key, named.submission_id or "", body, digest, now)
         return msgspec.structs.replace(_reply(body, key), status=201, problem=False)
 
-    def refusal(self, reasons: list[Reason], echo: Echo | None = None) -> Reply:
-        """Form an answer that left the key free."""
+    def refusal(self, reasons: list[Reason], echo: Echo | None = None, outcome: Outcome | None = None) -> Reply:
+        """Form an answer that left the key free; `outcome` where it is not that of the first code."""
         code = reasons[0].code
         echo = echo or Echo()
         if code == "key-invalid":
             echo = msgspec.structs.replace(echo, idempotency_key=None)
-        receipt = answer(OUTCOMES[code], reasons, echo, Named(), self._policies.current.digest, self._clock())
+        receipt = answer(
+            outcome or OUTCOMES[code], reasons, echo, Named(), self._policies.current.digest, self._clock()
+        )
         return _reply(msgspec.json.encode(receipt), echo.idempotency_key, RETRY_AFTER.get(code))
 
     def flush(self) -> None:

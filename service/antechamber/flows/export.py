@@ -14,12 +14,12 @@ from antechamber.core.records import AuditFilter, AuditRow
 from antechamber.core.submission import format_time
 
 Format = Literal["jsonl", "csv"]
-MEDIA_TYPES: Final[dict[Format, str]] = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+MEDIA_TYPES: Final[dict[Format, str]] = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 CLOSING: Final = "closing"
 _CHUNK: Final = 64 * 1024
 """Bytes that are gathered before they are handed on."""
 COLUMNS: Final = ("record", *sorted(AuditRow.__struct_fields__), "count", "complete")
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\0")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
 
 
 class Export:

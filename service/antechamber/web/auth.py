@@ -119,7 +119,7 @@ def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Person:
     check_origin(request)
     person = request.scope["user"]
     if not isinstance(person, Person):
-        raise SignInNeededError(form.get("content") or form.get("reason_text", ""))
+        raise SignInNeededError("\n\n".join(filter(None, (form.get("content"), form.get("reason_text")))))
     expected = csrf_token(request.app.state.secret, person)
     if not hmac.compare_digest(form.get("csrf", "").encode(), expected.encode()):
         raise PermissionDeniedException(detail="This form is not from your session. Reload the page and send it again.")
@@ -141,7 +141,7 @@ def check_origin(request: Request[Any, Any, Any]) -> None:
         good = site in {"same-origin", "none"}
     elif origin is not None:
         hosts = {request.headers.get("host", ""), urlsplit(request.app.state.settings.url).netloc}
-        good = urlsplit(origin).netloc in hosts
+        good = origin.partition("://")[2] in hosts
     else:
         good = True
     if not good:

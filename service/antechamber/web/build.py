@@ -12,6 +12,7 @@ from litestar import Litestar, Router
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
+from litestar.middleware import DefineMiddleware
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
 from litestar.template import TemplateConfig
@@ -69,7 +70,7 @@ def build(
         route_handlers=[*_handlers(), assets],
         state=state,
         dependencies={name: Provide(_constant(flow), sync_to_thread=False) for name, flow in flows.items()},
-        middleware=[Authentication],
+        middleware=[DefineMiddleware(Authentication, exclude_http_methods=[])],
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment(templates))),
         exception_handlers={
             RefusedError: problems.on_refused,
@@ -113,9 +114,11 @@ def _constant(value: Any) -> Callable[[], Any]:
 def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[None]]:
     headers = _HEADERS | (_TLS_HEADERS if settings.secure else {})
 
-    async def add(message: Message, _scope: Scope) -> None:
+    async def add(message: Message, scope: Scope) -> None:
         if message["type"] == "http.response.start":
             answered = MutableScopeHeaders.from_message(message)
+            if not scope["path"].startswith("/assets/"):
+                answered.setdefault("cache-control", "no-store")
             for name, value in headers.items():
                 answered.setdefault(name, value)
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from litestar import Controller, Request, get, post
 from litestar.di import NamedDependency
+from litestar.exceptions import ClientException, PermissionDeniedException
 from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
@@ -29,8 +30,14 @@ _DONE: Final = {
 
 
 async def read_form(request: AnyRequest) -> dict[str, str]:
-    """Read a form's text fields; the last of equal names counts."""
-    form = await request.form()
+    """Read a form's text fields; the last of equal names counts.
+
+    Raises ClientException for a form that cannot be read.
+    """
+    try:
+        form = await request.form()
+    except (ValueError, LookupError) as error:
+        raise ClientException(detail="The form could not be read, so nothing was changed. Send it again.") from error
     return {name: value for name, value in form.multi_items() if isinstance(value, str)}
 
 
@@ -42,7 +49,7 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "csrf": csrf_token(state.secret, person),
         "counters": None if person.role == "operator" else state.desk.counters(),
         "alarms": state.alarms(),
-        "here": request.url.path,
+        "here": request.scope["path"],
     }
     return Template(name, context=common | context, status_code=status, headers=NO_STORE)
 
@@ -80,6 +87,8 @@ class Decisions(Controller):
         """Make one decision and go on to the next proposal."""
         form = await read_form(request)
         person = check_form(request, form)
+        if person.role != "curator":
+            raise PermissionDeniedException(detail="Only a curator decides.")
         kind = _DECISIONS.get(decision)
         if kind is None:
             return await asyncio.to_thread(_refused, request, desk, proposal_id, form, "No such decision.", 404)

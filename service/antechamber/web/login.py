@@ -73,17 +73,8 @@ def _again(form: dict[str, str], error: str, status: int, headers: dict[str, str
 
 
 def _enter(request: AnyRequest, signed_in: SignedIn, form: dict[str, str]) -> Redirect:
-    secure = request.app.state.settings.secure
-    cookie = Cookie(
-        key=cookie_name(secure=secure),
-        value=signed_in.secret,
-        path="/",
-        secure=secure,
-        httponly=True,
-        samesite="lax",
-    )
     place = local(form.get("next")) or home(signed_in.person)
-    return Redirect(place, status_code=303, cookies=[cookie], headers=NO_STORE)
+    return Redirect(place, status_code=303, cookies=[_cookie(request, signed_in.secret)], headers=NO_STORE)
 
 
 @post("/logout", request_max_body_size=MAX_FORM)
@@ -91,5 +82,10 @@ async def logout(request: AnyRequest, access: NamedDependency[Access]) -> Redire
     """End the session."""
     person = check_form(request, await read_form(request))
     await asyncio.to_thread(access.sign_out, person)
-    gone = Cookie(key=cookie_name(secure=request.app.state.settings.secure), value="", path="/", max_age=0)
-    return Redirect("/login", status_code=303, cookies=[gone])
+    return Redirect("/login", status_code=303, cookies=[_cookie(request, "", max_age=0)])
+
+
+def _cookie(request: AnyRequest, value: str, max_age: int | None = None) -> Cookie:
+    secure = request.app.state.settings.secure
+    name = cookie_name(secure=secure)
+    return Cookie(name, "/", value, max_age=max_age, secure=secure, httponly=True, samesite="lax")

@@ -4,14 +4,13 @@ import logging
 from http import HTTPStatus
 from typing import Any, Final
 
-import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Redirect, Template
 
 from antechamber.core.contract import MAX_BODY, Reason
 from antechamber.core.errors import BusyError, NotFoundError, RefusedError, UnavailableError
-from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, RETRY_AFTER
+from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
 from antechamber.flows.admit import Reply
 from antechamber.web.auth import SAFE_METHODS, SignInNeededError
 
@@ -47,20 +46,14 @@ def respond(reply: Reply) -> Response[bytes]:
 
 def is_for_agents(request: AnyRequest) -> bool:
     """Tell a route for programs from a page for people."""
-    return request.url.path.startswith(("/v1/", "/schema/", "/readyz", "/healthz"))
+    return request.scope["path"].startswith(("/v1/", "/schema/", "/readyz", "/healthz"))
 
 
 def on_refused(request: AnyRequest, error: RefusedError) -> Response[bytes]:
     """Answer one of the contract's codes."""
-    reply: Reply = request.app.state.admission.refusal(error.reasons)
-    if error.code == "scope-not-granted":
-        members = {**msgspec.json.decode(reply.body), "status": READ_DENIED, "disposition": None}
-        members |= {"retry_same_key": False, "safe_new_key": False, "detail": error.reasons[0].message}
-        reply = msgspec.structs.replace(reply, status=READ_DENIED, body=msgspec.json.encode(members), disposition=None)
-    elif error.code == "malformed":
-        members = {**msgspec.json.decode(reply.body), "detail": error.reasons[0].message}
-        reply = msgspec.structs.replace(reply, body=msgspec.json.encode(members))
-    return respond(reply)
+    reading = {"scope-not-granted": READ_DENIED, "malformed": READ_MALFORMED}
+    outcome = None if request.scope["path"].startswith("/v1/submissions") else reading.get(error.code)
+    return respond(request.app.state.admission.refusal(error.reasons, outcome=outcome))
 
 
 def on_not_found(request: AnyRequest, _error: NotFoundError) -> Response[Any]:
@@ -70,7 +63,7 @@ def on_not_found(request: AnyRequest, _error: NotFoundError) -> Response[Any]:
 
 def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
     """Answer what the framework refuses: unknown routes, methods, oversized bodies, foreign hosts."""
-    if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and request.url.path.startswith("/v1/"):
+    if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and request.scope["path"].startswith("/v1/"):
         reason = Reason(code="body-too-large", message=f"a submission may have {MAX_BODY} bytes, a batch 4 MiB")
         return respond(request.app.state.admission.refusal([reason]))
     return plain(request, HTTPStatus(error.status_code), error.detail, error.headers)
@@ -90,14 +83,15 @@ def on_unavailable(request: AnyRequest, error: BusyError | UnavailableError) -> 
 def on_sign_in_needed(request: AnyRequest, error: SignInNeededError) -> Response[Any]:
     """Send readers to the sign-in page; whoever had typed something gets it back first."""
     if request.method in SAFE_METHODS:
-        query = f"?{request.url.query}" if request.url.query else ""
-        return Redirect("/login", query_params={"next": request.url.path + query}, status_code=303)
+        query = request.scope["query_string"].decode("latin-1")
+        place = request.scope["path"] + (f"?{query}" if query else "")
+        return Redirect("/login", query_params={"next": place}, status_code=303)
     return Template("signed-out.html", context={"typed": error.typed}, status_code=HTTPStatus.UNAUTHORIZED)
 
 
 def on_bug(request: AnyRequest, error: Exception) -> Response[Any]:
     """Say that it was our fault, without telling more than that."""
-    _log.error("unexpected error on %s %s", request.method, request.url.path, exc_info=error)
+    _log.error("unexpected error on %s %s", request.method, request.scope["path"], exc_info=error)
     return plain(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The service failed unexpectedly; its log says more.")
 
 

@@ -1,5 +1,6 @@
 """Drawing the invisible: text split into what may be shown as it is and what has to be drawn as a token."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
@@ -11,6 +12,7 @@ _FILLERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u1
 _SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 _TAGS: Final = range(0xE0020, 0xE007F)
 _TAG_OFFSET: Final = 0xE0000
+_GAPS: Final = re.compile("[ \t\n]+")
 _MOST_COMBINING: Final = 3
 """Marks on one letter that natural writing needs; more are drawn apart."""
 
@@ -32,7 +34,7 @@ def _pieces(text: str) -> Iterator[Piece]:
     plain: list[str] = []
     combining = 0
     for character in text:
-        combining = combining + 1 if unicodedata.combining(character) else 0
+        combining = combining + 1 if unicodedata.category(character) in {"Mn", "Me"} else 0
         if combining <= _MOST_COMBINING and not is_hidden(character):
             plain.append(character)
             continue
@@ -65,7 +67,7 @@ def _name(character: str) -> str:
 
 def shorten(text: str, most: int = 160) -> str:
     """Cut a text for a list, at a word if one is near."""
-    text = " ".join(text.split())
+    text = _GAPS.sub(" ", text).strip(" ")
     if len(text) <= most:
         return text
     cut = text[:most].rpartition(" ")[0]

@@ -44,17 +44,24 @@ def own_token(text: str) -> bool:
 def personal_address(text: str) -> bool:
     """Tell an address that may belong to a person from reserved domains (RFC 2606, RFC 6761) and nobody's mailboxes."""
     local, _, domain = text.lower().rpartition("@")
-    reserved = any(domain == name or domain.endswith("." + name) for name in _RESERVED)
-    return not reserved and local not in _NOBODY
+    return not _is_reserved(domain) and local not in _NOBODY
+
+
+def _is_reserved(host: str) -> bool:
+    host = host.lower().rstrip(".")
+    return any(host == name or host.endswith("." + name) for name in _RESERVED)
 
 
 def real_password(text: str) -> bool:
     """Tell a password from a placeholder such as `user:password@` or `${USER}:${PASS}@`, and from reserved hosts."""
     credentials, _, host = text.rpartition("@")
     secret = credentials.partition(":")[2]
-    placeholder = secret.lower() in _PLACEHOLDERS or secret[0] in "$<{[%*." or set(secret) <= {"x", "X", "*", "."}
-    reserved = any(host == name or host.endswith("." + name) for name in _RESERVED)
-    return not placeholder and not reserved
+    placeholder = (
+        secret.lower() in _PLACEHOLDERS
+        or secret.startswith(("$", "<", "{", "[", "%s", "%("))
+        or set(secret) <= {"x", "X", "*", "."}
+    )
+    return not placeholder and not _is_reserved(host)
 
 
 def card_number(text: str) -> bool:

@@ -40,11 +40,9 @@ def scan(places: dict[str, Any], off: frozenset[str] = frozenset()) -> list[Find
 
     The result is sorted and holds each (pointer, rule) once.
     """
-    texts = [(pointer, text) for start, value in places.items() for pointer, text in _texts(value, start)]
-    if not _candidates(_SEPARATOR.join(text for _, text in texts)):
+    if not _candidates(_SEPARATOR.join(text for value in places.values() for text in _texts(value))):
         return []
-    found = {Finding(pointer, rule_id) for pointer, text in texts for rule_id in _rules_in(text) if rule_id not in off}
-    return sorted(found)
+    return sorted({finding for pointer, value in places.items() for finding in _findings(value, pointer, off)})
 
 
 def _candidates(text: str) -> list[int]:
@@ -52,11 +50,13 @@ def _candidates(text: str) -> list[int]:
     return list(chosen.Match(text) or ())
 
 
-def _rules_in(text: str) -> Iterator[str]:
+def _rules_in(text: str, off: frozenset[str]) -> Iterator[str]:
     _, rules = _matcher()
     for index in _candidates(text):
         rule, pattern = rules[index]
-        if any(rule.check(value) for value in _matches(pattern, text.encode(), overlap=rule.overlap)):
+        if rule.rule_id not in off and any(
+            rule.check(value) for value in _matches(pattern, text.encode(), overlap=rule.overlap)
+        ):
             yield rule.rule_id
 
 
@@ -71,18 +71,35 @@ def _matches(pattern: Any, text: bytes, *, overlap: bool) -> Iterator[str]:
         start = match.start(1) + 1 if overlap else match.end(1)
 
 
-def _texts(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every string, name and number of a value."""
     match value:
         case str():
-            yield pointer, value
+            yield value
         case bool() | None:
             return
         case int():
-            yield pointer, str(value)
+            yield str(value)
         case list():
-            for index, item in enumerate(value):
-                yield from _texts(item, f"{pointer}/{index}")
+            for item in value:
+                yield from _texts(item)
         case dict():
             for name, member in value.items():
-                yield pointer, name
-                yield from _texts(member, f"{pointer}/{escape_pointer(name)}")
+                yield name
+                yield from _texts(member)
+
+
+def _findings(value: Any, pointer: str, off: frozenset[str]) -> Iterator[Finding]:
+    """Look at every string, name and number; no pointer leads through a name that is private itself."""
+    match value:
+        case dict():
+            for name, member in value.items():
+                rules = [Finding(pointer, rule_id) for rule_id in _rules_in(name, off)]
+                yield from rules
+                yield from _findings(member, pointer if rules else f"{pointer}/{escape_pointer(name)}", off)
+        case list():
+            for index, item in enumerate(value):
+                yield from _findings(item, f"{pointer}/{index}", off)
+        case _:
+            for text in _texts(value):
+                yield from (Finding(pointer, rule_id) for rule_id in _rules_in(text, off))
