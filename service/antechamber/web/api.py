@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from litestar import Controller, Request, Response, get, post, put, route
 from litestar.di import NamedDependency
-from litestar.exceptions import ClientException
+from litestar.exceptions import HTTPException
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.params import FromPath
 
 from antechamber.core.contract import MAX_BATCH, MAX_BODY, MemoryPage
@@ -27,10 +28,10 @@ async def read_body(request: AgentRequest) -> bytes:
     """
     try:
         return await request.body()
-    except ClientException as error:
-        if error.status_code == 413:  # noqa: PLR2004 -- handled with the other framework errors
-            raise
-        raise refuse("malformed", "the upload broke off") from None
+    except RequestEntityTooLarge:
+        raise
+    except HTTPException:
+        raise refuse("malformed", "the upload broke off before its declared end") from None
 
 
 class Submissions(Controller):

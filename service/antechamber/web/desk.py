@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from litestar import Controller, Request, get, post
 from litestar.di import NamedDependency
-from litestar.exceptions import ClientException, PermissionDeniedException
+from litestar.exceptions import ClientException, InternalServerException, PermissionDeniedException
 from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
@@ -36,7 +36,7 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
     """
     try:
         form = await request.form()
-    except (ValueError, LookupError) as error:
+    except (ValueError, LookupError, InternalServerException) as error:
         raise ClientException(detail="The form could not be read, so nothing was changed. Send it again.") from error
     return {name: value for name, value in form.multi_items() if isinstance(value, str)}
 

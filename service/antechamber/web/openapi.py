@@ -19,11 +19,13 @@ from antechamber.core.contract import (
     Review,
     SubmissionBody,
 )
-from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, READ_DENIED, RETRY_AFTER
+from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, READ_DENIED, READ_MALFORMED, RETRY_AFTER, Outcome
 
 _STRUCTS: Final = (SubmissionBody, Receipt, Problem, MemoryPage, Review)
 _TEMPLATE: Final = "#/components/schemas/{name}"
 _PROBLEM_JSON: Final = "application/problem+json"
+_NDJSON: Final = "application/x-ndjson"
+_BATCH_CODES: Final[tuple[Code, ...]] = ("malformed", "unauthorized", "body-too-large", "busy", "unavailable")
 _MOMENT: Final = 1_795_168_800_000_000
 _SUBMIT_CODES: Final[tuple[Code, ...]] = tuple(code for code in CODES if code != "already-decided")
 _SEAL_CODES: Final[tuple[Code, ...]] = (
@@ -50,23 +52,20 @@ _HEADERS: Final = {
 }
 
 
-def example(code: Code) -> dict[str, Any]:
-    """Form the example of one problem, by the same function that forms real answers."""
-    outcome = OUTCOMES[code]
-    reason = Reason(code=code, message=outcome.advice.rstrip("."), pointer=None)
-    bound = outcome.key_bound is not False
+def example(code: Code, outcome: Outcome | None = None) -> dict[str, Any]:
+    """Form the example of one answer, by the same function that forms real ones."""
+    row = outcome or OUTCOMES[code]
+    reason = Reason(code=code, message=row.advice.rstrip("."), pointer=None)
+    bound = row.key_bound is not False
     named = Named(submission_id="0198c7f2-6b11-7d52-8a3c-5f0e9d1c2b3a" if bound else None)
-    built: dict[str, Any] = msgspec.to_builtins(
-        answer(outcome, [reason], _EXAMPLE_ECHO, named, _EXAMPLE_POLICY, _MOMENT)
-    )
+    echo = _EXAMPLE_ECHO if row.disposition else Echo()
+    built: dict[str, Any] = msgspec.to_builtins(answer(row, [reason], echo, named, _EXAMPLE_POLICY, _MOMENT))
     return built
 
 
 @cache
 def document() -> dict[str, Any]:
     """Build the document (OpenAPI 3.1)."""
-    _, schemas = msgspec.json.schema_components(_STRUCTS, ref_template=_TEMPLATE)
-    schemas["StoredReceipt"] = _stored_receipt(schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -76,9 +75,9 @@ def document() -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "security": [{"token": []}],
-        "paths": _submission_paths() | _reading_paths(),
+        "paths": _submitting() | _own_submissions() | _memories() | _audit(),
         "components": {
-            "schemas": schemas,
+            "schemas": _schemas(),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
                 "sign_in": {"type": "apiKey", "in": "cookie", "name": "antechamber"},
@@ -87,11 +86,19 @@ def document() -> dict[str, Any]:
     }
 
 
-def _stored_receipt(schemas: dict[str, Any]) -> dict[str, Any]:
-    """Describe a receipt as it is read back: its members, those of a problem if it was one, and the review."""
-    properties = schemas["Problem"]["properties"] | {"review": {"anyOf": [{"type": "null"}, _ref("Review")]}}
-    required = [*schemas["Receipt"]["required"], "review"]
-    return {"title": "StoredReceipt", "type": "object", "properties": properties, "required": required}
+def _schemas() -> dict[str, Any]:
+    """Describe the structs; every member of an answer is there, if only as null."""
+    _, schemas = msgspec.json.schema_components(_STRUCTS, ref_template=_TEMPLATE)
+    for name in ("Receipt", "Problem", "Reason"):
+        schemas[name]["required"] = list(schemas[name]["properties"])
+    receipt, problem = schemas["Receipt"]["properties"], schemas["Problem"]["properties"]
+    schemas["StoredReceipt"] = {
+        "title": "StoredReceipt",
+        "type": "object",
+        "properties": problem | {"review": {"anyOf": [{"type": "null"}, _ref("Review")]}},
+        "required": [*receipt, "review"],
+    }
+    return schemas
 
 
 def _ref(name: str) -> dict[str, str]:
@@ -110,20 +117,28 @@ def _problems(codes: tuple[Code, ...]) -> dict[str, Any]:
     return {str(status): _problem_response(of_status) for status, of_status in sorted(by_status.items())}
 
 
-def _problem_response(codes: list[Code]) -> dict[str, Any]:
+def _problem_response(codes: list[Code], outcome: Outcome | None = None) -> dict[str, Any]:
     headers = dict(_HEADERS)
     if any(code in RETRY_AFTER for code in codes):
         headers["Retry-After"] = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
-    examples = {code: {"summary": OUTCOMES[code].title, "value": example(code)} for code in codes}
+    rows = {code: outcome or OUTCOMES[code] for code in codes}
+    examples = {code: {"summary": row.title, "value": example(code, row)} for code, row in rows.items()}
     return {
-        "description": "; ".join(dict.fromkeys(OUTCOMES[code].title for code in codes)),
+        "description": "; ".join(dict.fromkeys(row.title for row in rows.values())),
         "headers": headers,
         "content": {_PROBLEM_JSON: {"schema": _ref("Problem"), "examples": examples}},
     }
 
 
-def _answered(description: str) -> dict[str, Any]:
-    return {"description": description, "headers": _HEADERS, "content": _json(_ref("Receipt"))}
+def _accepted() -> dict[str, Any]:
+    """Describe the two acceptances; a replay repeats the first one's Location."""
+    location = {"Location": {"schema": {"type": "string"}, "description": "Where to read what becomes of it."}}
+    decided = {"already-decided": {"summary": DUPLICATE.title, "value": example("already-decided")}}
+    duplicate = {"application/json": {"schema": _ref("Receipt"), "examples": decided}}
+    return {
+        "201": {"description": ACCEPTED.title, "headers": _HEADERS | location, "content": _json(_ref("Receipt"))},
+        "200": {"description": DUPLICATE.title, "headers": _HEADERS, "content": duplicate},
+    }
 
 
 def _plain(description: str) -> dict[str, Any]:
@@ -140,7 +155,20 @@ def _plain(description: str) -> dict[str, Any]:
     return {"description": description, "content": {_PROBLEM_JSON: {"schema": schema}}}
 
 
-def _submission_paths() -> dict[str, Any]:
+def _query(name: str, description: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
+    kind = {"type": "string"} | schema
+    return {"name": name, "in": "query", "required": required, "description": description, "schema": kind}
+
+
+def _refused_reading() -> dict[str, Any]:
+    """Describe what a reader may hear besides its answer."""
+    return _problems(("unauthorized", "busy", "unavailable")) | {
+        str(READ_MALFORMED.status): _problem_response(["malformed"], READ_MALFORMED),
+        str(READ_DENIED.status): _problem_response(["scope-not-granted"], READ_DENIED),
+    }
+
+
+def _submitting() -> dict[str, Any]:
     key_header = {
         "name": "Idempotency-Key",
         "in": "header",
@@ -148,9 +176,8 @@ def _submission_paths() -> dict[str, Any]:
         "schema": {"type": "string"},
         "description": "A structured-field string, or the same characters bare; must agree with the body.",
     }
-    stored = {"200": {"description": "The receipt and what became of it", "content": _json(_ref("StoredReceipt"))}}
-    reading = stored | _problems(("unauthorized", "busy", "unavailable")) | {"404": _plain("No submission of yours")}
-    submission_id = {"name": "submission_id", "in": "path", "required": True, "schema": {"type": "string"}}
+    lines = {_NDJSON: {"schema": {"type": "string"}}}
+    batch_answer = {"200": {"description": "One answer a line, each with its line number", "content": lines}}
     return {
         "/v1/submissions": {
             "post": {
@@ -158,24 +185,30 @@ def _submission_paths() -> dict[str, Any]:
                 "summary": "Submit one candidate event",
                 "parameters": [key_header],
                 "requestBody": {"required": True, "content": _json(_ref("SubmissionBody"))},
-                "responses": {"201": _answered(ACCEPTED.title), "200": _answered(DUPLICATE.title)}
-                | _problems(_SUBMIT_CODES),
+                "responses": _accepted() | _problems(_SUBMIT_CODES),
             }
         },
         "/v1/submissions/batch": {
             "post": {
                 "operationId": "submitBatch",
                 "summary": "Submit up to 1,000 events, one JSON object a line",
-                "requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}},
-                "responses": {
-                    "200": {
-                        "description": "One answer a line, each with its line number",
-                        "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
-                    }
-                }
-                | _problems(("malformed", "unauthorized", "body-too-large", "busy", "unavailable")),
+                "requestBody": {"required": True, "content": lines},
+                "responses": batch_answer | _problems(_BATCH_CODES),
             }
         },
+    }
+
+
+def _own_submissions() -> dict[str, Any]:
+    stored = {"200": {"description": "The receipt and what became of it", "content": _json(_ref("StoredReceipt"))}}
+    reading = stored | _problems(("unauthorized", "busy", "unavailable")) | {"404": _plain("No submission of yours")}
+    submission_id = {"name": "submission_id", "in": "path", "required": True, "schema": {"type": "string"}}
+    there = {"anyOf": [_ref("Receipt"), _ref("Problem")]}
+    sealed = {
+        "201": {"description": "Sealed", "headers": _HEADERS, "content": _json(_ref("Problem"))},
+        "200": {"description": "The receipt already there", "headers": _HEADERS, "content": _json(there)},
+    }
+    return {
         "/v1/submissions/{submission_id}": {
             "get": {
                 "operationId": "readSubmission",
@@ -197,73 +230,59 @@ def _submission_paths() -> dict[str, Any]:
                 "operationId": "sealKey",
                 "summary": "Forbid a free key for ever",
                 "parameters": [_KEY_PARAMETER],
-                "responses": {
-                    "201": {"description": "Sealed", "headers": _HEADERS, "content": _json(_ref("Problem"))},
-                    "200": {
-                        "description": "The receipt already there",
-                        "headers": _HEADERS,
-                        "content": _json({"anyOf": [_ref("Receipt"), _ref("Problem")]}),
-                    },
-                }
-                | _problems(_SEAL_CODES),
+                "responses": sealed | _problems(_SEAL_CODES),
             }
         },
     }
 
 
-def _reading_paths() -> dict[str, Any]:
-    def query(name: str, description: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
-        return {
-            "name": name,
-            "in": "query",
-            "required": required,
-            "description": description,
-            "schema": {"type": "string"} | schema,
-        }
-
-    denied = {str(READ_DENIED): _problem_response(["scope-not-granted"])}
-    refused = _problems(("malformed", "unauthorized", "busy", "unavailable")) | denied
-    write = {"responses": _problems(("unauthorized", "direct-write")), "summary": "Refused: no token writes memories"}
+def _memories() -> dict[str, Any]:
+    read = {
+        "operationId": "recall",
+        "summary": "Read the memories of exactly one scope, newest first",
+        "parameters": [
+            _query("submission_scope", "The scope", required=True, enum=list(SCOPES)),
+            _query("scope_id", "Its id", required=True),
+            _query("q", "Words that must all match; case and accents are ignored"),
+            _query("limit", "Items a page", type="integer", minimum=1, maximum=200, default=50),
+            _query("after", "The `next` of the page before"),
+        ],
+        "responses": {"200": {"description": "A page", "content": _json(_ref("MemoryPage"))}} | _refused_reading(),
+    }
+    memory_id = {"name": "memory_id", "in": "path", "required": True, "schema": {"type": "string"}}
     return {
-        "/v1/memories": {
-            "get": {
-                "operationId": "recall",
-                "summary": "Read the memories of exactly one scope, newest first",
-                "parameters": [
-                    query("submission_scope", "The scope", required=True, enum=list(SCOPES)),
-                    query("scope_id", "Its id", required=True),
-                    query("q", "Words that must all match; case and accents are ignored"),
-                    query("limit", "Items a page", type="integer", minimum=1, maximum=200, default=50),
-                    query("after", "The `next` of the page before"),
-                ],
-                "responses": {"200": {"description": "A page", "content": _json(_ref("MemoryPage"))}} | refused,
-            },
-            **{method: write | {"operationId": f"{method}Memory"} for method in ("post", "put", "patch", "delete")},
-        },
+        "/v1/memories": {"get": read} | _refused_writes("Memories"),
+        "/v1/memories/{memory_id}": {"parameters": [memory_id]} | _refused_writes("Memory"),
+    }
+
+
+def _refused_writes(what: str) -> dict[str, Any]:
+    refused = {
+        "summary": "Refused: no token writes memories",
+        "responses": _problems(("unauthorized", "direct-write")),
+    }
+    return {method: refused | {"operationId": f"{method}{what}"} for method in ("post", "put", "patch", "delete")}
+
+
+def _audit() -> dict[str, Any]:
+    lines = {name: {"schema": {"type": "string"}} for name in (_NDJSON, "text/csv")}
+    exported = {"200": {"description": "The records, closed by one with their count", "content": lines}}
+    return {
         "/v1/audit/review-records": {
             "get": {
                 "operationId": "exportReviewRecords",
                 "summary": "Export review records",
                 "security": [{"token": []}, {"sign_in": []}],
                 "parameters": [
-                    query("format", "How", enum=["jsonl", "csv"], default="jsonl"),
-                    query("since", "Decided at or after this RFC 3339 time"),
-                    query("until", "Decided before this RFC 3339 time"),
-                    query("submission_scope", "The scope", enum=list(SCOPES)),
-                    query("scope_id", "Its id"),
-                    query("decision", "The decision", enum=["approve", "edit", "reject"]),
-                    query("curator", "Account that decided"),
+                    _query("format", "How", enum=["jsonl", "csv"], default="jsonl"),
+                    _query("since", "Decided at or after this RFC 3339 time"),
+                    _query("until", "Decided before this RFC 3339 time"),
+                    _query("submission_scope", "The scope", enum=list(SCOPES)),
+                    _query("scope_id", "Its id"),
+                    _query("decision", "The decision", enum=["approve", "edit", "reject"]),
+                    _query("curator", "Account that decided"),
                 ],
-                "responses": {
-                    "200": {
-                        "description": "The records, closed by one with their count",
-                        "content": {
-                            "application/x-ndjson": {"schema": {"type": "string"}},
-                            "text/csv": {"schema": {"type": "string"}},
-                        },
-                    }
-                }
-                | refused,
+                "responses": exported | _refused_reading(),
             }
         },
     }
