@@ -61,16 +61,23 @@ class Settings(Struct, frozen=True, kw_only=True):
 
         Raises SettingsError.
         """
-        public = urlsplit(self.url)
-        if public.scheme not in {"http", "https"} or not public.hostname:
+        if self.public_url is not None and not _is_address(self.public_url):
             message = f"--public-url {self.public_url} is no address; write it as browsers do: https://desk.example.org"
             raise SettingsError(message)
-        if self.host not in LOOPBACK and self.public_url is None:
+        if self.host not in LOOPBACK and not self.secure:
             message = (
                 f"--host {self.host} is reachable from other machines, and sign-ins would cross the network in the "
                 "clear. Put a proxy with TLS in front and name its address with --public-url https://…"
             )
             raise SettingsError(message)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def load_secret(data: Path, *, create: bool = True) -> bytes:
@@ -142,6 +149,7 @@ _FILES: Final[dict[str, type[Struct]]] = {
     "privacy.toml": PrivacyFile,
 }
 _UNKNOWN: Final = re.compile(r"unknown field `(.+?)`(?: - at `\$(.*)`)?")
+_UNKNOWN_SCOPE: Final = re.compile(r"Invalid enum value '(.*)' - at `key` in `\$\.scope`")
 _KEYS: Final = {
     "producer": Producer,
     "defaults": Rules,
@@ -169,14 +177,32 @@ def read_policy(folder: Path) -> Policy:
     policy = Policy(
         producers=_by_identity(producers.producer),
         defaults=scopes.defaults,
-        scopes={**Policy().scopes, **scopes.scope},
+        scopes=_over_shipped(scopes.scope),
         limits=scopes.limits,
         privacy=Privacy(off=_known_rules(privacy.off)),
         cases=[*producers.test, *scopes.test, *privacy.test],
     )
+    for case in policy.cases:
+        _check_case(case)
     if broken := failures(policy):
         raise PolicyError("\n".join(broken))
     return policy
+
+
+def _over_shipped(own: dict[Scope, ScopeRules]) -> dict[Scope, ScopeRules]:
+    """Lay what a file says over what is shipped, key by key: narrower kinds do not drop the second curator."""
+    merged = dict(Policy().scopes)
+    for scope, rules in own.items():
+        said = {name: value for name in rules.__struct_fields__ if (value := getattr(rules, name)) is not None}
+        merged[scope] = msgspec.structs.replace(merged.get(scope, ScopeRules()), **said)
+    return merged
+
+
+def _check_case(case: Case) -> None:
+    scope = case.scope.partition(":")[0]
+    if scope not in SCOPES:
+        message = f'test "{case.name}": "{case.scope}" names no scope{_instead(scope, SCOPES)}'
+        raise PolicyError(message)
 
 
 _F = TypeVar("_F", ProducersFile, ScopesFile, PrivacyFile)
@@ -233,6 +259,9 @@ def _instead(word: str, known: Iterable[str]) -> str:
 def _explain(name: str, error: msgspec.MsgspecError, form: type[Struct]) -> PolicyError:
     """Turn msgspec's message into one that names file, key and remedy."""
     text = str(error)
+    if found := _UNKNOWN_SCOPE.fullmatch(text):
+        scope = found.group(1)
+        return PolicyError(f'{name}: [scope.{scope}]: "{scope}" is no scope{_instead(scope, SCOPES)}')
     match = _UNKNOWN.search(text)
     if match is None:
         return PolicyError(f"{name}: {text.replace('`$.', '`').replace(' - at ', ', at ')}")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from antechamber.core.contract import Disposition, Problem, Reason, Receipt, Scope
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, PROBLEM_TYPE, Outcome
@@ -202,6 +203,12 @@ class Echo(Struct, frozen=True, kw_only=True):
     submission_scope: Scope | None = None
     scope_id: str | None = None
     source_event_hash: str | None = None
+
+
+def shown(candidate: Candidate) -> Echo:
+    """Echo a judged submission; a scope id that is itself a private value is not repeated."""
+    echo = echo_of(candidate.submission)
+    return replace(echo, scope_id=None) if candidate.hides_scope else echo
 
 
 def echo_of(submission: Submission) -> Echo:

@@ -16,7 +16,8 @@ NORMAL_FORM: Final = 1
 HASH_PREFIX: Final = "blake3:"
 FREE: Final = "/payload/attributes"
 _TRIMMED: Final = "\t\n "
-_SHOWN_FINDINGS: Final = 20
+MOST_REASONS: Final = 20
+"""Violations that one answer names; the rest shows when these are mended."""
 
 WHITE_SPACE: Final = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 """The 25 code points with the property White_Space (Unicode, PropList.txt)."""
@@ -89,7 +90,7 @@ def check_profile(value: Any, pointer: str = "", depth: int = 1) -> None:
     violations = []
     for violation in _violations(value, pointer, depth, null_allowed=False):
         violations.append(violation)
-        if len(violations) == _SHOWN_FINDINGS:
+        if len(violations) == MOST_REASONS:
             break
     if violations:
         raise RefusedError(violations)

@@ -138,7 +138,7 @@ def rule(proposal: ReviewedProposal, decision: Decision, person: str) -> Ruling:
             )
         case "edit":
             return _edited(proposal, shown, _changed(proposal, decision), code)
-        case "approve":
+        case _:
             return _approved(proposal, shown, person, code)
 
 

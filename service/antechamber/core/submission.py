@@ -9,6 +9,7 @@ from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.canonical import (
+    MOST_REASONS,
     WHITE_SPACE,
     canonical,
     check_profile,
@@ -39,6 +40,7 @@ _RFC3339: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = datetime(1, 1, 1, tzinfo=UTC) - _EPOCH
 _MEMBERS: Final = {
     "": frozenset(SubmissionBody.__struct_fields__),
     "/payload": frozenset({"kind", "content", "tags", "attributes"}),
@@ -127,8 +129,10 @@ def parse_time(text: str) -> int:
 
 
 def format_time(micros: int) -> str:
-    """Write microseconds since 1970 UTC as RFC 3339."""
-    return (_EPOCH + timedelta(microseconds=micros)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    """Write microseconds since 1970 UTC as RFC 3339; what lies before the year 1, as its beginning."""
+    return (
+        (_EPOCH + max(timedelta(microseconds=micros), _FIRST)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    )
 
 
 def read_key_header(values: list[str]) -> str | None:
@@ -245,7 +249,7 @@ def _check_members(body: dict[str, Any]) -> None:
         if isinstance(holder, dict) and name not in holder:
             reasons.append(Reason(code="malformed", message=f"missing; must be {_EXPECTED[pointer]}", pointer=pointer))
     if reasons:
-        raise RefusedError(reasons)
+        raise RefusedError(reasons[:MOST_REASONS])
 
 
 def _check_types(body: dict[str, Any]) -> None:

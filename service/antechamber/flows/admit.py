@@ -9,7 +9,18 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.admission import Candidate, Echo, Entry, Judgement, Named, answer, candidate, decide, echo_of
+from antechamber.core.admission import (
+    Candidate,
+    Echo,
+    Entry,
+    Judgement,
+    Named,
+    answer,
+    candidate,
+    decide,
+    echo_of,
+    shown,
+)
 from antechamber.core.contract import (
     KEY,
     MAX_BATCH,
@@ -21,6 +32,7 @@ from antechamber.core.contract import (
     Code,
     Disposition,
     Reason,
+    Receipt,
 )
 from antechamber.core.errors import AntechamberError, BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
@@ -90,12 +102,16 @@ class Admission:
             lines = split_batch(raw)
         except RefusedError as error:
             return self.refusal(error.reasons)
-        prepared = [(number, self.prepare(line, [], bearer, "batch")) for number, line in lines]
+        prepared = await asyncio.to_thread(self._prepare_all, lines, bearer)
         try:
             replies = await asyncio.wrap_future(self._store.write(partial(self._settle_all, prepared)))
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)])
         return [_numbered(number, reply.body) for number, reply in replies]
+
+    def _prepare_all(self, lines: list[tuple[int, bytes]], bearer: Bearer) -> list[tuple[int, Prepared | Reply]]:
+        """Prepare a batch; in a thread, because looking through 4 MiB takes its time."""
+        return [(number, self.prepare(line, [], bearer, "batch")) for number, line in lines]
 
     def prepare(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel) -> Prepared | Reply:
         """Do all that needs no store: parse, compare producer and hash, look for private data, ask the policy."""
@@ -157,17 +173,18 @@ class Admission:
         judgement = decide(prepared.candidate, prepared.verdict, rows.known(prepared.candidate))
         if judgement.replay is not None:
             return self._replay(prepared, judgement, judgement.replay, rows)
+        if not judgement.bind and not judgement.quarantine:
+            self._count(prepared, judgement)
         named = self._name(prepared, judgement)
         receipt = answer(
             judgement.outcome,
             judgement.reasons,
-            echo_of(prepared.candidate.submission),
+            shown(prepared.candidate),
             named,
             prepared.verdict.policy_digest,
             prepared.now,
         )
-        kept = msgspec.structs.replace(receipt, **_hidden(prepared.candidate))
-        self._record(prepared, judgement, named, msgspec.json.encode(kept), rows)
+        self._record(prepared, judgement, named, _kept(receipt, prepared.candidate), rows)
         return _reply(msgspec.json.encode(receipt), prepared.candidate.submission.idempotency_key)
 
     def _record(
@@ -190,13 +207,16 @@ class Admission:
             self._record(prepared, judgement, Named(), b"", rows)
         members = msgspec.json.decode(stored)
         submission = prepared.candidate.submission
-        if judgement.original is not None and members["disposition"] != "rejected-conflict":
-            self._replays[judgement.original.id, prepared.now // HOUR, prepared.channel] += 1
+        self._count(prepared, judgement)
         if any(reason["code"].startswith("private-") for reason in members["reasons"]):
             members["source_event_hash"] = submission.source_event_hash
-            members["scope_id"] = submission.scope_id
         members["duplicate"] = True
         return _reply(msgspec.json.encode(members), submission.idempotency_key)
+
+    def _count(self, prepared: Prepared, judgement: Judgement) -> None:
+        """Count an attempt that leaves no row of its own: a replay, or a conflict beyond what is kept."""
+        if judgement.original is not None:
+            self._replays[judgement.original.id, prepared.now // HOUR, prepared.channel] += 1
 
     def _name(self, prepared: Prepared, judgement: Judgement) -> Named:
         proposal = judgement.proposal
@@ -274,11 +294,10 @@ def _failure(error: AntechamberError) -> Reason:
     return Reason(code=code, message=str(error))
 
 
-def _hidden(candidate: Candidate) -> dict[str, None]:
-    """Name the members that a kept answer leaves out, because they would say something about a private value."""
-    if not candidate.private:
-        return {}
-    return {"source_event_hash": None} | ({"scope_id": None} if candidate.hides_scope else {})
+def _kept(receipt: Receipt, candidate: Candidate) -> bytes:
+    """Form the answer as it is kept: of a private event not even the hash."""
+    kept = msgspec.structs.replace(receipt, source_event_hash=None) if candidate.private else receipt
+    return msgspec.json.encode(kept)
 
 
 def _reply(body: bytes, key: str | None, retry_after: int | None = None) -> Reply:

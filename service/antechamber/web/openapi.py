@@ -173,7 +173,7 @@ def _submitting() -> dict[str, Any]:
         "name": "Idempotency-Key",
         "in": "header",
         "required": False,
-        "schema": {"type": "string"},
+        "schema": {"type": "string", "pattern": f'^(?:{KEY_PATTERN}|"{KEY_PATTERN}")$'},
         "description": "A structured-field string, or the same characters bare; must agree with the body.",
     }
     lines = {_NDJSON: {"schema": {"type": "string"}}}

@@ -69,15 +69,21 @@ def card_number(text: str) -> bool:
 
     Groups of digits that follow it (an expiry date) do not hide it.
     """
-    groups = re.split("[ -]", text)
-    return any(_is_card("".join(groups[:end])) for end in range(1, len(groups) + 1))
+    groups = re.split("[ \xa0-]", text)
+    digits, end = "".join(groups), 0
+    lengths = _card_lengths(digits)
+    for group in groups:
+        end += len(group)
+        if end in lengths and len(set(digits[:end])) > 1 and luhn.is_valid(digits[:end]):
+            return True
+    return False
 
 
-def _is_card(digits: str) -> bool:
-    known = any(
-        len(digits) in lengths and int(digits[:width]) in prefixes for prefixes, width, lengths in _CARD_LENGTHS
+def _card_lengths(digits: str) -> frozenset[int]:
+    """Return the lengths that cards with this issuer prefix have."""
+    return frozenset().union(
+        *(lengths for prefixes, width, lengths in _CARD_LENGTHS if int(digits[:width]) in prefixes)
     )
-    return known and len(set(digits)) > 1 and luhn.is_valid(digits)
 
 
 def iban(text: str) -> bool:

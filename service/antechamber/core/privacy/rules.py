@@ -68,7 +68,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "url-password",
         "password inside an address",
-        r"[A-Za-z][A-Za-z0-9+.-]*://([^\s/:@'\"<>]+:[^\s/@'\"<>]+@[A-Za-z0-9.-]+)",
+        r"[A-Za-z][A-Za-z0-9+.-]*://([^\s/:@'\"<>]*:[^\s/@'\"<>]+@[A-Za-z0-9.-]+)",
         checks.real_password,
     ),
     Rule(
@@ -80,7 +80,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "payment-card",
         "payment card number",
-        r"(?:^|[^0-9A-Za-z.])([0-9](?:[ -]?[0-9]){12,18})(?:[^0-9A-Za-z]|$)",
+        r"(?:^|[^0-9A-Za-z.])([0-9](?:[ \x{a0}-]?[0-9]){12,18})(?:[^0-9A-Za-z]|$)",
         checks.card_number,
         overlap=True,
     ),

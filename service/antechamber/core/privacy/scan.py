@@ -19,6 +19,7 @@ class Finding(Struct, frozen=True, order=True):
 
 
 _SEPARATOR: Final = "\n\n"
+_MOST: Final = 100
 _MEMORY: Final = 64 << 20
 """Bytes that the automaton of all rules may take; it is built lazily and stays far below."""
 
@@ -38,11 +39,11 @@ def _matcher() -> tuple[Any, tuple[tuple[Rule, Any], ...]]:
 def scan(places: dict[str, Any], off: frozenset[str] = frozenset()) -> list[Finding]:
     """Find private values in `places`, a JSON value per pointer; the rules in `off` stay silent.
 
-    The result is sorted and holds each (pointer, rule) once.
+    The result is sorted and holds each (pointer, rule) once, the first hundred of them: that is enough to refuse.
     """
     if not _candidates(_SEPARATOR.join(text for value in places.values() for text in _texts(value))):
         return []
-    return sorted({finding for pointer, value in places.items() for finding in _findings(value, pointer, off)})
+    return sorted({finding for pointer, value in places.items() for finding in _findings(value, pointer, off)})[:_MOST]
 
 
 def _candidates(text: str) -> list[int]:

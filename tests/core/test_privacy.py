@@ -1,0 +1,356 @@
+"""The room for private data: what each rule finds and what it leaves, where a finding points, and hostile texts."""
+
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antechamber.core.privacy import RULES, Finding, scan
+from antechamber.core.tokens import PREFIXES, mint
+
+RULE_IDS = [rule.rule_id for rule in RULES]
+BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+GITHUB = "gh" + "p_" + "a" * 36
+OTHER_GITHUB = "gh" + "p_" + "b" * 36
+MAIL = "ada@" + "lovelace.dev"
+CARD = "4111 1111 " + "1111 1111"
+OWN = mint("producer", bytes(range(24)))
+JOINT = "-" * 5
+
+PRIVATE: dict[str, list[str]] = {
+    "private-key-pem": [
+        f"{JOINT}BEGIN PRIVATE KEY{JOINT}",
+        f"{JOINT}BEGIN RSA PRIVATE KEY{JOINT}",
+        f"x{JOINT}BEGIN ENCRYPTED PRIVATE KEY{JOINT}\nMIIB",
+        f"{JOINT}BEGIN PGP PRIVATE KEY BLOCK{JOINT}",
+        f"{JOINT}BEGIN OPENSSH PRIVATE KEY{JOINT}",
+    ],
+    "private-key-putty": ["PuTTY-User-Key-File-" + "2: ssh-rsa", "PuTTY-User-Key-File-" + "3: ssh-ed25519"],
+    "private-key-age": ["AGE-SECRET-" + "KEY-1" + "Q" * 58],
+    "antechamber-token": [mint(kind, bytes(range(24))) for kind in PREFIXES] + [f"token={OWN}."],
+    "aws-access-key": ["AK" + "IA" + BASE32[:16], "id: AS" + "IA" + BASE32[-16:]],
+    "anthropic-key": ["sk-" + "ant-api03-" + "a" * 40],
+    "azure-storage-key": ["Account" + "Key=" + "a" * 86 + "=="],
+    "digitalocean-token": ["do" + f"{kind}_v1_" + "0a" * 32 for kind in "opr"],
+    "github-token": ["gh" + f"{kind}_" + "a" * 36 for kind in "pousr"] + [f"\u00e9{GITHUB}", f"({GITHUB})"],
+    "github-fine-grained-token": ["github" + "_pat_" + "a" * 22 + "_" + "b" * 59],
+    "gitlab-token": ["gl" + f"{kind}-" + "a" * 20 for kind in ("pat", "dt", "rt", "ptt", "cbt", "ft", "soat")],
+    "google-api-key": ["AI" + "za" + "a" * 35],
+    "google-oauth-secret": ["GOC" + "SPX-" + "a" * 28],
+    "hashicorp-vault-token": ["hv" + f"{kind}." + "a" * 24 for kind in "sbr"],
+    "huggingface-token": ["hf" + "_" + "a" * 34],
+    "json-web-token": [".".join(("ey" + "J" + "a" * 10, "ey" + "J" + "b" * 10, "c" * 10))],
+    "npm-token": ["np" + "m_" + "a" * 36],
+    "openai-key": [
+        "sk-" + kind + "a" * 20 + "T3Blbk" + "FJ" + "b" * 20 for kind in ("", "proj-", "svcacct-", "admin-")
+    ],
+    "pypi-token": ["py" + "pi-AgE" + "a" * 50],
+    "sendgrid-key": ["S" + "G." + "a" * 22 + "." + "b" * 43],
+    "slack-token": ["xo" + f"x{kind}-" + "1" * 10 for kind in "abeoprs"],
+    "slack-webhook": ["https://hooks.slack" + ".com/services/T" + "0" * 8 + "/B" + "0" * 8 + "/" + "a" * 20],
+    "stripe-key": ["sk" + "_live_" + "a" * 16, "rk" + "_live_" + "a" * 16],
+    "telegram-bot-token": ["12345678:" + "AA" + "a" * 33],
+    "twilio-key": ["S" + "K" + "0a" * 16],
+    "url-password": [
+        "postgres://app:" + "Tr0ub4dor" + "@db/orders",
+        "https://app:" + "Tr0ub4dor" + "@shop.example.dev/",
+        "see amqp://a:" + "%24ecret" + "@mq:5672.",
+        "ftp://u:" + "hunter2" + "@h",
+    ],
+    "email-address": [
+        MAIL,
+        f"<{MAIL}>",
+        "Ask ADA+deploy@" + "Lovelace.DEV.",
+        "j\u00f6rg@" + "m\u00fcnchen.de",
+        "a@" + "xn--mnchen-3ya.de",
+        "a@" + "example.com.evil.dev",
+        "a@" + "notexample.com",
+        "ops@example.com and " + MAIL,
+        "noreply@example.com\nx@" + "y.museum",
+    ],
+    "payment-card": [
+        CARD,
+        CARD.replace(" ", ""),
+        CARD.replace(" ", "-"),
+        "card:" + CARD + ".",
+        f"{CARD} 12 29",
+        f"1234 {CARD}",
+        "5555" + "555555554444",
+        "2223" + "003122003222",
+        "3782" + "822463" + "10005",
+        "3056" + "9309025904",
+        "3600" + "0000000008",
+        "6011" + "111111111117",
+        "6500" + "000000000002",
+        "3530" + "111333300000",
+        "6200" + "000000000005",
+        "4222" + "222222222",
+    ],
+    "iban": [
+        "DE89 3704 0044 " + "0532 0130 00",
+        "DE89-3704-0044-" + "0532-0130-00",
+        "de8937040044" + "0532013000",
+        "GB82 WEST 1234 " + "5698 7654 32",
+        "NO93 8601 " + "1117 947",
+        "IBAN:FR14 2004 1010 0505 " + "0001 3M02 606 is ours",
+        "DE00 DE89 3704 0044 " + "0532 0130 00",
+    ],
+}
+HARMLESS: dict[str, list[str]] = {
+    "private-key-pem": [f"{JOINT}BEGIN PUBLIC KEY{JOINT}", f"{JOINT}BEGIN CERTIFICATE{JOINT}", "BEGIN PRIVATE KEY"],
+    "private-key-putty": ["PuTTY-User-Key-File-1:", "PuTTY-User-Key-File"],
+    "private-key-age": ["AGE-SECRET-" + "KEY-1" + "Q" * 57, "AGE-SECRET-" + "KEY-1" + "B" * 58],
+    "antechamber-token": [OWN[:-1] + ("a" if OWN[-1] != "a" else "b"), "antp_" + "a" * 36, f"x{OWN}", OWN[:-1]],
+    "aws-access-key": ["AK" + "IA" + "0" * 16, "AK" + "IA" + "A" * 15, "XAK" + "IA" + "A" * 16],
+    "anthropic-key": ["sk-" + "ant-api03-short"],
+    "azure-storage-key": ["Account" + "Key=" + "a" * 85 + "==", "AccountKey=UseDevelopmentStorage"],
+    "digitalocean-token": ["do" + "p_v1_" + "0" * 63, "do" + "x_v1_" + "0" * 64],
+    "github-token": ["gh" + "p_" + "a" * 35, "gh" + "x_" + "a" * 36, f"x{GITHUB}", f"_{GITHUB}"],
+    "github-fine-grained-token": ["github" + "_pat_" + "a" * 22 + "_" + "b" * 58],
+    "gitlab-token": ["gl" + "pat-" + "a" * 19, "gl" + "xyz-" + "a" * 20],
+    "google-api-key": ["AI" + "za" + "a" * 34],
+    "google-oauth-secret": ["GOC" + "SPX-" + "a" * 27],
+    "hashicorp-vault-token": ["hv" + "s." + "a" * 23],
+    "huggingface-token": ["hf" + "_" + "a" * 33, "hf" + "_hub_download_and_load_the_weights_of"],
+    "json-web-token": [".".join(("ey" + "J" + "a" * 10, "ab" + "c" * 10, "c" * 10))],
+    "npm-token": ["np" + "m_" + "a" * 35, "np" + "m_config_registry"],
+    "openai-key": ["sk-" + "a" * 48, "sk-" + "a" * 19 + "T3Blbk" + "FJ" + "b" * 19],
+    "pypi-token": ["py" + "pi-AgE" + "a" * 49],
+    "sendgrid-key": ["S" + "G." + "a" * 22 + "." + "b" * 42],
+    "slack-token": ["xo" + "xb-" + "1" * 9, "xo" + "xz-" + "1" * 10],
+    "slack-webhook": ["https://hooks.slack" + ".com/services/", "https://api.slack" + ".com/services/T/B/x"],
+    "stripe-key": ["sk" + "_test_" + "a" * 16, "sk" + "_live_" + "a" * 15],
+    "telegram-bot-token": ["12345678:" + "AB" + "a" * 33, "1234567:" + "AA" + "a" * 33],
+    "twilio-key": ["S" + "K" + "0A" * 16, "S" + "K" + "0" * 31],
+    "url-password": [
+        "https://shop.dev/a:b@c",
+        "https://user@shop",
+        "postgres://user:password@db/orders",
+        "postgres://user:${PASSWORD}@db/orders",
+        "postgres://user:$PASSWORD@db/orders",
+        "postgres://user:<password>@db",
+        "postgres://user:{{password}}@db",
+        "postgres://user:%s@db",
+        "postgres://user:****@db",
+        "postgres://user:xxXX@db",
+        "postgres://app:" + "Tr0ub4dor" + "@localhost:5432/orders",
+        "postgres://app:" + "Tr0ub4dor" + "@db.example.com/orders",
+        "postgres://app:" + "Tr0ub4dor" + "@DB.Example.COM/orders",
+        "Use postgres://app:" + "Tr0ub4dor" + "@db.example.com.",
+    ],
+    "email-address": [
+        "ops@example.com",
+        "OPS@EXAMPLE.ORG",
+        "ops@mail.example.net.",
+        "ops@shop.example",
+        "ops@shop.test",
+        "ops@shop.invalid",
+        "ops@app.localhost",
+        "ops@printer.local",
+        "ops@localhost",
+        "git@github.com:acme/shop",
+        "no-reply@acme.dev",
+        "npm i @types/node@20.1.2",
+        "pkg@1.2.3",
+        "@decorator.name",
+    ],
+    "payment-card": [
+        "4111 1111 " + "1111 1112",
+        "4111 1111 " + "1111 111",
+        "1234567890123456",
+        "0000 0000 0000 0000",
+        "4444444444444444",
+        "9999" + "999999999995",
+        "1795168800000000",
+        "0." + CARD.replace(" ", ""),
+        "a" + CARD.replace(" ", ""),
+        CARD.replace(" ", "") + "a",
+        "5555" + "55555555" + "555",
+    ],
+    "iban": [
+        "DE88 3704 0044 " + "0532 0130 00",
+        "DE89 3704 0044 " + "0532 0130",
+        "ZZ89 3704 0044 " + "0532 0130 00",
+        "xDE8937040044" + "0532013000",
+        "US12 3456 7890 1234 5678",
+        "AB12CD34EF56AB12CD34EF56",
+    ],
+}
+
+
+def found(text: str, off: frozenset[str] = frozenset()) -> set[str]:
+    """Return the rules that find something in a text."""
+    return {finding.rule_id for finding in scan({"/payload/content": text}, off)}
+
+
+def rows(examples: dict[str, list[str]]) -> list[Any]:
+    """Return one test case per example, named without what it looks for."""
+    return [
+        pytest.param(rule, text, id=f"{rule}-{number}")
+        for rule, texts in examples.items()
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_every_rule_has_examples() -> None:
+    """A rule without a text that it finds and one that it leaves is not finished."""
+    assert set(PRIVATE) == set(RULE_IDS)
+    assert set(HARMLESS) == set(RULE_IDS)
+    assert all([*PRIVATE.values(), *HARMLESS.values()])
+
+
+def test_rules_have_ids_of_their_own() -> None:
+    """No two rules share an id, and each id and title is fit to show."""
+    assert len(set(RULE_IDS)) == len(RULE_IDS)
+    assert all(set(rule_id) <= set(string.ascii_lowercase + "-") for rule_id in RULE_IDS)
+    assert len({rule.title for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize(("rule", "text"), rows(PRIVATE))
+def test_a_rule_finds_its_examples(rule: str, text: str) -> None:
+    """Each private example is found by its rule, alone and amid other text."""
+    assert rule in found(text)
+    assert rule in found(f"Before the deploy, see: {text}\nand then go on.")
+
+
+@pytest.mark.parametrize(("rule", "text"), rows(HARMLESS))
+def test_a_rule_leaves_its_counterexamples(rule: str, text: str) -> None:
+    """Each harmless example is left alone by that rule, alone and amid other text."""
+    assert rule not in found(text)
+    assert rule not in found(f"Before the deploy, see: {text}\nand then go on.")
+
+
+@pytest.mark.parametrize("rule", RULE_IDS)
+def test_a_rule_that_is_off_stays_silent(rule: str) -> None:
+    """Switching a rule off silences that rule and no other."""
+    text = f"{PRIVATE[rule][0]} {MAIL if rule != 'email-address' else CARD}"
+    assert rule in found(text)
+    assert found(text, frozenset({rule})) == found(text) - {rule}
+
+
+def test_an_ordinary_event_has_no_findings() -> None:
+    """Ordinary texts, numbers, names and truth values pass."""
+    payload = {
+        "kind": "procedure",
+        "content": "Run the migration before the deploy; it takes 12,5 minutes (see §3).",
+        "tags": ["deploy", "v1.2.3"],
+        "attributes": {"severity": 2, "at": 1_795_168_800_000_000, "ok": True, "nothing": None, "rev": "9f1c2ab" * 5},
+    }
+    assert scan({"/payload": payload, "/source_span": {"uri": "repo://apollo/RUNBOOK.md"}, "/supersedes": None}) == []
+
+
+def test_findings_point_to_where_the_value_stands() -> None:
+    """Pointers lead to strings in objects and arrays, are sorted, and name each place once per rule."""
+    payload = {
+        "content": f"{MAIL} and {MAIL} and {GITHUB}",
+        "tags": ["a", MAIL],
+        "attributes": {"deep": [{"x": [None, MAIL]}]},
+    }
+    assert scan({"/payload": payload, "/scope_id": MAIL, "/supersedes": GITHUB}) == [
+        Finding("/payload/attributes/deep/0/x/1", "email-address"),
+        Finding("/payload/content", "email-address"),
+        Finding("/payload/content", "github-token"),
+        Finding("/payload/tags/1", "email-address"),
+        Finding("/scope_id", "email-address"),
+        Finding("/supersedes", "github-token"),
+    ]
+
+
+def test_of_a_private_name_the_parent_is_named() -> None:
+    """A member name that is itself private is found, and its pointer does not contain it."""
+    assert scan({"/payload": {"attributes": {"a": {GITHUB: 1}}}}) == [Finding("/payload/attributes/a", "github-token")]
+
+
+@pytest.mark.parametrize(
+    "below", [OTHER_GITHUB, [OTHER_GITHUB], {"x": [MAIL]}, {OTHER_GITHUB: MAIL}], ids=["value", "array", "deep", "name"]
+)
+def test_no_pointer_leads_through_a_private_name(below: Any) -> None:
+    """What stands below a private name is reported without repeating that name."""
+    findings = scan({"/payload": {"attributes": {"note": MAIL, GITHUB: below}}})
+    assert Finding("/payload/attributes", "github-token") in findings
+    assert Finding("/payload/attributes/note", "email-address") in findings
+    assert all(GITHUB not in finding.pointer and OTHER_GITHUB not in finding.pointer for finding in findings)
+
+
+def test_pointers_of_odd_names_are_escaped() -> None:
+    """A slash or tilde in a name does not break the pointer."""
+    assert scan({"": {"a/b~c": MAIL}}) == [Finding("/a~1b~0c", "email-address")]
+
+
+def test_integers_are_scanned_and_truth_values_are_not() -> None:
+    """A card number is private as a number too, with either sign."""
+    number = int(CARD.replace(" ", ""))
+    assert scan({"/a": {"b": [number, -number, number + 1, True, False, None]}}) == [
+        Finding("/a/b/0", "payment-card"),
+        Finding("/a/b/1", "payment-card"),
+    ]
+
+
+def test_values_are_not_joined_across_members() -> None:
+    """Halves of a value in two members are no finding: strings are looked at one by one."""
+    assert scan({"/a": [GITHUB[:20], GITHUB[20:]], "/b": [CARD[:10], CARD[10:]]}) == []
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([MAIL, GITHUB]))
+def test_any_surroundings_with_a_border_do_not_hide_a_value(before: str, after: str, value: str) -> None:
+    """Whatever stands around it, a value between blanks is found."""
+    assert found(f"{before} {value} {after}")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=3)
+    )
+)
+def test_any_value_can_be_scanned(value: Any) -> None:
+    """Findings of any value are sorted, unique and of known rules."""
+    findings = scan({"/a": value})
+    assert findings == sorted(set(findings))
+    assert {finding.rule_id for finding in findings} <= set(RULE_IDS)
+
+
+SIZE = 65_536
+HOSTILE = {
+    "a@": set(),
+    "a": set(),
+    "4 ": set(),
+    "4-": set(),
+    "4": set(),
+    "de89": set(),
+    "DE89 ": set(),
+    "a@b.": set(),
+    "a://b:": set(),
+    "a://b:xxx@c ": set(),
+    "ops@example.com ": set(),
+    "sk-": set(),
+    "-----BEGIN A ": set(),
+    "eyJ" + "a" * 20: set(),
+    "eyJ" + "a" * 20 + ".": {"json-web-token"},
+    "\u00e9": set(),
+    "\U0001f600": set(),
+    "\x00": set(),
+    "\n": set(),
+    "4111 1111 " + "1111 1112 ": set(),
+    "DE88 3704 0044 " + "0532 0130 00 ": set(),
+    f"{CARD} ": {"payment-card"},
+    f"{MAIL} ": {"email-address"},
+    f"{GITHUB} ": {"github-token"},
+}
+
+
+@pytest.mark.parametrize(("unit", "rules"), HOSTILE.items(), ids=[str(number) for number in range(len(HOSTILE))])
+def test_hostile_texts_are_judged_like_others(unit: str, rules: set[str]) -> None:
+    """The longest texts made to slow a scan down end in the right result, with a value at their end found too."""
+    text = (unit * (SIZE // len(unit) + 1))[:SIZE]
+    assert found(text) == rules
+    assert found(f"{text}\n{GITHUB}") == rules | {"github-token"}
+
+
+def test_a_value_behind_many_near_misses_is_found() -> None:
+    """Checks that fail thousands of times do not hide the one that does not."""
+    misses = "4111 1111 " + "1111 1112 ops@example.com DE88 3704 0044 " + "0532 0130 00; "
+    iban = PRIVATE["iban"][0]
+    text = misses * 800 + f"{CARD}; {MAIL}; {iban}"
+    assert found(text) == {"payment-card", "email-address", "iban"}

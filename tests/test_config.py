@@ -1,0 +1,350 @@
+"""Settings, the secret, and policy files: what is read, and what is said about what is wrong."""
+
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from antechamber.config import DATABASE, SECRET, Settings, SettingsError, load_secret, read_policy
+from antechamber.core.contract import SCOPES
+from antechamber.core.errors import PolicyError
+from antechamber.core.policy import Limits, Policy, Producer, Rules
+from antechamber.core.privacy import RULES
+
+SHIPPED = Path(__file__).parents[1] / "policies"
+BOT = '[[producer]]\nidentity = "worker:release-bot"\nowner = "ada"\nsubmit = ["project:apollo"]\n'
+CASE = (
+    '[[test]]\nname = "n"\nproducer = "worker:release-bot"\nscope = "project:apollo"\nexpect = "accepted-for-review"\n'
+)
+
+
+def write(folder: Path, **files: str | bytes) -> Path:
+    """Write policy files by their names without ending."""
+    for name, text in files.items():
+        (folder / f"{name}.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
+def complaint(folder: Path, **files: str | bytes) -> str:
+    """Read a folder that must be refused, and return what is said."""
+    with pytest.raises(PolicyError) as caught:
+        read_policy(write(folder, **files))
+    return str(caught.value)
+
+
+def test_missing_files_are_the_defaults(tmp_path: Path) -> None:
+    """An empty folder is the shipped policy, which admits nobody."""
+    assert read_policy(tmp_path) == Policy()
+    assert read_policy(tmp_path).digest() == Policy().digest()
+
+
+def test_the_shipped_folder_says_what_the_code_says() -> None:
+    """Scopes, limits and privacy of the shipped files are the defaults of the code, and their tables pass."""
+    policy = read_policy(SHIPPED)
+    assert policy.cases
+    assert (policy.defaults, policy.limits, policy.privacy) == (Rules(), Limits(), Policy().privacy)
+    assert {scope: policy.rules(scope) for scope in SCOPES} == {scope: Policy().rules(scope) for scope in SCOPES}
+
+
+def test_everything_a_folder_says_is_read(tmp_path: Path) -> None:
+    """Producers, rules, limits, privacy and the tables of all three files come together."""
+    scopes = '[defaults]\ncurators = 2\n[scope.session]\nkinds = ["fact"]\n[limits]\nattempts_per_minute = 9\n' + CASE
+    policy = read_policy(write(tmp_path, producers=BOT + CASE, scopes=scopes, privacy='off = ["iban"]\n' + CASE))
+    assert policy.producers == {
+        "worker:release-bot": Producer(identity="worker:release-bot", owner="ada", submit=["project:apollo"])
+    }
+    assert policy.rules("project") == Rules(curators=2)
+    assert policy.rules("session") == Rules(curators=2, kinds=["fact"])
+    assert policy.limits == Limits(attempts_per_minute=9)
+    assert policy.privacy.off == ["iban"]
+    assert len(policy.cases) == 3
+
+
+@pytest.mark.parametrize("scope", ["organization", "cross_organization"])
+def test_a_wide_scope_keeps_its_two_persons_unless_told_otherwise(tmp_path: Path, scope: str) -> None:
+    """Narrowing the kinds of a scope does not silently drop the second curator."""
+    policy = read_policy(write(tmp_path, scopes=f'[scope.{scope}]\nkinds = ["fact"]\n'))
+    assert policy.rules(scope) == Rules(kinds=["fact"], curators=2)  # type: ignore[arg-type]
+
+
+def test_a_wide_scope_can_be_told_otherwise(tmp_path: Path) -> None:
+    """What a file says outright is in force."""
+    assert read_policy(write(tmp_path, scopes="[scope.organization]\ncurators = 1\n")).rules("organization") == Rules()
+
+
+def test_comments_and_order_do_not_change_the_digest(tmp_path: Path) -> None:
+    """The digest names what is in force, not how it is written."""
+    other = '[[producer]]\nidentity = "tool:watcher"\nowner = "grace"\n'
+    first = read_policy(write(tmp_path, producers=BOT + other))
+    second = read_policy(write(tmp_path, producers="# producers\n" + other + BOT))
+    assert first.digest() == second.digest()
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("producers", "[[producers]]\n", ["producers.toml", '"producers"', '"producer"']),
+        ("producers", BOT + 'submits = ["project:x"]\n', ["producers.toml", '"submits"', "producer", '"submit"']),
+        ("producers", BOT + "zzz = 1\n", ["producers.toml", '"zzz"', "identity, owner, submit, read"]),
+        ("producers", CASE + "age = 3\n", ["producers.toml", '"age"', "test", "age_days"]),
+        ("scopes", "[default]\n", ["scopes.toml", '"default"', '"defaults"']),
+        ("scopes", "[defaults]\ncurator = 2\n", ["scopes.toml", '"curator"', "[defaults]", '"curators"']),
+        ("scopes", "[limits]\nconflict_per_key = 2\n", ["scopes.toml", '"conflict_per_key"', '"conflicts_per_key"']),
+        ("scopes", "[scope.project]\nmax_byte = 2\n", ["scopes.toml", '"max_byte"', "scope", '"max_bytes"']),
+        ("privacy", 'of = ["iban"]\n', ["privacy.toml", '"of"', '"off"']),
+        ("privacy", "zzz = 1\n", ["privacy.toml", '"zzz"', "off, test"]),
+    ],
+)
+def test_an_unknown_key_is_named_with_its_file_and_what_to_write(
+    tmp_path: Path, file: str, text: str, said: list[str]
+) -> None:
+    """A misspelled key is refused with the nearest known one, else with all of them."""
+    message = complaint(tmp_path, **{file: text})
+    assert "unknown key" in message
+    assert [part for part in said if part not in message] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("producers", '[[producer]]\nidentity = "worker:x"\n', ["`owner`", "producer[0]"]),
+        ("producers", '[[producer]]\nidentity = "robot:x"\nowner = "a"\n', ["producer[0].identity"]),
+        ("producers", '[[producer]]\nidentity = "worker:x"\nowner = ""\n', ["producer[0].owner"]),
+        ("producers", BOT + 'read = "project:apollo"\n', ["array", "producer[0].read"]),
+        ("producers", BOT + 'read = ["apollo"]\n', ["producer[0].read[0]"]),
+        ("producers", BOT + "read = [1]\n", ["producer[0].read[0]"]),
+        ("producers", CASE + 'action = "write"\n', ["write", "test[0].action"]),
+        ("producers", CASE + 'age_days = "old"\n', ["int", "test[0].age_days"]),
+        ("scopes", "[defaults]\ncurators = 3\n", ["<= 2", "defaults.curators"]),
+        ("scopes", "[defaults]\ncurators = 0\n", [">= 1", "defaults.curators"]),
+        ("scopes", '[defaults]\nkinds = ["Fact"]\n', ["defaults.kinds[0]"]),
+        ("scopes", "[limits]\nconflicts_per_key = -1\n", [">= 0", "limits.conflicts_per_key"]),
+        ("scopes", '[limits]\nwaiting_per_producer = "many"\n', ["int", "limits.waiting_per_producer"]),
+        ("scopes", "[limits]\nattempts_per_minute = 0\n", [">= 1", "limits.attempts_per_minute"]),
+        ("scopes", "scope = 3\n", ["object", "scope"]),
+        ("privacy", 'off = "iban"\n', ["array", "off"]),
+        ("privacy", "[off\n", []),
+        ("privacy", "off = []\noff = []\n", []),
+        ("privacy", b"off = ['\xff']\n", []),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_file_and_place(
+    tmp_path: Path, file: str, text: str | bytes, said: list[str]
+) -> None:
+    """Wrong types, numbers out of range and broken TOML are refused with file and key."""
+    message = complaint(tmp_path, **{file: text})
+    assert message.startswith(f"{file}.toml: ")
+    assert [part for part in said if part not in message] == []
+    assert "$" not in message.replace("$'", "")
+
+
+def test_an_unknown_scope_is_named_with_what_to_write(tmp_path: Path) -> None:
+    """A misspelled table of scopes is refused with the nearest scope."""
+    message = complaint(tmp_path, scopes="[scope.organisation]\ncurators = 2\n")
+    assert message.startswith("scopes.toml: ")
+    assert "organisation" in message
+    assert '"organization"' in message
+
+
+@pytest.mark.parametrize("word", ["submit", "read"])
+def test_a_grant_of_an_unknown_scope_is_named_with_what_to_write(tmp_path: Path, word: str) -> None:
+    """A misspelled scope in a grant would silently grant nothing, so it is refused."""
+    producer = f'[[producer]]\nidentity = "worker:x"\nowner = "a"\n{word} = ["*:ok", "projct:apollo"]\n'
+    message = complaint(tmp_path, producers=producer)
+    assert message == 'producers.toml: worker:x: "projct:apollo" names no scope; write "project"'
+
+
+def test_a_case_of_an_unknown_scope_is_refused(tmp_path: Path) -> None:
+    """A decision table with a misspelled scope would test nothing, so it is refused with the nearest scope."""
+    case = CASE.replace("project:apollo", "projct:apollo").replace("accepted-for-review", "scope-not-granted")
+    message = complaint(tmp_path, producers=BOT + case)
+    assert "projct" in message
+    assert '"project"' in message
+
+
+def test_a_producer_is_listed_once(tmp_path: Path) -> None:
+    """Two entries of one producer could contradict each other."""
+    message = complaint(tmp_path, producers=BOT + BOT.replace("ada", "grace"))
+    assert message.startswith("producers.toml: worker:release-bot is listed twice")
+
+
+@pytest.mark.parametrize(("name", "instead"), [("email-adress", '"email-address"'), ("zzz", RULES[0].rule_id)])
+def test_an_unknown_privacy_rule_is_named_with_what_to_write(tmp_path: Path, name: str, instead: str) -> None:
+    """Switching off a rule that does not exist is refused with the nearest one, else with all."""
+    message = complaint(tmp_path, privacy=f'off = ["iban", "{name}"]\n')
+    assert f'"{name}" is no rule' in message
+    assert instead in message
+
+
+def test_every_privacy_rule_can_be_switched_off(tmp_path: Path) -> None:
+    """All ids of the rules are known to the file."""
+    names = [rule.rule_id for rule in RULES]
+    assert read_policy(write(tmp_path, privacy=f"off = {names}\n")).privacy.off == names
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"), [("producer", '"producers.toml"'), ("zzz", "producers.toml, scopes.toml")]
+)
+def test_an_unknown_file_is_named_with_what_to_write(tmp_path: Path, name: str, instead: str) -> None:
+    """A misspelled file name would silently be ignored, so it is refused."""
+    message = complaint(tmp_path, **{name: ""})
+    assert message.startswith(f"{name}.toml: ")
+    assert instead in message
+
+
+def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:
+    """Notes beside the policy files are no policy."""
+    (tmp_path / "README.md").write_text("notes")
+    assert read_policy(tmp_path) == Policy()
+
+
+@pytest.mark.parametrize("kind", ["nothing", "file"])
+def test_a_folder_that_is_none_is_refused(tmp_path: Path, kind: str) -> None:
+    """The message says what kind of folder is wanted."""
+    path = tmp_path / kind
+    if kind == "file":
+        path.write_text("")
+    with pytest.raises(PolicyError, match=re.escape(f"{path} is no folder; name one that holds producers.toml")):
+        read_policy(path)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """A folder in the place of a policy file is reported with its name."""
+    (tmp_path / "scopes.toml").mkdir()
+    assert complaint(tmp_path).startswith("scopes.toml: cannot be read: ")
+
+
+def test_a_broken_decision_table_stops_the_policy(tmp_path: Path) -> None:
+    """Every case that comes out otherwise is described, one a line, over all files."""
+    message = complaint(
+        tmp_path,
+        producers=BOT + CASE.replace('"n"', '"one"').replace("project:", "session:"),
+        scopes=CASE,
+        privacy=CASE.replace('"n"', '"two"').replace("accepted-for-review", "nonsense"),
+    )
+    first, second = message.splitlines()
+    assert first == 'test "one": expected accepted-for-review, the policy says scope-not-granted'
+    assert second.startswith('test "two": expect "nonsense" is neither')
+
+
+def test_the_secret_is_made_once_and_only_for_its_owner(tmp_path: Path) -> None:
+    """First use makes folder and secret, readable by nobody else; later uses return the same bytes."""
+    data = tmp_path / "new" / "data"
+    secret = load_secret(data)
+    assert len(secret) == 32
+    assert stat.S_IMODE((data / SECRET).stat().st_mode) == 0o600
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    assert [load_secret(data), (data / SECRET).read_bytes()] == [secret, secret]
+    assert [path.name for path in data.iterdir()] == [SECRET]
+
+
+def test_secrets_of_two_folders_differ(tmp_path: Path) -> None:
+    """A secret is random."""
+    assert load_secret(tmp_path / "a") != load_secret(tmp_path / "b")
+
+
+def test_a_secret_beside_a_database_is_kept(tmp_path: Path) -> None:
+    """The usual start: both are there."""
+    secret = load_secret(tmp_path)
+    (tmp_path / DATABASE).write_bytes(b"")
+    assert load_secret(tmp_path) == secret
+
+
+def test_half_a_secret_of_a_crash_is_replaced(tmp_path: Path) -> None:
+    """What a crash left of an unfinished secret is not taken for one."""
+    (tmp_path / SECRET).with_suffix(f".{os.getpid()}").write_bytes(b"half")
+    assert len(load_secret(tmp_path)) == 32
+    assert [path.name for path in tmp_path.iterdir()] == [SECRET]
+
+
+def test_processes_that_start_together_share_one_secret(tmp_path: Path) -> None:
+    """Whoever is first makes the secret, and the others use it."""
+    code = "import sys, pathlib as p, antechamber.config as c; print(c.load_secret(p.Path(sys.argv[1])).hex())"
+    command = [sys.executable, "-c", code, str(tmp_path / "data")]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]  # noqa: S603 -- our own
+    said = {process.communicate(timeout=60)[0].strip() for process in started}
+    assert said == {(tmp_path / "data" / SECRET).read_bytes().hex()}
+    assert [path.name for path in (tmp_path / "data").iterdir()] == [SECRET]
+
+
+def test_a_missing_secret_beside_a_database_is_an_error(tmp_path: Path) -> None:
+    """A new secret would make old receipts unrecognizable, so none is made."""
+    (tmp_path / DATABASE).write_bytes(b"")
+    with pytest.raises(SettingsError, match=r"secret\.key is missing.*[Rr]estore.*backup"):
+        load_secret(tmp_path)
+    assert not (tmp_path / SECRET).exists()
+
+
+def test_a_secret_is_not_made_where_it_must_exist(tmp_path: Path) -> None:
+    """Who only reads does not create."""
+    with pytest.raises(SettingsError, match="missing"):
+        load_secret(tmp_path, create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [0, 31, 33, 64])
+def test_a_damaged_secret_is_an_error(tmp_path: Path, size: int) -> None:
+    """A file of another length is reported, not used and not replaced."""
+    (tmp_path / SECRET).write_bytes(bytes(size))
+    with pytest.raises(SettingsError, match=r"secret\.key is damaged: it must hold 32 bytes.*backup"):
+        load_secret(tmp_path)
+    assert (tmp_path / SECRET).read_bytes() == bytes(size)
+
+
+def settings(host: str = "127.0.0.1", public_url: str | None = None) -> Settings:
+    """Return settings for a host."""
+    return Settings(data=Path("data"), policies=Path("policies"), host=host, public_url=public_url)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_a_loopback_host_needs_no_public_address(host: str) -> None:
+    """Nothing crosses a network there."""
+    made = settings(host)
+    made.check()
+    assert not made.secure
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "shop.example"])  # noqa: S104 -- refused here
+def test_another_host_needs_a_public_address(host: str) -> None:
+    """Sign-ins would cross the network in the clear, so the message says what to put in front."""
+    with pytest.raises(SettingsError, match="--public-url https://"):
+        settings(host).check()
+    made = settings(host, "https://memory.example")
+    made.check()
+    assert made.secure
+
+
+@pytest.mark.parametrize("public_url", ["memory.example", "ftp://memory.example", "https://", "//memory", "https://[x"])
+def test_a_public_address_must_be_one(public_url: str) -> None:
+    """An address that no browser could open is refused with an example of one."""
+    with pytest.raises(SettingsError, match=re.escape(f"--public-url {public_url} is no address")):
+        settings("192.0.2.1", public_url).check()
+
+
+@pytest.mark.parametrize(
+    ("host", "public_url", "url"),
+    [
+        ("127.0.0.1", None, "http://127.0.0.1:8080"),
+        ("localhost", None, "http://localhost:8080"),
+        ("::1", None, "http://[::1]:8080"),
+        ("127.0.0.1", "https://memory.example", "https://memory.example"),
+        ("127.0.0.1", "https://memory.example/", "https://memory.example"),
+        ("127.0.0.1", "http://localhost:9000", "http://localhost:9000"),
+    ],
+)
+def test_the_address_is_the_public_one_or_that_of_the_host(host: str, public_url: str | None, url: str) -> None:
+    """IPv6 hosts are bracketed, and no address ends in a slash."""
+    assert settings(host, public_url).url == url
+
+
+def test_requests_may_name_loopback_and_the_public_host_only() -> None:
+    """The list of hosts holds every name of this service and no other."""
+    assert settings().hosts == sorted({"127.0.0.1", "::1", "[::1]", "localhost"})
+    assert set(settings("192.0.2.1", "https://memory.example:8443/").hosts) - set(settings().hosts) == {
+        "192.0.2.1",
+        "memory.example",
+    }
