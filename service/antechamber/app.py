@@ -50,8 +50,12 @@ def open_store(data: Path, *, serving: bool = False, create: bool = True) -> Sql
     if not create and not (data / DATABASE).exists():
         message = f"{data} holds no data of Antechamber; check the folder's name"
         raise SettingsError(message)
-    data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    load_secret(data)
+    try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        load_secret(data)
+    except OSError as error:
+        message = f"the data folder {data} cannot be used: {error.strerror}"
+        raise SettingsError(message) from None
     return SqliteStore(data / DATABASE, exclusive_checkpoints=serving)
 
 

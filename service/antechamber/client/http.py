@@ -1,5 +1,6 @@
 """Sending events: fill in hash and key, post in order, and try the same bytes again where the answer says so."""
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,6 +17,7 @@ from antechamber.core.submission import derived_key, read_draft, read_event
 ATTEMPTS: Final = 6
 _TIMEOUT: Final = 30.0
 _LONGEST_WAIT: Final = 30.0
+_TOKEN: Final = re.compile(r"[!-~]+")
 _AGAIN: Final = frozenset({409, 429, 500, 502, 503, 504})
 
 
@@ -72,9 +74,23 @@ class Sender:
     """Posts batches of lines with one token."""
 
     def __init__(self, url: str, token: str, wait: Callable[[float], None] = time.sleep) -> None:
-        """Open a connection pool; `wait` sleeps between attempts."""
+        """Open a connection pool; `wait` sleeps between attempts.
+
+        Raises SendError where token or address cannot be used.
+        """
+        if not _TOKEN.fullmatch(token):
+            message = "this is no token: it has no spaces, line breaks or letters beyond ASCII"
+            raise SendError(message)
         headers = {"authorization": f"Bearer {token}", "content-type": "application/x-ndjson"}
-        self._client = httpx.Client(base_url=url, headers=headers, timeout=_TIMEOUT)
+        try:
+            self._client = httpx.Client(base_url=url, headers=headers, timeout=_TIMEOUT)
+        except httpx.InvalidURL as error:
+            message = f"{url} is no address: {error}"
+            raise SendError(message) from None
+        if self._client.base_url.scheme not in {"http", "https"} or not self._client.base_url.host:
+            self._client.close()
+            message = f"{url} is no address; write e.g. http://127.0.0.1:8080"
+            raise SendError(message)
         self._wait = wait
 
     def close(self) -> None:
@@ -97,12 +113,27 @@ class Sender:
                 reason = str(error) or type(error).__name__
                 continue
             if response.status_code == httpx.codes.OK:
-                return [msgspec.json.decode(line, type=Answer) for line in response.content.splitlines()]
+                return _answers(response.content, len(lines))
             reason = _say(response)
             if response.status_code not in _AGAIN:
                 break
-        message = f"{self._client.base_url}: {reason}. Nothing is lost: send the same file again."
+        message = f"{self._client.base_url}: {reason.rstrip('.')}. Nothing is lost: send the same file again."
         raise SendError(message)
+
+
+def _answers(content: bytes, number: int) -> list[Answer]:
+    """Read one answer for each line sent.
+
+    Raises SendError for anything else, so that no line is lost in silence.
+    """
+    try:
+        answers = [msgspec.json.decode(line, type=Answer) for line in content.split(b"\n") if line]
+    except msgspec.MsgspecError:
+        answers = []
+    if len(answers) != number:
+        message = "the answer is not one of Antechamber's; check the address. Sending the same file again is safe."
+        raise SendError(message)
+    return answers
 
 
 def _say(response: httpx.Response) -> str:

@@ -76,7 +76,7 @@ def needs_token(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRo
 
 def unauthorized() -> RefusedError:
     """Refuse without telling a missing token from a bad one."""
-    return refuse("unauthorized", "send Authorization: Bearer with a valid, unexpired token")
+    return refuse("unauthorized", "no valid token came with this request")
 
 
 def needs_token_or_sign_in(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar import Litestar, Router
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.di import Provide
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, InternalServerException
 from litestar.middleware import DefineMiddleware
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router
@@ -65,7 +65,11 @@ def build(
     """Return the application; `secret` are the 32 bytes that bind forms to sessions."""
     flows = {name: getattr(services, name) for name in Services.__struct_fields__}
     state = State(flows | {"settings": settings, "secret": secret, "alarms": services.overview.alarms})
-    assets = create_static_files_router("/assets", directories=[templates / "assets"])
+    assets = create_static_files_router(
+        "/assets",
+        directories=[templates / "assets"],
+        exception_handlers={InternalServerException: problems.on_not_found, ValueError: problems.on_not_found},
+    )
     return Litestar(
         route_handlers=[*_handlers(), assets],
         state=state,

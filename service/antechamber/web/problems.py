@@ -9,7 +9,7 @@ from litestar.exceptions import HTTPException
 from litestar.response import Redirect, Template
 
 from antechamber.core.contract import MAX_BODY, Reason
-from antechamber.core.errors import BusyError, NotFoundError, RefusedError, UnavailableError
+from antechamber.core.errors import BusyError, RefusedError, UnavailableError
 from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
 from antechamber.flows.admit import Reply
 from antechamber.web.auth import SAFE_METHODS, SignInNeededError
@@ -56,7 +56,7 @@ def on_refused(request: AnyRequest, error: RefusedError) -> Response[bytes]:
     return respond(request.app.state.admission.refusal(error.reasons, outcome=outcome))
 
 
-def on_not_found(request: AnyRequest, _error: NotFoundError) -> Response[Any]:
+def on_not_found(request: AnyRequest, _error: Exception) -> Response[Any]:
     """Answer the same for what does not exist and what is not the caller's."""
     return plain(request, HTTPStatus.NOT_FOUND)
 

@@ -1,0 +1,5 @@
+"""Runs the command line as `python -m antechamber.cli`."""
+
+from antechamber.cli import main
+
+main()

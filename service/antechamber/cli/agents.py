@@ -1,0 +1,85 @@
+"""Verbs for whoever sends events."""
+
+import contextlib
+import os
+import sys
+from collections import Counter
+from typing import Any
+
+import click
+
+from antechamber.cli.common import fail, json_option, show
+from antechamber.client.http import Sender, SendError, batches, fill_in, hash_event
+from antechamber.core.canonical import decode
+from antechamber.core.errors import AntechamberError, RefusedError
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"))
+@click.option(
+    "--url",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    envvar="ANTECHAMBER_URL",
+    help="Address of the service.",
+)
+@json_option
+def submit(file: Any, url: str, *, as_json: bool) -> None:
+    """Submit events, one JSON body a line; FILE may be - for standard input.
+
+    Where a line lacks source_event_hash or idempotency_key they are filled in, the key from the content: sending
+    the same file twice is safe. The token comes from ANTECHAMBER_TOKEN.
+    """
+    secret = os.environ.get("ANTECHAMBER_TOKEN", "")
+    if not secret:
+        fail(AntechamberError("set ANTECHAMBER_TOKEN to a producer's token; see: antechamber token issue --help"))
+    counts = _send(url, secret, _completed(file.read()), quiet=as_json)
+    if as_json:
+        show(dict(counts))
+    else:
+        for name, number in sorted((+counts).items()):
+            click.echo(f"{number:>7}  {name}")
+
+
+def _send(url: str, token: str, lines: list[bytes], *, quiet: bool) -> Counter[str]:
+    """Send all lines with a progress bar, name each refused one, and count by disposition."""
+    counts: Counter[str] = Counter()
+    try:
+        with (
+            contextlib.closing(Sender(url, token)) as sender,
+            click.progressbar(batches(lines), label="Submitting", file=sys.stderr) as groups,
+        ):
+            for answer in (answer for group in groups for answer in sender.send(group)):
+                counts[answer.disposition or f"refused ({answer.status})"] += 1
+                counts["replayed"] += answer.duplicate
+                if answer.status >= 400 and not quiet:  # noqa: PLR2004 -- refused
+                    click.echo(f"\n{answer.idempotency_key}: {answer.detail}", err=True)
+    except SendError as error:
+        fail(error)
+    return counts
+
+
+def _completed(raw: bytes) -> list[bytes]:
+    """Fill in every line before the first one is sent, so that a bad line stops nothing half-way."""
+    lines = []
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if line.strip():
+            try:
+                lines.append(fill_in(line))
+            except RefusedError as error:
+                fail(
+                    AntechamberError(
+                        f"line {number}: {error.code} at {error.reasons[0].pointer or 'the line'}: {error}"
+                    )
+                )
+    return lines
+
+
+@click.command("hash")
+@click.argument("file", type=click.File("rb"))
+def hash_file(file: Any) -> None:
+    """Print the source-event hash of a body, or of {payload, source_span}, in FILE (- for standard input)."""
+    try:
+        click.echo(hash_event(decode(file.read())))
+    except RefusedError as error:
+        fail(AntechamberError(f"{error.code}: {error} ({error.reasons[0].pointer or 'the whole body'})"))

@@ -1,0 +1,185 @@
+"""Verbs for tokens and people."""
+
+import contextlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from antechamber import app
+from antechamber.cli.common import data_option, fail, json_option, show
+from antechamber.core.errors import AntechamberError
+from antechamber.core.roles import PERSON_ROLES, TOKEN_ROLES
+from antechamber.core.submission import format_time
+from antechamber.flows.access import Access
+
+_DAYS: Final = re.compile(r"(\d{1,5})([dhm])")
+_UNITS: Final = {"d": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000}
+
+
+@click.group()
+def token() -> None:
+    """Tokens for agents and auditors. None of them can promote a memory."""
+
+
+@token.command("issue")
+@click.argument("name")
+@click.option(
+    "--role", type=click.Choice(TOKEN_ROLES), default="producer", show_default=True, help="What the token is for."
+)
+@click.option("--read", "read", multiple=True, metavar="SCOPE", help="scope:scope_id that may be read; repeatable.")
+@click.option("--expires", metavar="TIME", help="Lifetime such as 90d, 12h or 30m. Default: none.")
+@data_option
+@json_option
+def issue(name: str, role: Any, read: tuple[str, ...], expires: str | None, data: Path, *, as_json: bool) -> None:
+    """Issue a token and print it, once: only its digest is kept.
+
+    For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do.
+    """
+    with _access(data, create=True) as access:
+        token_id, secret = access.issue(name, role, list(read), _lifetime(expires))
+    if as_json:
+        show({"token_id": token_id, "token": secret})
+    else:
+        click.echo(secret)
+
+
+def _lifetime(text: str | None) -> int | None:
+    if text is None:
+        return None
+    match = _DAYS.fullmatch(text)
+    if match is None:
+        message = f"{text} is no lifetime: write a number and d, h or m, e.g. 90d"
+        raise click.BadParameter(message, param_hint="--expires")
+    return int(match.group(1)) * _UNITS[match.group(2)]
+
+
+@token.command("list")
+@data_option
+@json_option
+def list_tokens(data: Path, *, as_json: bool) -> None:
+    """List tokens: whose, what for, when last used. The secrets are nowhere."""
+    with _access(data) as access:
+        rows = access.tokens()
+    if as_json:
+        show(rows)
+        return
+    for row in rows:
+        state = f"revoked {format_time(row.revoked_at)[:10]}" if row.revoked_at else _expiry(row.expires_at)
+        used = format_time(row.last_used_at)[:16] if row.last_used_at else "never"
+        click.echo(f"{row.token_id}  {row.role:<8}  {row.name}  {' '.join(row.read)}  {state}  last used {used}")
+    if not rows:
+        click.echo("No tokens yet. Make one with: antechamber token issue NAME", err=True)
+
+
+def _expiry(expires_at: int | None) -> str:
+    return "no expiry" if expires_at is None else f"until {format_time(expires_at)[:16]}"
+
+
+@token.command("revoke")
+@click.argument("name")
+@data_option
+@json_option
+def revoke(name: str, data: Path, *, as_json: bool) -> None:
+    """Revoke tokens by token id or by name; a running service notices within a second."""
+    with _access(data) as access:
+        number = access.revoke(name)
+    if as_json:
+        show({"revoked": number})
+    elif number:
+        click.echo(f"Revoked {number} token{'s' if number > 1 else ''}.")
+    if not number:
+        fail(AntechamberError(f"no token in use is called {name}; see: antechamber token list"))
+
+
+@click.group()
+def user() -> None:
+    """People who sign in at the desk: curators, auditors, operators."""
+
+
+@user.command("add")
+@click.argument("name")
+@click.option("--role", type=click.Choice(PERSON_ROLES), required=True, help="What this account may do.")
+@click.option("--person", help="The human behind the account, where one has several. Default: NAME.")
+@click.option("--password-stdin", is_flag=True, help="Read a password of at least 12 characters from standard input.")
+@click.option("--url", default="http://127.0.0.1:8080", show_default=True, help="Address of the desk, for the link.")
+@data_option
+@json_option
+def add_user(  # noqa: PLR0913 -- one parameter per option
+    name: str, role: Any, person: str | None, url: str, data: Path, *, password_stdin: bool, as_json: bool
+) -> None:
+    """Add an account. Without a password, print a sign-in link that works once within 15 minutes."""
+    with _access(data, create=True) as access:
+        password = app.hash_password(_read_password()) if password_stdin else None
+        access.add_user(name, role, person, password)
+        link = None if password_stdin else _link(access, name, url)
+    if as_json:
+        show({"name": name, "role": role, "person": person or name, "link": link})
+    else:
+        click.echo(link or f"Added {name}.")
+
+
+def _read_password() -> str:
+    try:
+        return sys.stdin.buffer.readline().decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        message = "the password on standard input is not UTF-8"
+        raise AntechamberError(message) from None
+
+
+def _link(access: Access, name: str, url: str) -> str:
+    return f"{url.rstrip('/')}/login?link={access.link(name)}"
+
+
+@user.command("link")
+@click.argument("name")
+@click.option("--url", default="http://127.0.0.1:8080", show_default=True, help="Address of the desk.")
+@data_option
+def link_user(name: str, url: str, data: Path) -> None:
+    """Print a sign-in link for an account: it works once, within 15 minutes."""
+    with _access(data) as access:
+        click.echo(_link(access, name, url))
+
+
+@user.command("list")
+@data_option
+@json_option
+def list_users(data: Path, *, as_json: bool) -> None:
+    """List accounts."""
+    with _access(data) as access:
+        rows = access.users()
+    if as_json:
+        hidden = [msgspec.structs.asdict(row) | {"password": row.password is not None} for row in rows]
+        show(hidden)
+        return
+    for row in rows:
+        state = "disabled" if row.disabled_at else "active"
+        click.echo(f"{row.name}  {row.role:<8}  person {row.person}  {state}")
+    if not rows:
+        click.echo("No accounts yet. Add one with: antechamber user add NAME --role curator", err=True)
+
+
+@user.command("disable")
+@click.argument("name")
+@data_option
+def disable_user(name: str, data: Path) -> None:
+    """Disable an account and end its sessions. Its decisions stay."""
+    with _access(data) as access:
+        done = access.disable(name)
+    if not done:
+        fail(AntechamberError(f"no active account is called {name}; see: antechamber user list"))
+    click.echo(f"Disabled {name}.")
+
+
+@contextlib.contextmanager
+def _access(data: Path, *, create: bool = False) -> Iterator[Access]:
+    """Open a data folder; whatever goes wrong ends with a text that says what to do."""
+    try:
+        with app.opened_access(data, create=create) as access:
+            yield access
+    except AntechamberError as error:
+        fail(error)

@@ -1,0 +1,119 @@
+"""Verbs for whoever runs the service or examines its data."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from antechamber import app
+from antechamber.cli.common import data_option, fail, json_option, show
+from antechamber.config import Settings, read_policy
+from antechamber.core.errors import AntechamberError
+from antechamber.core.privacy import RULES
+from antechamber.core.records import AuditFilter
+from antechamber.core.submission import parse_time
+from antechamber.resources import folder
+
+
+@click.command()
+@data_option
+@click.option(
+    "--policies",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="ANTECHAMBER_POLICIES",
+    help="Folder with producers.toml; edits take effect without restart. Default: the shipped policy.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, envvar="ANTECHAMBER_HOST", help="Address to listen on.")
+@click.option(
+    "--port",
+    default=8080,
+    show_default=True,
+    envvar="ANTECHAMBER_PORT",
+    type=click.IntRange(1, 65535),
+    help="Port to listen on.",
+)
+@click.option("--public-url", envvar="ANTECHAMBER_PUBLIC_URL", help="Address browsers use, behind a proxy with TLS.")
+def serve(data: Path, policies: Path | None, host: str, port: int, public_url: str | None) -> None:
+    """Run the service: HTTP for agents, the review desk for curators, one process.
+
+    Stop it with Ctrl-C or SIGTERM; it answers what it accepted first.
+    """
+    settings = Settings(data=data, policies=policies or folder("policies"), host=host, port=port, public_url=public_url)
+    try:
+        app.serve(settings, f"Antechamber is ready: {settings.url}  (desk: {settings.url}/review)")
+    except AntechamberError as error:
+        fail(error)
+    except (OSError, RuntimeError) as error:
+        fail(AntechamberError(f"cannot listen on {host}:{port}: {str(error).partition(chr(10))[0]}"))
+
+
+@click.group()
+def policy() -> None:
+    """The policy files: who may propose what where."""
+
+
+@policy.command("check")
+@click.argument("policies", type=click.Path(path_type=Path), required=False)
+@json_option
+def check_policy(policies: Path | None, *, as_json: bool) -> None:
+    """Read the policy files of a folder, run their decision tables and print the digest.
+
+    Default: the shipped policy.
+    """
+    try:
+        checked = read_policy(policies or folder("policies"))
+    except AntechamberError as error:
+        fail(error)
+    if as_json:
+        show({"digest": checked.digest(), "producers": len(checked.producers), "tests": len(checked.cases)})
+        return
+    click.echo(f"{len(checked.producers)} producers, {len(checked.cases)} tests hold")
+    click.echo(checked.digest())
+    click.echo("privacy rules: " + ", ".join(rule.rule_id for rule in RULES if rule.rule_id not in checked.privacy.off))
+
+
+@click.command()
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv"]),
+    default="jsonl",
+    show_default=True,
+    help="Form of a record.",
+)
+@click.option("--since", help="Decided at or after this RFC 3339 time.")
+@click.option("--until", help="Decided before this RFC 3339 time.")
+@click.option("--output", type=click.File("wb"), default="-", help="File to write; standard output by default.")
+@data_option
+def export(form: Any, since: str | None, until: str | None, output: Any, data: Path) -> None:
+    """Export review records; the closing record counts them, so that a cut-off export shows."""
+    try:
+        chosen = AuditFilter(
+            since=None if since is None else parse_time(since), until=None if until is None else parse_time(until)
+        )
+    except ValueError as error:
+        fail(AntechamberError(f"--since and --until take RFC 3339 times: {error}"))
+    try:
+        with app.opened_export(data) as records:
+            for chunk in records.stream(chosen, form):
+                output.write(chunk)
+    except AntechamberError as error:
+        fail(error)
+
+
+@click.command()
+@data_option
+@json_option
+def doctor(data: Path, *, as_json: bool) -> None:
+    """Check a data folder: the file itself, every hash, and that each memory has its approvals. Changes nothing."""
+    try:
+        found = app.examine(data)
+    except AntechamberError as error:
+        fail(error)
+    if as_json:
+        show({"healthy": not found, "findings": found})
+    else:
+        click.echo("\n".join(found) if found else "Healthy: the file, all hashes and all approvals hold.")
+    if found:
+        sys.exit(1)

@@ -1,0 +1,597 @@
+"""The command line, as people and programs use it."""
+
+import json
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+
+from antechamber import __version__
+from antechamber.cli import main
+from antechamber.client import http
+from antechamber.client.http import hash_event
+from support import PRODUCERS, antechamber, event, free_port, running, serving, write_policies
+
+TOKEN_FORM = re.compile(r"ant[pra]_[0-9A-Za-z]{36}\n")
+LINK_FORM = re.compile(r"http://127\.0\.0\.1:8080/login\?link=antl_[0-9A-Za-z]{36}\n")
+
+
+def _run(*arguments: str | Path, stdin: str | bytes = "", **environment: str) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin, env=environment)
+
+
+def _fails(result: Result, *words: str) -> None:
+    """Check that a command ended with one clear error and not with a trace."""
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 1
+    assert re.search(r"^Error: \S", result.stderr, re.MULTILINE)
+    assert "Traceback" not in result.stderr
+    assert [word for word in words if word not in result.stderr] == []
+
+
+def _json(*arguments: str | Path) -> Any:
+    result = _run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def _commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        yield (*path, name)
+        if isinstance(command, click.Group):
+            yield from _commands(command, (*path, name))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder that is not made yet."""
+    return tmp_path / "data"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A running service and the environment that `submit` needs to reach it."""
+    folder = tmp_path_factory.mktemp("served")
+    with serving(folder / "data", write_policies(folder / "policies")) as (url, _process):
+        token = antechamber("token", "issue", "worker:release-bot", "--data", str(folder / "data")).stdout.strip()
+        yield {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token}
+
+
+def _ndjson(*bodies: dict[str, Any]) -> str:
+    return "".join(json.dumps(body) + "\n" for body in bodies)
+
+
+def _bare(content: str, **members: Any) -> dict[str, Any]:
+    """Return an event as people write it: without key and hash."""
+    return event(content, **{"idempotency_key": None, "source_event_hash": None} | members)
+
+
+@pytest.mark.parametrize("command", [(), *_commands(main)], ids=" ".join)
+def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
+    """--help and -h print a whole sentence about what the command does."""
+    shown = _run(*command, "--help")
+    assert shown.exit_code == 0
+    paragraph = " ".join(shown.output.split("\n\n")[1].split())
+    assert re.match(r"[A-Z][a-z]+\b.* .*[.]$", paragraph)
+    assert _run(*command, "-h").output == shown.output
+
+
+@pytest.mark.parametrize("command", [*_commands(main)], ids=" ".join)
+def test_every_option_explains_itself(command: tuple[str, ...]) -> None:
+    """Every option of every command has a text in --help."""
+    found: click.Command = main
+    for name in command:
+        assert isinstance(found, click.Group)
+        found = found.commands[name]
+    options = [parameter for parameter in found.params if isinstance(parameter, click.Option)]
+    assert [option.opts[0] for option in options if not option.help] == []
+
+
+def test_the_version_is_told() -> None:
+    """--version prints the package's version."""
+    assert _run("--version").output == f"antechamber, version {__version__}\n"
+
+
+def test_an_unknown_command_or_option_ends_with_usage() -> None:
+    """A typing error ends with exit code 2 and how it is meant."""
+    for arguments in (("srve",), ("token", "isue"), ("export", "--formt", "csv"), ("token", "issue")):
+        result = _run(*arguments)
+        assert result.exit_code == 2
+        assert "Usage:" in result.stderr
+
+
+def test_the_data_folder_comes_from_the_environment(data: Path) -> None:
+    """ANTECHAMBER_DATA stands for --data; without either the error names the option."""
+    assert _run("token", "issue", "worker:a", ANTECHAMBER_DATA=str(data)).exit_code == 0
+    missing = _run("token", "list")
+    assert missing.exit_code == 2
+    assert "--data" in missing.stderr
+
+
+def test_tokens_are_issued_listed_and_revoked(data: Path) -> None:
+    """A token is printed once; the list shows it without its secret; revoking by name or id ends it."""
+    issued = _run("token", "issue", "worker:release-bot", "--data", data)
+    assert TOKEN_FORM.fullmatch(issued.stdout)
+    second = _json(
+        "token", "issue", "notes", "--role", "reader", "--read", "project:apollo", "--expires", "90d", "--data", data
+    )
+    listed = _run("token", "list", "--data", data)
+    assert "worker:release-bot" in listed.stdout
+    assert "no expiry  last used never" in listed.stdout
+    assert issued.stdout.strip() not in listed.stdout
+    rows = _json("token", "list", "--data", data)
+    assert [(row["name"], row["role"], row["read"]) for row in rows] == [
+        ("worker:release-bot", "producer", []),
+        ("notes", "reader", ["project:apollo"]),
+    ]
+    assert rows[1]["expires_at"] - rows[1]["created_at"] == 90 * 86_400 * 1_000_000
+    assert second["token"] not in json.dumps(rows)
+    assert _run("token", "revoke", "worker:release-bot", "--data", data).stdout == "Revoked 1 token.\n"
+    assert _json("token", "revoke", second["token_id"], "--data", data) == {"revoked": 1}
+    assert _run("token", "list", "--data", data).stdout.count("revoked 20") == 2
+    _fails(_run("token", "revoke", "notes", "--data", data), "notes", "antechamber token list")
+
+
+def test_an_empty_list_says_how_to_begin(data: Path) -> None:
+    """Lists of a new folder name the command that fills them, and print nothing on standard output."""
+    _run("token", "issue", "worker:a", "--data", data)
+    users = _run("user", "list", "--data", data)
+    assert (users.exit_code, users.stdout) == (0, "")
+    assert "antechamber user add" in users.stderr
+    assert _json("user", "list", "--data", data) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("release-bot",), ("kind:name",)),
+        (("worker:",), ("kind:name",)),
+        (("worker:ü",), ("kind:name",)),
+        (("worker:a", "--read", "project:apollo"), ("producers.toml",)),
+        (("notes", "--role", "reader"), ("--read",)),
+        (("notes", "--role", "reader", "--read", "apollo"), ("scope:scope_id",)),
+        (("notes", "--role", "reader", "--read", "session:*"), ("session",)),
+        (("no name", "--role", "auditor"), ("no name",)),
+    ],
+    ids=str,
+)
+def test_a_token_that_cannot_be_is_refused(data: Path, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    """A wrong name or grant is explained, and no token is made."""
+    _fails(_run("token", "issue", *arguments, "--data", data), *words)
+    _run("user", "add", "ada", "--role", "curator", "--data", data)
+    assert _json("token", "list", "--data", data) == []
+
+
+@pytest.mark.parametrize("lifetime", ["soon", "90", "-1d", "1w", "1.5h", "999999d", ""])
+def test_a_lifetime_that_is_none_is_refused(data: Path, lifetime: str) -> None:
+    """A wrong lifetime is answered with how to write one."""
+    result = _run("token", "issue", "worker:a", "--expires", lifetime, "--data", data)
+    assert result.exit_code == 2
+    assert "90d" in result.stderr
+
+
+def test_people_are_added_with_a_link(data: Path) -> None:
+    """Without a password the command prints a link that signs in once."""
+    added = _run("user", "add", "ada", "--role", "curator", "--data", data)
+    assert LINK_FORM.fullmatch(added.stdout)
+    other = _run("user", "link", "ada", "--url", "https://desk.example.org/", "--data", data)
+    assert other.stdout.startswith("https://desk.example.org/login?link=antl_")
+    both = _json("user", "add", "bob", "--role", "auditor", "--person", "robert", "--data", data)
+    assert (both["name"], both["role"], both["person"]) == ("bob", "auditor", "robert")
+    assert LINK_FORM.fullmatch(both["link"] + "\n")
+
+
+def test_a_link_of_the_command_line_opens_the_desk(data: Path, policies: Path) -> None:
+    """The printed link works at a service on the same folder."""
+    link = _run("user", "add", "ada", "--role", "curator", "--data", data).stdout.strip()
+    with running(data, policies) as service:
+        page = service.client.get(link)
+        assert page.status_code == 200
+        secret = link.partition("link=")[2]
+        signed_in = service.client.post("/login", data={"link": secret}, follow_redirects=False)
+        assert signed_in.headers["location"] == "/review"
+
+
+def test_people_are_added_with_a_password(data: Path, policies: Path) -> None:
+    """A password from standard input is kept as a hash only, and opens the desk."""
+    password = "a long enough pass phrase"
+    added = _run("user", "add", "ada", "--role", "curator", "--password-stdin", "--data", data, stdin=password + "\r\n")
+    assert added.stdout == "Added ada.\n"
+    rows = _json("user", "list", "--data", data)
+    assert rows[0]["password"] is True
+    assert "argon2" not in json.dumps(rows)
+    with running(data, policies) as service:
+        sent = {"name": "ada", "password": password}
+        assert service.client.post("/login", data=sent, follow_redirects=False).status_code == 303
+
+
+@pytest.mark.parametrize("stdin", ["short\n", "", "\n", "           \n", b"\xff" * 20 + b"\n"])
+def test_a_password_that_cannot_be_is_refused(data: Path, stdin: str | bytes) -> None:
+    """A short or unreadable password is explained, and no account is made."""
+    refused = _run("user", "add", "ada", "--role", "curator", "--password-stdin", "--data", data, stdin=stdin)
+    _fails(refused, "password")
+    assert _run("user", "add", "ada", "--role", "curator", "--data", data).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["", "no name", "ü", "-x", "a" * 129, "a\nb"])
+def test_a_name_that_cannot_be_is_refused(data: Path, name: str) -> None:
+    """A wrong name, of an account or of its person, is explained."""
+    _fails(_run("user", "add", "--role", "curator", "--data", data, "--", name), "is no name")
+    if name:
+        _fails(_run("user", "add", "ada", "--role", "curator", "--person", name, "--data", data), "is no name")
+
+
+def test_a_taken_name_is_refused(data: Path) -> None:
+    """A second account of the same name is refused, and the first one stays as it is."""
+    _run("user", "add", "ada", "--role", "curator", "--data", data)
+    _fails(_run("user", "add", "ada", "--role", "operator", "--data", data), "taken")
+    assert [row["role"] for row in _json("user", "list", "--data", data)] == ["curator"]
+
+
+def test_people_are_disabled(data: Path) -> None:
+    """A disabled account stays in the list, gets no link, and cannot be disabled again."""
+    _run("user", "add", "ada", "--role", "curator", "--data", data)
+    assert _run("user", "disable", "ada", "--data", data).stdout == "Disabled ada.\n"
+    assert re.search(r"ada +curator +person ada +disabled", _run("user", "list", "--data", data).stdout)
+    _fails(_run("user", "link", "ada", "--data", data), "ada", "antechamber user add")
+    _fails(_run("user", "disable", "ada", "--data", data), "ada", "antechamber user list")
+    _fails(_run("user", "link", "nobody", "--data", data), "nobody")
+
+
+READING = [
+    ("token", "list"),
+    ("token", "revoke", "x"),
+    ("user", "list"),
+    ("user", "link", "x"),
+    ("user", "disable", "x"),
+]
+READING += [("doctor",), ("export",)]
+MAKING = [("token", "issue", "worker:a"), ("user", "add", "ada", "--role", "curator")]
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_a_mistyped_folder_is_not_made(data: Path, command: tuple[str, ...]) -> None:
+    """A command that only reads or changes what is there says that the folder is none, and makes nothing."""
+    _fails(_run(*command, "--data", data), str(data))
+    assert not data.exists()
+
+
+@pytest.mark.parametrize("command", [*READING, *MAKING], ids=" ".join)
+def test_a_damaged_folder_is_a_clear_error(data: Path, command: tuple[str, ...]) -> None:
+    """A folder without its secret, or with something else for a database, is explained by every command."""
+    _run("user", "add", "ada", "--role", "curator", "--data", data)
+    secret = (data / "secret.key").read_bytes()
+    (data / "secret.key").unlink()
+    _fails(_run(*command, "--data", data), "secret.key", "backup")
+    (data / "secret.key").write_bytes(secret[:7])
+    _fails(_run(*command, "--data", data), "secret.key", "damaged")
+    (data / "secret.key").write_bytes(secret)
+    for file in data.glob("antechamber.db*"):
+        file.unlink()
+    (data / "antechamber.db").write_bytes(b"This is no database at all. " * 200)
+    _fails(_run(*command, "--data", data), "antechamber.db")
+
+
+@pytest.mark.parametrize("command", [*READING, *MAKING, ("serve",)], ids=" ".join)
+def test_a_folder_below_a_file_is_a_clear_error(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """A data folder that cannot be made is an error with its name."""
+    (tmp_path / "file").write_text("")
+    _fails(_run(*command, "--data", tmp_path / "file" / "data"), str(tmp_path / "file" / "data"))
+
+
+def test_submitting_fills_in_and_is_repeatable(server: dict[str, str], tmp_path: Path) -> None:
+    """A file of bare events is accepted; the same file again is all replays."""
+    file = tmp_path / "events.jsonl"
+    file.write_text(_ndjson(_bare("Submit one."), _bare("Submit two.")) + "\n")
+    first = _run("submit", file, **server)
+    assert (first.exit_code, first.stdout.split()) == (0, ["2", "accepted-for-review"])
+    again = _run("submit", file, "--json", **server)
+    assert again.exit_code == 0
+    assert json.loads(again.stdout)["replayed"] == 2
+
+
+def test_submitting_reads_standard_input_as_a_process(server: dict[str, str]) -> None:
+    """FILE may be -, and standard output holds nothing but the result."""
+    done = antechamber("submit", "-", "--json", stdin=_ndjson(_bare("From standard input.")), **server)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["accepted-for-review"] == 1
+
+
+def test_submitting_reports_every_refused_line(server: dict[str, str]) -> None:
+    """Refused lines are counted and explained by key; the others are accepted."""
+    lines = [_bare("A good one."), _bare("A bad one.", scope_id="gemini", idempotency_key="the-bad-one")]
+    done = _run("submit", "-", stdin=_ndjson(*lines), **server)
+    assert re.search(r"1 +accepted-for-review", done.stdout)
+    assert re.search(r"1 +rejected-invalid", done.stdout)
+    assert "the-bad-one: " in done.stderr
+
+
+def test_submitting_more_than_a_batch(server: dict[str, str]) -> None:
+    """A long file goes out in several batches."""
+    lines = [_bare(f"Sentence number {number} of many.") for number in range(1500)]
+    done = _run("submit", "-", "--json", stdin=_ndjson(*lines), **server)
+    assert json.loads(done.stdout)["accepted-for-review"] == 1500
+
+
+def test_a_bad_line_stops_everything_before_it_begins(server: dict[str, str]) -> None:
+    """A line that is no event is named by its number, and no line is sent."""
+    good = _bare("Never sent, for the next line is bad.")
+    for bad in (
+        "{",
+        "[1]",
+        '{"payload": {}}',
+        '{"payload": {"kind": "fact", "content": 1.5}, "source_span": {"uri": "x"}}',
+    ):
+        _fails(_run("submit", "-", stdin=f"{json.dumps(good)}\n\n{bad}\n", **server), "line 3")
+    done = _run("submit", "-", "--json", stdin=_ndjson(good), **server)
+    assert json.loads(done.stdout)["accepted-for-review"] == 1
+
+
+def test_submitting_needs_a_token(server: dict[str, str]) -> None:
+    """Without a token, or with a wrong one, the error says so; the token is never printed."""
+    lines, url = _ndjson(_bare("Some text.")), server["ANTECHAMBER_URL"]
+    _fails(_run("submit", "-", stdin=lines, ANTECHAMBER_URL=url, ANTECHAMBER_TOKEN=""), "ANTECHAMBER_TOKEN")
+    for token in ("antp_wrong", "antp_wrong\n", "tök"):
+        refused = _run("submit", "-", stdin=lines, ANTECHAMBER_URL=url, ANTECHAMBER_TOKEN=token)
+        _fails(refused, "token")
+        assert token.strip() not in refused.output
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "desk", "http://127.0.0.1:99999", "nothing"])
+def test_an_unreachable_service_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """A wrong address ends with an error that says that nothing is lost."""
+    monkeypatch.setattr(http, "ATTEMPTS", 1)
+    address = f"http://127.0.0.1:{free_port()}" if url == "nothing" else url
+    _fails(_run("submit", "-", "--url", address, stdin=_ndjson(_bare("Some text.")), ANTECHAMBER_TOKEN="antp_x"))
+
+
+def test_hash_prints_the_hash_of_a_body_or_a_pair(tmp_path: Path) -> None:
+    """A whole body and its payload with source_span have the same hash, from a file or standard input."""
+    body = event("Some text.")
+    pair = {name: body[name] for name in ("payload", "source_span")}
+    file = tmp_path / "event.json"
+    file.write_text(json.dumps(body))
+    expected = body["source_event_hash"] + "\n"
+    assert _run("hash", file).stdout == expected
+    assert _run("hash", "-", stdin=json.dumps(pair)).stdout == expected
+    assert hash_event(pair) + "\n" == expected
+
+
+@pytest.mark.parametrize(
+    ("stdin", "words"),
+    [
+        ("", ("malformed",)),
+        ("{", ("malformed",)),
+        ("[]", ("payload and source_span",)),
+        ('{"payload": {"kind": "fact", "content": "x"}}', ("source_span",)),
+        (
+            '{"payload": {"kind": "fact", "content": 1.5}, "source_span": {"uri": "x"}}',
+            ("out-of-profile", "/payload/content"),
+        ),
+        ('{"payload": {"kind": 1, "content": "x"}, "source_span": {"uri": "x"}}', ("/payload/kind",)),
+        (
+            '{"payload": {"kind": "fact", "content": "x", "content": "y"}, "source_span": {"uri": "x"}}',
+            ("duplicate-member",),
+        ),
+        (b'{"payload": {"kind": "fact", "content": "\xff"}, "source_span": {"uri": "x"}}', ("malformed",)),
+    ],
+    ids=str,
+)
+def test_hash_explains_what_it_cannot_hash(stdin: str | bytes, words: tuple[str, ...]) -> None:
+    """A malformed event is named with code and place."""
+    _fails(_run("hash", "-", stdin=stdin), *words)
+
+
+def test_hash_of_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
+    """A file that is not there ends with its name."""
+    result = _run("hash", tmp_path / "nothing.json")
+    assert result.exit_code == 2
+    assert "nothing.json" in result.stderr
+
+
+def test_policy_check_reads_the_shipped_policy_and_a_folder(policies: Path) -> None:
+    """A good folder is counted, and its digest is the one a service works with."""
+    shipped = _run("policy", "check")
+    assert shipped.exit_code == 0
+    assert re.search(r"^\d+ producers, [1-9]\d* tests hold\nblake3:[0-9a-f]{64}\nprivacy rules: \w", shipped.stdout)
+    checked = _json("policy", "check", policies)
+    assert checked["producers"] == 2
+    with running(policies.parent / "data", policies) as service:
+        assert service.submit(event()).json()["policy_digest"] == checked["digest"]
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"producers": PRODUCERS.replace("submit", "submt")}, ("producers.toml", "submt", 'write "submit"')),
+        ({"producers": PRODUCERS.replace("session:", "sesion:")}, ("producers.toml", "sesion", 'write "session"')),
+        ({"producers": PRODUCERS * 2}, ("producers.toml", "worker:release-bot", "twice")),
+        ({"producers": "[[producer]"}, ("producers.toml",)),
+        ({"privacy": 'off = ["no-such-rule"]'}, ("privacy.toml", "no-such-rule")),
+        ({"scopes": "[defaults]\ncurators = 3"}, ("scopes.toml", "curators")),
+        ({"scope": ""}, ("scope.toml", "scopes.toml")),
+    ],
+    ids=["key", "scope", "twice", "toml", "rule", "value", "file"],
+)
+def test_policy_check_explains_what_is_wrong(tmp_path: Path, files: dict[str, str], words: tuple[str, ...]) -> None:
+    """A bad folder is named with file, key and what to write instead; serve says the same and does not start."""
+    folder = write_policies(tmp_path / "bad", **{"producers": PRODUCERS} | files)
+    _fails(_run("policy", "check", folder), *words)
+    _fails(_run("serve", "--data", tmp_path / "data", "--policies", folder), *words)
+    assert not (tmp_path / "data").exists()
+
+
+def test_policy_check_of_no_folder(tmp_path: Path) -> None:
+    """A folder that is not there is named."""
+    _fails(_run("policy", "check", tmp_path / "nothing"), "nothing", "producers.toml")
+
+
+def test_a_policy_that_breaks_its_own_tests_is_refused(tmp_path: Path) -> None:
+    """A decision table that does not hold names its row."""
+    table = (
+        '\n[[test]]\nname = "gemini is open"\nproducer = "worker:release-bot"\nscope = "project:gemini"\n'
+        'expect = "accepted-for-review"\n'
+    )
+    folder = write_policies(tmp_path / "policies", PRODUCERS + table)
+    _fails(_run("policy", "check", folder), "gemini is open")
+
+
+def _decided(data: Path, policies: Path) -> None:
+    """Fill a folder with two decisions."""
+    with running(data, policies) as service:
+        desk = service.sign_in()
+        for number, decision in enumerate(("approve", "reject")):
+            proposal = service.submit(event(f"Sentence {number}.")).json()["proposal_id"]
+            assert desk.decide(proposal, decision, reason_code="wrong").status_code == 303
+
+
+def test_export_writes_records_and_a_closing_one(data: Path, policies: Path, tmp_path: Path) -> None:
+    """The export goes to standard output or a file, as JSONL or CSV, and may be filtered by time."""
+    _decided(data, policies)
+    records = [json.loads(line) for line in _run("export", "--data", data).stdout.splitlines()]
+    assert [record["record"] for record in records] == ["review", "review", "closing"]
+    assert (records[-1]["count"], records[-1]["complete"]) == (2, True)
+    output = tmp_path / "records.csv"
+    assert _run("export", "--format", "csv", "--output", output, "--data", data).exit_code == 0
+    assert [line.partition(",")[0] for line in output.read_text().splitlines()] == [
+        "record",
+        "review",
+        "review",
+        "closing",
+    ]
+    later = _run("export", "--since", records[1]["decided_at"], "--data", data).stdout.splitlines()
+    assert [json.loads(line).get("decision") for line in later] == ["reject", None]
+    none = _run("export", "--until", "2000-01-01T00:00:00Z", "--data", data).stdout.splitlines()
+    assert [json.loads(line)["count"] for line in none] == [0]
+    assert json.loads(none[0])["complete"] is False
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "", "2026-99-01T00:00:00Z", "2026-11-20T10:00:00"])
+def test_export_refuses_a_time_that_is_none(data: Path, policies: Path, moment: str) -> None:
+    """A wrong time exports nothing and says how to write one."""
+    _decided(data, policies)
+    for option in ("--since", "--until"):
+        result = _run("export", option, moment, "--data", data)
+        _fails(result, "RFC 3339")
+        assert result.stdout == ""
+
+
+def test_doctor_finds_a_good_folder_healthy(data: Path, policies: Path) -> None:
+    """A folder as the service left it is healthy, also for programs, and the check changes nothing in it."""
+    _decided(data, policies)
+    before = {file.name: file.read_bytes() for file in data.iterdir() if file.suffix != ".db-shm"}
+    healthy = _run("doctor", "--data", data)
+    assert (healthy.exit_code, healthy.stdout.partition(":")[0]) == (0, "Healthy")
+    assert _json("doctor", "--data", data) == {"healthy": True, "findings": []}
+    assert (data / "antechamber.db").read_bytes() == before["antechamber.db"]
+
+
+def _corrupt(data: Path, statement: str) -> None:
+    """Change the database behind the service's back: triggers, keys and checks off."""
+    connection = sqlite3.connect(data / "antechamber.db")
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("PRAGMA ignore_check_constraints = ON")
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        connection.execute(f'DROP TRIGGER "{name}"')
+    assert connection.execute(statement).rowcount > 0
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE memories SET payload = replace(payload, 'Sentence', 'Changed')",
+        "UPDATE proposals SET payload = replace(payload, 'Sentence', 'Changed')",
+        "UPDATE review_records SET decision = 'reject' WHERE decision = 'approve'",
+        "UPDATE review_records SET resulting_hash = 'x' WHERE decision = 'approve'",
+        "DELETE FROM review_records WHERE decision = 'approve'",
+    ],
+)
+def test_doctor_finds_what_was_changed_behind_its_back(data: Path, policies: Path, statement: str) -> None:
+    """A changed text, hash or approval is found, named, and ends with exit code 1."""
+    _decided(data, policies)
+    _corrupt(data, statement)
+    result = _run("doctor", "--data", data)
+    assert result.exit_code == 1
+    assert re.search(r"(memory|proposal) [0-9a-f-]{36} |foreign_key_check", result.stdout)
+    found = json.loads(_run("doctor", "--data", data, "--json").stdout)
+    assert found["healthy"] is False
+    assert found["findings"]
+
+
+def test_doctor_survives_a_torn_file(data: Path, policies: Path) -> None:
+    """A database with overwritten pages ends with exit code 1 and no trace."""
+    _decided(data, policies)
+    file = data / "antechamber.db"
+    raw = bytearray(file.read_bytes())
+    for page in range(4096 * 2, len(raw), 4096):
+        raw[page : page + 64] = b"\xff" * 64
+    file.write_bytes(raw)
+    done = antechamber("doctor", "--data", str(data))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stdout or done.stderr.startswith("Error: ")
+
+
+def test_serve_ends_cleanly_when_told_to(data: Path, policies: Path) -> None:
+    """SIGTERM and SIGINT end the service with exit code 0, and what it accepted is there afterwards."""
+    token = _run("token", "issue", "worker:release-bot", "--data", data).stdout.strip()
+    for number, name in enumerate((signal.SIGTERM, signal.SIGINT)):
+        with serving(data, policies) as (url, process):
+            headers = {"authorization": f"Bearer {token}"}
+            answer = httpx.post(f"{url}/v1/submissions", json=event(f"Sentence {number}."), headers=headers)
+            assert answer.status_code == 201
+            process.send_signal(name)
+            assert process.wait(timeout=20) == 0
+    with running(data, policies) as service:
+        assert len(re.findall(r"Sentence \d\.", service.sign_in().browser.get("/review").text)) == 2
+
+
+def test_serve_says_where_it_listens(data: Path, policies: Path) -> None:
+    """The one line on standard output names the address and the desk."""
+    port = free_port()
+    command = [sys.executable, "-m", "antechamber.cli", "serve", "--data", data, "--policies", policies, "--port", port]
+    with subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.terminate()
+        rest = process.stdout.read()
+    assert line == f"Antechamber is ready: http://127.0.0.1:{port}  (desk: http://127.0.0.1:{port}/review)\n"
+    assert rest == ""
+
+
+def test_serve_on_a_taken_port_is_a_clear_error(data: Path, policies: Path) -> None:
+    """A taken port is named in one line, without a trace of anything inside."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        done = antechamber("serve", "--data", str(data), "--policies", str(policies), "--port", port)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert port in done.stderr
+    assert "in use" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_serve_refuses_to_listen_in_the_clear(data: Path, policies: Path) -> None:
+    """An address that other machines reach needs a public one with TLS."""
+    _fails(_run("serve", "--data", data, "--policies", policies, "--host", "0.0.0.0"), "--public-url", "TLS")  # noqa: S104
+
+
+def test_secrets_get_no_wider_rights_than_their_owner(data: Path) -> None:
+    """The folder and its secret are readable by their owner only."""
+    _run("token", "issue", "worker:a", "--data", data)
+    assert data.stat().st_mode & 0o077 == 0
+    assert (data / "secret.key").stat().st_mode & 0o077 == 0

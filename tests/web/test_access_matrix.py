@@ -1,0 +1,175 @@
+"""Every route, method by method, against everybody who might ask."""
+
+import pytest
+from litestar.routes import HTTPRoute
+
+from support import Service, event
+
+CALLERS = (
+    "nobody",
+    "expired",
+    "revoked",
+    "producer",
+    "reader",
+    "auditor token",
+    "curator",
+    "auditor",
+    "operator",
+)
+
+
+def _row(*statuses: int) -> dict[str, int]:
+    return dict(zip(CALLERS, statuses, strict=True))
+
+
+PUBLIC = _row(*[200] * 9)
+DIRECT_WRITE = _row(401, 401, 401, 403, 403, 403, 401, 401, 401)
+OWN_SUBMISSION = _row(401, 401, 401, 200, 404, 404, 401, 401, 401)
+DESK = _row(303, 303, 303, 303, 303, 303, 200, 200, 403)
+FIGURES = _row(303, 303, 303, 303, 303, 303, 200, 200, 200)
+FORM = _row(401, 401, 401, 401, 401, 401, 403, 403, 403)
+"""A form without the session's own token."""
+
+MATRIX: dict[tuple[str, str], dict[str, int]] = {
+    ("POST", "/v1/submissions"): _row(401, 401, 401, 400, 403, 403, 401, 401, 401),
+    ("POST", "/v1/submissions/batch"): _row(401, 401, 401, 200, 200, 200, 401, 401, 401),
+    ("GET", "/v1/submissions/{submission_id}"): OWN_SUBMISSION,
+    ("GET", "/v1/submissions/by-key/{idempotency_key}"): OWN_SUBMISSION,
+    ("PUT", "/v1/submissions/by-key/{idempotency_key}/seal"): _row(401, 401, 401, 200, 403, 403, 401, 401, 401),
+    ("GET", "/v1/memories"): _row(401, 401, 401, 200, 200, 403, 401, 401, 401),
+    ("POST", "/v1/memories"): DIRECT_WRITE,
+    ("PUT", "/v1/memories"): DIRECT_WRITE,
+    ("PATCH", "/v1/memories"): DIRECT_WRITE,
+    ("DELETE", "/v1/memories"): DIRECT_WRITE,
+    ("POST", "/v1/memories/{rest}"): DIRECT_WRITE,
+    ("PUT", "/v1/memories/{rest}"): DIRECT_WRITE,
+    ("PATCH", "/v1/memories/{rest}"): DIRECT_WRITE,
+    ("DELETE", "/v1/memories/{rest}"): DIRECT_WRITE,
+    ("GET", "/v1/audit/review-records"): _row(401, 401, 401, 403, 403, 200, 200, 200, 403),
+    ("GET", "/review"): DESK,
+    ("GET", "/review/{proposal_id}"): DESK,
+    ("POST", "/review/{proposal_id}/{decision}"): FORM,
+    ("GET", "/quarantine"): DESK,
+    ("GET", "/memories"): DESK,
+    ("GET", "/memories/{memory_id}"): DESK,
+    ("GET", "/audit"): DESK,
+    ("GET", "/dashboard"): FIGURES,
+    ("GET", "/schema"): FIGURES,
+    ("GET", "/schema/openapi.json"): _row(401, 401, 401, 200, 200, 200, 200, 200, 200),
+    ("GET", "/"): _row(*[303] * 9),
+    ("GET", "/login"): PUBLIC,
+    ("POST", "/login"): _row(*[400] * 9),
+    ("POST", "/logout"): FORM,
+    ("GET", "/healthz"): PUBLIC,
+    ("GET", "/readyz"): PUBLIC,
+    ("GET", "/contract"): PUBLIC,
+    ("GET", "/assets/{file_path}"): PUBLIC,
+    ("HEAD", "/assets/{file_path}"): PUBLIC,
+}
+
+
+def _routes(service: Service) -> set[tuple[str, str]]:
+    return {
+        (method, route.path_format)
+        for route in service.app.routes
+        if isinstance(route, HTTPRoute)
+        for method in route.methods
+    }
+
+
+def _headers(service: Service, caller: str) -> dict[str, str]:
+    """Make the token or sign the person in whom a column stands for."""
+    access = service.state.access
+    match caller:
+        case "nobody":
+            return {}
+        case "expired":
+            secret = access.issue("worker:release-bot", "producer", [], 0)[1]
+        case "revoked":
+            token_id, secret = access.issue("worker:release-bot", "producer", [], None)
+            assert access.revoke(token_id) == 1
+        case "producer":
+            secret = service.token()
+        case "reader":
+            secret = service.token("notebook", "reader", ("project:apollo",))
+        case "auditor token":
+            secret = service.token("auditing", "auditor")
+        case _:
+            cookies = service.sign_in(f"{caller}-1", caller).browser.cookies
+            return {"cookie": f"antechamber={cookies['antechamber']}"}
+    return {"authorization": f"Bearer {secret}"}
+
+
+def _names(service: Service) -> dict[str, str]:
+    """Fill the folder with one of each and return the path parameters that lead to them."""
+    receipt = service.submit(event(idempotency_key="first")).json()
+    service.sign_in().decide(receipt["proposal_id"], "approve")
+    return {
+        "submission_id": receipt["submission_id"],
+        "idempotency_key": "first",
+        "proposal_id": receipt["proposal_id"],
+        "decision": "approve",
+        "memory_id": service.recall()[0]["memory_id"],
+        "rest": "anything/below",
+        "file_path": "antechamber.css",
+    }
+
+
+def _ask(service: Service, method: str, path: str, names: dict[str, str], headers: dict[str, str]) -> int:
+    query = {"submission_scope": "project", "scope_id": "apollo"} if path == "/v1/memories" else None
+    sent = {"link": "no-such-link"} if path == "/login" and method == "POST" else None
+    url = path.format(**names)
+    response = service.client.request(method, url, params=query, data=sent, headers=headers, follow_redirects=False)
+    status: int = response.status_code
+    return status
+
+
+def test_every_route_has_a_row(service: Service) -> None:
+    """A route that nobody thought about in this table does not exist, and no row is left over."""
+    registered = {(method, path) for method, path in _routes(service) if method != "OPTIONS"}
+    assert registered == set(MATRIX)
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_everybody_gets_exactly_what_the_table_says(service: Service, caller: str) -> None:
+    """Each caller gets the status of its column on every route."""
+    names, headers = _names(service), _headers(service, caller)
+    answered = {place: _ask(service, *place, names, headers) for place in MATRIX}
+    assert answered == {place: row[caller] for place, row in MATRIX.items()}
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_asking_for_options_tells_methods_or_refuses(service: Service, caller: str) -> None:
+    """OPTIONS is answered on every route without a failure and without any content."""
+    names, headers = _names(service), _headers(service, caller)
+    paths = sorted(path for method, path in _routes(service) if method == "OPTIONS")
+    answered = {path: _ask(service, "OPTIONS", path, names, headers) for path in paths}
+    assert paths
+    assert {path: status for path, status in answered.items() if status not in {204, 303, 401, 403}} == {}
+
+
+def test_a_token_in_the_url_or_cookie_lets_nobody_in(service: Service) -> None:
+    """Tokens count in the Authorization header only."""
+    token, query = service.token(), {"submission_scope": "project", "scope_id": "apollo"}
+    asked = service.client.get("/v1/memories", params=query | {"access_token": token, "token": token})
+    assert asked.status_code == 401
+    assert (
+        service.client.get("/v1/memories", params=query, headers={"cookie": f"antechamber={token}"}).status_code == 401
+    )
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "Token", "", "Bearer Bearer"])
+def test_another_authorization_scheme_is_no_token(service: Service, scheme: str) -> None:
+    """Only the Bearer scheme is understood, and the answer asks for it."""
+    response = service.client.get("/v1/memories", headers={"authorization": f"{scheme} {service.token()}"})
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_missing_and_a_bad_token_are_answered_alike(service: Service) -> None:
+    """Nobody learns from the answer whether a token once was good."""
+    answers = []
+    for caller in ("nobody", "expired", "revoked"):
+        body = service.client.get("/v1/memories", headers=_headers(service, caller)).json()
+        answers.append({name: value for name, value in body.items() if name != "received_at"})
+    assert answers[0] == answers[1] == answers[2]

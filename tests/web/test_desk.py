@@ -1,0 +1,661 @@
+"""The review desk: its pages, its decisions, and what it never does."""
+
+import html
+import json
+import re
+import threading
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from support import PRODUCERS, Desk, Service, event, write_policies
+
+TEXT = "Run the migration before the deploy."
+HOSTILE = (
+    "<script>alert(1)</script> \"'><img src=x onerror=alert(2)> {{ 7 * 7 }} javascript:alert(3)\n"
+    "bidi \u202eecived\u202c zero\u200bwidth tag\U000e0041\U000e007f line\u2028end filler\u3164 nbsp\u00a0here"
+)
+DRAWN = ("U+202E", "U+202C", "U+200B", "U+E0041", "U+E007F", "U+2028", "U+3164", "U+00A0")
+STATE = re.compile(r'<span class="word [a-z]*">\s*(pending|approved|rejected)</span>')
+
+
+def _propose(service: Service, content: str = TEXT, **members: Any) -> str:
+    response = service.submit(event(content, **members))
+    proposal: str = response.json()["proposal_id"]
+    assert response.status_code == 201, response.text
+    return proposal
+
+
+def _page(desk: Desk, path: str, status: int = 200) -> str:
+    response = desk.browser.get(path)
+    assert response.status_code == status
+    return html.unescape(response.text)
+
+
+def _records(service: Service) -> list[dict[str, Any]]:
+    response = service.client.get("/v1/audit/review-records", headers=service.bearer("auditing", "auditor"))
+    return [record for line in response.text.splitlines() if (record := json.loads(line))["record"] == "review"]
+
+
+class _Suspect(HTMLParser):
+    """Collects what could load, run or draw something that is not ours."""
+
+    def __init__(self, page: str) -> None:
+        """Read a page."""
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Look at a tag and its attributes."""
+        if tag in {"script", "style", "img", "iframe", "object", "embed", "svg", "base", "b", "template"}:
+            self.found.append(tag)
+        for name, value in attrs:
+            leads = name in {"href", "src", "action", "formaction"} and re.match(r"[/#](?![/\\])", value or "") is None
+            if leads or name.startswith("on") or name in {"style", "srcdoc", "ping"}:
+                self.found.append(f"{tag} {name}={value}")
+
+
+def _csrf(desk: Desk) -> str:
+    found = re.search(r'name="csrf" value="([^"]+)"', desk.browser.get("/dashboard").text)
+    assert found
+    return found[1]
+
+
+def test_empty_pages_say_what_will_come(service: Service) -> None:
+    """Before anything happened every page says so in words."""
+    desk = service.sign_in()
+    expected = {
+        "/review": "Nothing waits for you",
+        "/quarantine": "The quarantine is empty",
+        "/memories": "Nothing is remembered yet",
+        "/memories?q=nothing": "No memory holds all these words",
+        "/audit": "No review record",
+        "/audit?decision=reject": "Nothing matches these filters",
+        "/dashboard": "None. They are counted in memory",
+    }
+    assert {path for path, text in expected.items() if text not in _page(desk, path)} == set()
+
+
+def test_the_queue_shows_the_oldest_first_page_by_page(service: Service) -> None:
+    """The queue shows fifty at a time, oldest first, and every one exactly once."""
+    ids = [_propose(service, f"Sentence number {number}.") for number in range(53)]
+    desk = service.sign_in()
+    first = _page(desk, "/review")
+    following = re.search(r'rel="next" href="([^"]+)"', first)
+    assert following
+    second = _page(desk, following[1])
+    assert re.findall(r'href="/review/([0-9a-f-]{36})"', first + second) == ids
+    assert 'rel="next"' not in second
+    assert 'class="count">53<' in first
+
+
+def test_a_proposal_page_has_all_that_a_decision_needs(service: Service) -> None:
+    """Scope, producer, owner, span, claim, evidence, replays, duplicates, conflicts and findings are on the page."""
+    span = {"uri": "repo://apollo/RUNBOOK.md", "start": 10, "end": 14, "revision": "9f1c2ab", "heading": "Deploy"}
+    payload = {"kind": "procedure", "content": TEXT, "tags": ["deploy"], "attributes": {"severity": 2}}
+    members = {"payload": payload, "source_span": span}
+    first = event(**members, idempotency_key="first", observed_at="2026-01-02T10:00:00Z", supersedes="old-memory")
+    accepted = service.submit(first)
+    proposal = accepted.json()["proposal_id"]
+    assert service.submit(first).json()["duplicate"]
+    assert service.submit(event(**members)).json()["disposition"] == "accepted-as-duplicate"
+    assert service.submit(event(**members, producer_identity="tool:watcher")).status_code == 200
+    assert service.submit(event("Something else.", idempotency_key="first")).status_code == 422
+    page = _page(service.sign_in(), f"/review/{proposal}")
+    wanted = (
+        TEXT, "procedure", "deploy", '"severity": 2', "project:apollo", "version 1", "worker:release-bot", "ada",
+        "repo://apollo/RUNBOOK.md", "10 to 14", "9f1c2ab", "Deploy", "old-memory", "2026-01-02 10:00 UTC",
+        accepted.json()["source_event_hash"], accepted.json()["policy_digest"], "tool:watcher, answered for by grace",
+        "conflict", "/quarantine#", "<dt>own duplicates</dt><dd>1</dd>",
+    )  # fmt: skip
+    assert [text for text in wanted if text not in page] == []
+
+
+def test_replays_are_counted_on_the_page(service: Service) -> None:
+    """How often a submission was repeated stands on its proposal's page once the counters are written."""
+    sent = event()
+    proposal = service.submit(sent).json()["proposal_id"]
+    for _ in range(3):
+        service.submit(sent)
+    service.state.admission.flush()
+    assert "<dt>replays</dt><dd>3</dd>" in _page(service.sign_in(), f"/review/{proposal}")
+
+
+def test_approving_makes_a_memory(service: Service) -> None:
+    """Approve answers with a redirect, and the memory is what agents read."""
+    proposal = _propose(service)
+    desk = service.sign_in()
+    response = desk.decide(proposal, "approve")
+    assert (response.status_code, response.headers["location"]) == (303, "/review?done=approved")
+    assert "Approved. It is a memory now." in _page(desk, response.headers["location"])
+    assert [item["content"] for item in service.recall()] == [TEXT]
+
+
+def test_a_decision_leads_on_to_the_next_proposal(service: Service) -> None:
+    """After a decision the curator sees the next proposal, and what was done."""
+    first, second = _propose(service, "First."), _propose(service, "Second.")
+    desk = service.sign_in()
+    response = desk.decide(first, "approve")
+    assert response.headers["location"] == f"/review/{second}?done=approved"
+    assert "Approved." in _page(desk, response.headers["location"])
+
+
+def test_rejecting_makes_no_memory(service: Service) -> None:
+    """Reject keeps reason and note, and nothing becomes a memory."""
+    proposal = _propose(service)
+    desk = service.sign_in()
+    response = desk.decide(proposal, "reject", reason_code="outdated", reason_text="Replaced last week.")
+    assert response.headers["location"] == "/review?done=rejected"
+    assert service.recall() == []
+    page = _page(desk, f"/review/{proposal}")
+    assert STATE.findall(page)[0] == "rejected"
+    assert "outdated" in page
+    assert "Replaced last week." in page
+
+
+def test_every_reason_of_the_contract_is_offered_and_taken(service: Service) -> None:
+    """The page offers the nine reasons, and each one is taken."""
+    reasons = ["wrong", "outdated", "duplicate", "unclear", "out-of-scope", "unsafe", "private", "low-value", "other"]
+    desk = service.sign_in()
+    for number, reason in enumerate(reasons):
+        proposal = _propose(service, f"Sentence {number}.")
+        page = _page(desk, f"/review/{proposal}")
+        assert re.findall(r"<option >([a-z-]+)</option>", page) == reasons * 2
+        assert desk.decide(proposal, "reject", reason_code=reason).status_code == 303
+    assert [record["reason_code"] for record in _records(service)] == reasons
+
+
+INCOMPLETE: list[tuple[str, dict[str, str], str]] = [
+    ("reject", {"reason_text": "My long note."}, "Choose a reason"),
+    ("reject", {"reason_code": "because", "reason_text": "My long note."}, "Choose a reason"),
+    ("reject", {"reason_code": "wrong", "reason_text": "My long note." + "x" * 2000}, "Shorten the note"),
+    ("edit", {"content": "My changed text."}, "Choose a reason"),
+    ("edit", {"content": "My changed text.", "reason_code": "because"}, "Choose a reason"),
+    ("edit", {"content": " \t\r\n ", "reason_code": "unclear", "reason_text": "My note."}, "The changed text is blank"),
+    ("edit", {"content": f"\r\n{TEXT}  ", "reason_code": "unclear"}, "The text is unchanged"),
+    ("edit", {"content": "Ask ada@love" + "lace.dev.", "reason_code": "unclear"}, "private data"),
+    ("edit", {"content": "My changed text." + "x" * 70_000, "reason_code": "unclear"}, "The text is too long"),
+]
+
+
+def test_an_incomplete_form_is_shown_again(service: Service) -> None:
+    """A form that lacks something is answered with 400, the reason and what was typed; nothing is recorded."""
+    proposal, desk = _propose(service), service.sign_in()
+    for decision, fields, why in INCOMPLETE:
+        response = desk.decide(proposal, decision, **fields)
+        page = html.unescape(response.text)
+        assert (response.status_code, why in page) == (400, True), (decision, fields)
+        assert [name for name in ("content", "reason_text") if fields.get(name, "").strip() not in page] == []
+    assert _records(service) == []
+
+
+def test_an_edit_waits_for_a_second_person(service: Service) -> None:
+    """An edit raises the version; its author cannot approve it, a second person can, and that text is remembered."""
+    proposal = _propose(service)
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    edited = bob.decide(proposal, "edit", content="Run the migration\r\nfirst.", reason_code="unclear")
+    assert edited.headers["location"] == "/review?done=pending"
+    page = _page(bob, f"/review/{proposal}")
+    assert "version 2" in page
+    assert "needs 2 persons" in page
+    assert "As the producer proposed it" in page
+    assert bob.decide(proposal, "approve").status_code == 403
+    assert service.recall() == []
+    assert eve.decide(proposal, "approve").status_code == 303
+    assert [item["content"] for item in service.recall()] == ["Run the migration\nfirst."]
+
+
+def test_an_edit_voids_earlier_approvals(service: Service) -> None:
+    """In a scope for two persons an edit between them starts the count anew."""
+    proposal = _propose(service, submission_scope="organization", scope_id="labs")
+    bob, eve, kim = (service.sign_in(name) for name in ("bob", "eve", "kim"))
+    assert bob.decide(proposal, "approve").status_code == 303
+    assert eve.decide(proposal, "edit", content="Changed.", reason_code="unclear").status_code == 303
+    assert STATE.findall(_page(kim, f"/review/{proposal}"))[0] == "pending"
+    assert kim.decide(proposal, "approve").status_code == 303
+    assert STATE.findall(_page(kim, f"/review/{proposal}"))[0] == "approved"
+    assert [(record["person"], record["resulting_version"]) for record in _records(service)] == [
+        ("bob", 1),
+        ("eve", 2),
+        ("kim", 2),
+    ]
+
+
+def test_an_organization_wants_two_persons(service: Service) -> None:
+    """One approval is not enough, the same person's second one counts for nothing, another person's admits."""
+    proposal = _propose(service, submission_scope="organization", scope_id="labs")
+    bob = service.sign_in("bob")
+    again = service.sign_in("bob-2", person="bob")
+    eve = service.sign_in("eve")
+    assert bob.decide(proposal, "approve").headers["location"] == "/review?done=pending"
+    assert "1 approved, needs another" in _page(bob, "/review")
+    assert bob.decide(proposal, "approve").status_code == 403
+    refused = again.decide(proposal, "approve")
+    assert refused.status_code == 403
+    assert "It needs a second person" in refused.text
+    assert "Approved by bob." in _page(eve, f"/review/{proposal}")
+    assert eve.decide(proposal, "approve").headers["location"] == "/review?done=approved"
+    assert [record["person"] for record in _records(service)] == ["bob", "eve"]
+
+
+def test_one_veto_rejects(service: Service) -> None:
+    """Where two persons have to agree, one rejection is enough."""
+    proposal = _propose(service, submission_scope="organization", scope_id="labs")
+    service.sign_in("bob").decide(proposal, "approve")
+    assert service.sign_in("eve").decide(proposal, "reject", reason_code="wrong").status_code == 303
+    assert STATE.findall(_page(service.sign_in("kim"), f"/review/{proposal}"))[0] == "rejected"
+
+
+@pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
+def test_owners_do_not_judge_their_own_producers(service: Service, decision: str) -> None:
+    """Whoever answers for a producer cannot judge its proposals, by whatever account: persons are compared."""
+    proposal = _propose(service)
+    for name, person in (("ada", None), ("ada-private", "ada")):
+        owner = service.sign_in(name, person=person)
+        assert owner.browser.get(f"/review/{proposal}").text.count("disabled") == 3
+        response = owner.decide(proposal, decision, content="Changed.", reason_code="other")
+        assert response.status_code == 403
+        assert "somebody else has to judge" in response.text
+    assert _records(service) == []
+    namesake = service.sign_in("ada-of-sales", person="ada-b")
+    assert namesake.decide(proposal, decision, content="Changed.", reason_code="other").status_code == 303
+
+
+def test_an_owner_of_today_and_of_then_are_both_kept_out(service: Service, policies: Any) -> None:
+    """Handing a producer over lets neither its old nor its new owner judge."""
+    proposal = _propose(service)
+    write_policies(policies, PRODUCERS.replace('owner = "ada"', 'owner = "linus"'))
+    service.state.overview._policies.refresh()
+    for name in ("ada", "linus"):
+        assert service.sign_in(name).decide(proposal, "approve").status_code == 403
+    assert service.sign_in("bob").decide(proposal, "approve").status_code == 303
+
+
+STALE: list[tuple[str, dict[str, str]]] = [
+    ("approve", {"version": "2"}),
+    ("approve", {"version": ""}),
+    ("approve", {"version": "9" * 40}),
+    ("approve", {"version": "one"}),
+    ("approve", {"shown_hash": "blake3:" + "0" * 64}),
+    ("approve", {"shown_hash": ""}),
+    ("approve", {"shown_hash": "ü"}),
+    ("approve", {"decision_key": ""}),
+    ("edit", {"version": "7", "content": "My changed text.", "reason_code": "unclear", "reason_text": "My note."}),
+    ("reject", {"shown_hash": "x", "reason_code": "wrong", "reason_text": "My note."}),
+]
+
+
+def test_a_stale_form_is_answered_with_what_stands(service: Service) -> None:
+    """A form about another version or text records nothing, and gives back what was typed."""
+    proposal, desk = _propose(service), service.sign_in()
+    for decision, fields in STALE:
+        response = desk.decide(proposal, decision, **fields)
+        page = html.unescape(response.text)
+        assert (response.status_code, "Not recorded" in page, TEXT in page) == (409, True, True), (decision, fields)
+        assert [name for name in ("content", "reason_text") if fields.get(name, "") not in page] == []
+    assert _records(service) == []
+
+
+def test_the_page_of_a_stale_form_can_be_sent_at_once(service: Service) -> None:
+    """The 409 page holds a fresh form, so that the same decision goes through at the second try."""
+    proposal = _propose(service)
+    desk = service.sign_in()
+    stale = desk.decide(proposal, "approve", version="9")
+    fresh = dict(re.findall(r'name="(csrf|version|shown_hash|decision_key)" value="([^"]*)"', stale.text))
+    assert desk.post(f"/review/{proposal}/approve", fresh).status_code == 303
+
+
+def test_a_form_counts_once(service: Service) -> None:
+    """A form that is sent again, as after Back, makes no second record, also for another decision."""
+    first = _propose(service, submission_scope="organization", scope_id="labs")
+    desk = service.sign_in()
+    form = desk.form(first)
+    assert desk.post(f"/review/{first}/approve", form).status_code == 303
+    for decision in ("approve", "reject"):
+        again = desk.post(f"/review/{first}/{decision}", form | {"reason_code": "wrong", "reason_text": "My note."})
+        assert again.status_code == 409
+        assert "counted once" in again.text
+        assert "My note." in again.text
+        assert "bob" in again.text
+    assert len(_records(service)) == 1
+
+
+def test_a_form_of_one_proposal_does_not_decide_another(service: Service) -> None:
+    """The hash of the shown text binds a form to its proposal."""
+    first, second = _propose(service, "First."), _propose(service, "Second.")
+    desk = service.sign_in()
+    assert desk.post(f"/review/{second}/approve", desk.form(first)).status_code == 409
+    assert service.recall() == []
+
+
+def test_a_decided_proposal_says_who_decided(service: Service) -> None:
+    """Whoever comes second sees what stands and who decided it, and keeps the typed text."""
+    proposal = _propose(service)
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    form = eve.form(proposal)
+    bob.decide(proposal, "reject", reason_code="wrong")
+    late = eve.post(f"/review/{proposal}/edit", form | {"content": "My changed text.", "reason_code": "unclear"})
+    assert late.status_code == 409
+    assert "this proposal was rejected meanwhile" in late.text
+    assert "The last decision was made by bob" in late.text
+    assert "My changed text." in late.text
+    assert "<form method" in late.text.partition("</header>")[0]
+    assert "<form method" not in late.text.partition("</header>")[2]
+
+
+def test_two_curators_at_once_make_one_decision(service: Service) -> None:
+    """Of several decisions at the same moment exactly one counts, and the others are told."""
+    proposal = _propose(service)
+    desks = [service.sign_in(f"curator-{number}") for number in range(4)]
+    forms = [desk.form(proposal) for desk in desks]
+    start, statuses = threading.Barrier(len(desks)), [0] * len(desks)
+
+    def decide(number: int) -> None:
+        decision = "approve" if number % 2 else "reject"
+        start.wait()
+        sent = desks[number].post(f"/review/{proposal}/{decision}", forms[number] | {"reason_code": "wrong"})
+        statuses[number] = sent.status_code
+
+    threads = [threading.Thread(target=decide, args=(number,)) for number in range(len(desks))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [303, 409, 409, 409]
+    assert len(_records(service)) == 1
+
+
+def test_an_auditor_reads_without_forms(service: Service) -> None:
+    """An auditor sees the desk's pages, with no form to decide by."""
+    proposal = _propose(service)
+    auditor = service.sign_in("audrey", "auditor")
+    for path in ("/review", f"/review/{proposal}", "/quarantine", "/memories"):
+        page = _page(auditor, path)
+        assert re.findall(r'method="post" action="([^"]+)"', page) == ["/logout"]
+    assert TEXT in _page(auditor, f"/review/{proposal}")
+
+
+@pytest.mark.parametrize("role", ["auditor", "operator"])
+def test_only_a_curator_decides(service: Service, role: str) -> None:
+    """A good form in the hands of another role changes nothing, and shows an operator no contents."""
+    proposal = _propose(service)
+    form, other = service.sign_in().form(proposal), service.sign_in("other", role)
+    sent = form | {"csrf": _csrf(other), "content": "Changed.", "reason_code": "wrong"}
+    for decision in ("approve", "edit", "reject", "promote"):
+        response = other.post(f"/review/{proposal}/{decision}", sent)
+        assert response.status_code == 403
+        assert role == "auditor" or TEXT not in response.text
+    assert _records(service) == []
+    assert service.recall() == []
+
+
+def test_an_operator_sees_no_contents(service: Service) -> None:
+    """Pages with contents are closed to operators; the dashboard shows them figures only."""
+    proposal = _propose(service)
+    service.sign_in().decide(proposal, "approve")
+    memory = service.recall()[0]["memory_id"]
+    operator = service.sign_in("olga", "operator")
+    for path in ("/review", f"/review/{proposal}", "/quarantine", "/memories", f"/memories/{memory}", "/audit"):
+        page = _page(operator, path, 403)
+        assert TEXT not in page
+        assert "you are signed in as operator" in page
+    dashboard = _page(operator, "/dashboard")
+    assert TEXT not in dashboard
+    assert [text for text in ("worker:release-bot", "olga", "bob") if text not in dashboard] == []
+
+
+def test_only_operators_see_people_and_tokens(service: Service) -> None:
+    """Curators and auditors see the figures, and neither accounts nor tokens; nobody sees a secret."""
+    secret = service.token()
+    service.sign_in("olga", "operator")
+    for role in ("curator", "auditor"):
+        page = _page(service.sign_in(f"{role}-1", role), "/dashboard")
+        assert "olga" not in page
+        assert "<h2>Tokens</h2>" not in page
+    page = _page(service.sign_in("olga", "operator"), "/dashboard")
+    assert "<h2>Tokens</h2>" in page
+    assert secret not in page
+
+
+def test_the_dashboard_counts(service: Service) -> None:
+    """Dispositions, states and replays stand on the dashboard as they are."""
+    sent = event("First.")
+    service.submit(sent)
+    service.submit(sent)
+    service.submit(event("First."))
+    service.submit(event("Call me.", visibility="private"))
+    service.submit(event("Another.", idempotency_key=sent["idempotency_key"]))
+    service.sign_in().decide(_propose(service, "Second."), "approve")
+    service.state.admission.flush()
+    page = _page(service.sign_in("olga", "operator"), "/dashboard")
+    figures = {name: int(number) for number, name in re.findall(r'class="figure">(\d+)</div>([a-z-]+)</div>', page)}
+    assert figures == {
+        "accepted-for-review": 2,
+        "accepted-as-duplicate": 1,
+        "rejected-conflict": 1,
+        "rejected-private": 1,
+        "rejected-invalid": 0,
+        "pending": 1,
+        "approved": 1,
+        "rejected": 0,
+    }
+    assert "<td>worker:release-bot</td><td>http</td><td>1</td>" in page
+
+
+def test_quarantine_shows_the_pair_side_by_side(service: Service) -> None:
+    """A conflict stands beside the original, with what differs and the way to its proposal."""
+    proposal = _propose(service, "The original.", idempotency_key="first")
+    refused = service.submit(event("The refused one.", idempotency_key="first", supersedes="other-memory")).json()
+    page = _page(service.sign_in(), "/quarantine")
+    pair = page[page.index('class="pair"') :]
+    assert pair.index("The original.") < pair.index("Refused") < pair.index("The refused one.")
+    assert f'id="{refused["quarantine_id"]}"' in page
+    assert f'href="/review/{proposal}"' in page
+    assert "other-memory" in page
+    assert "<code>first</code>" in page
+
+
+def test_quarantine_says_that_a_scope_differs(service: Service) -> None:
+    """Where only the scope differs the pair says so."""
+    service.submit(event(idempotency_key="first"))
+    service.submit(event(idempotency_key="first", submission_scope="session", scope_id="s-1"))
+    assert "The scope differs: project:apollo before." in _page(service.sign_in(), "/quarantine")
+
+
+def test_quarantine_never_shows_a_private_value(service: Service) -> None:
+    """Of a private event only rule and place are shown."""
+    private = "ada@love" + "lace.dev"
+    answer = service.submit(event(f"Ask {private} first."))
+    assert answer.json()["disposition"] == "rejected-private"
+    declared = service.submit(event("A personal remark.", visibility="private"))
+    assert declared.json()["disposition"] == "rejected-private"
+    page = _page(service.sign_in(), "/quarantine")
+    assert private not in page
+    assert "A personal remark." not in page
+    assert "/payload/content" in page
+    assert "Its producer declared it private." in page
+
+
+def test_a_retry_that_turned_private_blocks_approval(service: Service) -> None:
+    """A producer that withdraws its event as private stops its approval; rejecting still works."""
+    proposal = _propose(service, idempotency_key="first")
+    assert service.submit(event(idempotency_key="first", visibility="private")).status_code == 422
+    desk = service.sign_in()
+    assert "withdrawn as private" in _page(desk, "/review")
+    form = desk.form(proposal)
+    assert desk.post(f"/review/{proposal}/approve", form).status_code == 403
+    assert desk.decide(proposal, "reject", reason_code="private").status_code == 303
+    assert service.recall() == []
+
+
+def test_memories_are_listed_found_and_explained(service: Service) -> None:
+    """The list is newest first, search wants every word, and a memory shows where it came from."""
+    desk = service.sign_in()
+    for content in ("Café opens at nine.", "The café closes at five.", "Deploys wait for review."):
+        desk.decide(_propose(service, content), "approve")
+    page = _page(desk, "/memories")
+    assert page.index("Deploys wait") < page.index("closes at five") < page.index("opens at nine")
+    found = _page(desk, "/memories?q=CAFE+five")
+    assert "closes at five" in found
+    assert "opens at nine" not in found
+    memory = re.findall(r'href="(/memories/[0-9a-f-]{36})"', found)
+    assert len(memory) == 1
+    detail = _page(desk, memory[0])
+    wanted = (
+        "closes at five",
+        "worker:release-bot",
+        "repo://apollo/RUNBOOK.md",
+        "approved",
+        "bob",
+        "/review/",
+        "active",
+    )
+    assert [text for text in wanted if text not in detail] == []
+
+
+def test_search_takes_whatever_is_typed(service: Service) -> None:
+    """No sign that somebody types is an operator or a failure."""
+    typed = ['"', "'", "*", "AND", "NOT x", "(", "content:x", "-x", "%", "\\", "\0", "\ud7ff", "a" * 3000, "x " * 100]
+    desk = service.sign_in()
+    desk.decide(_propose(service), "approve")
+    answered = {words: desk.browser.get("/memories", params={"q": words}).status_code for words in typed}
+    assert answered == dict.fromkeys(typed, 200)
+
+
+def test_pages_of_memories_and_quarantine_lead_on(service: Service) -> None:
+    """Long lists come in pages that together hold every entry once."""
+    desk = service.sign_in()
+    for number in range(51):
+        proposal = _propose(service, f"Sentence {number}.", idempotency_key=f"k-{number}")
+        assert desk.decide(proposal, "approve").status_code == 303
+        service.submit(event(f"Another {number}.", idempotency_key=f"k-{number}"))
+    for path, pattern in (
+        ("/memories", r'href="/memories/([0-9a-f-]{36})"'),
+        ("/quarantine", r'<article .*?id="(.*?)"'),
+    ):
+        first = _page(desk, path)
+        following = re.search(r'rel="next" href="([^"]+)"', first)
+        assert following
+        found = re.findall(pattern, first + _page(desk, following[1]))
+        assert (len(found), len(set(found))) == (51, 51)
+
+
+def test_what_does_not_exist_is_a_page_of_its_own(service: Service) -> None:
+    """An unknown address is answered with 404 and the way back."""
+    desk = service.sign_in()
+    for path in ("/review/nothing", "/memories/nothing", "/nothing", "/review/%ED%A0%80", "/memories/%00"):
+        page = _page(desk, path, 404)
+        assert "There is nothing here by that name" in page
+        assert 'href="/"' in page
+
+
+def test_deciding_on_nothing_is_not_found(service: Service) -> None:
+    """A good form for a proposal that does not exist is answered with 404, as is an unknown decision."""
+    proposal = _propose(service)
+    desk = service.sign_in()
+    form = desk.form(proposal)
+    assert desk.post("/review/nothing/approve", form).status_code == 404
+    unknown = desk.post(f"/review/{proposal}/promote", form | {"content": "My changed text."})
+    assert unknown.status_code == 404
+    assert "My changed text." in unknown.text
+
+
+def _hostile_pages(service: Service, text: str) -> dict[str, str]:
+    """Bring a text onto every page that shows texts of agents or curators, and return the pages."""
+    span = {"uri": text, "heading": text, "revision": text}
+    payload = {"kind": "fact", "content": text, "attributes": {"note": text}}
+    sent = event(payload=payload, source_span=span, idempotency_key="first", supersedes=text)
+    proposal = service.submit(sent).json()["proposal_id"]
+    service.submit(event(text + " differs", idempotency_key="first", supersedes=text + " differs"))
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    pages = {"pending": bob.browser.get(f"/review/{proposal}").text, "queue": bob.browser.get("/review").text}
+    fields = {"content": "edited " + text, "reason_text": text[:2000], "reason_code": "unclear"}
+    pages["stale"] = bob.decide(proposal, "edit", **fields, version="9").text
+    pages["invalid"] = bob.decide(proposal, "edit", **fields | {"reason_code": "none"}).text
+    pages["signed out"] = service.client.post(f"/review/{proposal}/edit", data=fields).text
+    assert bob.decide(proposal, "edit", **fields).status_code == 303
+    pages["edited"] = bob.browser.get(f"/review/{proposal}").text
+    assert eve.decide(proposal, "approve").status_code == 303
+    memory = service.recall()[0]["memory_id"]
+    for path in ("/quarantine", "/memories", f"/memories/{memory}", f"/review/{proposal}", "/audit"):
+        pages[path] = bob.browser.get(path).text
+    pages["search"] = bob.browser.get("/memories", params={"q": text}).text
+    pages["filters"] = bob.browser.get("/audit", params={"curator": text, "since": text, "scope_id": text}).text
+    pages["login"] = service.client.post("/login", data={"name": text, "password": text, "next": "/" + text}).text
+    pages["next"] = service.client.get("/login", params={"next": '/"><script>', "link": text}).text
+    return pages
+
+
+def test_a_hostile_text_does_nothing_on_any_page(service: Service) -> None:
+    """Markup, scripts and template marks are shown as text on every page, and no page holds a script or style."""
+    for name, page in _hostile_pages(service, HOSTILE).items():
+        assert (name, _Suspect(page).found) == (name, [])
+        assert "<!doctype html>" in page
+        assert "7 * 7" in page or "alert" not in page
+
+
+def test_the_invisible_is_drawn_on_every_page_with_a_text(service: Service) -> None:
+    """Bidirectional, zero-width, tag, filler and separator characters are drawn with code point and name."""
+    drawn_on = ("pending", "queue", "edited", "/quarantine", "/memories", "/audit")
+    pages = _hostile_pages(service, HOSTILE[-90:])
+    for name in drawn_on:
+        text = pages[name]
+        missing = [code for code in DRAWN if f">{code}</span>" not in text]
+        assert (name, missing) == (name, [])
+    for hidden in "\u202e\u202c\u200b\U000e0041\u2028\u3164":
+        shown = re.sub(r"<textarea.*?</textarea>|<input[^>]*>", "", pages["edited"], flags=re.DOTALL)
+        assert hidden not in shown
+
+
+def test_a_huge_text_is_shown_whole(service: Service) -> None:
+    """A text of 60 KiB is on its proposal's page to the last character, and cut in the lists."""
+    text = "Long text <b> & more.\n" * 2600 + "THE END"
+    pages = {}
+    proposal = _propose(service, text)
+    desk = service.sign_in()
+    pages = {path: _page(desk, path) for path in ("/review", f"/review/{proposal}")}
+    assert text in pages[f"/review/{proposal}"]
+    assert "THE END" not in pages["/review"]
+    assert desk.decide(proposal, "approve").status_code == 303
+    assert text in _page(desk, f"/memories/{service.recall()[0]['memory_id']}")
+
+
+def test_pages_reference_nothing_from_elsewhere(service: Service) -> None:
+    """No page loads, links or sends anything to another host, and none carries a script or an inline style."""
+    proposal = _propose(service)
+    desk, operator = service.sign_in(), service.sign_in("olga", "operator")
+    service.submit(event("Other.", idempotency_key="first"))
+    places = (
+        "/review",
+        f"/review/{proposal}",
+        "/quarantine",
+        "/memories",
+        "/audit",
+        "/dashboard",
+        "/schema",
+        "/contract",
+    )
+    pages = [desk.browser.get(path).text for path in (*places, "/login", "/nothing")]
+    pages += [operator.browser.get(path).text for path in ("/dashboard", "/review")]
+    for page in pages:
+        assert _Suspect(page).found == []
+        assert "<main" in page
+    sheet = service.client.get("/assets/antechamber.css")
+    assert sheet.status_code == 200
+    assert "://" not in sheet.text
+    assert "@import" not in sheet.text
+
+
+def test_every_page_names_itself_and_its_parts(service: Service) -> None:
+    """Each page has a language, a title, one heading of the first level and a way past the menu."""
+    proposal = _propose(service)
+    desk = service.sign_in()
+    for path in ("/review", f"/review/{proposal}", "/quarantine", "/memories", "/audit", "/dashboard", "/schema"):
+        page = desk.browser.get(path).text
+        assert '<html lang="en">' in page
+        assert re.search(r"<title>\S.* · Antechamber</title>", page)
+        assert (page.count("<h1>"), page.count('href="#main"'), page.count('id="main"')) == (1, 1, 1)
+        current = re.findall(r'aria-current="page"', page)
+        assert len(current) == (0 if path == "/schema" else 1)

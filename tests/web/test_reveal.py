@@ -1,0 +1,81 @@
+"""Drawing what a reader cannot see."""
+
+import sys
+import unicodedata
+
+import pytest
+
+from antechamber.web.reveal import is_hidden, reveal, shorten
+
+HIDDEN = {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs"}
+FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0"
+EVERY_CHARACTER = [chr(code) for code in range(sys.maxunicode + 1)]
+
+
+def _selectors() -> list[str]:
+    return [chr(code) for code in (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))]
+
+
+def test_every_hidden_category_is_drawn() -> None:
+    """Control, format, private, unassigned, surrogate, separator and space characters are all drawn."""
+    shown = [c for c in EVERY_CHARACTER if unicodedata.category(c) in HIDDEN and c not in "\n\t " and not is_hidden(c)]
+    assert [f"U+{ord(character):04X}" for character in shown] == []
+
+
+def test_every_filler_and_selector_is_drawn() -> None:
+    """Letters without ink and variation selectors are drawn."""
+    assert [c for c in (*FILLERS, *_selectors()) if not is_hidden(c)] == []
+
+
+def test_every_tag_character_is_drawn_with_what_it_stands_for() -> None:
+    """A tag character shows the letter that it hides."""
+    for code in range(0xE0020, 0xE007F):
+        piece = reveal(chr(code))[0]
+        assert (piece.code, piece.name) == (f"U+{code:04X}", f"TAG {chr(code - 0xE0000)}")
+
+
+def test_newline_tab_and_space_stay_as_they_are() -> None:
+    """The three that every text has are left alone."""
+    assert [piece.code for piece in reveal("a\nb\tc d")] == [""]
+
+
+def test_visible_characters_are_left_alone() -> None:
+    """Letters, numbers, punctuation and symbols of all scripts are shown as they are."""
+    kept = {"Lu", "Ll", "Lt", "Lo", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So"}
+    drawn = [c for c in EVERY_CHARACTER if unicodedata.category(c) in kept and c not in FILLERS and is_hidden(c)]
+    assert drawn == []
+
+
+def test_nothing_of_a_text_is_lost() -> None:
+    """The pieces put together are the text."""
+    text = "".join(EVERY_CHARACTER)
+    assert "".join(piece.text for piece in reveal(text)) == text
+
+
+@pytest.mark.parametrize("mark", ["\u0301", "\u20dd"])
+def test_a_pile_of_marks_on_one_letter_is_drawn(mark: str) -> None:
+    """Marks beyond what writing needs are drawn apart, so that they cover no other line."""
+    pieces = reveal("e" + mark * 10)
+    assert pieces[0].text == "e" + mark * 3
+    assert [piece.code for piece in pieces[1:]] == [f"U+{ord(mark):04X}"] * 7
+
+
+def test_natural_marks_are_left_alone() -> None:
+    """Vietnamese, Hebrew with points and Devanagari read as they are written."""
+    for text in ("tiê\u0301ng", "\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd", "\u0928\u092e\u0938\u094d\u0924\u0947"):
+        assert [piece.code for piece in reveal(text)] == [""]
+
+
+@pytest.mark.parametrize("hidden", ["\u2028", "\u2029", "\u0085", "\u00a0", "\u001f", "\u3000"])
+def test_shortening_keeps_what_has_to_be_drawn(hidden: str) -> None:
+    """A list drops no invisible character silently: it is still there to be drawn."""
+    assert hidden in shorten(f"before{hidden}after")
+
+
+def test_a_long_text_is_cut_at_a_word() -> None:
+    """A list shows the beginning of a text, with a sign that there is more."""
+    text = shorten("word " * 100)
+    assert len(text) <= 162
+    assert text.endswith("word …")
+    assert shorten("x" * 500) == "x" * 160 + " …"
+    assert shorten(" two\n\nlines\t") == "two lines"

@@ -1,0 +1,432 @@
+"""Signing in and out, sessions, cookies and the checks against forged requests."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar.testing import TestClient
+
+from antechamber import app
+from antechamber.config import Settings
+from support import URL, Desk, Service, event
+
+PASSWORD = "a long enough pass phrase"
+WRONG = "another long pass phrase"
+MINUTE = 60 * 1_000_000
+
+
+def _with_password(service: Service, name: str = "bob", role: Any = "curator") -> None:
+    service.state.access.add_user(name, role, None, service.state.passwords.hash(PASSWORD))
+
+
+def _sign_in(service: Service, name: str = "bob", password: str = PASSWORD, **headers: str) -> Any:
+    sent = {key.replace("_", "-"): value for key, value in headers.items()}
+    form = {"name": name, "password": password}
+    return TestClient(service.app, base_url=URL).post("/login", data=form, headers=sent, follow_redirects=False)
+
+
+def _link(service: Service, name: str = "bob") -> str:
+    if name not in {user.name for user in service.state.access.users()}:
+        service.state.access.add_user(name, "curator", None, None)
+    link: str = service.state.access.link(name)
+    return link
+
+
+def _later(service: Service, minutes: int) -> None:
+    """Turn the clock that sign-ins go by forward."""
+    service.state.access._clock = lambda: app.clock() + minutes * MINUTE
+
+
+def _csrf(desk: Desk) -> str:
+    found = re.search(r'name="csrf" value="([^"]+)"', desk.browser.get("/dashboard").text)
+    assert found
+    return found[1]
+
+
+@pytest.fixture
+def secure(tmp_path: Path, policies: Path) -> Iterator[TestClient[Any]]:
+    """A browser of a service behind a proxy with TLS."""
+    settings = Settings(data=tmp_path / "secure", policies=policies, public_url="https://desk.example.org")
+    made = app.create_app(settings)
+    with TestClient(made, base_url="https://desk.example.org") as client:
+        made.state.access.add_user("bob", "curator", None, None)
+        yield client
+
+
+def test_a_link_page_has_one_button_and_does_not_consume(service: Service) -> None:
+    """Opening a link, as mail scanners do, leaves it good; the page has one button."""
+    link = _link(service)
+    for _ in range(3):
+        page = service.client.get("/login", params={"link": link})
+        assert page.status_code == 200
+        assert page.text.count("<button") == page.text.count("<form") == 1
+        assert page.headers["cache-control"] == "no-store"
+        assert "set-cookie" not in page.headers
+    assert service.client.post("/login", data={"link": link}, follow_redirects=False).status_code == 303
+
+
+def test_a_link_works_once(service: Service) -> None:
+    """The button consumes the link; a second press is refused and says what to do."""
+    link = _link(service)
+    first = TestClient(service.app, base_url=URL).post("/login", data={"link": link}, follow_redirects=False)
+    assert (first.status_code, first.headers["location"]) == (303, "/review")
+    again = TestClient(service.app, base_url=URL).post("/login", data={"link": link}, follow_redirects=False)
+    assert again.status_code == 400
+    assert "Ask for a new one" in again.text
+    assert "set-cookie" not in again.headers
+
+
+def test_a_link_ends_after_fifteen_minutes(service: Service) -> None:
+    """A link that is older than 15 minutes lets nobody in; one minute before it does."""
+    late, early = _link(service), _link(service)
+    _later(service, 14)
+    assert service.client.post("/login", data={"link": early}, follow_redirects=False).status_code == 303
+    _later(service, 15)
+    assert service.client.post("/login", data={"link": late}, follow_redirects=False).status_code == 400
+
+
+def test_a_disabled_account_cannot_use_its_link(service: Service) -> None:
+    """A link that was made before the account was disabled lets nobody in."""
+    link = _link(service)
+    assert service.state.access.disable("bob")
+    assert service.client.post("/login", data={"link": link}, follow_redirects=False).status_code == 400
+
+
+def test_a_password_signs_in(service: Service) -> None:
+    """The right password begins a session."""
+    _with_password(service)
+    response = _sign_in(service)
+    assert (response.status_code, response.headers["location"]) == (303, "/review")
+    assert "antechamber=antw_" in response.headers["set-cookie"]
+
+
+@pytest.mark.parametrize(("role", "place"), [("curator", "/review"), ("auditor", "/audit"), ("operator", "/dashboard")])
+def test_everybody_lands_at_their_work(service: Service, role: str, place: str) -> None:
+    """After signing in, and from the front page, each role gets to its own page."""
+    desk = service.sign_in(f"{role}-1", role)
+    assert desk.browser.get("/", follow_redirects=False).headers["location"] == place
+    assert desk.browser.get("/").status_code == 200
+
+
+def test_wrong_password_and_unknown_name_look_the_same(service: Service) -> None:
+    """Nobody learns which accounts exist, which have a password and which are disabled."""
+    _with_password(service)
+    _with_password(service, "gone")
+    service.state.access.disable("gone")
+    service.state.access.add_user("linked", "curator", None, None)
+    answers = [_sign_in(service, name, WRONG) for name in ("bob", "nobody", "linked")]
+    answers.append(_sign_in(service, "gone", PASSWORD))
+    texts = {re.sub(r'value="(bob|nobody|linked|gone)"', "", response.text) for response in answers}
+    assert {response.status_code for response in answers} == {401}
+    assert len(texts) == 1
+
+
+def test_the_password_of_nobody_signs_nobody_in(service: Service) -> None:
+    """The hash that unknown names are checked against opens no account."""
+    service.state.access.add_user("linked", "curator", None, None)
+    for name in ("linked", "nobody", ""):
+        assert _sign_in(service, name, "nobody has this password").status_code == 401
+
+
+@pytest.mark.parametrize("name", ["bob", "nobody"])
+def test_guessing_is_slowed_down_for_known_and_unknown_names(service: Service, name: str) -> None:
+    """After five wrong passwords even the right one has to wait, and the answer says how long."""
+    _with_password(service)
+    assert [_sign_in(service, name, WRONG).status_code for _ in range(5)] == [401] * 5
+    refused = _sign_in(service, name)
+    assert refused.status_code == 429
+    assert 0 < int(refused.headers["retry-after"]) <= 900
+    assert "Too many failed attempts" in refused.text
+    assert _sign_in(service, "somebody-else", WRONG).status_code == 401
+    _later(service, 16)
+    assert _sign_in(service, name).status_code == (303 if name == "bob" else 401)
+
+
+def test_a_link_opens_a_slowed_down_account(service: Service) -> None:
+    """Guessing locks nobody out for good: an operator's link works at once."""
+    _with_password(service)
+    for _ in range(6):
+        _sign_in(service, "bob", WRONG)
+    assert service.client.post("/login", data={"link": _link(service)}, follow_redirects=False).status_code == 303
+
+
+def test_a_disabled_account_loses_its_session(service: Service) -> None:
+    """Disabling an account ends the sessions it has, for good."""
+    desk = service.sign_in()
+    assert desk.browser.get("/review").status_code == 200
+    service.state.access.disable("bob")
+    service.state.access._people.clear()  # what would run out within a second
+    assert desk.browser.get("/review", follow_redirects=False).status_code == 303
+
+
+def test_every_sign_in_has_a_session_of_its_own(service: Service) -> None:
+    """A session id that the browser brings along is never taken over."""
+    _with_password(service)
+    planted = "antw_" + "A" * 36
+    ids = set()
+    for cookie in (f"antechamber={planted}", f"antechamber={planted}", "antechamber=short"):
+        response = _sign_in(service, cookie=cookie)
+        ids.add(response.cookies["antechamber"])
+    assert len(ids) == 3
+    assert planted not in ids
+    stranger = service.client.get("/review", headers={"cookie": f"antechamber={planted}"}, follow_redirects=False)
+    assert stranger.status_code == 303
+
+
+def test_signing_in_again_changes_the_session(service: Service) -> None:
+    """A signed-in browser that signs in again gets a fresh id."""
+    _with_password(service)
+    first = _sign_in(service).cookies["antechamber"]
+    second = _sign_in(service, cookie=f"antechamber={first}").cookies["antechamber"]
+    assert first != second
+
+
+def test_signing_out_ends_the_session(service: Service) -> None:
+    """After signing out the old cookie is worth nothing, whoever kept a copy."""
+    desk = service.sign_in()
+    kept = desk.browser.cookies["antechamber"]
+    response = desk.post("/logout", {"csrf": _csrf(desk)})
+    assert (response.status_code, response.headers["location"]) == (303, "/login")
+    copy = {"cookie": f"antechamber={kept}"}
+    assert service.client.get("/review", headers=copy, follow_redirects=False).status_code == 303
+
+
+@pytest.mark.parametrize("minutes", [61, 13 * 60])
+def test_a_session_ends_by_itself(service: Service, minutes: int) -> None:
+    """An hour without a request ends a session."""
+    desk = service.sign_in()
+    assert desk.browser.get("/review").status_code == 200
+    _later(service, minutes)
+    assert desk.browser.get("/review", follow_redirects=False).status_code == 303
+
+
+def test_a_busy_session_ends_after_twelve_hours(service: Service) -> None:
+    """However busy, a session is not older than 12 hours."""
+    desk = service.sign_in()
+    states = []
+    for minutes in range(0, 13 * 60, 30):
+        _later(service, minutes)
+        states.append(desk.browser.get("/review", follow_redirects=False).status_code)
+    assert states == [200] * 24 + [303] * 2
+
+
+def test_the_cookie_is_kept_from_scripts_and_other_sites(service: Service) -> None:
+    """The session cookie is HttpOnly, Lax, for the whole host and ends with the browser."""
+    cookie = service.client.post("/login", data={"link": _link(service)}, follow_redirects=False).headers["set-cookie"]
+    parts = {part.strip().lower() for part in cookie.split(";")[1:]}
+    assert parts == {"httponly", "samesite=lax", "path=/"}
+    assert cookie.startswith("antechamber=")
+
+
+def test_the_cookie_is_bound_to_tls_behind_a_proxy(secure: TestClient[Any]) -> None:
+    """With an https address the cookie is Secure and has the __Host- prefix."""
+    link = secure.app.state.access.link("bob")
+    cookie = secure.post("/login", data={"link": link}, follow_redirects=False).headers["set-cookie"]
+    parts = {part.strip().lower() for part in cookie.split(";")[1:]}
+    assert cookie.startswith("__Host-antechamber=")
+    assert parts == {"httponly", "samesite=lax", "path=/", "secure"}
+    assert secure.get("/review").status_code == 200
+
+
+def test_signing_out_behind_a_proxy_clears_the_cookie(secure: TestClient[Any]) -> None:
+    """Browsers take a __Host- cookie only with Secure, also the one that deletes it."""
+    secure.post("/login", data={"link": secure.app.state.access.link("bob")})
+    cookie = secure.post("/logout", data={"csrf": _csrf(Desk(secure))}, follow_redirects=False).headers["set-cookie"]
+    parts = {part.strip().lower() for part in cookie.split(";")[1:]}
+    assert cookie.startswith("__Host-antechamber=")
+    assert {"secure", "path=/", "max-age=0"} <= parts
+
+
+def test_reading_a_page_signed_out_leads_back_to_it(service: Service) -> None:
+    """Whoever opened a page signed out gets to it after signing in."""
+    desk = service.sign_in("first")
+    asked = service.client.get("/review?after=x&done=approved", follow_redirects=False)
+    assert asked.status_code == 303
+    page = service.client.get(asked.headers["location"])
+    place = re.search(r'name="next" value="([^"]*)"', page.text)
+    assert place
+    assert place[1] == "/review?after=x&amp;done=approved"
+    sent = {"link": _link(service), "next": "/review?after=x&done=approved"}
+    response = desk.browser.post("/login", data=sent, follow_redirects=False)
+    assert response.headers["location"] == "/review?after=x&done=approved"
+
+
+ELSEWHERE = [
+    "https://evil.example/",
+    "//evil.example/",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "/\t/evil.example",
+    "\n//evil.example",
+    "javascript:alert(1)",
+    "review",
+    "/a\r\nset-cookie: a=b",
+    "",
+]
+
+
+def test_signing_in_never_leads_elsewhere(service: Service) -> None:
+    """A place to return to counts only where it lies on this service."""
+    for place in ELSEWHERE:
+        page = service.client.get("/login", params={"next": place})
+        assert 'name="next"' not in page.text
+        sent = {"link": _link(service), "next": place}
+        response = service.client.post("/login", data=sent, follow_redirects=False)
+        assert (response.status_code, response.headers["location"]) == (303, "/review")
+
+
+def test_a_form_needs_its_sessions_own_token(service: Service) -> None:
+    """A missing, wrong or foreign form token changes nothing and is answered with 403."""
+    proposal = service.submit(event()).json()["proposal_id"]
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    form, foreign = bob.form(proposal), eve.form(proposal)["csrf"]
+    for csrf in ("", "0" * 64, foreign, "ü"):
+        assert bob.post(f"/review/{proposal}/approve", form | {"csrf": csrf}).status_code == 403
+    del form["csrf"]
+    assert bob.post(f"/review/{proposal}/approve", form).status_code == 403
+    assert bob.decide(proposal, "approve").status_code == 303
+
+
+def test_a_form_token_ends_with_its_session(service: Service) -> None:
+    """The same person's earlier form token is worth nothing after signing in anew."""
+    proposal = service.submit(event()).json()["proposal_id"]
+    old = service.sign_in().form(proposal)
+    assert service.sign_in().post(f"/review/{proposal}/approve", old).status_code == 403
+
+
+FORGED = [
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+    {"sec-fetch-site": "cross-site", "origin": URL},
+    {"origin": "https://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://127.0.0.1:9"},
+    {"origin": "http://["},
+    {"origin": "http://127.0.0.1:8080@evil.example"},
+]
+OWN = [{}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}, {"origin": URL}]
+
+
+def test_what_another_site_sends_is_refused(service: Service) -> None:
+    """A request that a browser marks as another site's neither decides nor signs in nor signs out."""
+    proposal = service.submit(event()).json()["proposal_id"]
+    desk = service.sign_in()
+    places = {
+        f"/review/{proposal}/approve": desk.form(proposal),
+        "/logout": desk.form(proposal),
+        "/login": {"link": _link(service)},
+    }
+    answered = {
+        (path, str(headers)): desk.browser.post(path, data=fields, headers=headers, follow_redirects=False).status_code
+        for path, fields in places.items()
+        for headers in FORGED
+    }
+    assert {place: status for place, status in answered.items() if status != 403} == {}
+    assert service.recall() == []
+    assert desk.browser.get("/review").status_code == 200
+
+
+def test_what_the_own_pages_and_programs_send_is_taken(service: Service) -> None:
+    """Own pages, and programs that send neither header, get through."""
+    desk = service.sign_in()
+    for number, headers in enumerate(OWN, 1):
+        proposal = service.submit(event(f"Sentence {number}.")).json()["proposal_id"]
+        path, form = f"/review/{proposal}/approve", desk.form(proposal)
+        assert desk.browser.post(path, data=form, headers=headers, follow_redirects=False).status_code == 303
+        assert len(service.recall()) == number
+
+
+def test_the_public_address_is_an_own_origin(secure: TestClient[Any]) -> None:
+    """Behind a proxy that keeps its inner host name the public address still is our own."""
+    sent = {"link": secure.app.state.access.link("bob")}
+    headers = {"origin": "https://desk.example.org", "host": "127.0.0.1:8080"}
+    assert secure.post("/login", data=sent, headers=headers, follow_redirects=False).status_code == 303
+
+
+def test_an_edit_sent_signed_out_gives_the_typed_text_back(service: Service) -> None:
+    """A session that ended while somebody typed costs no text: it is shown, escaped, and nothing is recorded."""
+    proposal = service.submit(event()).json()["proposal_id"]
+    sent = {"content": "My <b>changed</b> text.", "reason_code": "unclear", "reason_text": "My own note."}
+    response = service.client.post(f"/review/{proposal}/edit", data=sent, follow_redirects=False)
+    assert response.status_code == 401
+    assert "My &lt;b&gt;changed&lt;/b&gt; text." in response.text
+    assert "My own note." in response.text
+    assert "Nothing was recorded" in response.text
+    assert "no-store" in response.headers["cache-control"]
+
+
+FOREIGN = ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.", "", "[", "evil.example:8080:"]
+HERE = ["127.0.0.1", "localhost:99999", "127.0.0.1:8080", "localhost:9999", "LOCALHOST", "[::1]", "[::1]:8080"]
+
+
+def test_a_foreign_host_name_is_refused(service: Service) -> None:
+    """A page elsewhere cannot reach the service by pointing its own name here."""
+    desk = service.sign_in()
+    for host in FOREIGN:
+        for path in ("/review", "/login", "/v1/memories", "/readyz"):
+            response = desk.browser.get(path, headers={"host": host}, follow_redirects=False)
+            assert (host, response.status_code) == (host, 400)
+            assert "host name" in response.text
+
+
+def test_the_own_host_names_are_taken(service: Service) -> None:
+    """The loopback names reach the service, with any port."""
+    answered = {host: service.client.get("/login", headers={"host": host}).status_code for host in HERE}
+    assert answered == dict.fromkeys(HERE, 200)
+
+
+def test_the_public_host_name_is_taken(secure: TestClient[Any]) -> None:
+    """Behind a proxy the name of --public-url reaches the service too."""
+    hosts = {"desk.example.org": 200, "Desk.Example.Org:443": 200, "127.0.0.1:8080": 200, "desk.example.com": 400}
+    assert {host: secure.get("/login", headers={"host": host}).status_code for host in hosts} == hosts
+
+
+@pytest.mark.parametrize("url", ["desk.example.org", "ftp://desk.example.org", "https://", "//desk.example.org"])
+def test_a_public_url_that_is_none_is_refused_at_the_start(tmp_path: Path, policies: Path, url: str) -> None:
+    """A mistyped public address ends the start with a clear error instead of refusing every browser later."""
+    with pytest.raises(app.AntechamberError, match="--public-url"):
+        app.create_app(Settings(data=tmp_path / "data", policies=policies, public_url=url))
+
+
+MULTIPART = "multipart/form-data; boundary=x"
+PART = b'--x\r\nContent-Disposition: form-data; name="csrf"'
+BROKEN = [
+    (b"--x\r\nno part", MULTIPART),
+    (b"--x\r\nno part", "multipart/form-data"),
+    (PART + b"\r\n\r\n\xed\xa0\x80\r\n--x--\r\n", MULTIPART),
+    (PART + b"\r\nContent-Type: text/plain; charset=no-such\r\n\r\na\r\n--x--\r\n", MULTIPART),
+    (PART + b'; filename="a"\r\n\r\na\r\n--x--\r\n', MULTIPART),
+    (b"csrf=%ED%A0%80&name=%FF", "application/x-www-form-urlencoded"),
+    (b"{", "application/json"),
+    (b"\xc1", "application/octet-stream"),
+    (b"", ""),
+]
+
+
+@pytest.mark.parametrize("path", ["/login", "/logout", "/review/x/approve"])
+def test_a_broken_form_is_refused_and_no_failure(service: Service, path: str) -> None:
+    """Whatever is sent instead of a form, the answer is a refusal and never a failure of ours."""
+    desk = service.sign_in()
+    answered = {
+        (body, media_type): desk.browser.post(path, content=body, headers={"content-type": media_type}).status_code
+        for body, media_type in BROKEN
+    }
+    assert {sent: status for sent, status in answered.items() if status not in {400, 401, 403}} == {}
+
+
+def test_a_huge_form_is_refused(service: Service) -> None:
+    """A form larger than anything a person types is answered with 413, as a page."""
+    response = service.client.post("/login", data={"name": "x" * 20_000})
+    assert response.status_code == 413
+    assert "too large" in response.text
+
+
+def test_secrets_are_kept_as_digests_only(service: Service) -> None:
+    """The data folder holds no session id, no link, no token and no password as it is used."""
+    _with_password(service)
+    secrets = [_sign_in(service).cookies["antechamber"], _link(service), service.token(), PASSWORD]
+    service.state.access.flush()
+    stored = b"".join(file.read_bytes() for file in service.data.iterdir())
+    assert [secret for secret in secrets if secret.encode() in stored] == []
