@@ -171,10 +171,13 @@ class Admission:
     def _settle(self, prepared: Prepared, rows: AdmissionRows) -> Reply:
         """Judge inside the transaction and write what the judgement asks for."""
         judgement = decide(prepared.candidate, prepared.verdict, rows.known(prepared.candidate))
+        if judgement.original is not None and not judgement.quarantine:
+            # An attempt without a row of its own, a replay or a conflict beyond what is kept, is counted.
+            self._replays[judgement.original.id, prepared.now // HOUR, prepared.channel] += 1
         if judgement.replay is not None:
-            return self._replay(prepared, judgement, judgement.replay, rows)
-        if not judgement.bind and not judgement.quarantine:
-            self._count(prepared, judgement)
+            if judgement.withdraw:
+                self._record(prepared, judgement, Named(), b"", rows)
+            return _replay(prepared.candidate.submission, judgement.replay)
         named = self._name(prepared, judgement)
         receipt = answer(
             judgement.outcome,
@@ -200,23 +203,6 @@ class Admission:
             received_at=prepared.now,
         )
         rows.record(entry)
-
-    def _replay(self, prepared: Prepared, judgement: Judgement, stored: str, rows: AdmissionRows) -> Reply:
-        """Give the stored answer again; what privacy kept out of it is echoed from the request."""
-        if judgement.withdraw:
-            self._record(prepared, judgement, Named(), b"", rows)
-        members = msgspec.json.decode(stored)
-        submission = prepared.candidate.submission
-        self._count(prepared, judgement)
-        if any(reason["code"].startswith("private-") for reason in members["reasons"]):
-            members["source_event_hash"] = submission.source_event_hash
-        members["duplicate"] = True
-        return _reply(msgspec.json.encode(members), submission.idempotency_key)
-
-    def _count(self, prepared: Prepared, judgement: Judgement) -> None:
-        """Count an attempt that leaves no row of its own: a replay, or a conflict beyond what is kept."""
-        if judgement.original is not None:
-            self._replays[judgement.original.id, prepared.now // HOUR, prepared.channel] += 1
 
     def _name(self, prepared: Prepared, judgement: Judgement) -> Named:
         proposal = judgement.proposal
@@ -283,6 +269,15 @@ class Admission:
             self._store.write(lambda rows: rows.count_replays(counted)).result()
         except AntechamberError:
             self._replays.update(counted)
+
+
+def _replay(submission: Submission, stored: str) -> Reply:
+    """Give the stored answer again; the hash that privacy kept out of it is echoed from the request."""
+    members = msgspec.json.decode(stored)
+    if any(reason["code"].startswith("private-") for reason in members["reasons"]):
+        members["source_event_hash"] = submission.source_event_hash
+    members["duplicate"] = True
+    return _reply(msgspec.json.encode(members), submission.idempotency_key)
 
 
 def _denied() -> Reason:

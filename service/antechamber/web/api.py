@@ -10,7 +10,7 @@ from litestar.params import FromPath
 
 from antechamber.core.contract import MAX_BATCH, MAX_BODY, MemoryPage
 from antechamber.core.errors import refuse
-from antechamber.core.roles import Bearer, Person
+from antechamber.core.roles import Bearer
 from antechamber.flows.admit import Admission, Reply
 from antechamber.flows.recall import DEFAULT_ITEMS, Recall
 from antechamber.web.auth import needs_token
@@ -110,8 +110,3 @@ class Memories(Controller):
 def refuse_direct_write() -> Response[bytes]:
     """Refuse every write to memories: only a curator's decision makes one."""
     raise refuse("direct-write", "no token writes memories; submit an event and let a curator decide")
-
-
-def grants_of(caller: Bearer | Person) -> list[str] | None:
-    """Return the scopes an auditor's token is limited to, None where it is not."""
-    return caller.read or None if isinstance(caller, Bearer) else None

@@ -11,7 +11,7 @@ from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
 from antechamber.core.contract import REASON_CODES
-from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
+from antechamber.core.errors import BusyError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
 from antechamber.core.review import Decision, DecisionKind, InvalidDecisionError
 from antechamber.core.roles import Person
 from antechamber.flows.review import Decided, Desk
@@ -96,6 +96,9 @@ class Decisions(Controller):
             decided = await asyncio.to_thread(desk.decide, proposal_id, read_decision(kind, form), person)
         except StaleDecisionError as error:
             return await asyncio.to_thread(_stale, request, desk, proposal_id, form, str(error))
+        except (BusyError, UnavailableError) as error:
+            text = f"The service cannot store anything right now: {error}. Try again in a moment."
+            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, text, 503)
         except ForbiddenDecisionError as error:
             return await asyncio.to_thread(_refused, request, desk, proposal_id, form, str(error), 403)
         except InvalidDecisionError as error:
@@ -110,15 +113,8 @@ def _next_place(decided: Decided) -> str:
 
 
 def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
-    """Read a decision's form.
-
-    Raises InvalidDecisionError where what was typed cannot be text.
-    """
+    """Read a decision's form; what is missing or no number counts as stale."""
     version = form.get("version", "")
-    typed = "".join(form.get(name, "") for name in ("content", "reason_text", "decision_key"))
-    if not typed.isascii() and any(0xD800 <= ord(character) <= 0xDFFF for character in typed):  # noqa: PLR2004
-        message = "The text holds bytes that are not UTF-8."
-        raise InvalidDecisionError(message)
     return Decision(
         kind=kind,
         version=int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0,  # noqa: PLR2004

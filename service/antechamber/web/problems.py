@@ -8,7 +8,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Redirect, Template
 
-from antechamber.core.contract import MAX_BODY, Reason
+from antechamber.core.contract import MAX_BODY, Code, Reason
 from antechamber.core.errors import BusyError, RefusedError, UnavailableError
 from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
 from antechamber.flows.admit import Reply
@@ -71,12 +71,11 @@ def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
 
 def on_unavailable(request: AnyRequest, error: BusyError | UnavailableError) -> Response[Any]:
     """Say that the store cannot answer now and when to ask again."""
-    code = "busy" if isinstance(error, BusyError) else "unavailable"
+    code: Code = "busy" if isinstance(error, BusyError) else "unavailable"
     if is_for_agents(request):
-        reason = Reason(code="busy" if isinstance(error, BusyError) else "unavailable", message=str(error))
-        return respond(request.app.state.admission.refusal([reason]))
+        return respond(request.app.state.admission.refusal([Reason(code=code, message=str(error))]))
     text = f"The service cannot store anything right now: {error}. Nothing was changed. Try again in a moment."
-    headers = {"retry-after": str(RETRY_AFTER["busy" if code == "busy" else "unavailable"])}
+    headers = {"retry-after": str(RETRY_AFTER[code])}
     return plain(request, HTTPStatus.SERVICE_UNAVAILABLE, text, headers)
 
 

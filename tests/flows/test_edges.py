@@ -1,0 +1,334 @@
+"""Flows at their edges, with a clock and a store in the test's hands."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from antechamber.core.errors import (
+    BusyError,
+    ForbiddenDecisionError,
+    NotFoundError,
+    PolicyError,
+    UnavailableError,
+)
+from antechamber.core.policy import Policy
+from antechamber.core.ports import Store
+from antechamber.core.review import Decision, InvalidDecisionError
+from antechamber.core.roles import Bearer, Person
+from antechamber.flows import access as access_flow
+from antechamber.flows.access import Access, TooManyAttemptsError
+from antechamber.flows.admit import HOUR, Admission
+from antechamber.flows.export import Export
+from antechamber.flows.meter import Meter
+from antechamber.flows.overview import Overview
+from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.review import Desk
+from antechamber.store.sqlite import SqliteStore
+from support import event, write_policies
+
+BOT = Bearer(id=1, name="worker:release-bot", role="producer", read=[])
+SECOND = 1_000_000
+SECRET = bytes(range(32))
+
+
+class Clock:
+    """A clock that moves when told to."""
+
+    def __init__(self) -> None:
+        """Start on a day of 2026."""
+        self.now = 1_795_000_000 * SECOND
+
+    def __call__(self) -> int:
+        """Return microseconds since 1970."""
+        return self.now
+
+
+class Chance:
+    """Bytes that never repeat."""
+
+    def __init__(self) -> None:
+        """Start counting."""
+        self._number = 0
+
+    def __call__(self, length: int) -> bytes:
+        """Return the next bytes."""
+        self._number += 1
+        return self._number.to_bytes(length, "big")
+
+
+class Flows:
+    """All flows over one store."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a fresh store under the policies of the tests."""
+        self.clock, chance = Clock(), Chance()
+        self.policies = write_policies(folder / "policies")
+        self.keeper = PolicyKeeper(self.policies)
+        self.store = SqliteStore(folder / "store.db")
+        port: Store = self.store
+        self.admission = Admission(port, self.keeper, SECRET, self.clock, chance)
+        self.desk = Desk(port, self.keeper, self.clock, chance)
+        self.access = Access(port, self.clock, chance)
+        self.export = Export(port, self.clock)
+        self.overview = Overview(port, self.keeper, self.clock)
+
+    def submit(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Submit one event and return the answer."""
+        reply = asyncio.run(self.admission.submit(msgspec.json.encode(body), [], BOT))
+        answer: dict[str, Any] = msgspec.json.decode(reply.body)
+        return answer
+
+    def curator(self, name: str = "bob") -> Person:
+        """Return a curator who has an account."""
+        self.access.add_user(name, "curator", None, None)
+        signed_in = self.access.sign_in_by_link(self.access.link(name))
+        assert signed_in
+        return signed_in.person
+
+    def decision(self, proposal_id: str, person: Person, **parts: Any) -> Decision:
+        """Return an approval of what stands, or something else."""
+        dossier = self.desk.dossier(proposal_id, person)
+        whole = {"kind": "approve", "version": dossier.proposal.version, "shown_hash": dossier.shown_hash}
+        return Decision(**whole | {"decision_key": f"key-{self.clock.now}-{len(dossier.records)}"} | parts)
+
+
+@pytest.fixture
+def flows(tmp_path: Path) -> Iterator[Flows]:
+    """Flows over a fresh store."""
+    made = Flows(tmp_path)
+    yield made
+    made.store.close()
+
+
+def test_a_private_retry_withdraws_once_and_answers_the_same_again(flows: Flows) -> None:
+    """The second private retry is the first one's answer, and the proposal stays withdrawn."""
+    body = event()
+    proposal = flows.submit(body)["proposal_id"]
+    first, second = (flows.submit(body | {"visibility": "private"}) for _ in range(2))
+    assert (first["disposition"], second) == ("rejected-conflict", first | {"duplicate": True})
+    dossier = flows.desk.dossier(proposal, flows.curator())
+    assert (dossier.proposal.withdrawn, dossier.proposal.version) == (True, 2)
+    assert dossier.approve_blocker
+    assert dossier.reject_blocker is None
+
+
+def test_replays_are_counted_and_written_when_flushed(flows: Flows) -> None:
+    """Counters stay in memory until the flush, then stand at the submission and in the producer's hour."""
+    body = event()
+    proposal = flows.submit(body)["proposal_id"]
+    person = flows.curator()
+    for _ in range(3):
+        assert flows.submit(body)["duplicate"]
+    assert flows.desk.dossier(proposal, person).replays == 0
+    flows.admission.flush()
+    assert flows.desk.dossier(proposal, person).replays == 3
+    (row,) = flows.overview.figures().replays
+    assert (row.producer_identity, row.channel, row.attempts) == ("worker:release-bot", "http", 3)
+    flows.clock.now += 25 * HOUR
+    assert flows.overview.figures().replays == []
+
+
+def test_a_failed_flush_loses_no_count(flows: Flows) -> None:
+    """What could not be written stays counted; with nothing to write nothing is written."""
+    flows.admission.flush()
+    body = event()
+    flows.submit(body)
+    flows.submit(body)
+    flows.store.close()
+    flows.admission.flush()
+    assert sum(flows.admission._replays.values()) == 1
+
+
+def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) -> None:
+    """Submission, batch and seal say when to come back and that the key is free."""
+    flows.store.close()
+    raw = msgspec.json.encode(event())
+    replies = [
+        asyncio.run(flows.admission.submit(raw, [], BOT)),
+        asyncio.run(flows.admission.submit_batch(raw, BOT)),
+        asyncio.run(flows.admission.seal("free-key", BOT)),
+    ]
+    for reply in replies:
+        assert not isinstance(reply, list)
+        answer = msgspec.json.decode(reply.body)
+        assert (reply.status, reply.retry_after, answer["retry_same_key"]) == (503, 2, True)
+
+
+def test_a_batch_beyond_its_bytes_is_refused_as_a_whole(flows: Flows) -> None:
+    """More than 4 MiB is 413 and nothing is looked at."""
+    reply = asyncio.run(flows.admission.submit_batch(b" " * (4 * 1024 * 1024 + 1), BOT))
+    assert not isinstance(reply, list)
+    assert (reply.status, reply.disposition) == (413, None)
+
+
+@pytest.mark.parametrize("role", ["auditor", "operator"])
+def test_only_a_curator_decides_whatever_the_page_let_through(flows: Flows, role: Any) -> None:
+    """The flow itself refuses every other role and records nothing."""
+    proposal, bob = flows.submit(event())["proposal_id"], flows.curator()
+    other = msgspec.structs.replace(bob, role=role)
+    with pytest.raises(ForbiddenDecisionError):
+        flows.desk.decide(proposal, flows.decision(proposal, bob), other)
+    assert flows.desk.dossier(proposal, bob).records == []
+
+
+def test_what_is_not_there_is_not_found(flows: Flows) -> None:
+    """Proposals and memories that do not exist end in one error."""
+    bob = flows.curator()
+    with pytest.raises(NotFoundError):
+        flows.desk.dossier("nowhere", bob)
+    with pytest.raises(NotFoundError):
+        flows.desk.memory("nowhere")
+
+
+def test_an_edit_may_neither_be_private_nor_too_large(flows: Flows) -> None:
+    """A curator cannot write private data or an endless text into memory."""
+    proposal, bob = flows.submit(event())["proposal_id"], flows.curator()
+    for content in ("Ask ada@lovelace.dev.", "x" * 70_000):
+        decision = flows.decision(proposal, bob, kind="edit", content=content, reason_code="unclear")
+        with pytest.raises(InvalidDecisionError):
+            flows.desk.decide(proposal, decision, bob)
+    assert flows.desk.dossier(proposal, bob).records == []
+
+
+def test_an_owner_cannot_judge_even_after_handing_the_producer_on(flows: Flows) -> None:
+    """Owners then and now are both refused."""
+    proposal = flows.submit(event())["proposal_id"]
+    ada, carl = flows.curator("ada"), flows.curator("carl")
+    text = (flows.policies / "producers.toml").read_text().replace('owner = "ada"', 'owner = "carl"')
+    (flows.policies / "producers.toml").write_text(text)
+    flows.keeper.refresh()
+    for person in (ada, carl):
+        with pytest.raises(ForbiddenDecisionError):
+            flows.desk.decide(proposal, flows.decision(proposal, person), person)
+
+
+def test_a_token_ends_when_it_expires_or_is_revoked(flows: Flows) -> None:
+    """Expiry counts at once for a new look, revocation within a second."""
+    _, short = flows.access.issue("worker:a", "producer", [], 10 * SECOND)
+    _, other = flows.access.issue("worker:b", "producer", [], None)
+    assert flows.access.bearer(short)
+    assert flows.access.bearer(other)
+    assert flows.access.revoke("worker:b") == 1
+    flows.clock.now += SECOND
+    assert flows.access.bearer(other) is None
+    flows.clock.now += 10 * SECOND
+    assert flows.access.bearer(short) is None
+    flows.access.flush()
+    assert [row.last_used_at is not None for row in flows.access.tokens()] == [True, True]
+
+
+def test_the_memory_of_checked_tokens_is_bounded(flows: Flows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking up more tokens than are remembered forgets, and still answers right."""
+    monkeypatch.setattr(access_flow, "MOST_REMEMBERED", 2)
+    secrets = [flows.access.issue(f"worker:{name}", "producer", [], None)[1] for name in "abc"]
+    for _ in range(2):
+        assert [flows.access.bearer(secret) is not None for secret in secrets] == [True, True, True]
+    assert len(flows.access._bearers) <= 2
+
+
+def test_a_session_ends_after_an_idle_hour_or_twelve_in_all(flows: Flows) -> None:
+    """Use keeps a session alive for twelve hours and not longer; an idle hour ends it."""
+    flows.access.add_user("bob", "curator", None, None)
+    busy, idle = (flows.access.sign_in_by_link(flows.access.link("bob")) for _ in range(2))
+    assert busy
+    assert idle
+    for _ in range(24):
+        flows.clock.now += HOUR // 2
+        assert flows.access.person(busy.secret)
+        flows.access.flush()
+    assert flows.access.person(idle.secret) is None
+    flows.clock.now += 2 * SECOND
+    assert flows.access.person(busy.secret) is None
+    assert flows.access.person("no session") is None
+
+
+def test_failed_sign_ins_are_throttled_for_known_and_unknown_names(flows: Flows) -> None:
+    """After five failures a name waits, whether it exists or not; later it may try again."""
+    flows.access.add_user("bob", "curator", None, "hash")
+    for name in ("bob", "nobody"):
+        for _ in range(5):
+            assert flows.access.sign_in(name, "", lambda _known: False) is None
+        with pytest.raises(TooManyAttemptsError):
+            flows.access.sign_in(name, "", lambda _known: True)
+    flows.clock.now += 16 * 60 * SECOND
+    assert flows.access.sign_in("bob", "192.0.2.1", lambda known: known == "hash")
+
+
+def test_one_address_cannot_try_every_name(flows: Flows) -> None:
+    """Fifty failures from one address make it wait, whatever names it tries."""
+    for number in range(50):
+        assert flows.access.sign_in(f"name-{number}", "192.0.2.1", lambda _known: False) is None
+    with pytest.raises(TooManyAttemptsError):
+        flows.access.sign_in("another", "192.0.2.1", lambda _known: True)
+
+
+def test_a_bad_edit_keeps_the_policy_and_raises_an_alarm_until_mended(flows: Flows) -> None:
+    """The policy in force changes as a whole or not at all."""
+    good, file = flows.keeper.current.digest, flows.policies / "producers.toml"
+    text = file.read_text()
+    file.write_text(text.replace("owner", "ownr"))
+    flows.keeper.refresh()
+    assert flows.keeper.current.digest == good
+    assert "producers.toml" in (flows.keeper.alarm or "")
+    assert flows.overview.health()["alarms"] == flows.overview.alarms() != []
+    file.write_text(text.replace('"grace"', '"hope"'))
+    flows.keeper.refresh()
+    assert flows.keeper.alarm is None
+    assert flows.keeper.current.digest != good
+    flows.keeper.refresh()
+
+
+def test_an_unreadable_policy_file_is_an_alarm_too(flows: Flows) -> None:
+    """A folder in a file's place keeps the old policy."""
+    (flows.policies / "scopes.toml").mkdir()
+    flows.keeper.refresh()
+    assert "scopes.toml" in (flows.keeper.alarm or "")
+
+
+def test_there_is_no_start_without_a_good_policy(tmp_path: Path) -> None:
+    """A keeper that never had a policy refuses to be made."""
+    with pytest.raises(PolicyError):
+        PolicyKeeper(write_policies(tmp_path / "policies", "[[producer]]\n"))
+
+
+def test_a_keeper_may_read_policies_from_elsewhere(tmp_path: Path) -> None:
+    """The reader is given from outside."""
+    keeper = PolicyKeeper(tmp_path, lambda _folder: Policy())
+    assert keeper.current.digest == Policy().digest()
+
+
+def test_a_bucket_refills_evenly() -> None:
+    """Sixty a minute are one a second, and no more than a minute's worth is saved up."""
+    clock = Clock()
+    meter = Meter(clock)
+    assert [meter.take("a", 2) for _ in range(3)] == [True, True, False]
+    assert meter.take("b", 2)
+    clock.now += 30 * SECOND
+    assert [meter.take("a", 2) for _ in range(2)] == [True, False]
+    clock.now += 600 * SECOND
+    assert [meter.take("a", 2) for _ in range(3)] == [True, True, False]
+
+
+def test_a_busy_store_is_409_and_the_key_stays_free(flows: Flows, tmp_path: Path) -> None:
+    """While another process holds the lock the answer says busy; afterwards the same key is taken."""
+    other = SqliteStore(tmp_path / "store.db")
+    other._connection.execute("BEGIN IMMEDIATE")
+    body = event()
+    answer = flows.submit(body)
+    assert (answer["status"], answer["reasons"][0]["code"]) == (409, "busy")
+    with pytest.raises(BusyError):
+        flows.access.add_user("bob", "curator", None, None)
+    other._connection.execute("ROLLBACK")
+    other.close()
+    assert flows.submit(body)["status"] == 201
+
+
+def test_a_reader_of_a_closed_store_hears_that_it_is_unavailable(flows: Flows) -> None:
+    """Writing after the end is refused at once."""
+    flows.store.close()
+    with pytest.raises(UnavailableError):
+        flows.access.revoke("worker:a")

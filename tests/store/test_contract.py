@@ -1,0 +1,402 @@
+"""The store contract: what every engine does behind core.ports.Store."""
+
+import itertools
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from antechamber.core import admission, review
+from antechamber.core.admission import Candidate, Judgement, Known, Named, candidate, decide
+from antechamber.core.canonical import canonical
+from antechamber.core.errors import StaleDecisionError, UnavailableError
+from antechamber.core.policy import Limits, Verdict
+from antechamber.core.ports import Rows, Store
+from antechamber.core.privacy import Finding
+from antechamber.core.records import AuditFilter, ProposalRow, TokenRow, UserRow
+from antechamber.core.review import Decision, ReviewedProposal, rule, text_hash
+from antechamber.core.roles import Person
+from antechamber.core.submission import Draft, read_event
+from support import event
+
+SECRET = bytes(32)
+VERDICT = Verdict(reasons=[], owner="ada", policy_digest="policy", limits=Limits())
+_numbers = itertools.count(1)
+
+
+def candidate_of(content: str = "Run the migration first.", *findings: Finding, **members: Any) -> Candidate:
+    """Return a candidate of a fresh event."""
+    body = event(content, **members)
+    return candidate(read_event(Draft(body=body, idempotency_key=body["idempotency_key"])), list(findings), SECRET)
+
+
+def admit(store: Store, one: Candidate) -> tuple[Judgement, Named]:
+    """Judge and write a candidate in one transaction, as the admission flow does."""
+
+    def work(rows: Rows) -> tuple[Judgement, Named]:
+        judgement = decide(one, VERDICT, rows.known(one))
+        number = next(_numbers)
+        named = Named(
+            submission_id=judgement.original.submission_id if judgement.original else f"s{number}",
+            proposal_id=f"p{number}" if judgement.propose else None,
+            quarantine_id=f"q{number}" if judgement.quarantine else None,
+        )
+        if judgement.replay is None:
+            receipt = f'{{"number":{number}}}'.encode()
+            entry = admission.Entry(
+                candidate=one,
+                judgement=judgement,
+                named=named,
+                receipt=receipt,
+                policy_digest="policy",
+                owner="ada",
+                received_at=number,
+            )
+            rows.record(entry)
+        return judgement, named
+
+    return store.write(work).result()
+
+
+def curator(store: Store, name: str = "bob") -> Person:
+    """Return a curator with an account."""
+    user = UserRow(id=0, name=name, person=name, role="curator", password=None, created_at=1, disabled_at=None)
+    store.write(lambda rows: rows.add_user(user)).result()
+    with store.read() as rows:
+        known = rows.user(name)
+    assert known
+    return Person(id=known.id, name=name, person=name, role="curator", session="")
+
+
+def found(store: Store, proposal_id: str | None) -> ProposalRow:
+    """Return a proposal that is there."""
+    with store.read() as rows:
+        proposal = rows.proposal(proposal_id or "")
+    assert proposal
+    return proposal
+
+
+def approve(store: Store, proposal: ProposalRow, person: Person) -> str:
+    """Approve a proposal as it was read and return the memory's id."""
+    text = canonical(proposal.payload)
+    reviewed = ReviewedProposal(
+        state=proposal.state,
+        version=proposal.version,
+        payload=proposal.payload,
+        owners=frozenset({proposal.owner}),
+        edited=False,
+        withdrawn=False,
+        approvals=[],
+        curators=1,
+    )
+    number = next(_numbers)
+    decision = Decision(
+        kind="approve", version=proposal.version, shown_hash=text_hash(text), decision_key=f"key-{number}"
+    )
+    entry = review.Entry(
+        decision=decision,
+        ruling=rule(reviewed, decision, person.person),
+        review_record_id=f"r{number}",
+        memory_id=f"m{number}",
+        policy_digest="policy",
+        decided_at=number,
+    )
+    store.write(lambda rows: rows.decide(proposal, person, entry)).result()
+    return entry.memory_id
+
+
+def remembered(store: Store, *words: str) -> list[str]:
+    """Return the contents of project:apollo that hold all words."""
+    with store.read() as rows:
+        hits = rows.memories("project", "apollo", words, None, 100)
+    return [hit.payload["content"] for hit in hits]
+
+
+def test_a_candidate_is_unknown_until_it_is_recorded(store: Store) -> None:
+    """What is known grows by exactly what was written."""
+    one = candidate_of()
+    with store.read() as rows:
+        assert rows.known(one) == Known()
+    admit(store, one)
+    with store.read() as rows:
+        known = rows.known(one).submission
+    assert known
+    assert (known.disposition, known.keyed, known.proposal_state) == ("accepted-for-review", False, "pending")
+
+
+def test_the_same_content_of_another_producer_is_evidence(store: Store) -> None:
+    """A second producer's submission joins the proposal; the first one's second does not count again."""
+    admit(store, candidate_of("Seen twice."))
+    other, _ = admit(store, candidate_of("Seen twice.", producer_identity="tool:watcher"))
+    again, _ = admit(store, candidate_of("Seen twice."))
+    assert (other.evidence, again.evidence) == (True, False)
+    assert again.proposal
+    assert again.proposal.own_submission_id
+    with store.read() as rows:
+        (row,) = rows.pending_proposals(None, 10)
+        evidence = rows.evidence(found(store, row.proposal_id).id)
+    assert [seen.producer_identity for seen in evidence] == ["tool:watcher"]
+
+
+def test_a_conflict_is_kept_once_with_its_original(store: Store) -> None:
+    """The refused event waits beside the original, however often it comes."""
+    admit(store, candidate_of("First.", idempotency_key="one"))
+    for _ in range(2):
+        judgement, _ = admit(store, candidate_of("Second.", idempotency_key="one"))
+    assert judgement.replay
+    with store.read() as rows:
+        (row,) = rows.quarantined(None, 10)
+        assert rows.count_quarantined(10) == 1
+    assert row.payload
+    assert row.original_payload
+    assert (row.payload["content"], row.original_payload["content"]) == ("Second.", "First.")
+
+
+def test_of_a_private_event_only_the_findings_are_kept(store: Store) -> None:
+    """Neither text nor hash of it are stored, and its key is recognized all the same."""
+    one = candidate_of("Ask her.", Finding("/payload/content", "email-address"))
+    admit(store, one)
+    judgement, _ = admit(store, one)
+    assert judgement.replay
+    with store.read() as rows:
+        (row,) = rows.quarantined(None, 10)
+    assert (row.kind, row.payload, row.findings) == ("private", None, one.findings)
+
+
+def test_a_sealed_key_is_known(store: Store) -> None:
+    """A seal binds the key of its producer only."""
+    store.write(lambda rows: rows.seal("worker:release-bot", "sealed", "s", b"{}", "policy", 1)).result()
+    with store.read() as rows:
+        assert rows.known_key("worker:release-bot", "sealed")
+        assert rows.known_key("tool:watcher", "sealed") is None
+    judgement, _ = admit(store, candidate_of(idempotency_key="sealed"))
+    assert judgement.outcome.title == "Key sealed"
+
+
+def test_many_threads_share_commits_and_lose_nothing(store: Store) -> None:
+    """Two hundred admissions from sixteen threads are two hundred submissions in the order of their answers."""
+    candidates = [candidate_of(f"Sentence {number}.") for number in range(200)]
+    with ThreadPoolExecutor(16) as pool:
+        judgements = [judgement for judgement, _ in pool.map(lambda one: admit(store, one), candidates)]
+    assert all(judgement.propose for judgement in judgements)
+    with store.read() as rows:
+        assert rows.count_pending(1000) == 200
+        assert rows.counts()["dispositions"]["accepted-for-review"] == 200
+
+
+def test_work_that_fails_spoils_only_itself(store: Store) -> None:
+    """Of work that waits together, what raises leaves nothing and the rest is kept."""
+    gate, held = threading.Event(), store.write(lambda _rows: gate.wait(10))
+
+    def broken(rows: Rows) -> None:
+        rows.set_meta("broken", "half")
+        raise ZeroDivisionError
+
+    futures: list[Future[Any]] = [store.write(lambda rows: rows.set_meta("before", "kept"))]
+    spoiled = store.write(broken)
+    futures.append(store.write(lambda rows: rows.set_meta("after", "kept")))
+    gate.set()
+    assert held.result()
+    for future in futures:
+        future.result()
+    with pytest.raises(ZeroDivisionError):
+        spoiled.result()
+    with store.read() as rows:
+        assert [rows.meta(name) for name in ("before", "broken", "after")] == ["kept", None, "kept"]
+
+
+def test_a_reader_sees_one_snapshot(store: Store) -> None:
+    """What is written while a snapshot is open does not appear in it."""
+    with store.read() as rows:
+        assert rows.meta("name") is None
+        store.write(lambda writing: writing.set_meta("name", "value")).result()
+        assert rows.meta("name") is None
+    with store.read() as rows:
+        assert rows.meta("name") == "value"
+
+
+def test_a_snapshot_cannot_write(store: Store) -> None:
+    """Readers are read-only whatever they try."""
+    with pytest.raises(UnavailableError), store.read() as rows:
+        rows.set_meta("name", "value")
+    with store.read() as rows:
+        assert rows.meta("name") is None
+
+
+def test_many_snapshots_may_be_open_at_once(store: Store) -> None:
+    """More readers than are kept open are served and released."""
+    snapshots = [store.read() for _ in range(10)]
+    assert [snapshot.__enter__().meta("name") for snapshot in snapshots] == [None] * 10
+    for snapshot in snapshots:
+        snapshot.__exit__(None, None, None)
+    with store.read() as rows:
+        assert rows.meta("name") is None
+
+
+def test_closing_finishes_what_was_accepted(store: Store) -> None:
+    """Work that was queued before the end is on disk; work after it is refused."""
+    gate = threading.Event()
+    first = store.write(lambda _rows: gate.wait(10))
+    second = store.write(lambda rows: rows.set_meta("late", "kept"))
+    closing = threading.Thread(target=store.close)
+    closing.start()
+    gate.set()
+    closing.join(10)
+    assert first.result()
+    second.result()
+    with pytest.raises(UnavailableError):
+        store.write(lambda rows: rows.set_meta("later", "lost"))
+    store.close()
+
+
+def test_an_approval_makes_a_memory_that_is_found_by_its_words(store: Store) -> None:
+    """All words must match; case and accents are ignored; nothing in a query is an operator."""
+    bob = curator(store)
+    for text in ("Größe of the café", "Don't stop the C++ build"):
+        _, named = admit(store, candidate_of(text))
+        approve(store, found(store, named.proposal_id), bob)
+    assert remembered(store) == ["Don't stop the C++ build", "Größe of the café"]
+    assert remembered(store, "CAFE", "größe") == ["Größe of the café"]
+    assert remembered(store, "don't", "c++") == ["Don't stop the C++ build"]
+    for words in (("café", "build"), ("OR",), ('"',), ("*",), ("NEAR(",), ("content:café",), ("-café", "stop")):
+        assert remembered(store, *words) == []
+
+
+def test_pages_of_memories_follow_one_another(store: Store) -> None:
+    """Each page begins where the one before ended, in its own scope only."""
+    bob = curator(store)
+    ids = [approve(store, found(store, admit(store, candidate_of(f"Fact {n}."))[1].proposal_id), bob) for n in range(3)]
+    with store.read() as rows:
+        (newest,) = rows.memories("project", "apollo", [], None, 1)
+        before = rows.memory_position("project", "apollo", newest.memory_id)
+        rest = rows.memories("project", "apollo", [], before, 10)
+        assert rows.memory_position("project", "gemini", newest.memory_id) is None
+        browsed = rows.browse_memories(["fact"], newest.memory_id, 10)
+    assert [newest.memory_id, *(hit.memory_id for hit in rest)] == ids[::-1]
+    assert [hit.memory_id for hit in browsed] == ids[-2::-1]
+
+
+def test_of_two_decisions_on_one_version_the_second_is_stale(store: Store) -> None:
+    """The proposal moves once; the loser writes nothing, not even its record."""
+    _, named = admit(store, candidate_of())
+    seen = found(store, named.proposal_id)
+    approve(store, seen, curator(store))
+    with pytest.raises(StaleDecisionError):
+        approve(store, seen, curator(store, "cleo"))
+    with store.read() as rows:
+        assert [record.person for record in rows.review_records(seen.id)] == ["bob"]
+
+
+def test_receipts_are_for_their_producer(store: Store) -> None:
+    """By id and by key a producer finds its own submission with what became of it, and nobody else's."""
+    one = candidate_of()
+    _, named = admit(store, one)
+    memory = approve(store, found(store, named.proposal_id), curator(store))
+    with store.read() as rows:
+        mine = rows.receipt_by_key("worker:release-bot", one.submission.idempotency_key)
+        assert mine
+        assert mine == rows.receipt_by_id("worker:release-bot", named.submission_id or "")
+        assert (mine.state, mine.memory_id, mine.reason_code) == ("approved", memory, None)
+        assert rows.receipt_by_id("tool:watcher", named.submission_id or "") is None
+        assert rows.receipt_by_key("tool:watcher", one.submission.idempotency_key) is None
+
+
+def test_a_session_counts_only_where_something_was_accepted(store: Store) -> None:
+    """A refused submission does not open a session's memories."""
+    admit(store, candidate_of(submission_scope="session", scope_id="s1"))
+    admit(store, candidate_of(submission_scope="session", scope_id="s2", visibility="private"))
+    with store.read() as rows:
+        opened = [rows.submitted_in_session("worker:release-bot", name) for name in ("s1", "s2", "s3")]
+    assert opened == [True, False, False]
+
+
+def test_replays_add_up(store: Store) -> None:
+    """Counts of one hour and channel are added to what is there."""
+    one = candidate_of()
+    admit(store, one)
+    with store.read() as rows:
+        known = rows.known(one).submission
+    assert known
+    for _ in range(2):
+        store.write(lambda rows: rows.count_replays({(known.id, 7, "http"): 2, (known.id, 7, "batch"): 1})).result()
+    with store.read() as rows:
+        assert {row.channel: row.attempts for row in rows.recent_replays(7)} == {"http": 4, "batch": 2}
+        assert rows.recent_replays(8) == []
+
+
+def test_a_link_works_once_and_in_time(store: Store) -> None:
+    """A second use, a late one and an unknown one find nobody."""
+    bob = curator(store)
+    store.write(lambda rows: rows.add_link("digest", bob.id, 100)).result()
+    used = [store.write(lambda rows, now=now: rows.use_link("digest", now)).result() for now in (101, 50, 51)]
+    assert [user.name if user else None for user in used] == [None, "bob", None]
+    assert store.write(lambda rows: rows.use_link("unknown", 1)).result() is None
+
+
+def test_a_disabled_account_loses_its_sessions(store: Store) -> None:
+    """Disabling ends sessions at once and says whether there was anything to disable."""
+    bob = curator(store)
+    store.write(lambda rows: rows.add_session("digest", bob.id, 1)).result()
+    with store.read() as rows:
+        assert rows.session("digest")
+    assert store.write(lambda rows: rows.disable_user("bob", 2)).result()
+    assert not store.write(lambda rows: rows.disable_user("bob", 3)).result()
+    with store.read() as rows:
+        assert rows.session("digest") is None
+        assert [user.disabled_at for user in rows.users()] == [2]
+
+
+def test_tokens_are_found_by_digest_and_revoked_by_name_or_id(store: Store) -> None:
+    """Every token of a name ends; a second revocation finds nothing."""
+    for number in (1, 2):
+        row = TokenRow(
+            token_id=f"t{number}",
+            name="lens",
+            role="reader",
+            read=["project:apollo"],
+            created_at=1,
+            expires_at=None,
+            revoked_at=None,
+            last_used_at=None,
+        )
+        store.write(lambda rows, row=row: rows.add_token(row, f"digest-{row.token_id}")).result()
+    assert store.write(lambda rows: rows.revoke_tokens("t1", 5)).result() == 1
+    assert store.write(lambda rows: rows.revoke_tokens("lens", 6)).result() == 1
+    assert store.write(lambda rows: rows.revoke_tokens("lens", 7)).result() == 0
+    with store.read() as rows:
+        assert [row.revoked_at for row in rows.tokens()] == [5, 6]
+        token = rows.token("digest-t1")
+        assert rows.token("unknown") is None
+    assert token
+    assert token.read == ["project:apollo"]
+
+
+def test_an_export_holds_every_decision_in_order_and_filters(store: Store) -> None:
+    """Filters by time, scope, decision and curator choose; nothing is left out otherwise."""
+    bob, cleo = curator(store), curator(store, "cleo")
+    for person in (bob, cleo, bob):
+        _, named = admit(store, candidate_of(f"Of {next(_numbers)}."))
+        approve(store, found(store, named.proposal_id), person)
+    with store.read() as rows:
+        everything = list(rows.export_review_records(AuditFilter()))
+        assert [row.curator for row in everything] == ["bob", "cleo", "bob"]
+        middle = everything[1].decided_at
+        chosen = [
+            AuditFilter(since=middle),
+            AuditFilter(until=middle),
+            AuditFilter(curator="cleo"),
+            AuditFilter(decision="reject"),
+            AuditFilter(submission_scope="project", scope_id="gemini"),
+        ]
+        assert [len(list(rows.export_review_records(one))) for one in chosen] == [2, 1, 1, 0, 0]
+        newest = rows.latest_review_records(AuditFilter(), None, 2)
+        assert [row.sequence for row in newest] == [row.sequence for row in everything[:0:-1]]
+
+
+def test_a_healthy_store_finds_nothing_wrong(store: Store) -> None:
+    """The check is silent on what the store wrote itself."""
+    _, named = admit(store, candidate_of())
+    approve(store, found(store, named.proposal_id), curator(store))
+    with store.read() as rows:
+        assert list(rows.check()) == []

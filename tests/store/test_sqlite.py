@@ -1,0 +1,162 @@
+"""What is SQLite's alone: settings, schema steps, statements, a full disk, a damaged file."""
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from antechamber.core.errors import UnavailableError
+from antechamber.store import queue as admission_queue
+from antechamber.store.sqlite import SqliteStore, StoreError, split_script
+from antechamber.store.statements import migrations, parse, statements
+
+STORE = Path(admission_queue.__file__).parent
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of a store."""
+    return tmp_path / "store.db"
+
+
+def test_the_writer_is_durable_and_strict(path: Path) -> None:
+    """WAL with full synchronization, foreign keys, secure delete and an untrusted schema are in force."""
+    store = SqliteStore(path)
+    wanted = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "secure_delete": 1, "trusted_schema": 0}
+    found = {name: store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted}
+    assert found == wanted
+    with store.read() as rows:
+        assert rows._connection.execute("PRAGMA query_only").fetchone()[0] == 1
+        assert rows._connection.execute("PRAGMA trusted_schema").fetchone()[0] == 0
+    store.close()
+
+
+def test_only_a_server_checkpoints_by_itself(path: Path) -> None:
+    """The command line leaves checkpoints to the server."""
+    store = SqliteStore(path, exclusive_checkpoints=False)
+    assert store._connection.execute("PRAGMA wal_autocheckpoint").fetchone()[0] == 0
+    store.close()
+
+
+def test_the_schema_is_made_once(path: Path) -> None:
+    """A second opening finds every step applied."""
+    for _ in range(2):
+        SqliteStore(path).close()
+    with sqlite3.connect(path) as raw:
+        names = [row[0] for row in raw.execute("SELECT name FROM _sqlite_migrations")]
+    raw.close()
+    assert names == [name for name, _ in migrations("sqlite")]
+
+
+def test_a_newer_schema_is_refused_with_a_remedy(path: Path) -> None:
+    """An older version does not touch what a newer one wrote."""
+    SqliteStore(path).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute(
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('antechamber', '9999', '')"
+        )
+    raw.close()
+    with pytest.raises(StoreError, match="newer version"):
+        SqliteStore(path)
+
+
+def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+    """The file is named and left alone."""
+    path.write_bytes(b"no database " * 100)
+    with pytest.raises(StoreError, match=re.escape(str(path))):
+        SqliteStore(path)
+    assert path.read_bytes().startswith(b"no database")
+
+
+def test_a_full_disk_is_unavailable_and_then_well_again(path: Path) -> None:
+    """Nothing half-written stays, and the next write succeeds without a restart."""
+    store = SqliteStore(path)
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(UnavailableError):
+        store.write(lambda rows: [rows.set_meta(f"name-{n}", "x" * 4000) for n in range(100)]).result()
+    store._connection.execute("PRAGMA max_page_count = 1000000")
+    store.write(lambda rows: rows.set_meta("name", "value")).result()
+    with store.read() as rows:
+        assert (rows.meta("name"), rows.meta("name-0")) == ("value", None)
+        assert list(rows.check_files()) == []
+    store.close()
+
+
+def test_too_much_waiting_work_is_refused_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full queue says so instead of letting everybody wait."""
+    monkeypatch.setattr(admission_queue, "MOST_WAITING", 0)
+    store = SqliteStore(path)
+    with pytest.raises(UnavailableError):
+        store.write(lambda rows: rows.meta("name"))
+    store.close()
+
+
+def test_much_waiting_work_takes_several_transactions(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No transaction grows without end, and nothing is left out."""
+    monkeypatch.setattr(admission_queue, "MOST_TOGETHER", 2)
+    store = SqliteStore(path)
+    futures = [store.write(lambda rows, n=n: rows.set_meta(str(n), "kept")) for n in range(9)]
+    for future in futures:
+        future.result()
+    with store.read() as rows:
+        assert all(rows.meta(str(n)) == "kept" for n in range(9))
+    store.close()
+
+
+def test_a_mistake_of_ours_is_not_called_unavailable(path: Path) -> None:
+    """A broken constraint reaches whoever broke it, and the writer goes on."""
+    store = SqliteStore(path)
+    with pytest.raises(sqlite3.IntegrityError):
+        store.write(lambda rows: rows.add_session("digest", 999, 1)).result()
+    store.write(lambda rows: rows.set_meta("name", "value")).result()
+    store.close()
+
+
+def test_damage_is_found(path: Path) -> None:
+    """A proposal that does not fit its hash and a memory that lost its approvals are named."""
+    store = SqliteStore(path)
+    store.write(lambda rows: rows._producer("worker:a")).result()
+    raw = store._connection
+    raw.execute(
+        "INSERT INTO proposals (proposal_id, producer, owner, submission_scope, scope_id, source_event_hash, payload, "
+        "source_span, received_at, state) "
+        "VALUES ('p', 1, 'ada', 'project', 'apollo', 'blake3:0', '{}', '{}', 1, 'approved')"
+    )
+    for name in ("memories_need_their_approvals", "memories_match_their_proposal"):
+        raw.execute(f"DROP TRIGGER {name}")
+    raw.execute("PRAGMA foreign_keys = OFF")
+    raw.execute(
+        "INSERT INTO memories (memory_id, proposal, version, review_record, payload, text_hash, submission_scope, "
+        "scope_id, source_span, admitted_at) VALUES ('m', 1, 1, 9, '{}', 'blake3:0', 'project', 'apollo', '{}', 1)"
+    )
+    with store.read() as rows:
+        found = "\n".join(rows.check())
+    for part in ("proposal p differs", "memory m differs", "memory m lacks", "foreign_key_check: memories"):
+        assert part in found
+    store.close()
+
+
+def test_every_statement_is_good_and_used(path: Path) -> None:
+    """SQLite understands each statement, some method names it, and no method names one that is not there."""
+    store = SqliteStore(path)
+    for name, sql in statements().items():
+        values = dict.fromkeys(re.findall(r":(\w+)", sql))
+        assert store._connection.execute(f"EXPLAIN {sql}", values).fetchone(), name
+    store.close()
+    code = "".join(file.read_text() for file in STORE.glob("*.py"))
+    called = set(re.findall(r'self\.(?:one|all|each|run|insert)\(\s*"(\w+)"', code))
+    assert called == set(statements())
+
+
+def test_two_statements_of_one_name_are_refused() -> None:
+    """A name stands for one statement."""
+    with pytest.raises(ValueError, match="share a name"):
+        parse("-- name: a\nSELECT 1\n\n-- name: a\nSELECT 2\n")
+
+
+def test_a_script_is_split_where_its_statements_end() -> None:
+    """Triggers with statements inside stay whole."""
+    script = "CREATE TABLE a (b);\n\nCREATE TRIGGER t BEFORE DELETE ON a\nBEGIN SELECT 1; END;\n-- the end\n"
+    assert [statement.split()[1] for statement in split_script(script)] == ["TABLE", "TRIGGER"]
