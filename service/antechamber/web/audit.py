@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 from litestar.response import Stream, Template
 
 from antechamber.core.contract import CODES, SCOPES, Disposition
-from antechamber.core.errors import NotFoundError, RefusedError, UnavailableError, refuse
+from antechamber.core.errors import BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.outcomes import FIXTURES, OUTCOMES
 from antechamber.core.records import AuditFilter
 from antechamber.core.roles import Bearer, Caller, Person
@@ -107,8 +107,8 @@ def readyz(request: Request[Caller | None, Any, Any], overview: NamedDependency[
     """Say whether requests can be served; operators also hear why not."""
     try:
         details = overview.health()
-    except (UnavailableError, NotFoundError) as error:
-        return Response({"status": "unavailable", "detail": str(error)}, status_code=503, headers={"retry-after": "2"})
+    except (BusyError, UnavailableError):
+        return Response({"status": "unavailable"}, status_code=503, headers=NO_STORE | {"retry-after": "2"})
     status = {"status": "degraded" if details["alarms"] else "ready"}
     operator = isinstance(request.user, Person) and request.user.role == "operator"
     return Response(status | (details if operator else {}), headers=NO_STORE)
