@@ -136,4 +136,7 @@ def test_hostile_text_is_drawn_and_never_run(journey: Journey) -> None:
     expect(text).to_contain_text("<script>document.title='owned'</script>")
     expect(text.locator(".mark")).to_have_text(["U+202E", "U+2066", "U+E0041"])
     assert page.title() == "Proposal · Antechamber"
+    clean = "<script>document.title='owned'</script>evil [link](javascript:alert(1)) "
+    expect(page.get_by_label("Text to remember")).to_have_value(clean)
+    expect(page.get_by_text("3 drawn in the text")).to_be_visible()
     assert text.locator("a").count() == 0

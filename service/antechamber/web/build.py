@@ -29,7 +29,7 @@ from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.web import api, audit, desk, login, problems
 from antechamber.web.auth import Authentication, Passwords, SignInNeededError
-from antechamber.web.reveal import reveal, shorten
+from antechamber.web.reveal import reveal, shorten, visible
 
 _HEADERS: Final = {
     "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
@@ -143,6 +143,7 @@ def environment(templates: Path) -> Environment:
     made.filters |= {
         "reveal": reveal,
         "shorten": shorten,
+        "visible": visible,
         "moment": format_time,
         "pretty": _pretty,
         "decoded": msgspec.json.decode,

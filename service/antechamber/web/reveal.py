@@ -30,6 +30,11 @@ def reveal(text: str) -> list[Piece]:
     return list(_pieces(text))
 
 
+def visible(text: str) -> str:
+    """Leave out what would have to be drawn: a text field cannot draw it."""
+    return "".join(piece.text for piece in reveal(text) if not piece.code)
+
+
 def _pieces(text: str) -> Iterator[Piece]:
     plain: list[str] = []
     combining = 0
