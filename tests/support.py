@@ -34,6 +34,26 @@ owner = "grace"
 submit = ["project:apollo", "session:*"]
 read = ["project:apollo", "session:*"]
 """
+MEMBERS = {
+    "status",
+    "submission_id",
+    "idempotency_key",
+    "producer_identity",
+    "submission_scope",
+    "scope_id",
+    "source_event_hash",
+    "disposition",
+    "duplicate",
+    "duplicate_of",
+    "proposal_id",
+    "quarantine_id",
+    "reasons",
+    "retry_same_key",
+    "safe_new_key",
+    "policy_digest",
+    "received_at",
+}
+"""Every member that an answer of a submit route has."""
 _numbers = itertools.count(1)
 
 

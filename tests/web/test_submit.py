@@ -15,27 +15,8 @@ import msgspec
 import pytest
 
 from antechamber.config import DATABASE
-from support import PRODUCERS, Service, event, running, write_policies
+from support import MEMBERS, PRODUCERS, Service, event, running, write_policies
 
-MEMBERS = {
-    "status",
-    "submission_id",
-    "idempotency_key",
-    "producer_identity",
-    "submission_scope",
-    "scope_id",
-    "source_event_hash",
-    "disposition",
-    "duplicate",
-    "duplicate_of",
-    "proposal_id",
-    "quarantine_id",
-    "reasons",
-    "retry_same_key",
-    "safe_new_key",
-    "policy_digest",
-    "received_at",
-}
 PROBLEM_MEMBERS = {"type", "title", "detail"}
 PRODUCER = ("worker:release-bot", "producer")
 READER = ("lookout", "reader", ("project:apollo",))

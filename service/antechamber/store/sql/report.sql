@@ -1,39 +1,23 @@
 -- name: review_records
-SELECT r.review_record_id, p.proposal_id, r.version, r.resulting_version, r.decision, r.reason_code, r.reason_text,
-    u.name AS curator, r.person, r.shown, r.shown_hash, r.resulting, r.resulting_hash, r.approvals_required,
-    r.policy_digest, r.decided_at, p.submission_scope, p.scope_id, p.source_event_hash, maker.producer_identity,
-    m.memory_id, r.id AS sequence
-FROM review_records AS r
-JOIN proposals AS p ON p.id = r.proposal
-JOIN producers AS maker ON maker.id = p.producer
-JOIN users AS u ON u.id = r.curator
-LEFT JOIN memories AS m ON m.review_record = r.id
-WHERE (:since IS NULL OR r.decided_at >= :since)
-    AND (:until IS NULL OR r.decided_at < :until)
-    AND (:submission_scope IS NULL OR p.submission_scope = :submission_scope)
-    AND (:scope_id IS NULL OR p.scope_id = :scope_id)
-    AND (:decision IS NULL OR r.decision = :decision)
-    AND (:curator IS NULL OR u.name = :curator)
-ORDER BY r.id
+SELECT * FROM audited_records
+WHERE (:since IS NULL OR decided_at >= :since)
+    AND (:until IS NULL OR decided_at < :until)
+    AND (:submission_scope IS NULL OR submission_scope = :submission_scope)
+    AND (:scope_id IS NULL OR scope_id = :scope_id)
+    AND (:decision IS NULL OR decision = :decision)
+    AND (:curator IS NULL OR curator = :curator)
+ORDER BY sequence
 
 -- name: latest_review_records
-SELECT r.review_record_id, p.proposal_id, r.version, r.resulting_version, r.decision, r.reason_code, r.reason_text,
-    u.name AS curator, r.person, r.shown, r.shown_hash, r.resulting, r.resulting_hash, r.approvals_required,
-    r.policy_digest, r.decided_at, p.submission_scope, p.scope_id, p.source_event_hash, maker.producer_identity,
-    m.memory_id, r.id AS sequence
-FROM review_records AS r
-JOIN proposals AS p ON p.id = r.proposal
-JOIN producers AS maker ON maker.id = p.producer
-JOIN users AS u ON u.id = r.curator
-LEFT JOIN memories AS m ON m.review_record = r.id
-WHERE (:since IS NULL OR r.decided_at >= :since)
-    AND (:until IS NULL OR r.decided_at < :until)
-    AND (:submission_scope IS NULL OR p.submission_scope = :submission_scope)
-    AND (:scope_id IS NULL OR p.scope_id = :scope_id)
-    AND (:decision IS NULL OR r.decision = :decision)
-    AND (:curator IS NULL OR u.name = :curator)
-    AND r.id < coalesce((SELECT id FROM review_records WHERE review_record_id = :after), 9223372036854775807)
-ORDER BY r.id DESC
+SELECT * FROM audited_records
+WHERE (:since IS NULL OR decided_at >= :since)
+    AND (:until IS NULL OR decided_at < :until)
+    AND (:submission_scope IS NULL OR submission_scope = :submission_scope)
+    AND (:scope_id IS NULL OR scope_id = :scope_id)
+    AND (:decision IS NULL OR decision = :decision)
+    AND (:curator IS NULL OR curator = :curator)
+    AND sequence < coalesce((SELECT id FROM review_records WHERE review_record_id = :after), 9223372036854775807)
+ORDER BY sequence DESC
 LIMIT :number
 
 -- name: count_dispositions

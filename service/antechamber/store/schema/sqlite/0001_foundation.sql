@@ -204,6 +204,8 @@ CREATE TABLE memories (
 
 CREATE INDEX memories_of_scope ON memories (submission_scope, scope_id, id) WHERE state = 'active';
 
+CREATE INDEX memories_of_record ON memories (review_record);
+
 CREATE TRIGGER memories_are_not_replaced
 BEFORE INSERT ON memories
 WHEN EXISTS (
@@ -248,6 +250,16 @@ BEGIN SELECT RAISE(ABORT, 'a memory that ended does not come back'); END;
 CREATE TRIGGER memories_stay
 BEFORE DELETE ON memories
 BEGIN SELECT RAISE(ABORT, 'memories are not deleted'); END;
+
+CREATE VIEW audited_records AS
+SELECT r.id AS sequence, r.review_record_id, p.proposal_id, r.version, r.resulting_version, r.decision, r.reason_code,
+    r.reason_text, u.name AS curator, r.person, r.shown, r.shown_hash, r.resulting, r.resulting_hash, r.approvals_required,
+    r.policy_digest, r.decided_at, p.submission_scope, p.scope_id, p.source_event_hash, maker.producer_identity, m.memory_id
+FROM review_records AS r
+JOIN proposals AS p ON p.id = r.proposal
+JOIN producers AS maker ON maker.id = p.producer
+JOIN users AS u ON u.id = r.curator
+LEFT JOIN memories AS m ON m.review_record = r.id;
 
 -- Words only, no second copy of the text. Filled by the statement index_memory: under trusted_schema=OFF no trigger may
 -- write to a virtual table.
