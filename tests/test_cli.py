@@ -595,3 +595,14 @@ def test_secrets_get_no_wider_rights_than_their_owner(data: Path) -> None:
     _run("token", "issue", "worker:a", "--data", data)
     assert data.stat().st_mode & 0o077 == 0
     assert (data / "secret.key").stat().st_mode & 0o077 == 0
+
+
+def test_lines_without_a_disposition_end_with_status_1(tmp_path: Path, policies: Path) -> None:
+    """A script notices that some lines were refused before they were judged."""
+    file = tmp_path / "events.jsonl"
+    file.write_text(json.dumps(event(producer_identity="tool:watcher")) + "\n" + json.dumps(event()) + "\n")
+    with serving(tmp_path / "data", policies) as (url, _process):
+        issued = antechamber("token", "issue", "worker:release-bot", "--data", str(tmp_path / "data"))
+        done = antechamber("submit", str(file), "--url", url, "--json", ANTECHAMBER_TOKEN=issued.stdout.strip())
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == {"refused (403)": 1, "accepted-for-review": 1, "replayed": 0}

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -12,6 +12,8 @@ from antechamber.cli.common import fail, json_option, show
 from antechamber.client.http import Sender, SendError, batches, fill_in, hash_event
 from antechamber.core.canonical import decode
 from antechamber.core.errors import AntechamberError, RefusedError
+
+_REFUSED: Final = "refused"
 
 
 @click.command()
@@ -28,7 +30,8 @@ def submit(file: Any, url: str, *, as_json: bool) -> None:
     """Submit events, one JSON body a line; FILE may be - for standard input.
 
     Where a line lacks source_event_hash or idempotency_key they are filled in, the key from the content: sending
-    the same file twice is safe. The token comes from ANTECHAMBER_TOKEN.
+    the same file twice is safe. The token comes from ANTECHAMBER_TOKEN. Exit status 1 says that some lines got no
+    disposition: mend what is named and send the file again.
     """
     secret = os.environ.get("ANTECHAMBER_TOKEN", "")
     if not secret:
@@ -39,6 +42,8 @@ def submit(file: Any, url: str, *, as_json: bool) -> None:
     else:
         for name, number in sorted((+counts).items()):
             click.echo(f"{number:>7}  {name}")
+    if any(name.startswith(_REFUSED) for name in counts):
+        sys.exit(1)
 
 
 def _send(url: str, token: str, lines: list[bytes], *, quiet: bool) -> Counter[str]:
@@ -50,7 +55,7 @@ def _send(url: str, token: str, lines: list[bytes], *, quiet: bool) -> Counter[s
             click.progressbar(batches(lines), label="Submitting", file=sys.stderr) as groups,
         ):
             for answer in (answer for group in groups for answer in sender.send(group)):
-                counts[answer.disposition or f"refused ({answer.status})"] += 1
+                counts[answer.disposition or f"{_REFUSED} ({answer.status})"] += 1
                 counts["replayed"] += answer.duplicate
                 if answer.status >= 400 and not quiet:  # noqa: PLR2004 -- refused
                     click.echo(f"\n{answer.idempotency_key}: {answer.detail}", err=True)
