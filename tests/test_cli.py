@@ -157,7 +157,6 @@ def test_an_empty_list_says_how_to_begin(data: Path) -> None:
         (("release-bot",), ("kind:name",)),
         (("worker:",), ("kind:name",)),
         (("worker:ü",), ("kind:name",)),
-        (("worker:a", "--read", "project:apollo"), ("producers.toml",)),
         (("notes", "--role", "reader"), ("--read",)),
         (("notes", "--role", "reader", "--read", "apollo"), ("scope:scope_id",)),
         (("notes", "--role", "reader", "--read", "session:*"), ("session",)),

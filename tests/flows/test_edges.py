@@ -1,9 +1,10 @@
 """Flows at their edges, with a clock and a store in the test's hands."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from antechamber.core.errors import (
     ForbiddenDecisionError,
     NotFoundError,
     PolicyError,
+    RefusedError,
     UnavailableError,
 )
 from antechamber.core.policy import Policy
@@ -26,6 +28,7 @@ from antechamber.flows.export import Export
 from antechamber.flows.meter import Meter
 from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.store.sqlite import SqliteStore
 from support import event, write_policies
@@ -33,6 +36,13 @@ from support import event, write_policies
 BOT = Bearer(id=1, name="worker:release-bot", role="producer", read=[])
 SECOND = 1_000_000
 SECRET = bytes(range(32))
+T = TypeVar("T")
+
+
+def finish(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a thread of its own: a browser test may keep a loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 class Clock:
@@ -78,7 +88,7 @@ class Flows:
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
         """Submit one event and return the answer."""
-        reply = asyncio.run(self.admission.submit(msgspec.json.encode(body), [], BOT))
+        reply = finish(self.admission.submit(msgspec.json.encode(body), [], BOT))
         answer: dict[str, Any] = msgspec.json.decode(reply.body)
         return answer
 
@@ -148,9 +158,9 @@ def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) ->
     flows.store.close()
     raw = msgspec.json.encode(event())
     replies = [
-        asyncio.run(flows.admission.submit(raw, [], BOT)),
-        asyncio.run(flows.admission.submit_batch(raw, BOT)),
-        asyncio.run(flows.admission.seal("free-key", BOT)),
+        finish(flows.admission.submit(raw, [], BOT)),
+        finish(flows.admission.submit_batch(raw, BOT)),
+        finish(flows.admission.seal("free-key", BOT)),
     ]
     for reply in replies:
         assert not isinstance(reply, list)
@@ -160,7 +170,7 @@ def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) ->
 
 def test_a_batch_beyond_its_bytes_is_refused_as_a_whole(flows: Flows) -> None:
     """More than 4 MiB is 413 and nothing is looked at."""
-    reply = asyncio.run(flows.admission.submit_batch(b" " * (4 * 1024 * 1024 + 1), BOT))
+    reply = finish(flows.admission.submit_batch(b" " * (4 * 1024 * 1024 + 1), BOT))
     assert not isinstance(reply, list)
     assert (reply.status, reply.disposition) == (413, None)
 
@@ -332,3 +342,35 @@ def test_a_reader_of_a_closed_store_hears_that_it_is_unavailable(flows: Flows) -
     flows.store.close()
     with pytest.raises(UnavailableError):
         flows.access.revoke("worker:a")
+
+
+def test_a_producers_token_may_be_narrowed_but_not_widened(flows: Flows) -> None:
+    """What a token names besides the policy only takes away."""
+    recall = Recall(flows.store, flows.keeper)
+    narrowed = msgspec.structs.replace(BOT, read=["project:other"])
+    widened = msgspec.structs.replace(BOT, read=["*:*"])
+    assert recall.memories(BOT, "project", "apollo").items == []
+    assert recall.memories(widened, "project", "apollo").items == []
+    for bearer, scope_id in ((narrowed, "apollo"), (narrowed, "other"), (widened, "other")):
+        with pytest.raises(RefusedError):
+            recall.memories(bearer, "project", scope_id)
+
+
+def test_a_note_may_not_repeat_a_private_value(flows: Flows) -> None:
+    """A curator who pastes the address into the reason is asked to leave it out; nothing is recorded."""
+    proposal, bob = flows.submit(event())["proposal_id"], flows.curator()
+    note = flows.decision(proposal, bob, kind="reject", reason_code="private", reason_text="see ada@lovelace.dev")
+    with pytest.raises(InvalidDecisionError, match="note"):
+        flows.desk.decide(proposal, note, bob)
+    assert flows.desk.dossier(proposal, bob).records == []
+
+
+def test_a_value_that_became_private_keeps_its_proposal_out_of_memory(flows: Flows) -> None:
+    """Whatever a memory would repeat is looked at again when it is approved, the claimed predecessor too."""
+    (flows.policies / "privacy.toml").write_text('off = ["email-address"]')
+    flows.keeper.refresh()
+    proposal, bob = flows.submit(event(supersedes="ada@lovelace.dev"))["proposal_id"], flows.curator()
+    (flows.policies / "privacy.toml").write_text("off = []")
+    flows.keeper.refresh()
+    with pytest.raises(InvalidDecisionError):
+        flows.desk.decide(proposal, flows.decision(proposal, bob), bob)

@@ -259,6 +259,9 @@ def test_an_approval_makes_a_memory_that_is_found_by_its_words(store: Store) -> 
     assert remembered(store) == ["Don't stop the C++ build", "Größe of the café"]
     assert remembered(store, "CAFE", "größe") == ["Größe of the café"]
     assert remembered(store, "don't", "c++") == ["Don't stop the C++ build"]
+    _, named = admit(store, candidate_of("Ελλάς, Straße, й"))
+    approve(store, found(store, named.proposal_id), bob)
+    assert remembered(store, "ΕΛΛΑΣ", "STRASSE", "и") == ["Ελλάς, Straße, й"]
     for words in (("café", "build"), ("OR",), ('"',), ("*",), ("NEAR(",), ("content:café",), ("-café", "stop")):
         assert remembered(store, *words) == []
 

@@ -107,13 +107,11 @@ OUTCOMES: Final[dict[Code, Outcome]] = {
     ),
     "producer-mismatch": _mended(
         "Token of another producer",
-        "Use the token of the producer you name, and have the operator list it in the policy.",
+        "Submit as the producer you are, and have the operator list it in the policy.",
         403,
         None,
     ),
-    "unauthorized": _mended(
-        "Not authenticated", "Send Authorization: Bearer with a valid, unexpired token.", 401, None
-    ),
+    "unauthorized": _mended("Not authenticated", "Authenticate as the operator of this service told you.", 401, None),
     "body-too-large": _mended(
         "Body too large", "Shorten the body to 64 KiB; a batch to 1,000 lines and 4 MiB.", 413, None
     ),

@@ -35,6 +35,7 @@ from antechamber.core.contract import (
     Visibility,
 )
 from antechamber.core.errors import RefusedError, refuse
+from antechamber.core.privacy import scan
 
 _RFC3339: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
@@ -241,7 +242,7 @@ def _check_members(body: dict[str, Any]) -> None:
         for parent, known in _MEMBERS.items()
         if isinstance(holder := body if not parent else body.get(parent[1:]), dict)
         for name in holder
-        if name not in known and (place := f"{parent}/{escape_pointer(name)}")
+        if name not in known and (place := _place(parent, name)) is not None
     ]
     for pointer in _REQUIRED:
         *parents, name = pointer[1:].split("/")
@@ -250,6 +251,11 @@ def _check_members(body: dict[str, Any]) -> None:
             reasons.append(Reason(code="malformed", message=f"missing; must be {_EXPECTED[pointer]}", pointer=pointer))
     if reasons:
         raise RefusedError(reasons[:MOST_REASONS])
+
+
+def _place(parent: str, name: str) -> str:
+    """Point at a member; one whose name is a private value is not named."""
+    return parent if scan({"": name}) else f"{parent}/{escape_pointer(name)}"
 
 
 def _check_types(body: dict[str, Any]) -> None:

@@ -266,9 +266,6 @@ def _check_token(name: str, role: TokenRole, read: list[str]) -> None:
         form = "kind:name, e.g. worker:release-bot" if role == "producer" else "letters, digits and . _ / @ -"
         message = f'"{name}" is no name for a {role} token: it must be {form}'
         raise AccessError(message)
-    if role == "producer" and read:
-        message = "what a producer may read stands in producers.toml; leave --read out"
-        raise AccessError(message)
     if role == "reader" and not read:
         message = "a reader token needs --read, e.g. --read project:apollo"
         raise AccessError(message)

@@ -218,7 +218,7 @@ class Admission:
 
     async def seal(self, key: str, bearer: Bearer) -> Reply:
         """Bind a free key to a receipt without event, or return the receipt already there."""
-        echo = Echo(producer_identity=bearer.name)
+        echo = Echo(idempotency_key=key if KEY.fullmatch(key) else None, producer_identity=bearer.name)
         if bearer.role != "producer" or bearer.name not in self._policies.current.policy.producers:
             return self.refusal([_denied()], echo)
         if not KEY.fullmatch(key):
@@ -232,7 +232,7 @@ class Admission:
         try:
             return await asyncio.wrap_future(self._store.write(partial(self._seal, key, bearer.name)))
         except (BusyError, UnavailableError) as error:
-            return self.refusal([_failure(error)], msgspec.structs.replace(echo, idempotency_key=key))
+            return self.refusal([_failure(error)], echo)
 
     def _seal(self, key: str, producer: str, rows: AdmissionRows) -> Reply:
         known = rows.known_key(producer, key)
@@ -337,14 +337,14 @@ def split_batch(raw: bytes) -> list[tuple[int, bytes]]:
 
 
 def _guess_echo(raw: bytes, header_key: str | None) -> Echo:
-    """Echo what a refused body says of itself, as far as each member keeps to its grammar."""
+    """Echo what a refused body says of itself, as far as each member keeps to its grammar and is not private."""
     try:
         body = msgspec.json.decode(raw) if len(raw) <= MAX_BATCH else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = None
     known = dict(_readable(body if isinstance(body, dict) else {}))
     known.setdefault("idempotency_key", header_key)
-    return Echo(**known)
+    return Echo(**{name: value for name, value in known.items() if not scan({name: value})})
 
 
 def _readable(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -76,7 +76,9 @@ class Recall:
         producer = self._policies.current.policy.producers.get(bearer.name)
         if bearer.role != "producer" or producer is None:
             return False
-        return may_read(producer.read, scope, scope_id, submitted=submitted)
+        # A producer's token may be narrowed further than its policy, never widened.
+        own = bearer.read or producer.read
+        return all(may_read(grants, scope, scope_id, submitted=submitted) for grants in (producer.read, own))
 
 
 def _check(submission_scope: str | None, scope_id: str | None, q: str, limit: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -165,6 +165,7 @@ class Desk:
             raise StaleDecisionError(message)
         ruling = rule(_reviewed(force.policy, proposal, rows.review_records(proposal.id)), decision, person.person)
         _check_text(force.policy, proposal, ruling)
+        _check_note(force.policy, decision.reason_text)
         entry = Entry(
             decision=decision,
             ruling=ruling,
@@ -230,8 +231,24 @@ def _reviewed(policy: Policy, proposal: ProposalRow, records: list[ReviewRecordR
 
 def _findings(policy: Policy, proposal: ProposalRow) -> list[Finding]:
     """Look again with the rules of today: what was clean when it came may not be now."""
-    places = {"/payload": proposal.payload, "/source_span": proposal.source_span, "/supersedes": proposal.supersedes}
-    return scan(places, frozenset(policy.privacy.off))
+    return scan(_places(proposal, proposal.payload), frozenset(policy.privacy.off))
+
+
+def _places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
+    """Name all of a proposal that a memory would repeat."""
+    return {
+        "/scope_id": proposal.scope_id,
+        "/payload": payload,
+        "/source_span": proposal.source_span,
+        "/supersedes": proposal.supersedes,
+    }
+
+
+def _check_note(policy: Policy, note: str) -> None:
+    """Refuse to keep a private value that a curator copied into the note."""
+    if scan({"/reason_text": note}, frozenset(policy.privacy.off)):
+        message = "The note holds private data. Say what is wrong without repeating it."
+        raise InvalidDecisionError(message)
 
 
 def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling) -> None:
@@ -242,8 +259,8 @@ def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling) -> None:
     if len(ruling.resulting) > most:
         message = f"The text is too long: this scope takes {most} bytes."
         raise InvalidDecisionError(message)
-    payload = msgspec.json.decode(ruling.resulting)
-    if findings := scan({"/payload": payload, "/source_span": proposal.source_span}, frozenset(policy.privacy.off)):
+    places = _places(proposal, msgspec.json.decode(ruling.resulting))
+    if findings := scan(places, frozenset(policy.privacy.off)):
         rules = ", ".join(sorted({finding.rule_id for finding in findings}))
         message = f"The text holds private data ({rules}). Remove it, or reject the proposal with the reason private."
         raise InvalidDecisionError(message)

@@ -7,6 +7,7 @@ import msgspec
 
 from antechamber.core.ports import Statements
 from antechamber.core.records import MemoryHit, StoredReceipt
+from antechamber.core.words import fold
 
 _END: Final = 2**63 - 1
 """Behind the newest row."""
@@ -22,7 +23,7 @@ def decoded(row: dict[str, Any], *members: str) -> dict[str, Any]:
 
 def search_words(words: Sequence[str]) -> str:
     """Form a full-text query in which every word must match and none is an operator (FTS5 string syntax)."""
-    return " ".join('"' + word.replace('"', '""') + '"' for word in words)
+    return " ".join('"' + fold(word).replace('"', '""') + '"' for word in words)
 
 
 class Recall(Statements):

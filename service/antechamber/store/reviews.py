@@ -19,6 +19,7 @@ from antechamber.core.records import (
 )
 from antechamber.core.review import Entry, text_hash
 from antechamber.core.roles import Person
+from antechamber.core.words import fold
 from antechamber.store.recall import decoded, search_words
 
 
@@ -132,7 +133,7 @@ class Reviews(Statements):
             text_hash=text_hash(text.encode()),
             admitted_at=entry.decided_at,
         )
-        self.run("index_memory", memory=memory, content=msgspec.json.decode(text)["content"])
+        self.run("index_memory", memory=memory, content=fold(msgspec.json.decode(text)["content"]))
 
     def browse_memories(self, words: Sequence[str], after: str | None, number: int) -> list[BrowsedMemory]:
         """Return memories of all scopes, newest first."""

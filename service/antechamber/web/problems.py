@@ -8,9 +8,11 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Redirect, Template
 
+from antechamber.core.admission import Echo
 from antechamber.core.contract import MAX_BODY, Code, Reason
 from antechamber.core.errors import BusyError, RefusedError, UnavailableError
 from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
+from antechamber.core.submission import read_key_header
 from antechamber.flows.admit import Reply
 from antechamber.web.auth import SAFE_METHODS, SignInNeededError
 
@@ -53,7 +55,15 @@ def on_refused(request: AnyRequest, error: RefusedError) -> Response[bytes]:
     """Answer one of the contract's codes."""
     reading = {"scope-not-granted": READ_DENIED, "malformed": READ_MALFORMED}
     outcome = None if request.scope["path"].startswith("/v1/submissions") else reading.get(error.code)
-    return respond(request.app.state.admission.refusal(error.reasons, outcome=outcome))
+    return respond(request.app.state.admission.refusal(error.reasons, _echo(request), outcome))
+
+
+def _echo(request: AnyRequest) -> Echo:
+    """Echo the key of the header where nothing else of a request was read."""
+    try:
+        return Echo(idempotency_key=read_key_header(request.headers.getall("idempotency-key", [])))
+    except RefusedError:
+        return Echo()
 
 
 def on_not_found(request: AnyRequest, _error: Exception) -> Response[Any]:
@@ -65,7 +75,7 @@ def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
     """Answer what the framework refuses: unknown routes, methods, oversized bodies, foreign hosts."""
     if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and request.scope["path"].startswith("/v1/"):
         reason = Reason(code="body-too-large", message=f"a submission may have {MAX_BODY} bytes, a batch 4 MiB")
-        return respond(request.app.state.admission.refusal([reason]))
+        return respond(request.app.state.admission.refusal([reason], _echo(request)))
     return plain(request, HTTPStatus(error.status_code), error.detail, error.headers)
 
 
@@ -73,7 +83,7 @@ def on_unavailable(request: AnyRequest, error: BusyError | UnavailableError) -> 
     """Say that the store cannot answer now and when to ask again."""
     code: Code = "busy" if isinstance(error, BusyError) else "unavailable"
     if is_for_agents(request):
-        return respond(request.app.state.admission.refusal([Reason(code=code, message=str(error))]))
+        return respond(request.app.state.admission.refusal([Reason(code=code, message=str(error))], _echo(request)))
     text = f"The service cannot store anything right now: {error}. Nothing was changed. Try again in a moment."
     headers = {"retry-after": str(RETRY_AFTER[code])}
     return plain(request, HTTPStatus.SERVICE_UNAVAILABLE, text, headers)
