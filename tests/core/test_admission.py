@@ -89,7 +89,7 @@ def stored(of: Candidate, **members: Any) -> KnownSubmission:
         "visibility": of.submission.visibility,
         "status": 201,
         "receipt": "the first answer",
-        "proposal": 7,
+        "proposal_id": "p-7",
         "proposal_state": "pending",
     }
     return KnownSubmission(**known | members)

@@ -150,7 +150,7 @@ def test_a_failed_flush_loses_no_count(flows: Flows) -> None:
     flows.submit(body)
     flows.store.close()
     flows.admission.flush()
-    assert sum(flows.admission._replays.values()) == 1
+    assert sum(flows.admission._tally.take().values()) == 1
 
 
 def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) -> None:

@@ -12,7 +12,7 @@ from antechamber.core.admission import Candidate, Judgement, Known, Named, candi
 from antechamber.core.canonical import canonical
 from antechamber.core.errors import StaleDecisionError, UnavailableError
 from antechamber.core.policy import Limits, Verdict
-from antechamber.core.ports import Rows, Store
+from antechamber.core.ports import ReplayKey, Rows, Store
 from antechamber.core.privacy import Finding
 from antechamber.core.records import AuditFilter, ProposalRow, TokenRow, UserRow
 from antechamber.core.review import Decision, ReviewedProposal, rule, text_hash
@@ -35,7 +35,8 @@ def admit(store: Store, one: Candidate) -> tuple[Judgement, Named]:
     """Judge and write a candidate in one transaction, as the admission flow does."""
 
     def work(rows: Rows) -> tuple[Judgement, Named]:
-        judgement = decide(one, VERDICT, rows.known(one))
+        book = rows.open_book([one])
+        judgement = decide(one, VERDICT, book.known(one))
         number = next(_numbers)
         named = Named(
             submission_id=judgement.original.submission_id if judgement.original else f"s{number}",
@@ -53,7 +54,8 @@ def admit(store: Store, one: Candidate) -> tuple[Judgement, Named]:
                 owner="ada",
                 received_at=number,
             )
-            rows.record(entry)
+            book.enter(entry)
+            rows.record(book.entries)
         return judgement, named
 
     return store.write(work).result()
@@ -117,10 +119,10 @@ def test_a_candidate_is_unknown_until_it_is_recorded(store: Store) -> None:
     """What is known grows by exactly what was written."""
     one = candidate_of()
     with store.read() as rows:
-        assert rows.known(one) == Known()
+        assert rows.open_book([one]).known(one) == Known()
     admit(store, one)
     with store.read() as rows:
-        known = rows.known(one).submission
+        known = rows.open_book([one]).known(one).submission
     assert known
     assert (known.disposition, known.keyed, known.proposal_state) == ("accepted-for-review", False, "pending")
 
@@ -319,10 +321,11 @@ def test_replays_add_up(store: Store) -> None:
     one = candidate_of()
     admit(store, one)
     with store.read() as rows:
-        known = rows.known(one).submission
+        known = rows.open_book([one]).known(one).submission
     assert known
+    counts: dict[ReplayKey, int] = {(known.submission_id, 7, "http"): 2, (known.submission_id, 7, "batch"): 1}
     for _ in range(2):
-        store.write(lambda rows: rows.count_replays({(known.id, 7, "http"): 2, (known.id, 7, "batch"): 1})).result()
+        store.write(lambda rows: rows.count_replays(counts)).result()
     with store.read() as rows:
         assert {row.channel: row.attempts for row in rows.recent_replays(7)} == {"http": 4, "batch": 2}
         assert rows.recent_replays(8) == []

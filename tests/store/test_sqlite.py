@@ -57,7 +57,7 @@ def test_a_newer_schema_is_refused_with_a_remedy(path: Path) -> None:
             "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('antechamber', '9999', '')"
         )
     raw.close()
-    with pytest.raises(StoreError, match="newer version"):
+    with pytest.raises(StoreError, match="another version"):
         SqliteStore(path)
 
 
@@ -117,7 +117,7 @@ def test_a_mistake_of_ours_is_not_called_unavailable(path: Path) -> None:
 def test_damage_is_found(path: Path) -> None:
     """A proposal that does not fit its hash and a memory that lost its approvals are named."""
     store = SqliteStore(path)
-    store.write(lambda rows: rows._producer("worker:a")).result()
+    store.write(lambda rows: rows._known_or_new(["worker:a"])).result()
     raw = store._connection
     raw.execute(
         "INSERT INTO proposals (proposal_id, producer, owner, submission_scope, scope_id, source_event_hash, payload, "
@@ -141,13 +141,13 @@ def test_damage_is_found(path: Path) -> None:
 def test_every_statement_is_good_and_used(path: Path) -> None:
     """SQLite understands each statement, some method names it, and no method names one that is not there."""
     store = SqliteStore(path)
-    for name, sql in statements().items():
+    for name, sql in statements("sqlite").items():
         values = dict.fromkeys(re.findall(r":(\w+)", sql))
         assert store._connection.execute(f"EXPLAIN {sql}", values).fetchone(), name
     store.close()
     code = "".join(file.read_text() for file in STORE.glob("*.py"))
-    called = set(re.findall(r'self\.(?:one|all|each|run|insert)\(\s*"(\w+)"', code))
-    assert called == set(statements())
+    called = set(re.findall(r'self\.(?:one|all|each|run|find|add|repeat|_add)\(\s*"(\w+)"', code))
+    assert called | {"take_submissions", "take_proposals"} == set(statements("sqlite"))
 
 
 def test_two_statements_of_one_name_are_refused() -> None:

@@ -42,7 +42,7 @@ def candidate(submission: Submission, findings: list[Finding], secret: bytes) ->
 
 
 class KnownSubmission(Struct, frozen=True, kw_only=True):
-    """What the store holds under the same producer and key."""
+    """What the store holds under the same producer and key; its integer key is 0 until it is written."""
 
     id: int
     submission_id: str
@@ -53,7 +53,7 @@ class KnownSubmission(Struct, frozen=True, kw_only=True):
     visibility: str | None
     status: int
     receipt: str
-    proposal: int | None
+    proposal_id: str | None
     proposal_state: str | None
 
 
@@ -63,8 +63,8 @@ class KnownProposal(Struct, frozen=True, kw_only=True):
     id: int
     proposal_id: str
     state: str
-    own_submission: int | None
-    own_submission_id: str | None
+    own_submission: int | None = None
+    own_submission_id: str | None = None
 
 
 class KnownConflict(Struct, frozen=True, kw_only=True):
@@ -125,7 +125,7 @@ def _duplicate(proposal: KnownProposal) -> Judgement:
         outcome=DUPLICATE,
         reasons=[] if proposal.state == "pending" else [decided],
         bind=True,
-        evidence=proposal.own_submission is None,
+        evidence=proposal.own_submission_id is None,
         proposal=proposal,
     )
 

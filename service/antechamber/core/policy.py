@@ -24,7 +24,7 @@ class Producer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One producer that may submit, and the person who answers for it."""
 
     identity: Annotated[str, Meta(pattern=f"^{PRODUCER_PATTERN}$")]
-    owner: Annotated[str, Meta(min_length=1, max_length=128)]
+    owner: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")]
     submit: list[Grant] = []
     read: list[Grant] = []
 

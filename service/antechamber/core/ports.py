@@ -6,7 +6,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from antechamber.core import admission, review
-from antechamber.core.admission import Candidate, Known
+from antechamber.core.admission import Candidate
+from antechamber.core.book import Book
 from antechamber.core.contract import Channel
 from antechamber.core.records import (
     AuditFilter,
@@ -30,30 +31,31 @@ from antechamber.core.records import (
 from antechamber.core.roles import Person
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 Clock = Callable[[], int]
 """The time now, in microseconds since 1970 UTC."""
 Randomness = Callable[[int], bytes]
 """That many unpredictable bytes."""
-ReplayKey = tuple[int, int, Channel]
-"""Integer key of a submission, hour since 1970, channel."""
+ReplayKey = tuple[str, int, Channel]
+"""Id of a submission, hour since 1970, channel."""
 
 
 class AdmissionRows(Protocol):
     """What an admission looks up and writes, all inside one transaction."""
 
-    def known(self, candidate: Candidate) -> Known:
-        """Return all that decides a candidate's judgement."""
+    def open_book(self, candidates: Sequence[Candidate]) -> Book:
+        """Return all that decides the judgements of a group."""
 
-    def record(self, entry: admission.Entry) -> None:
-        """Write the submission, proposal, evidence and quarantine that a judgement asks for."""
+    def record(self, entries: Sequence[admission.Entry]) -> None:
+        """Write the submissions, proposals, evidence and quarantine that a group's judgements ask for."""
 
     def seal(
         self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int
     ) -> None:
         """Bind a free key to a receipt without event."""
 
-    def known_key(self, producer_identity: str, key: str) -> tuple[int, str] | None:
-        """Return integer key and receipt of the submission under a key."""
+    def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
+        """Return id and receipt of the submission under a key."""
 
     def count_replays(self, attempts: Mapping[ReplayKey, int]) -> None:
         """Add counted replays to their submissions and to the producers' hours."""
@@ -94,6 +96,9 @@ class ReviewRows(Protocol):
 
     def proposal(self, proposal_id: str) -> ProposalRow | None:
         """Return one proposal."""
+
+    def hold_proposal(self, proposal_id: str) -> None:
+        """Let no other transaction decide on a proposal until this one ends."""
 
     def evidence(self, proposal: int) -> list[EvidenceRow]:
         """Return the independent evidence for a proposal."""
@@ -219,14 +224,24 @@ class Store(Protocol):
     def write(self, work: Callable[[Rows], T]) -> Future[T]:
         """Run `work` in a transaction; the future resolves once it is on disk.
 
-        The future raises what `work` raised (nothing of it is kept), BusyError or UnavailableError.
+        The future raises what `work` raised (nothing of it is kept), BusyError or UnavailableError. Where several
+        processes share the store `work` may run again on what another one wrote first.
         """
+
+    def gather(self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item]) -> Future[list[T]]:
+        """Run `work` on these items and all others that wait for the same `work`, in one call and transaction."""
+
+    def promote(self, work: Callable[[Rows], T]) -> Future[T]:
+        """Like `write`, with the right to admit memories."""
 
     def read(self) -> AbstractContextManager[Rows]:
         """Open a read snapshot."""
 
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` from some thread after the queue or the quarantine changed; return what ends that."""
+
     def close(self) -> None:
-        """Finish what was accepted and release the files."""
+        """Finish what was accepted and release everything."""
 
 
 class Statements(Protocol):
@@ -241,8 +256,17 @@ class Statements(Protocol):
     def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
         """Yield rows without holding them all."""
 
+    def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
+        """Return the first row for each of many sets of values."""
+
     def run(self, statement: str, /, **values: Any) -> int:
         """Run a write and return how many rows it touched."""
 
-    def insert(self, statement: str, /, **values: Any) -> int:
-        """Run an insert and return the new integer key."""
+    def add(self, statement: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], /) -> None:
+        """Run an `INSERT … VALUES` for all rows; `order` names the columns by which several writers take turns."""
+
+    def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
+        """Run a write once for each set of values."""
+
+    def announce(self) -> None:
+        """Tell everybody who watches, after the commit, that the queue or the quarantine changed."""

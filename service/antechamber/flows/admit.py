@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +22,7 @@ from antechamber.core.admission import (
     echo_of,
     shown,
 )
+from antechamber.core.book import Book
 from antechamber.core.contract import (
     KEY,
     MAX_BATCH,
@@ -42,7 +44,7 @@ from antechamber.core.ports import AdmissionRows, Clock, Randomness, ReplayKey, 
 from antechamber.core.privacy import scan
 from antechamber.core.roles import Bearer
 from antechamber.core.submission import Draft, Submission, read_draft, read_event, read_key_header
-from antechamber.flows.meter import Meter
+from antechamber.flows.meter import Meter, Tally
 from antechamber.flows.policies import PolicyKeeper
 
 HOUR: Final = 3_600_000_000
@@ -71,6 +73,13 @@ class Prepared(Struct, frozen=True, kw_only=True):
     now: int
 
 
+class Settled(NamedTuple):
+    """A reply, and what it counts as where it is one more attempt at something already there."""
+
+    reply: Reply
+    counted: ReplayKey | None
+
+
 class Admission:
     """Answers submissions, seals keys and counts replays."""
 
@@ -84,7 +93,7 @@ class Admission:
         self._clock = clock
         self._randomness = randomness
         self._meter = Meter(clock)
-        self._replays: Counter[ReplayKey] = Counter()
+        self._tally = Tally()
 
     async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Reply:
         """Answer one submission; every failure is an answer too."""
@@ -92,9 +101,20 @@ class Admission:
         if isinstance(prepared, Reply):
             return prepared
         try:
-            return await asyncio.wrap_future(self._store.write(partial(self._settle, prepared)))
+            return (await self._settled([prepared]))[0]
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)], echo_of(prepared.candidate.submission))
+
+    async def _settled(self, prepared: Sequence[Prepared]) -> list[Reply]:
+        """Have candidates judged with all others that wait, and count the attempts that got no row of their own."""
+        waiting = self._store.gather(self._settle, prepared)
+        waiting.add_done_callback(self._count)
+        return [settled.reply for settled in await asyncio.wrap_future(waiting)]
+
+    def _count(self, done: Future[list[Settled]]) -> None:
+        """Count what is on disk; nothing where it failed."""
+        if not done.cancelled() and done.exception() is None:
+            self._tally.add(Counter(settled.counted for settled in done.result() if settled.counted is not None))
 
     async def submit_batch(self, raw: bytes, bearer: Bearer) -> Reply | list[bytes]:
         """Answer a batch of lines in order, all in one transaction; a Reply refuses the batch as a whole."""
@@ -104,9 +124,10 @@ class Admission:
             return self.refusal(error.reasons)
         prepared = await asyncio.to_thread(self._prepare_all, lines, bearer)
         try:
-            replies = await asyncio.wrap_future(self._store.write(partial(self._settle_all, prepared)))
+            settled = iter(await self._settled([item for _, item in prepared if isinstance(item, Prepared)]))
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)])
+        replies = [(number, next(settled) if isinstance(item, Prepared) else item) for number, item in prepared]
         return [_numbered(number, reply.body) for number, reply in replies]
 
     def _prepare_all(self, lines: list[tuple[int, bytes]], bearer: Bearer) -> list[tuple[int, Prepared | Reply]]:
@@ -165,19 +186,23 @@ class Admission:
             candidate=candidate(submission, findings, self._secret), verdict=verdict, channel=channel, now=now
         )
 
-    def _settle_all(self, prepared: list[tuple[int, Prepared | Reply]], rows: AdmissionRows) -> list[tuple[int, Reply]]:
-        return [(number, self._settle(item, rows) if isinstance(item, Prepared) else item) for number, item in prepared]
+    def _settle(self, group: Sequence[Prepared], rows: AdmissionRows) -> list[Settled]:
+        """Judge a group inside the transaction, one after another, and write what the judgements ask for."""
+        book = rows.open_book([prepared.candidate for prepared in group])
+        settled = [self._settle_one(prepared, book) for prepared in group]
+        rows.record(book.entries)
+        return settled
 
-    def _settle(self, prepared: Prepared, rows: AdmissionRows) -> Reply:
-        """Judge inside the transaction and write what the judgement asks for."""
-        judgement = decide(prepared.candidate, prepared.verdict, rows.known(prepared.candidate))
+    def _settle_one(self, prepared: Prepared, book: Book) -> Settled:
+        judgement = decide(prepared.candidate, prepared.verdict, book.known(prepared.candidate))
+        counted: ReplayKey | None = None
         if judgement.original is not None and not judgement.quarantine:
             # An attempt without a row of its own, a replay or a conflict beyond what is kept, is counted.
-            self._replays[judgement.original.id, prepared.now // HOUR, prepared.channel] += 1
+            counted = (judgement.original.submission_id, prepared.now // HOUR, prepared.channel)
         if judgement.replay is not None:
             if judgement.withdraw:
-                self._record(prepared, judgement, Named(), b"", rows)
-            return _replay(prepared.candidate.submission, judgement.replay)
+                book.enter(_entry(prepared, judgement, Named(), b""))
+            return Settled(_replay(prepared.candidate.submission, judgement.replay), counted)
         named = self._name(prepared, judgement)
         receipt = answer(
             judgement.outcome,
@@ -187,22 +212,8 @@ class Admission:
             prepared.verdict.policy_digest,
             prepared.now,
         )
-        self._record(prepared, judgement, named, _kept(receipt, prepared.candidate), rows)
-        return _reply(msgspec.json.encode(receipt), prepared.candidate.submission.idempotency_key)
-
-    def _record(
-        self, prepared: Prepared, judgement: Judgement, named: Named, receipt: bytes, rows: AdmissionRows
-    ) -> None:
-        entry = Entry(
-            candidate=prepared.candidate,
-            judgement=judgement,
-            named=named,
-            receipt=receipt,
-            policy_digest=prepared.verdict.policy_digest,
-            owner=prepared.verdict.owner,
-            received_at=prepared.now,
-        )
-        rows.record(entry)
+        book.enter(_entry(prepared, judgement, named, _kept(receipt, prepared.candidate)))
+        return Settled(_reply(msgspec.json.encode(receipt), prepared.candidate.submission.idempotency_key), counted)
 
     def _name(self, prepared: Prepared, judgement: Judgement) -> Named:
         proposal = judgement.proposal
@@ -262,13 +273,25 @@ class Admission:
 
     def flush(self) -> None:
         """Write counted replays with an ordinary commit and wait for it; on failure they stay counted."""
-        counted, self._replays = self._replays, Counter()
+        counted = self._tally.take()
         if not counted:
             return
         try:
             self._store.write(lambda rows: rows.count_replays(counted)).result()
         except AntechamberError:
-            self._replays.update(counted)
+            self._tally.add(counted)
+
+
+def _entry(prepared: Prepared, judgement: Judgement, named: Named, receipt: bytes) -> Entry:
+    return Entry(
+        candidate=prepared.candidate,
+        judgement=judgement,
+        named=named,
+        receipt=receipt,
+        policy_digest=prepared.verdict.policy_digest,
+        owner=prepared.verdict.owner,
+        received_at=prepared.now,
+    )
 
 
 def _replay(submission: Submission, stored: str) -> Reply:

@@ -1,8 +1,10 @@
-"""Metering: how many attempts somebody may make a minute (token bucket)."""
+"""Metering: how many attempts somebody may make a minute (token bucket), and how many were made."""
 
+import threading
+from collections import Counter
 from typing import Final
 
-from antechamber.core.ports import Clock
+from antechamber.core.ports import Clock, ReplayKey
 
 _MINUTE: Final = 60_000_000
 
@@ -25,3 +27,23 @@ class Meter:
             return False
         self._buckets[name] = (level - 1, now)
         return True
+
+
+class Tally:
+    """Counts attempts until they are written; several threads may count."""
+
+    def __init__(self) -> None:
+        """Begin at nothing."""
+        self._gate = threading.Lock()
+        self._counter: Counter[ReplayKey] = Counter()
+
+    def add(self, counted: Counter[ReplayKey]) -> None:
+        """Add counts."""
+        with self._gate:
+            self._counter.update(counted)
+
+    def take(self) -> Counter[ReplayKey]:
+        """Take all counts away."""
+        with self._gate:
+            counted, self._counter = self._counter, Counter()
+        return counted

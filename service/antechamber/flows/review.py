@@ -155,10 +155,11 @@ class Desk:
         if person.role != "curator":
             message = "Only a curator decides."
             raise ForbiddenDecisionError(message)
-        return self._store.write(partial(self._decide, proposal_id, decision, person)).result()
+        return self._store.promote(partial(self._decide, proposal_id, decision, person)).result()
 
     def _decide(self, proposal_id: str, decision: Decision, person: Person, rows: Rows) -> Decided:
         force, now = self._policies.current, self._clock()
+        rows.hold_proposal(proposal_id)
         proposal = _found(rows.proposal(proposal_id))
         if not decision.decision_key or rows.decision_with_key(decision.decision_key):
             message = "this form was sent before, and counted once"

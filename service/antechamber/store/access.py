@@ -15,7 +15,7 @@ class Access(Statements):
 
     def add_token(self, row: TokenRow, digest: str) -> None:
         """Keep a new token."""
-        self.insert(
+        self.run(
             "add_token",
             token_id=row.token_id,
             name=row.name,
@@ -41,8 +41,8 @@ class Access(Statements):
 
     def touch_tokens(self, used: Mapping[int, int]) -> None:
         """Note when tokens were last used."""
-        for token, moment in used.items():
-            self.run("touch_token", id=token, last_used_at=moment)
+        moments = [{"id": token, "last_used_at": moment} for token, moment in sorted(used.items())]
+        self.repeat("touch_token", moments)
 
     def add_user(self, user: UserRow) -> bool:
         """Add an account; False where the name is taken."""
@@ -92,8 +92,8 @@ class Access(Statements):
 
     def touch_sessions(self, seen: Mapping[str, int]) -> None:
         """Note when sessions were last seen."""
-        for digest, moment in seen.items():
-            self.run("touch_session", digest=digest, seen_at=moment)
+        moments = [{"digest": digest, "seen_at": moment} for digest, moment in sorted(seen.items())]
+        self.repeat("touch_session", moments)
 
     def end_session(self, digest: str, now: int) -> None:
         """End a session."""
@@ -106,7 +106,7 @@ class Access(Statements):
 
     def add_failure(self, subject: str, now: int) -> None:
         """Note a failed sign-in."""
-        self.insert("add_failure", subject=subject, failed_at=now)
+        self.run("add_failure", subject=subject, failed_at=now)
 
     def forget_failures(self, subject: str, before: int) -> None:
         """Forget a subject's failures and everybody's old ones."""

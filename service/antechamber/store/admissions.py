@@ -1,13 +1,17 @@
-"""Admission rows: what is known about a candidate, and what its judgement writes."""
+"""Admission rows: what is known about a group of candidates, and what their judgements write."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.admission import Candidate, Entry, Known, KnownConflict, KnownProposal, KnownSubmission
+from antechamber.core.admission import Candidate, Entry, KnownConflict, KnownProposal, KnownSubmission
+from antechamber.core.book import Book, content_of, kept_fingerprint, key_of
 from antechamber.core.canonical import canonical
 from antechamber.core.ports import ReplayKey, Statements
+from antechamber.core.submission import Submission
+
+Row = dict[str, Any]
 
 
 def _text(value: Any) -> str:
@@ -17,183 +21,253 @@ def _text(value: Any) -> str:
 class Admissions(Statements):
     """Implements core.ports.AdmissionRows over named statements."""
 
-    def known(self, candidate: Candidate) -> Known:
-        """Look up key, content, earlier conflicts and the caps, in that order, and only what the judgement needs."""
-        submission = candidate.submission
-        row = self.one("producer_id", producer_identity=submission.producer_identity)
-        producer = row["id"] if row else None
-        found = self.one("known_submission", producer=producer, idempotency_key=submission.idempotency_key)
-        if found is not None:
-            return self._known_key(candidate, msgspec.convert(found, KnownSubmission, strict=False), producer)
-        if candidate.private:
-            return Known(waiting_of_producer=self._waiting(producer))
-        proposal = self.one(
-            "known_proposal",
-            producer=producer,
-            submission_scope=submission.submission_scope,
-            scope_id=submission.scope_id,
-            source_event_hash=submission.source_event_hash,
+    def open_book(self, candidates: Sequence[Candidate]) -> Book:
+        """Look up keys, contents, earlier conflicts and the caps, and only what the judgements need."""
+        book = Book()
+        producers = self._producers(one.submission.producer_identity for one in candidates)
+        self._note_submissions(book, {key_of(one.submission): one for one in candidates}, producers)
+        fresh = (one.submission for one in candidates if not one.private and not book.holds(one))
+        self._note_proposals(book, fresh, producers)
+        self._note_refusals(book, book.refusable(candidates), producers)
+        return book
+
+    def _producers(self, identities: Iterable[str]) -> dict[str, int]:
+        """Return the integer keys of producers; one that was never seen has none and counts as 0, which no row has."""
+        wanted = dict.fromkeys(identities)
+        found = self.find("producer_id", [{"producer_identity": identity} for identity in wanted])
+        return {identity: row["id"] if row else 0 for identity, row in zip(wanted, found, strict=True)}
+
+    def _note_submissions(
+        self, book: Book, candidates: Mapping[tuple[str, str], Candidate], producers: Mapping[str, int]
+    ) -> None:
+        asked = [{"producer": producers[producer], "idempotency_key": key} for producer, key in candidates]
+        for key, row in zip(candidates, self.find("known_submission", asked), strict=True):
+            if row is not None:
+                book.note_submission(key, msgspec.convert(row, KnownSubmission, strict=False))
+
+    def _note_proposals(self, book: Book, submissions: Iterable[Submission], producers: Mapping[str, int]) -> None:
+        wanted = {(content_of(one), one.producer_identity): one for one in submissions}
+        asked = [
+            {
+                "producer": producers[producer],
+                "submission_scope": scope,
+                "scope_id": scope_id,
+                "source_event_hash": source_event_hash,
+            }
+            for (scope, scope_id, source_event_hash), producer in wanted
+        ]
+        for (content, producer), row in zip(wanted, self.find("known_proposal", asked), strict=True):
+            if row is not None:
+                book.note_proposal(content, producer, msgspec.convert(row, KnownProposal))
+
+    def _note_refusals(self, book: Book, candidates: Sequence[Candidate], producers: Mapping[str, int]) -> None:
+        """Look up the caps and the earlier conflicts of those that may end in quarantine."""
+        waiting = sorted({producers[one.submission.producer_identity] for one in candidates} - {0})
+        names = {number: identity for identity, number in producers.items()}
+        self.find("hold_producer", [{"producer": producer} for producer in waiting])
+        for producer, row in zip(
+            waiting, self.find("count_waiting", [{"producer": producer} for producer in waiting]), strict=True
+        ):
+            book.note_waiting(names[producer], row["number"] if row else 0)
+        reused = [(one, original) for one in candidates if (original := book.original(one)) is not None]
+        asked = [
+            {"submission": original.id, "fingerprint": one.fingerprint, "keyed_fingerprint": one.keyed_fingerprint}
+            for one, original in reused
+        ]
+        counts = self.find("count_conflicts", [{"submission": original.id} for _, original in reused])
+        for (_, original), row, count in zip(reused, self.find("known_conflict", asked), counts, strict=True):
+            book.note_conflicts_of_key(original.submission_id, count["number"] if count else 0)
+            if row is not None:
+                book.note_conflict(original.submission_id, row["fingerprint"], KnownConflict(answer=row["answer"]))
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Write the rows of a group's judgements; the ids of an answer are also those of its rows."""
+        bound = [one for one in entries if one.judgement.bind]
+        made = [one for one in entries if one.judgement.propose]
+        writing = _Writing(
+            self._known_or_new(one.candidate.submission.producer_identity for one in entries),
+            {one.named.submission_id: key for one, key in zip(bound, self._take("submissions", bound), strict=True)},
+            {one.named.proposal_id: key for one, key in zip(made, self._take("proposals", made), strict=True)},
         )
-        return Known(proposal=msgspec.convert(proposal, KnownProposal) if proposal else None)
+        self._add("add_proposal", map(writing.proposal, made))
+        self._add("add_submission", map(writing.submission, bound))
+        self._add("add_evidence", [writing.evidence(one) for one in bound if one.judgement.evidence])
+        self._add("add_quarantine", [writing.quarantine(one) for one in entries if one.judgement.quarantine])
+        for one in entries:
+            if one.judgement.withdraw and one.judgement.original is not None:
+                self.run("withdraw_proposal", proposal_id=one.judgement.original.proposal_id)
+        if any(one.judgement.propose or one.judgement.quarantine or one.judgement.withdraw for one in entries):
+            self.announce()
 
-    def _known_key(self, candidate: Candidate, submission: KnownSubmission, producer: int | None) -> Known:
-        own = candidate.keyed_fingerprint if submission.keyed else candidate.fingerprint
-        if own == submission.fingerprint or submission.fingerprint is None:
-            return Known(submission=submission)
-        conflict = self.one(
-            "known_conflict",
-            submission=submission.id,
-            fingerprint=candidate.fingerprint,
-            keyed_fingerprint=candidate.keyed_fingerprint,
-        )
-        count = self.one("count_conflicts", submission=submission.id)
-        return Known(
-            submission=submission,
-            conflict=msgspec.convert(conflict, KnownConflict) if conflict else None,
-            conflicts_of_key=count["number"] if count else 0,
-            waiting_of_producer=self._waiting(producer),
-        )
+    def _take(self, table: str, entries: Sequence[Entry]) -> list[int]:
+        """Take as many unused integer keys as there are rows to write."""
+        if not entries:
+            return []
+        return [row["id"] for row in self.all(f"take_{table}", number=len(entries))]
 
-    def _waiting(self, producer: int | None) -> int:
-        row = self.one("count_waiting", producer=producer)
-        return int(row["number"]) if row else 0
+    def _add(self, statement: str, rows: Iterable[Row]) -> None:
+        if ordered := list(rows):
+            self.add(statement, ordered, _UNIQUE[statement])
 
-    def _producer(self, producer_identity: str) -> int:
-        row = self.one("producer_id", producer_identity=producer_identity)
-        if row is not None:
-            return int(row["id"])
-        self.run("add_producer", producer_identity=producer_identity)
-        return self._producer(producer_identity)
-
-    def record(self, entry: Entry) -> None:
-        """Write the rows of a judgement; the ids of an answer are also those of its rows."""
-        judgement = entry.judgement
-        producer = self._producer(entry.candidate.submission.producer_identity)
-        if judgement.withdraw and judgement.original is not None:
-            self.run("withdraw_proposal", proposal=judgement.original.proposal)
-        submission = judgement.original.id if judgement.original else 0
-        if judgement.bind:
-            submission = self._bind(entry, producer)
-        if judgement.quarantine:
-            self._add_quarantine(entry, producer, submission)
-
-    def _bind(self, entry: Entry, producer: int) -> int:
-        """Write the submission with the proposal it makes or the evidence it is."""
-        judgement = entry.judgement
-        proposal = judgement.proposal.id if judgement.proposal else None
-        if judgement.propose:
-            proposal = self._add_proposal(entry, producer)
-        submission = self._add_submission(entry, producer, proposal)
-        if judgement.evidence:
-            self.insert(
-                "add_evidence",
-                proposal=proposal,
-                submission=submission,
-                producer=producer,
-                owner=entry.owner,
-                received_at=entry.received_at,
-            )
-        return submission
-
-    def _add_proposal(self, entry: Entry, producer: int) -> int:
-        submission = entry.candidate.submission
-        return self.insert(
-            "add_proposal",
-            proposal_id=entry.named.proposal_id,
-            producer=producer,
-            owner=entry.owner,
-            submission_scope=submission.submission_scope,
-            scope_id=submission.scope_id,
-            source_event_hash=submission.source_event_hash,
-            payload=_text(submission.payload),
-            source_span=_text(submission.source_span),
-            visibility=submission.visibility,
-            supersedes=submission.supersedes,
-            observed_at=submission.observed_at,
-            received_at=entry.received_at,
-        )
-
-    def _add_submission(self, entry: Entry, producer: int, proposal: int | None) -> int:
-        candidate, judgement = entry.candidate, entry.judgement
-        submission, private = candidate.submission, candidate.private
-        return self.insert(
-            "add_submission",
-            submission_id=entry.named.submission_id,
-            producer=producer,
-            idempotency_key=submission.idempotency_key,
-            disposition=judgement.outcome.disposition,
-            reason_code=judgement.reasons[0].code if judgement.reasons else None,
-            status=judgement.outcome.status,
-            submission_scope=submission.submission_scope,
-            scope_id=None if candidate.hides_scope else submission.scope_id,
-            source_event_hash=None if private else submission.source_event_hash,
-            visibility=submission.visibility,
-            fingerprint=candidate.keyed_fingerprint if private else candidate.fingerprint,
-            keyed=int(private),
-            proposal=proposal,
-            duplicate_of=judgement.proposal.own_submission if judgement.proposal else None,
-            policy_digest=entry.policy_digest,
-            received_at=entry.received_at,
-            receipt=entry.receipt.decode(),
-        )
-
-    def _add_quarantine(self, entry: Entry, producer: int, submission: int) -> None:
-        candidate = entry.candidate
-        event, private = candidate.submission, candidate.private
-        self.insert(
-            "add_quarantine",
-            quarantine_id=entry.named.quarantine_id,
-            kind="conflict" if entry.judgement.original else "private",
-            submission=submission,
-            producer=producer,
-            fingerprint=candidate.keyed_fingerprint if private else candidate.fingerprint,
-            keyed=int(private),
-            source_event_hash=None if private else event.source_event_hash,
-            submission_scope=event.submission_scope,
-            scope_id=None if candidate.hides_scope else event.scope_id,
-            visibility=event.visibility,
-            supersedes=None if private else event.supersedes,
-            payload=None if private else _text(event.payload),
-            source_span=None if private else _text(event.source_span),
-            findings=_text(msgspec.to_builtins(candidate.findings)),
-            policy_digest=entry.policy_digest,
-            received_at=entry.received_at,
-            answer=entry.receipt.decode(),
-        )
+    def _known_or_new(self, identities: Iterable[str]) -> dict[str, int]:
+        producers = self._producers(identities)
+        fresh = sorted(identity for identity, number in producers.items() if not number)
+        if fresh:
+            for identity in fresh:
+                self.run("add_producer", producer_identity=identity)
+            producers |= self._producers(fresh)
+        return producers
 
     def seal(
         self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int
     ) -> None:
         """Bind a free key to a receipt that no event will ever match."""
-        self.insert(
-            "add_submission",
-            submission_id=submission_id,
-            producer=self._producer(producer_identity),
-            idempotency_key=key,
-            disposition="rejected-invalid",
-            reason_code="sealed",
-            status=422,
-            submission_scope=None,
-            scope_id=None,
-            source_event_hash=None,
-            visibility=None,
-            fingerprint=None,
-            keyed=0,
-            proposal=None,
-            duplicate_of=None,
-            policy_digest=policy_digest,
-            received_at=now,
-            receipt=receipt.decode(),
-        )
+        row = dict.fromkeys(_SEAL_LACKS) | {
+            "id": self.all("take_submissions", number=1)[0]["id"],
+            "submission_id": submission_id,
+            "producer": self._known_or_new([producer_identity])[producer_identity],
+            "idempotency_key": key,
+            "disposition": "rejected-invalid",
+            "reason_code": "sealed",
+            "status": 422,
+            "keyed": 0,
+            "policy_digest": policy_digest,
+            "received_at": now,
+            "receipt": receipt.decode(),
+        }
+        self._add("add_submission", [row])
 
-    def known_key(self, producer_identity: str, key: str) -> tuple[int, str] | None:
-        """Return integer key and receipt of the submission under a key."""
+    def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
+        """Return id and receipt of the submission under a key."""
         row = self.one("producer_id", producer_identity=producer_identity)
         found = self.one("known_submission", producer=row["id"], idempotency_key=key) if row else None
-        return (found["id"], found["receipt"]) if found else None
+        return (found["submission_id"], found["receipt"]) if found else None
 
     def count_replays(self, attempts: Mapping[ReplayKey, int]) -> None:
         """Add counted replays to their submissions and to the producers' hours."""
-        for (submission, hour, channel), number in attempts.items():
-            self.run("add_replays", submission=submission, attempts=number)
-            self.run("add_producer_replays", submission=submission, hour=hour, channel=channel, attempts=number)
+        counted = [
+            {"submission_id": submission_id, "hour": hour, "channel": channel, "attempts": number}
+            for (submission_id, hour, channel), number in sorted(attempts.items())
+        ]
+        self.repeat("add_replays", counted)
+        self.repeat("add_producer_replays", counted)
+
+
+_UNIQUE: Final = {
+    "add_proposal": ("submission_scope", "scope_id", "source_event_hash"),
+    "add_submission": ("producer", "idempotency_key"),
+    "add_evidence": ("proposal", "producer"),
+    "add_quarantine": ("submission", "fingerprint"),
+}
+"""What decides a race between processes; rows are added in its order, so that two of them never wait in a ring."""
+_SEAL_LACKS: Final = (
+    "submission_scope",
+    "scope_id",
+    "source_event_hash",
+    "visibility",
+    "fingerprint",
+    "proposal",
+    "duplicate_of",
+)
+
+
+class _Writing:
+    """Forms the rows of a group; public ids become integer keys, those of rows just taken included."""
+
+    def __init__(
+        self, producers: Mapping[str, int], submissions: Mapping[str | None, int], proposals: Mapping[str | None, int]
+    ) -> None:
+        self._producers = producers
+        self._submissions = submissions
+        self._proposals = proposals
+
+    def _producer(self, entry: Entry) -> int:
+        return self._producers[entry.candidate.submission.producer_identity]
+
+    def _proposal(self, entry: Entry) -> int | None:
+        """Return the proposal that a submission made or joined."""
+        known = entry.judgement.proposal
+        if known is None:
+            return self._proposals.get(entry.named.proposal_id)
+        return known.id or self._proposals[known.proposal_id]
+
+    def _duplicate_of(self, entry: Entry) -> int | None:
+        known = entry.judgement.proposal
+        if known is None or known.own_submission is None:
+            return None
+        return known.own_submission or self._submissions[known.own_submission_id]
+
+    def proposal(self, entry: Entry) -> Row:
+        submission = entry.candidate.submission
+        return {
+            "id": self._proposals[entry.named.proposal_id],
+            "proposal_id": entry.named.proposal_id,
+            "producer": self._producer(entry),
+            "owner": entry.owner,
+            "submission_scope": submission.submission_scope,
+            "scope_id": submission.scope_id,
+            "source_event_hash": submission.source_event_hash,
+            "payload": _text(submission.payload),
+            "source_span": _text(submission.source_span),
+            "visibility": submission.visibility,
+            "supersedes": None if submission.supersedes is None else _text(submission.supersedes),
+            "observed_at": submission.observed_at,
+            "received_at": entry.received_at,
+        }
+
+    def submission(self, entry: Entry) -> Row:
+        candidate, judgement = entry.candidate, entry.judgement
+        submission, private = candidate.submission, candidate.private
+        return {
+            "id": self._submissions[entry.named.submission_id],
+            "submission_id": entry.named.submission_id,
+            "producer": self._producer(entry),
+            "idempotency_key": submission.idempotency_key,
+            "disposition": judgement.outcome.disposition,
+            "reason_code": judgement.reasons[0].code if judgement.reasons else None,
+            "status": judgement.outcome.status,
+            "submission_scope": submission.submission_scope,
+            "scope_id": None if candidate.hides_scope else submission.scope_id,
+            "source_event_hash": None if private else submission.source_event_hash,
+            "visibility": submission.visibility,
+            "fingerprint": kept_fingerprint(candidate),
+            "keyed": int(private),
+            "proposal": self._proposal(entry),
+            "duplicate_of": self._duplicate_of(entry),
+            "policy_digest": entry.policy_digest,
+            "received_at": entry.received_at,
+            "receipt": entry.receipt.decode(),
+        }
+
+    def evidence(self, entry: Entry) -> Row:
+        return {
+            "proposal": self._proposal(entry),
+            "submission": self._submissions[entry.named.submission_id],
+            "producer": self._producer(entry),
+            "owner": entry.owner,
+            "received_at": entry.received_at,
+        }
+
+    def quarantine(self, entry: Entry) -> Row:
+        candidate, original = entry.candidate, entry.judgement.original
+        event, private = candidate.submission, candidate.private
+        known = original.id if original else 0
+        return {
+            "quarantine_id": entry.named.quarantine_id,
+            "kind": "conflict" if original else "private",
+            "submission": known or self._submissions[entry.named.submission_id],
+            "producer": self._producer(entry),
+            "fingerprint": kept_fingerprint(candidate),
+            "keyed": int(private),
+            "source_event_hash": None if private else event.source_event_hash,
+            "submission_scope": event.submission_scope,
+            "scope_id": None if candidate.hides_scope else event.scope_id,
+            "visibility": event.visibility,
+            "supersedes": None if private or event.supersedes is None else _text(event.supersedes),
+            "payload": None if private else _text(event.payload),
+            "source_span": None if private else _text(event.source_span),
+            "findings": _text(msgspec.to_builtins(candidate.findings)),
+            "policy_digest": entry.policy_digest,
+            "received_at": entry.received_at,
+            "answer": entry.receipt.decode(),
+        }

@@ -3,8 +3,9 @@
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from itertools import groupby
 from typing import Any, Final, Protocol, TypeVar
 
 from antechamber.core.errors import AntechamberError, UnavailableError
@@ -15,7 +16,13 @@ _log = logging.getLogger(__name__)
 MOST_WAITING: Final = 10_000
 """Work that may wait; beyond it the store says so at once instead of letting callers time out."""
 MOST_TOGETHER: Final = 512
-"""Work that shares one transaction."""
+"""Items that share one transaction; a single piece of work with more of them is not divided."""
+MOST_TRIES: Final = 5
+"""Transactions that the engine undid may begin again this often before callers are told to come back."""
+
+
+class AgainError(Exception):
+    """The engine undid a whole transaction for a reason that another try may mend."""
 
 
 class Transactions(Protocol):
@@ -24,7 +31,7 @@ class Transactions(Protocol):
     def begin(self) -> None:
         """Open a transaction that may write."""
 
-    def attempt(self, work: Callable[[Any], T]) -> T:
+    def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
         """Run one piece of work inside; what it wrote is undone where it raises."""
 
     def commit(self) -> None:
@@ -34,19 +41,28 @@ class Transactions(Protocol):
         """Undo everything, whatever state the transaction is in."""
 
     def translate(self, error: Exception) -> Exception:
-        """Turn a driver's error into ours; other errors come back as they are."""
+        """Turn a driver's error into ours or AgainError; other errors come back as they are."""
+
+    def close(self) -> None:
+        """Release what the writer thread holds."""
 
 
 class _Job:
-    """One piece of work and whoever waits for it."""
+    """Some work, and whoever waits for it; jobs with items and the same work are done in one call."""
 
-    __slots__ = ("error", "future", "result", "work")
+    __slots__ = ("error", "future", "items", "promotes", "result", "work")
 
-    def __init__(self, work: Callable[[Any], Any]) -> None:
+    def __init__(self, work: Callable[..., Any], items: Sequence[Any] | None = None, *, promotes: bool = False) -> None:
         self.work = work
+        self.items = items
+        self.promotes = promotes
         self.future: Future[Any] = Future()
         self.result: Any = None
         self.error: Exception | None = None
+
+    @property
+    def kind(self) -> object:
+        return self.work if self.items is not None else self
 
     def settle(self) -> None:
         if self.future.set_running_or_notify_cancel():
@@ -68,12 +84,21 @@ class GroupCommit:
         self._thread = threading.Thread(target=self._serve, name="antechamber-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, work: Callable[[Any], T]) -> Future[T]:
+    def submit(self, work: Callable[[Any], T], *, promotes: bool = False) -> Future[T]:
         """Queue work; its future resolves after the commit that holds it.
 
         Raises UnavailableError when too much is waiting, or after close.
         """
-        job = _Job(work)
+        return self._put(_Job(work, promotes=promotes))
+
+    def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any]) -> Future[list[T]]:
+        """Queue items for work that takes all that wait for it in one call.
+
+        Raises UnavailableError when too much is waiting, or after close.
+        """
+        return self._put(_Job(work, items))
+
+    def _put(self, job: _Job) -> Future[Any]:
         with self._gate:
             if self._closed:
                 message = "the store is shutting down"
@@ -100,14 +125,17 @@ class GroupCommit:
                 self._run(jobs)
             for job in jobs:
                 job.settle()
+        self._transactions.close()
 
     def _take(self) -> tuple[list[_Job], bool]:
-        """Wait for work and take all that is there; the flag says that nothing follows."""
+        """Wait for work and take what is there; the flag says that nothing follows."""
         jobs: list[_Job] = []
+        number = 0
         item = self._waiting.get()
         while item is not None:
             jobs.append(item)
-            if len(jobs) == MOST_TOGETHER:
+            number += 1 if item.items is None else len(item.items)
+            if number >= MOST_TOGETHER:
                 return jobs, False
             try:
                 item = self._waiting.get_nowait()
@@ -117,25 +145,48 @@ class GroupCommit:
 
     def _run(self, jobs: list[_Job]) -> None:
         """Run the jobs in one transaction; if it cannot be kept, every job gets the error and nothing is stored."""
-        try:
-            self._transactions.begin()
-            for job in jobs:
-                self._attempt(job)
-            self._transactions.commit()
-        except Exception as error:  # noqa: BLE001 -- whatever broke the transaction must reach all who wait for it
-            self._transactions.roll_back()
-            translated = self._transactions.translate(error)
-            if not isinstance(translated, AntechamberError):
-                _log.exception("transaction failed", exc_info=error)
-                translated = UnavailableError("the store cannot commit now")
-            for job in jobs:
-                job.error = translated
+        error: Exception = UnavailableError("the store cannot commit now")
+        for _ in range(MOST_TRIES):
+            try:
+                self._transactions.begin()
+                for _, group in groupby(jobs, key=lambda job: job.kind):
+                    self._attempt(list(group))
+                self._transactions.commit()
+            except Exception as raised:  # noqa: BLE001 -- whatever broke the transaction must reach all who wait for it
+                self._transactions.roll_back()
+                translated = self._transactions.translate(raised)
+                if isinstance(translated, AgainError):
+                    continue
+                if isinstance(translated, AntechamberError):
+                    error = translated
+                else:
+                    _log.exception("transaction failed", exc_info=raised)
+            else:
+                return
+            break
+        for job in jobs:
+            job.error = error
 
-    def _attempt(self, job: _Job) -> None:
-        """Run one job; only its own error stays its own."""
+    def _attempt(self, jobs: list[_Job]) -> None:
+        """Run jobs that share one call; where it fails each runs alone, so that only its own error stays its own."""
         try:
-            job.result = self._transactions.attempt(job.work)
-        except Exception as error:
-            job.error = self._transactions.translate(error)
-            if isinstance(job.error, UnavailableError):
+            for job, result in zip(jobs, self._results(jobs), strict=True):
+                job.result, job.error = result, None
+        except Exception as raised:
+            error = self._transactions.translate(raised)
+            if isinstance(error, UnavailableError | AgainError):
                 raise
+            if len(jobs) == 1:
+                jobs[0].error = error
+                return
+            for job in jobs:
+                self._attempt([job])
+
+    def _results(self, jobs: list[_Job]) -> list[Any]:
+        first = jobs[0]
+        if first.items is None:
+            return [self._transactions.attempt(first.work, promotes=first.promotes)]
+        items = [item for job in jobs for item in job.items or ()]
+        results = self._transactions.attempt(lambda rows: first.work(items, rows), promotes=False)
+        parts = iter(results)
+        return [[next(parts) for _ in job.items or ()] for job in jobs]

@@ -7,7 +7,7 @@ import msgspec
 
 from antechamber.core.ports import Statements
 from antechamber.core.records import MemoryHit, StoredReceipt
-from antechamber.core.words import fold
+from antechamber.core.words import words_of
 
 _END: Final = 2**63 - 1
 """Behind the newest row."""
@@ -19,11 +19,6 @@ def decoded(row: dict[str, Any], *members: str) -> dict[str, Any]:
         name: msgspec.json.decode(value) if name in members and value is not None else value
         for name, value in row.items()
     }
-
-
-def search_words(words: Sequence[str]) -> str:
-    """Form a full-text query in which every word must match and none is an operator (FTS5 string syntax)."""
-    return " ".join('"' + fold(word).replace('"', '""') + '"' for word in words)
 
 
 class Recall(Statements):
@@ -62,6 +57,9 @@ class Recall(Statements):
         self, submission_scope: str, scope_id: str, words: Sequence[str], before: int | None, number: int
     ) -> list[MemoryHit]:
         """Return active memories of exactly this pair, newest first, that hold all the words."""
+        wanted = words_of(" ".join(words))
+        if words and not wanted:
+            return []
         values: dict[str, Any] = {
             "submission_scope": submission_scope,
             "scope_id": scope_id,
@@ -69,8 +67,8 @@ class Recall(Statements):
             "number": number,
         }
         rows = (
-            self.all("memories_of_scope_matching", words=search_words(words), **values)
-            if words
+            self.all("memories_of_scope_matching", words=" ".join(wanted), **values)
+            if wanted
             else self.all("memories_of_scope", **values)
         )
-        return [msgspec.convert(decoded(row, "payload", "source_span"), MemoryHit) for row in rows]
+        return [msgspec.convert(decoded(row, "payload", "source_span", "supersedes"), MemoryHit) for row in rows]

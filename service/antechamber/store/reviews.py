@@ -19,13 +19,13 @@ from antechamber.core.records import (
 )
 from antechamber.core.review import Entry, text_hash
 from antechamber.core.roles import Person
-from antechamber.core.words import fold
-from antechamber.store.recall import decoded, search_words
+from antechamber.core.words import words_of
+from antechamber.store.recall import decoded
 
 
 def _with_text(row: dict[str, Any]) -> dict[str, Any]:
     """Tell the text as it stands from the text as it was submitted."""
-    row = decoded(row, "payload", "edited_payload", "source_span")
+    row = decoded(row, "payload", "edited_payload", "source_span", "supersedes")
     edited = row.pop("edited_payload")
     return {**row, "proposed": row["payload"], "payload": edited or row["payload"], "edited": edited is not None}
 
@@ -55,6 +55,10 @@ class Reviews(Statements):
         """Return one proposal."""
         row = self.one("proposal", proposal_id=proposal_id)
         return msgspec.convert(_with_text(row), ProposalRow, strict=False) if row else None
+
+    def hold_proposal(self, proposal_id: str) -> None:
+        """Let no other transaction decide on a proposal until this one ends."""
+        self.one("hold_proposal", proposal_id=proposal_id)
 
     def evidence(self, proposal: int) -> list[EvidenceRow]:
         """Return the independent evidence for a proposal."""
@@ -99,10 +103,11 @@ class Reviews(Statements):
             raise StaleDecisionError(message)
         if ruling.admits:
             self._admit(proposal.id, record, text, entry)
+        self.announce()
 
     def _add_review_record(self, proposal: ProposalRow, person: Person, entry: Entry) -> int:
         decision, ruling = entry.decision, entry.ruling
-        return self.insert(
+        record = self.all(
             "add_review_record",
             review_record_id=entry.review_record_id,
             proposal=proposal.id,
@@ -122,9 +127,10 @@ class Reviews(Statements):
             policy_digest=entry.policy_digest,
             decided_at=entry.decided_at,
         )
+        return int(record[0]["id"])
 
     def _admit(self, proposal: int, record: int, text: str, entry: Entry) -> None:
-        memory = self.insert(
+        memory = self.all(
             "add_memory",
             memory_id=entry.memory_id,
             proposal=proposal,
@@ -133,13 +139,16 @@ class Reviews(Statements):
             text_hash=text_hash(text.encode()),
             admitted_at=entry.decided_at,
         )
-        self.run("index_memory", memory=memory, content=fold(msgspec.json.decode(text)["content"]))
+        self.run("index_memory", memory=memory[0]["id"], words=" ".join(words_of(msgspec.json.decode(text)["content"])))
 
     def browse_memories(self, words: Sequence[str], after: str | None, number: int) -> list[BrowsedMemory]:
         """Return memories of all scopes, newest first."""
+        wanted = words_of(" ".join(words))
+        if words and not wanted:
+            return []
         rows = (
-            self.all("all_memories_matching", words=search_words(words), after=after, number=number)
-            if words
+            self.all("all_memories_matching", words=" ".join(wanted), after=after, number=number)
+            if wanted
             else self.all("all_memories", after=after, number=number)
         )
         return [msgspec.convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
@@ -147,11 +156,12 @@ class Reviews(Statements):
     def memory(self, memory_id: str) -> MemoryRow | None:
         """Return one memory."""
         row = self.one("memory", memory_id=memory_id)
-        return msgspec.convert(decoded(row, "payload", "source_span"), MemoryRow) if row else None
+        return msgspec.convert(decoded(row, "payload", "source_span", "supersedes"), MemoryRow) if row else None
 
     def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
         """Return waiting refused events, newest first."""
-        members = ("payload", "source_span", "findings", "original_payload", "original_span")
+        own = ("payload", "source_span", "findings", "supersedes")
+        members = (*own, "original_payload", "original_span", "original_supersedes")
         rows = self.all("waiting_quarantine", after=after, number=number)
         return [msgspec.convert(decoded(row, *members), QuarantineRow, strict=False) for row in rows]
 

@@ -4,20 +4,21 @@ import contextlib
 import logging
 import queue
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from sqlite_utils import Database, Migrations
 
-from antechamber.core.errors import AntechamberError, BusyError, UnavailableError
+from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.store.access import Access
 from antechamber.store.admissions import Admissions
 from antechamber.store.queue import GroupCommit
 from antechamber.store.recall import Recall
 from antechamber.store.reports import Reports
 from antechamber.store.reviews import Reviews
+from antechamber.store.shared import OLDER_SCHEMA, OTHER_SCHEMA, StoreError, Watchers
 from antechamber.store.statements import migrations, statements
 
 T = TypeVar("T")
@@ -38,17 +39,14 @@ _WRITER_SETTINGS: Final = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FU
 _UNREADABLE: Final = "the data folder cannot be opened"
 
 
-class StoreError(AntechamberError):
-    """The store's file cannot be opened; the text says what to do."""
-
-
 class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
     """All rows over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Use a connection whose transaction somebody else controls."""
         self._connection = connection
-        self._statements = statements()
+        self._statements = statements("sqlite")
+        self.announced = False
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""
@@ -68,9 +66,21 @@ class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
         """Run a write and return how many rows it touched."""
         return self._connection.execute(self._statements[statement], values).rowcount
 
-    def insert(self, statement: str, /, **values: Any) -> int:
-        """Run an insert and return the new integer key."""
-        return self._connection.execute(self._statements[statement], values).lastrowid or 0
+    def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
+        """Return the first row for each of many sets of values."""
+        return [self.one(statement, **values) for values in keys]
+
+    def add(self, statement: str, rows: Sequence[Mapping[str, Any]], _order: Sequence[str], /) -> None:
+        """Run an insert for all rows; a single writer waits for nobody, so any order is good."""
+        self.repeat(statement, rows)
+
+    def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
+        """Run a write once for each set of values."""
+        self._connection.executemany(self._statements[statement], rows)
+
+    def announce(self) -> None:
+        """Note that those who watch are to be woken after the commit."""
+        self.announced = True
 
     def check_files(self) -> Iterator[str]:
         """Yield what SQLite itself finds broken."""
@@ -86,11 +96,14 @@ class _Writer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._rows = SqliteRows(connection)
+        self.watchers = Watchers()
 
     def begin(self) -> None:
+        self._rows.announced = False
         self._connection.execute("BEGIN IMMEDIATE")
 
-    def attempt(self, work: Callable[[Any], T]) -> T:
+    def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
+        del promotes  # SQLite knows no roles: its triggers alone guard the memories.
         self._connection.execute("SAVEPOINT work")
         try:
             result = work(self._rows)
@@ -104,6 +117,8 @@ class _Writer:
 
     def commit(self) -> None:
         self._connection.execute("COMMIT")
+        if self._rows.announced:
+            self.watchers.wake()
 
     def roll_back(self) -> None:
         if self._connection.in_transaction:
@@ -112,6 +127,9 @@ class _Writer:
 
     def translate(self, error: Exception) -> Exception:
         return translate(error)
+
+    def close(self) -> None:
+        """Leave the connection to the store, which closes it after all readers: the last one out checkpoints."""
 
 
 def translate(error: Exception) -> Exception:
@@ -138,25 +156,30 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     return connection
 
 
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date; refuse a newer one."""
+def _migrate(connection: sqlite3.Connection, *, upgrade: bool) -> bool:
+    """Make the schema, or with `upgrade` bring an older one up to date; tell whether anything was done.
+
+    Raises StoreError for a schema of another version.
+    """
     steps = migrations("sqlite")
     plan = Migrations("antechamber")
     for name, sql in steps:
         plan(name=name)(_step(sql))
     database = Database(connection, execute_plugins=False)
-    unknown = {step.name for step in plan.applied(database)} - {name for name, _ in steps}
-    if unknown:
-        message = "this data folder was written by a newer version; install that one, or restore a backup of before"
-        raise StoreError(message)
+    applied = {step.name for step in plan.applied(database)}
+    if applied - {name for name, _ in steps}:
+        raise StoreError(OTHER_SCHEMA)
     if not plan.pending(database):
-        return
+        return False
+    if applied and not upgrade:
+        raise StoreError(OLDER_SCHEMA)
     connection.row_factory = None
     # The lock first: of two processes that open a new folder at once, the later one must find nothing to do.
     connection.execute("BEGIN IMMEDIATE")
     plan.apply(database)
     connection.execute("COMMIT")
     connection.row_factory = sqlite3.Row
+    return True
 
 
 def _step(sql: str) -> Callable[[Database], None]:
@@ -180,17 +203,17 @@ def split_script(sql: str) -> Iterator[str]:
 class SqliteStore:
     """Implements core.ports.Store on one SQLite file."""
 
-    def __init__(self, path: Path, *, exclusive_checkpoints: bool = True) -> None:
-        """Open or create the file; only a server keeps automatic checkpoints.
+    def __init__(self, path: Path, *, exclusive_checkpoints: bool = True, upgrade: bool = False) -> None:
+        """Open or create the file; only a server keeps automatic checkpoints, only `upgrade` changes an older schema.
 
-        Raises StoreError when the file cannot be opened or is newer than this version.
+        Raises StoreError when the file cannot be opened or its schema is of another version.
         """
         self._path = path
         try:
             self._connection = _connect(path, read_only=False)
             if not exclusive_checkpoints:
                 self._connection.execute("PRAGMA wal_autocheckpoint = 0")
-            _migrate(self._connection)
+            self.upgraded = _migrate(self._connection, upgrade=upgrade)
             self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
             for _ in range(READERS):
                 self._readers.put(_connect(path, read_only=True))
@@ -201,11 +224,21 @@ class SqliteStore:
             _log.info(
                 "SQLite %s: checkpoints stay with the writer, see design note on WAL reset", sqlite3.sqlite_version
             )
-        self._writer = GroupCommit(_Writer(self._connection))
+        transactions = _Writer(self._connection)
+        self.watch = transactions.watchers.watch
+        self._writer = GroupCommit(transactions)
 
     def write(self, work: Callable[[Any], T]) -> Future[T]:
         """Run `work` in a transaction; the future resolves once it is on disk."""
         return self._writer.submit(work)
+
+    def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any]) -> Future[list[T]]:
+        """Run `work` on all items that wait for it, in one call."""
+        return self._writer.gather(work, items)
+
+    def promote(self, work: Callable[[Any], T]) -> Future[T]:
+        """Like `write`, for work that may admit memories."""
+        return self._writer.submit(work, promotes=True)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[SqliteRows]:

@@ -29,27 +29,27 @@ UPDATE users SET disabled_at = :disabled_at WHERE name = :name AND disabled_at I
 
 -- name: end_sessions_of_user
 UPDATE sessions SET ended_at = :ended_at
-WHERE ended_at IS NULL AND user = (SELECT id FROM users WHERE name = :name)
+WHERE ended_at IS NULL AND "user" = (SELECT id FROM users WHERE name = :name)
 
 -- name: add_link
-INSERT INTO links (digest, user, expires_at) VALUES (:digest, :user, :expires_at)
+INSERT INTO links (digest, "user", expires_at) VALUES (:digest, :user, :expires_at)
 
 -- name: link_user
 SELECT u.id, u.name, u.person, u.role, u.password, u.created_at, u.disabled_at
 FROM links AS l
-JOIN users AS u ON u.id = l.user
+JOIN users AS u ON u.id = l."user"
 WHERE l.digest = :digest AND l.used_at IS NULL AND l.expires_at > :now AND u.disabled_at IS NULL
 
 -- name: use_link
 UPDATE links SET used_at = :now WHERE digest = :digest AND used_at IS NULL AND expires_at > :now
 
 -- name: add_session
-INSERT INTO sessions (digest, user, created_at, seen_at) VALUES (:digest, :user, :now, :now)
+INSERT INTO sessions (digest, "user", created_at, seen_at) VALUES (:digest, :user, :now, :now)
 
 -- name: session_user
 SELECT u.id, u.name, u.person, u.role, s.created_at, s.seen_at
 FROM sessions AS s
-JOIN users AS u ON u.id = s.user
+JOIN users AS u ON u.id = s."user"
 WHERE s.digest = :digest AND s.ended_at IS NULL AND u.disabled_at IS NULL
 
 -- name: touch_session

@@ -7,7 +7,7 @@ ON CONFLICT (producer_identity) DO NOTHING
 
 -- name: known_submission
 SELECT s.id, s.submission_id, s.disposition, s.reason_code, s.fingerprint, s.keyed, s.visibility, s.status, s.receipt,
-    s.proposal, p.state AS proposal_state
+    p.proposal_id, p.state AS proposal_state
 FROM submissions AS s
 LEFT JOIN proposals AS p ON p.id = s.proposal
 WHERE s.producer = :producer AND s.idempotency_key = :idempotency_key
@@ -20,8 +20,12 @@ LEFT JOIN submissions AS own ON own.id = (
 )
 WHERE p.submission_scope = :submission_scope AND p.scope_id = :scope_id AND p.source_event_hash = :source_event_hash
 
+-- name: hold_producer
+SELECT id FROM producers WHERE id = :producer
+
 -- name: known_conflict
-SELECT answer FROM quarantine WHERE submission = :submission AND fingerprint IN (:fingerprint, :keyed_fingerprint)
+SELECT answer, fingerprint FROM quarantine
+WHERE submission = :submission AND fingerprint IN (:fingerprint, :keyed_fingerprint)
 
 -- name: count_conflicts
 SELECT count(*) AS number FROM quarantine WHERE submission = :submission AND kind = 'conflict'
@@ -31,19 +35,19 @@ SELECT count(*) AS number FROM quarantine WHERE producer = :producer AND state =
 
 -- name: add_submission
 INSERT INTO submissions (
-    submission_id, producer, idempotency_key, disposition, reason_code, status, submission_scope, scope_id,
+    id, submission_id, producer, idempotency_key, disposition, reason_code, status, submission_scope, scope_id,
     source_event_hash, visibility, fingerprint, keyed, proposal, duplicate_of, policy_digest, received_at, receipt
 ) VALUES (
-    :submission_id, :producer, :idempotency_key, :disposition, :reason_code, :status, :submission_scope, :scope_id,
+    :id, :submission_id, :producer, :idempotency_key, :disposition, :reason_code, :status, :submission_scope, :scope_id,
     :source_event_hash, :visibility, :fingerprint, :keyed, :proposal, :duplicate_of, :policy_digest, :received_at, :receipt
 )
 
 -- name: add_proposal
 INSERT INTO proposals (
-    proposal_id, producer, owner, submission_scope, scope_id, source_event_hash, payload, source_span, visibility,
+    id, proposal_id, producer, owner, submission_scope, scope_id, source_event_hash, payload, source_span, visibility,
     supersedes, observed_at, received_at
 ) VALUES (
-    :proposal_id, :producer, :owner, :submission_scope, :scope_id, :source_event_hash, :payload, :source_span, :visibility,
+    :id, :proposal_id, :producer, :owner, :submission_scope, :scope_id, :source_event_hash, :payload, :source_span, :visibility,
     :supersedes, :observed_at, :received_at
 )
 
@@ -61,12 +65,29 @@ INSERT INTO quarantine (
 )
 
 -- name: withdraw_proposal
-UPDATE proposals SET withdrawn = 1, version = version + 1 WHERE id = :proposal AND state = 'pending' AND withdrawn = 0
+UPDATE proposals SET withdrawn = 1, version = version + 1
+WHERE proposal_id = :proposal_id AND state = 'pending' AND withdrawn = 0
 
 -- name: add_replays
-UPDATE submissions SET replays = replays + :attempts WHERE id = :submission
+UPDATE submissions SET replays = replays + :attempts WHERE submission_id = :submission_id
 
 -- name: add_producer_replays
 INSERT INTO replays (producer, hour, channel, attempts)
-SELECT producer, :hour, :channel, :attempts FROM submissions WHERE id = :submission
+SELECT producer, :hour, :channel, :attempts FROM submissions WHERE submission_id = :submission_id
 ON CONFLICT (producer, hour, channel) DO UPDATE SET attempts = replays.attempts + excluded.attempts
+
+-- name: take_submissions
+WITH RECURSIVE numbers (number) AS (
+    SELECT 1
+    UNION ALL
+    SELECT number + 1 FROM numbers WHERE number < :number
+)
+SELECT (SELECT coalesce(max(id), 0) FROM submissions) + number AS id FROM numbers
+
+-- name: take_proposals
+WITH RECURSIVE numbers (number) AS (
+    SELECT 1
+    UNION ALL
+    SELECT number + 1 FROM numbers WHERE number < :number
+)
+SELECT (SELECT coalesce(max(id), 0) FROM proposals) + number AS id FROM numbers

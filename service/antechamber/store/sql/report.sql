@@ -1,21 +1,21 @@
 -- name: review_records
 SELECT * FROM audited_records
-WHERE (:since IS NULL OR decided_at >= :since)
-    AND (:until IS NULL OR decided_at < :until)
-    AND (:submission_scope IS NULL OR submission_scope = :submission_scope)
-    AND (:scope_id IS NULL OR scope_id = :scope_id)
-    AND (:decision IS NULL OR decision = :decision)
-    AND (:curator IS NULL OR curator = :curator)
+WHERE (decided_at >= :since OR :since IS NULL)
+    AND (decided_at < :until OR :until IS NULL)
+    AND (submission_scope = :submission_scope OR :submission_scope IS NULL)
+    AND (scope_id = :scope_id OR :scope_id IS NULL)
+    AND (decision = :decision OR :decision IS NULL)
+    AND (curator = :curator OR :curator IS NULL)
 ORDER BY sequence
 
 -- name: latest_review_records
 SELECT * FROM audited_records
-WHERE (:since IS NULL OR decided_at >= :since)
-    AND (:until IS NULL OR decided_at < :until)
-    AND (:submission_scope IS NULL OR submission_scope = :submission_scope)
-    AND (:scope_id IS NULL OR scope_id = :scope_id)
-    AND (:decision IS NULL OR decision = :decision)
-    AND (:curator IS NULL OR curator = :curator)
+WHERE (decided_at >= :since OR :since IS NULL)
+    AND (decided_at < :until OR :until IS NULL)
+    AND (submission_scope = :submission_scope OR :submission_scope IS NULL)
+    AND (scope_id = :scope_id OR :scope_id IS NULL)
+    AND (decision = :decision OR :decision IS NULL)
+    AND (curator = :curator OR :curator IS NULL)
     AND sequence < coalesce((SELECT id FROM review_records WHERE review_record_id = :after), 9223372036854775807)
 ORDER BY sequence DESC
 LIMIT :number
@@ -29,7 +29,7 @@ SELECT 'rejected-conflict', count(*) FROM quarantine WHERE kind = 'conflict'
 SELECT state AS name, count(*) AS number FROM proposals GROUP BY state ORDER BY state
 
 -- name: recent_replays
-SELECT maker.producer_identity, r.channel, sum(r.attempts) AS attempts
+SELECT maker.producer_identity, r.channel, CAST(sum(r.attempts) AS BIGINT) AS attempts
 FROM replays AS r
 JOIN producers AS maker ON maker.id = r.producer
 WHERE r.hour >= :since_hour

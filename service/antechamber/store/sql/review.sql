@@ -28,6 +28,9 @@ JOIN producers AS maker ON maker.id = p.producer
 JOIN submissions AS first ON first.proposal = p.id AND first.disposition = 'accepted-for-review'
 WHERE p.proposal_id = :proposal_id
 
+-- name: hold_proposal
+SELECT id FROM proposals WHERE proposal_id = :proposal_id
+
 -- name: evidence_of_proposal
 SELECT e.owner, e.received_at, maker.producer_identity, s.replays
 FROM evidence AS e
@@ -37,7 +40,7 @@ WHERE e.proposal = :proposal
 ORDER BY e.id
 
 -- name: own_duplicates_of_proposal
-SELECT count(*) AS submissions, coalesce(sum(replays), 0) AS replays
+SELECT count(*) AS submissions, CAST(coalesce(sum(replays), 0) AS BIGINT) AS replays
 FROM submissions
 WHERE proposal = :proposal AND disposition = 'accepted-as-duplicate' AND duplicate_of IS NOT NULL
 
@@ -67,6 +70,7 @@ INSERT INTO review_records (
     :review_record_id, :proposal, :version, :resulting_version, :decision, :reason_code, :reason_text, :curator, :person,
     :shown, :shown_hash, :resulting, :resulting_hash, :approvals_required, :decision_key, :policy_digest, :decided_at
 )
+RETURNING id
 
 -- name: move_proposal
 UPDATE proposals
@@ -82,9 +86,10 @@ SELECT :memory_id, p.id, p.version, :review_record, :payload, :text_hash, p.subm
     p.supersedes, :admitted_at
 FROM proposals AS p
 WHERE p.id = :proposal
+RETURNING id
 
 -- name: index_memory
-INSERT INTO memories_search (rowid, content) VALUES (:memory, :content)
+INSERT INTO memories_search (rowid, words) VALUES (:memory, :words)
 
 -- name: all_memories
 SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity

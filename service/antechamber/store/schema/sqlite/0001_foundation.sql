@@ -5,6 +5,14 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Running servers, where several share the store: which policy each of them enforces.
+CREATE TABLE processes (
+    process_id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    policy_digest TEXT,
+    seen_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE producers (
     id INTEGER PRIMARY KEY,
     producer_identity TEXT NOT NULL UNIQUE
@@ -261,9 +269,9 @@ JOIN producers AS maker ON maker.id = p.producer
 JOIN users AS u ON u.id = r.curator
 LEFT JOIN memories AS m ON m.review_record = r.id;
 
--- Words only, no second copy of the text. Filled by the statement index_memory: under trusted_schema=OFF no trigger may
--- write to a virtual table.
-CREATE VIRTUAL TABLE memories_search USING fts5 (content, content='', tokenize='unicode61 remove_diacritics 2');
+-- Words only, no second copy of the text, and as core.words forms them: the tokenizer has nothing left to fold. Filled by
+-- the statement index_memory: under trusted_schema=OFF no trigger may write to a virtual table.
+CREATE VIRTUAL TABLE memories_search USING fts5 (words, content='', tokenize='ascii');
 
 CREATE TABLE tokens (
     id INTEGER PRIMARY KEY,
@@ -280,20 +288,20 @@ CREATE TABLE tokens (
 
 CREATE TABLE links (
     digest TEXT PRIMARY KEY,
-    user INTEGER NOT NULL REFERENCES users (id),
+    "user" INTEGER NOT NULL REFERENCES users (id),
     expires_at INTEGER NOT NULL,
     used_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sessions (
     digest TEXT PRIMARY KEY,
-    user INTEGER NOT NULL REFERENCES users (id),
+    "user" INTEGER NOT NULL REFERENCES users (id),
     created_at INTEGER NOT NULL,
     seen_at INTEGER NOT NULL,
     ended_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX sessions_of_user ON sessions (user);
+CREATE INDEX sessions_of_user ON sessions ("user");
 
 CREATE TABLE sign_in_failures (
     id INTEGER PRIMARY KEY,
