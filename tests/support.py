@@ -11,14 +11,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import msgspec
+import psycopg
 from litestar.testing import TestClient
 
 from antechamber import app
 from antechamber.client.http import hash_event
-from antechamber.config import Settings
+from antechamber.config import Place, Settings
+from antechamber.store.postgres.schema import migrate
 
 URL = "http://127.0.0.1:8080"
 PRODUCERS = """
@@ -84,13 +87,63 @@ def write_policies(folder: Path, producers: str = PRODUCERS, **files: str) -> Pa
     return folder
 
 
+def place_of(place: Place | Path) -> Place:
+    """Return a place; a mere folder is one on SQLite."""
+    return Place(data=place) if isinstance(place, Path) else place
+
+
+class Databases:
+    """Fresh databases on one PostgreSQL, each a copy of one that was migrated once."""
+
+    def __init__(self, url: str) -> None:
+        """Use a server by the address of a database on it, as a user who may create others."""
+        self.url = url
+        self._names = itertools.count(1)
+        self._prefix = f"antechamber_test_{os.getpid()}"
+        self._template = self.empty()
+        migrate(self._template)
+
+    def _address(self, name: str) -> str:
+        return urlsplit(self.url)._replace(path=f"/{name}").geturl()
+
+    def _run(self, command: str) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(command)
+
+    def empty(self) -> str:
+        """Create an empty database and return its address."""
+        name = f"{self._prefix}_{next(self._names)}"
+        self._run(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
+        return self._address(name)
+
+    def fresh(self) -> str:
+        """Create a database with our schema and return its address."""
+        name = f"{self._prefix}_{next(self._names)}"
+        self._run(f"CREATE DATABASE {name} TEMPLATE {name_of(self._template)}")
+        return self._address(name)
+
+    def drop(self, url: str) -> None:
+        """Drop a database, whoever is still connected."""
+        self._run(f"DROP DATABASE {name_of(url)} WITH (FORCE)")
+
+    def close(self) -> None:
+        """Drop what was made here."""
+        self.drop(self._template)
+
+
+def name_of(url: str) -> str:
+    """Return a database's name."""
+    return urlsplit(url).path.removeprefix("/")
+
+
 class Service:
     """The whole service in this process, with people and tokens made on demand."""
 
-    def __init__(self, data: Path, policies: Path) -> None:
-        """Use a data folder and a policy folder."""
-        self.data = data
-        self.settings = Settings(data=data, policies=policies)
+    def __init__(self, place: Place | Path, policies: Path) -> None:
+        """Use a place and a policy folder."""
+        self.place = place_of(place)
+        self.data = self.place.data
+        self.settings = Settings(data=self.data, policies=policies, database_url=self.place.database_url)
         self.app = app.create_app(self.settings)
         self.client = TestClient(self.app, base_url=URL)
         self.state = self.app.state
@@ -157,9 +210,9 @@ class Desk:
 
 
 @contextlib.contextmanager
-def running(data: Path, policies: Path) -> Iterator[Service]:
+def running(place: Place | Path, policies: Path) -> Iterator[Service]:
     """Run the service in this process."""
-    service = Service(data, policies)
+    service = Service(place, policies)
     with service.client:
         yield service
 
@@ -181,11 +234,15 @@ def antechamber(*arguments: str, stdin: str = "", **environment: str) -> subproc
 
 
 @contextlib.contextmanager
-def serving(data: Path, policies: Path, port: int | None = None) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def serving(
+    place: Place | Path, policies: Path, port: int | None = None
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Run `antechamber serve` as a real process and wait until it is ready."""
-    port = port or free_port()
+    place, port = place_of(place), port or free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "antechamber.cli", "serve", "--data", str(data), "--policies", str(policies)]
+    command = [sys.executable, "-m", "antechamber.cli", "serve", "--data", str(place.data), "--policies", str(policies)]
+    if place.database_url is not None:
+        command += ["--database-url", place.database_url]
     process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE)  # noqa: S603 -- our own program
     try:
         assert process.stdout is not None

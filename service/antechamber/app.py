@@ -5,10 +5,11 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import time
+import uuid
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import uvloop
 from granian.constants import Interfaces
@@ -16,17 +17,19 @@ from granian.log import LogLevels
 from granian.server.embed import Server
 from litestar import Litestar
 
-from antechamber.config import DATABASE, Settings, SettingsError, load_secret
+from antechamber.config import DATABASE, SECRET, Place, Settings, SettingsError, load_secret, secret_check
 from antechamber.core.errors import AntechamberError
+from antechamber.core.ports import Store
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.export import Export
+from antechamber.flows.fleet import Fleet
 from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.resources import folder
-from antechamber.store.sqlite import SqliteStore
+from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.auth import Passwords
 from antechamber.web.build import Services, build
 
@@ -34,6 +37,10 @@ POLICY_EVERY: Final = 1.0
 """Seconds between two looks at the policy files."""
 FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
+BEAT_EVERY: Final = 10.0
+"""Seconds between two signs of life, where several processes share a database."""
+_KEPT_WITH: Final = "secret_check"
+"""Note in the database that tells the right secret from another one."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -42,27 +49,93 @@ def clock() -> int:
     return time.time_ns() // 1000
 
 
-def open_store(data: Path, *, serving: bool = False, create: bool = True) -> SqliteStore:
-    """Open the data folder's store, made at first use where `create` says so; only a server checkpoints.
+def open_store(place: Place, *, serving: bool = False, create: bool = True) -> Store:
+    """Open a store, made at first use in the folder where `create` says so; only a server checkpoints.
 
-    Raises AntechamberError where the folder cannot be used.
+    Raises AntechamberError where it cannot be used.
     """
-    if not create and not (data / DATABASE).exists():
-        message = f"{data} holds no data of Antechamber; check the folder's name"
+    place.check()
+    if place.database_url is None and not create and not (place.data / DATABASE).exists():
+        message = f"{place.data} holds no data of Antechamber; check the folder's name"
         raise SettingsError(message)
+    store = _engine(place, serving=serving)
     try:
-        data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        load_secret(data)
+        bind_secret(store, place)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _engine(place: Place, *, serving: bool = False) -> Store:
+    """Open the engine that a place asks for."""
+    try:
+        place.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if place.database_url is None:
+            load_secret(place.data)
     except OSError as error:
-        message = f"the data folder {data} cannot be used: {error.strerror}"
+        message = f"the data folder {place.data} cannot be used: {error.strerror}"
         raise SettingsError(message) from None
-    return SqliteStore(data / DATABASE, exclusive_checkpoints=serving)
+    if place.database_url is None:
+        return SqliteStore(place.data / DATABASE, exclusive_checkpoints=serving)
+    store: Store = _postgres().PostgresStore(place.database_url)
+    return store
+
+
+def _postgres() -> Any:
+    """Import the engine that needs more packages.
+
+    Raises SettingsError where they are not installed.
+    """
+    try:
+        from antechamber.store.postgres import store  # noqa: PLC0415 -- an optional extra
+    except ImportError:
+        message = "--database-url needs the PostgreSQL driver; install it with: pip install 'antechamber[postgres]'"
+        raise SettingsError(message) from None
+    return store
+
+
+def bind_secret(store: Store, place: Place) -> bytes:
+    """Return the folder's secret after comparing it with the one that the database was made with.
+
+    Raises SettingsError where they differ: another process would answer differently.
+    """
+    with store.read() as rows:
+        known = rows.meta(_KEPT_WITH)
+    secret = load_secret(place.data, begun=known is not None)
+    if known is None:
+        known = store.write(lambda rows: rows.claim_meta(_KEPT_WITH, secret_check(secret))).result()
+    if known != secret_check(secret):
+        message = (
+            f"{place.data / SECRET} is not the secret that this database was made with; copy the file from the machine "
+            "that made it, or restore it from the backup"
+        )
+        raise SettingsError(message)
+    return secret
+
+
+def migrate(place: Place) -> list[str]:
+    """Make the schema or bring an older one up to date; return the names of the steps that were taken.
+
+    Raises AntechamberError.
+    """
+    place.check()
+    if place.database_url is not None:
+        taken: list[str] = _postgres().migrate(place.database_url)
+    else:
+        if not (place.data / DATABASE).exists():
+            load_secret(place.data)
+        upgraded = SqliteStore(place.data / DATABASE, exclusive_checkpoints=False, upgrade=True)
+        taken = upgraded.upgraded
+        upgraded.close()
+    open_store(place).close()
+    return taken
 
 
 @contextlib.contextmanager
-def opened_access(data: Path, *, create: bool = False) -> Iterator[Access]:
-    """Open a data folder for the command line's work on tokens and people; the first of them may make it."""
-    store = open_store(data, create=create)
+def opened_access(place: Place, *, create: bool = False) -> Iterator[Access]:
+    """Open a store for the command line's work on tokens and people; the first of them may make it."""
+    store = open_store(place, create=create)
     try:
         yield Access(store, clock, os.urandom)
     finally:
@@ -70,18 +143,18 @@ def opened_access(data: Path, *, create: bool = False) -> Iterator[Access]:
 
 
 @contextlib.contextmanager
-def opened_export(data: Path) -> Iterator[Export]:
-    """Open a data folder for the command line's exports."""
-    store = open_store(data, create=False)
+def opened_export(place: Place) -> Iterator[Export]:
+    """Open a store for the command line's exports."""
+    store = open_store(place, create=False)
     try:
         yield Export(store, clock)
     finally:
         store.close()
 
 
-def examine(data: Path) -> list[str]:
-    """Check a data folder and list what is wrong with it."""
-    store = open_store(data, create=False)
+def examine(place: Place) -> list[str]:
+    """Check a store and list what is wrong with it."""
+    store = open_store(place, create=False)
     try:
         with store.read() as rows:
             return list(rows.check())
@@ -101,8 +174,9 @@ def create_app(settings: Settings) -> Litestar:
     """
     settings.check()
     policies = PolicyKeeper(settings.policies)
-    store = open_store(settings.data, serving=True)
+    store = open_store(settings.place, serving=True)
     secret = load_secret(settings.data)
+    fleet = Fleet(store, policies, clock, process_id=str(uuid.uuid4()), name=f"{socket.gethostname()}:{settings.port}")
     access = Access(store, clock, os.urandom)
     admission = Admission(store, policies, secret, clock, os.urandom)
     services = Services(
@@ -111,7 +185,7 @@ def create_app(settings: Settings) -> Litestar:
         desk=Desk(store, policies, clock, os.urandom),
         access=access,
         export=Export(store, clock),
-        overview=Overview(store, policies, clock),
+        overview=Overview(store, policies, clock, fleet),
         passwords=Passwords(),
     )
 
@@ -122,20 +196,23 @@ def create_app(settings: Settings) -> Litestar:
             asyncio.create_task(_repeat(admission.flush, FLUSH_EVERY)),
             asyncio.create_task(_repeat(access.flush, FLUSH_EVERY)),
         ]
+        if settings.database_url is not None:
+            await asyncio.to_thread(fleet.beat)
+            tasks.append(asyncio.create_task(_repeat(fleet.beat, BEAT_EVERY)))
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await asyncio.to_thread(_shut, admission, access, store)
+            await asyncio.to_thread(_shut, admission, access, fleet, store)
 
     return build(settings, services, secret, folder("templates"), lifespan)
 
 
-def _shut(admission: Admission, access: Access, store: SqliteStore) -> None:
-    """Write the last counters and finish all accepted work."""
-    for flush in (admission.flush, access.flush):
+def _shut(admission: Admission, access: Access, fleet: Fleet, store: Store) -> None:
+    """Write the last counters, sign off and finish all accepted work."""
+    for flush in (admission.flush, access.flush, fleet.leave):
         with contextlib.suppress(AntechamberError):
             flush()
     store.close()

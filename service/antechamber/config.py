@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
+from blake3 import blake3
 from msgspec import Struct, field
 
 from antechamber.core.contract import SCOPES, Scope
@@ -29,15 +30,40 @@ class SettingsError(AntechamberError):
     """Settings that cannot work; the text says what to change."""
 
 
+class Place(Struct, frozen=True, kw_only=True):
+    """Where everything is kept: a folder with the secret, and the database in it or at an address."""
+
+    data: Path
+    database_url: str | None = None
+    """Address of a PostgreSQL database; without one, SQLite in the folder."""
+
+    def check(self) -> None:
+        """Refuse an address that is none of PostgreSQL's.
+
+        Raises SettingsError.
+        """
+        if self.database_url is not None and not self.database_url.startswith(("postgresql://", "postgres://")):
+            message = (
+                "--database-url must begin with postgresql:// ; leave it out to keep everything in the data folder"
+            )
+            raise SettingsError(message)
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything `serve` needs to know."""
 
     data: Path
     policies: Path
+    database_url: str | None = None
     host: str = "127.0.0.1"
     port: int = 8080
     public_url: str | None = None
     """Address that browsers use, where a proxy with TLS stands in front."""
+
+    @property
+    def place(self) -> Place:
+        """Where everything is kept."""
+        return Place(data=self.data, database_url=self.database_url)
 
     @property
     def url(self) -> str:
@@ -61,6 +87,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
         Raises SettingsError.
         """
+        self.place.check()
         if self.public_url is not None and not _is_address(self.public_url):
             message = f"--public-url {self.public_url} is no address; write it as browsers do: https://desk.example.org"
             raise SettingsError(message)
@@ -80,19 +107,22 @@ def _is_address(url: str) -> bool:
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
-def load_secret(data: Path, *, create: bool = True) -> bytes:
+def load_secret(data: Path, *, begun: bool | None = None) -> bytes:
     """Return the folder's secret, made at first use with mode 0600; it never enters the database.
 
-    Raises SettingsError where it is damaged, or missing beside an existing database.
+    `begun` tells that the database was used before; by default a file in the folder does.
+
+    Raises SettingsError where it is damaged, or missing beside a database that was used.
     """
     path = data / SECRET
     # Asked first, because the secret is always made before the database: another process may be making both.
-    begun = (data / DATABASE).exists()
+    begun = (data / DATABASE).exists() if begun is None else begun
     if not path.exists():
-        if not create or begun:
+        if begun:
             message = (
-                f"{path} is missing, but the database is there. Restore the file from the backup of this folder: "
-                "without it replays of private submissions are not recognized."
+                f"{path} is missing, but the database is there. Restore the file from the backup of this folder, or "
+                "copy it from the machine that made the database: without it replays of private submissions are not "
+                "recognized."
             )
             raise SettingsError(message)
         _write_secret(path)
@@ -101,6 +131,11 @@ def load_secret(data: Path, *, create: bool = True) -> bytes:
         message = f"{path} is damaged: it must hold {SECRET_BYTES} bytes. Restore it from the backup of this folder."
         raise SettingsError(message)
     return secret
+
+
+def secret_check(secret: bytes) -> str:
+    """Return what the database may know of a secret: enough to tell another one, nothing to guess it by."""
+    return blake3(b"antechamber secret.key", key=secret).hexdigest()
 
 
 def _write_secret(path: Path) -> None:

@@ -30,7 +30,7 @@ from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
-from antechamber.store.sqlite import SqliteStore
+from antechamber.store.sqlite.store import SqliteStore
 from support import event, write_policies
 
 BOT = Bearer(id=1, name="worker:release-bot", role="producer", read=[])

@@ -104,7 +104,7 @@ def approve(store: Store, proposal: ProposalRow, person: Person) -> str:
         policy_digest="policy",
         decided_at=number,
     )
-    store.write(lambda rows: rows.decide(proposal, person, entry)).result()
+    store.promote(lambda rows: rows.decide(proposal, person, entry)).result()
     return entry.memory_id
 
 

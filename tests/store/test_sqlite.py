@@ -8,7 +8,7 @@ import pytest
 
 from antechamber.core.errors import UnavailableError
 from antechamber.store import queue as admission_queue
-from antechamber.store.sqlite import SqliteStore, StoreError, split_script
+from antechamber.store.sqlite.store import SqliteStore, StoreError, split_script
 from antechamber.store.statements import migrations, parse, statements
 
 STORE = Path(admission_queue.__file__).parent

@@ -25,6 +25,7 @@ def main() -> None:
 
 for command in (
     service.serve,
+    service.migrate,
     people.token,
     people.user,
     agents.submit,

@@ -4,14 +4,14 @@ import contextlib
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import click
 import msgspec
 
 from antechamber import app
-from antechamber.cli.common import data_option, fail, json_option, show
+from antechamber.cli.common import fail, json_option, place_options, show
+from antechamber.config import Place
 from antechamber.core.errors import AntechamberError
 from antechamber.core.roles import PERSON_ROLES, TOKEN_ROLES
 from antechamber.core.submission import format_time
@@ -33,14 +33,14 @@ def token() -> None:
 )
 @click.option("--read", "read", multiple=True, metavar="SCOPE", help="scope:scope_id that may be read; repeatable.")
 @click.option("--expires", metavar="TIME", help="Lifetime such as 90d, 12h or 30m. Default: none.")
-@data_option
+@place_options
 @json_option
-def issue(name: str, role: Any, read: tuple[str, ...], expires: str | None, data: Path, *, as_json: bool) -> None:
+def issue(name: str, role: Any, read: tuple[str, ...], expires: str | None, place: Place, *, as_json: bool) -> None:
     """Issue a token and print it, once: only its digest is kept.
 
     For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do.
     """
-    with _access(data, create=True) as access:
+    with _access(place, create=True) as access:
         token_id, secret = access.issue(name, role, list(read), _lifetime(expires))
     if as_json:
         show({"token_id": token_id, "token": secret})
@@ -59,11 +59,11 @@ def _lifetime(text: str | None) -> int | None:
 
 
 @token.command("list")
-@data_option
+@place_options
 @json_option
-def list_tokens(data: Path, *, as_json: bool) -> None:
+def list_tokens(place: Place, *, as_json: bool) -> None:
     """List tokens: whose, what for, when last used. The secrets are nowhere."""
-    with _access(data) as access:
+    with _access(place) as access:
         rows = access.tokens()
     if as_json:
         show(rows)
@@ -82,11 +82,11 @@ def _expiry(expires_at: int | None) -> str:
 
 @token.command("revoke")
 @click.argument("name")
-@data_option
+@place_options
 @json_option
-def revoke(name: str, data: Path, *, as_json: bool) -> None:
+def revoke(name: str, place: Place, *, as_json: bool) -> None:
     """Revoke tokens by token id or by name; a running service notices within a second."""
-    with _access(data) as access:
+    with _access(place) as access:
         number = access.revoke(name)
     if as_json:
         show({"revoked": number})
@@ -107,13 +107,13 @@ def user() -> None:
 @click.option("--person", help="The human behind the account, where one has several. Default: NAME.")
 @click.option("--password-stdin", is_flag=True, help="Read a password of at least 12 characters from standard input.")
 @click.option("--url", default="http://127.0.0.1:8080", show_default=True, help="Address of the desk, for the link.")
-@data_option
+@place_options
 @json_option
 def add_user(  # noqa: PLR0913 -- one parameter per option
-    name: str, role: Any, person: str | None, url: str, data: Path, *, password_stdin: bool, as_json: bool
+    name: str, role: Any, person: str | None, url: str, place: Place, *, password_stdin: bool, as_json: bool
 ) -> None:
     """Add an account. Without a password, print a sign-in link that works once within 15 minutes."""
-    with _access(data, create=True) as access:
+    with _access(place, create=True) as access:
         password = app.hash_password(_read_password()) if password_stdin else None
         access.add_user(name, role, person, password)
         link = None if password_stdin else _link(access, name, url)
@@ -138,19 +138,19 @@ def _link(access: Access, name: str, url: str) -> str:
 @user.command("link")
 @click.argument("name")
 @click.option("--url", default="http://127.0.0.1:8080", show_default=True, help="Address of the desk.")
-@data_option
-def link_user(name: str, url: str, data: Path) -> None:
+@place_options
+def link_user(name: str, url: str, place: Place) -> None:
     """Print a sign-in link for an account: it works once, within 15 minutes."""
-    with _access(data) as access:
+    with _access(place) as access:
         click.echo(_link(access, name, url))
 
 
 @user.command("list")
-@data_option
+@place_options
 @json_option
-def list_users(data: Path, *, as_json: bool) -> None:
+def list_users(place: Place, *, as_json: bool) -> None:
     """List accounts."""
-    with _access(data) as access:
+    with _access(place) as access:
         rows = access.users()
     if as_json:
         hidden = [msgspec.structs.asdict(row) | {"password": row.password is not None} for row in rows]
@@ -165,10 +165,10 @@ def list_users(data: Path, *, as_json: bool) -> None:
 
 @user.command("disable")
 @click.argument("name")
-@data_option
-def disable_user(name: str, data: Path) -> None:
+@place_options
+def disable_user(name: str, place: Place) -> None:
     """Disable an account and end its sessions. Its decisions stay."""
-    with _access(data) as access:
+    with _access(place) as access:
         done = access.disable(name)
     if not done:
         fail(AntechamberError(f"no active account is called {name}; see: antechamber user list"))
@@ -176,10 +176,10 @@ def disable_user(name: str, data: Path) -> None:
 
 
 @contextlib.contextmanager
-def _access(data: Path, *, create: bool = False) -> Iterator[Access]:
+def _access(place: Place, *, create: bool = False) -> Iterator[Access]:
     """Open a data folder; whatever goes wrong ends with a text that says what to do."""
     try:
-        with app.opened_access(data, create=create) as access:
+        with app.opened_access(place, create=create) as access:
             yield access
     except AntechamberError as error:
         fail(error)

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from antechamber import app
-from antechamber.cli.common import data_option, fail, json_option, show
-from antechamber.config import Settings, read_policy
+from antechamber.cli.common import fail, json_option, place_options, show
+from antechamber.config import Place, Settings, read_policy
 from antechamber.core.errors import AntechamberError
 from antechamber.core.privacy import RULES
 from antechamber.core.records import AuditFilter
@@ -17,7 +17,7 @@ from antechamber.resources import folder
 
 
 @click.command()
-@data_option
+@place_options
 @click.option(
     "--policies",
     type=click.Path(file_okay=False, path_type=Path),
@@ -34,18 +34,44 @@ from antechamber.resources import folder
     help="Port to listen on.",
 )
 @click.option("--public-url", envvar="ANTECHAMBER_PUBLIC_URL", help="Address browsers use, behind a proxy with TLS.")
-def serve(data: Path, policies: Path | None, host: str, port: int, public_url: str | None) -> None:
+def serve(place: Place, policies: Path | None, host: str, port: int, public_url: str | None) -> None:
     """Run the service: HTTP for agents, the review desk for curators, one process.
 
     Stop it with Ctrl-C or SIGTERM; it answers what it accepted first.
     """
-    settings = Settings(data=data, policies=policies or folder("policies"), host=host, port=port, public_url=public_url)
+    settings = Settings(
+        data=place.data,
+        policies=policies or folder("policies"),
+        database_url=place.database_url,
+        host=host,
+        port=port,
+        public_url=public_url,
+    )
     try:
         app.serve(settings, f"Antechamber is ready: {settings.url}  (desk: {settings.url}/review)")
     except AntechamberError as error:
         fail(error)
     except (OSError, RuntimeError) as error:
         fail(AntechamberError(f"cannot listen on {host}:{port}: {str(error).partition(chr(10))[0]}"))
+
+
+@click.command()
+@place_options
+@json_option
+def migrate(place: Place, *, as_json: bool) -> None:
+    """Make the schema, or bring an older one up to date. Make a backup first.
+
+    A data folder without --database-url makes its own schema at first use; a PostgreSQL database is made here, with two
+    roles that no process can leave: one for admission, which cannot make a memory, and one for promotion.
+    """
+    try:
+        taken = app.migrate(place)
+    except AntechamberError as error:
+        fail(error)
+    if as_json:
+        show({"taken": taken})
+    else:
+        click.echo("\n".join(f"Took step {name}." for name in taken) if taken else "The schema is up to date.")
 
 
 @click.group()
@@ -85,8 +111,8 @@ def check_policy(policies: Path | None, *, as_json: bool) -> None:
 @click.option("--since", help="Decided at or after this RFC 3339 time.")
 @click.option("--until", help="Decided before this RFC 3339 time.")
 @click.option("--output", type=click.File("wb"), default="-", help="File to write; standard output by default.")
-@data_option
-def export(form: Any, since: str | None, until: str | None, output: Any, data: Path) -> None:
+@place_options
+def export(form: Any, since: str | None, until: str | None, output: Any, place: Place) -> None:
     """Export review records; the closing record counts them, so that a cut-off export shows."""
     try:
         chosen = AuditFilter(
@@ -95,7 +121,7 @@ def export(form: Any, since: str | None, until: str | None, output: Any, data: P
     except ValueError as error:
         fail(AntechamberError(f"--since and --until take RFC 3339 times: {error}"))
     try:
-        with app.opened_export(data) as records:
+        with app.opened_export(place) as records:
             for chunk in records.stream(chosen, form):
                 output.write(chunk)
     except AntechamberError as error:
@@ -103,12 +129,12 @@ def export(form: Any, since: str | None, until: str | None, output: Any, data: P
 
 
 @click.command()
-@data_option
+@place_options
 @json_option
-def doctor(data: Path, *, as_json: bool) -> None:
+def doctor(place: Place, *, as_json: bool) -> None:
     """Check a data folder: the file itself, every hash, and that each memory has its approvals. Changes nothing."""
     try:
-        found = app.examine(data)
+        found = app.examine(place)
     except AntechamberError as error:
         fail(error)
     if as_json:

@@ -17,6 +17,7 @@ from antechamber.core.records import (
     EvidenceRow,
     MemoryHit,
     MemoryRow,
+    ProcessRow,
     ProposalRow,
     QuarantineRow,
     QueueRow,
@@ -209,6 +210,18 @@ class ReportRows(Protocol):
 
     def set_meta(self, name: str, value: str) -> None:
         """Keep a note about the store itself."""
+
+    def claim_meta(self, name: str, value: str) -> str:
+        """Keep a note unless there is one already; return the one that stands."""
+
+    def note_process(self, row: ProcessRow, gone_before: int) -> None:
+        """Note a process's sign of life and forget those that gave none since."""
+
+    def forget_process(self, process_id: str) -> None:
+        """Forget a process."""
+
+    def processes(self, since: int) -> list[ProcessRow]:
+        """Return the processes that gave a sign of life since then, by name."""
 
     def check(self) -> Iterator[str]:
         """Yield every violation of the store's own promises."""

@@ -246,3 +246,12 @@ class ReplayRow(Struct, frozen=True, kw_only=True):
     producer_identity: str
     channel: str
     attempts: int
+
+
+class ProcessRow(Struct, frozen=True, kw_only=True):
+    """A running process and the policy it enforces."""
+
+    process_id: str
+    name: str
+    policy_digest: str | None
+    seen_at: int

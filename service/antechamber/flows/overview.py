@@ -7,6 +7,7 @@ from msgspec import Struct
 from antechamber.core.ports import Clock, Store
 from antechamber.core.records import ReplayRow, TokenRow, UserRow
 from antechamber.flows.admit import HOUR
+from antechamber.flows.fleet import Fleet
 from antechamber.flows.policies import PolicyKeeper
 
 _DAY_HOURS = 24
@@ -33,8 +34,9 @@ class Standing(Struct, frozen=True, kw_only=True):
 class Overview:
     """Reads figures, health and standing."""
 
-    def __init__(self, store: Store, policies: PolicyKeeper, clock: Clock) -> None:
+    def __init__(self, store: Store, policies: PolicyKeeper, clock: Clock, fleet: Fleet) -> None:
         """Read from a store."""
+        self._fleet = fleet
         self._store = store
         self._policies = policies
         self._clock = clock
@@ -42,7 +44,8 @@ class Overview:
     def alarms(self) -> list[str]:
         """List what needs an operator now."""
         alarm = self._policies.alarm
-        return [f"The edited policy is not in force, the earlier one still is. {alarm}"] if alarm else []
+        edited = f"The edited policy is not in force, the earlier one still is. {alarm}" if alarm else None
+        return [text for text in (edited, self._fleet.alarm) if text is not None]
 
     def health(self) -> dict[str, Any]:
         """Check that the store answers, and say what runs.

@@ -7,7 +7,7 @@ import msgspec
 
 from antechamber.core.canonical import digest, event_bytes
 from antechamber.core.ports import Statements
-from antechamber.core.records import AuditFilter, AuditRow, ReplayRow
+from antechamber.core.records import AuditFilter, AuditRow, ProcessRow, ReplayRow
 
 
 class Reports(Statements):
@@ -42,6 +42,24 @@ class Reports(Statements):
     def set_meta(self, name: str, value: str) -> None:
         """Keep a note about the store itself."""
         self.run("set_meta", name=name, value=value)
+
+    def claim_meta(self, name: str, value: str) -> str:
+        """Keep a note unless there is one already; return the one that stands."""
+        self.run("claim_meta", name=name, value=value)
+        return self.meta(name) or value
+
+    def note_process(self, row: ProcessRow, gone_before: int) -> None:
+        """Note a process's sign of life and forget those that gave none since."""
+        self.run("forget_processes", process_id=None, before=gone_before)
+        self.run("note_process", **msgspec.structs.asdict(row))
+
+    def forget_process(self, process_id: str) -> None:
+        """Forget a process."""
+        self.run("forget_processes", process_id=process_id, before=0)
+
+    def processes(self, since: int) -> list[ProcessRow]:
+        """Return the processes that gave a sign of life since then, by name."""
+        return msgspec.convert(self.all("processes", since=since), list[ProcessRow])
 
     def check(self) -> Iterator[str]:
         """Yield every violation of the store's own promises."""

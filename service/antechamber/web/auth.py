@@ -1,8 +1,10 @@
 """Who asks, and whether they may: bearer tokens, session cookies, roles, forged-request checks and passwords."""
 
+import asyncio
 import hmac
 import threading
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from argon2 import PasswordHasher
@@ -19,6 +21,7 @@ from antechamber.core.errors import AntechamberError, RefusedError, refuse
 from antechamber.core.roles import Bearer, Caller, Person
 from antechamber.flows.access import Access
 
+T = TypeVar("T")
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HASHERS_AT_ONCE: Final = 2
 """Each takes 64 MiB, so that a flood of sign-ins cannot exhaust the memory."""
@@ -48,10 +51,15 @@ class Authentication(AbstractAuthenticationMiddleware):
         header = connection.headers.get("authorization")
         if header is not None:
             scheme, _, secret = header.partition(" ")
-            bearer = access.bearer(secret.strip()) if scheme.lower() == "bearer" else None
+            bearer = await _looked_up(access, access.bearer, secret.strip()) if scheme.lower() == "bearer" else None
             return AuthenticationResult(user=bearer, auth="token")
         secret = connection.cookies.get(cookie_name(secure=connection.app.state.settings.secure), "")
-        return AuthenticationResult(user=access.person(secret) if secret else None, auth="session")
+        return AuthenticationResult(user=await _looked_up(access, access.person, secret), auth="session")
+
+
+async def _looked_up(access: Access, look_up: Callable[[str], T], secret: str) -> T:
+    """Look a secret up; in a thread where the store has to be asked, which may be on another machine."""
+    return look_up(secret) if access.remembers(secret) else await asyncio.to_thread(look_up, secret)
 
 
 def _host_name(host: str) -> str:

@@ -57,3 +57,16 @@ SELECT proposal_id, payload, source_span, source_event_hash FROM proposals ORDER
 
 -- name: memories_for_check
 SELECT memory_id, payload, text_hash FROM memories ORDER BY id
+
+-- name: claim_meta
+INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING
+
+-- name: note_process
+INSERT INTO processes (process_id, name, policy_digest, seen_at) VALUES (:process_id, :name, :policy_digest, :seen_at)
+ON CONFLICT (process_id) DO UPDATE SET policy_digest = excluded.policy_digest, seen_at = excluded.seen_at
+
+-- name: forget_processes
+DELETE FROM processes WHERE process_id = :process_id OR seen_at < :before
+
+-- name: processes
+SELECT process_id, name, policy_digest, seen_at FROM processes WHERE seen_at >= :since ORDER BY name, process_id

@@ -12,7 +12,7 @@ ORDER BY p.id
 LIMIT :number
 
 -- name: count_pending
-SELECT count(*) AS number FROM (SELECT 1 FROM proposals WHERE state = 'pending' LIMIT :most)
+SELECT count(*) AS number FROM (SELECT 1 FROM proposals WHERE state = 'pending' LIMIT :most) AS counted
 
 -- name: next_pending
 SELECT proposal_id FROM proposals
@@ -135,4 +135,4 @@ ORDER BY q.id DESC
 LIMIT :number
 
 -- name: count_quarantined
-SELECT count(*) AS number FROM (SELECT 1 FROM quarantine WHERE state = 'waiting' LIMIT :most)
+SELECT count(*) AS number FROM (SELECT 1 FROM quarantine WHERE state = 'waiting' LIMIT :most) AS counted

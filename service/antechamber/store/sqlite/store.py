@@ -4,22 +4,16 @@ import contextlib
 import logging
 import queue
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from sqlite_utils import Database, Migrations
-
 from antechamber.core.errors import BusyError, UnavailableError
-from antechamber.store.access import Access
-from antechamber.store.admissions import Admissions
 from antechamber.store.queue import GroupCommit
-from antechamber.store.recall import Recall
-from antechamber.store.reports import Reports
-from antechamber.store.reviews import Reviews
-from antechamber.store.shared import OLDER_SCHEMA, OTHER_SCHEMA, StoreError, Watchers
-from antechamber.store.statements import migrations, statements
+from antechamber.store.shared import StoreError, Watchers
+from antechamber.store.sqlite.rows import SqliteRows
+from antechamber.store.sqlite.schema import migrate
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -37,57 +31,6 @@ _SETTINGS: Final = (
 )
 _WRITER_SETTINGS: Final = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
 _UNREADABLE: Final = "the data folder cannot be opened"
-
-
-class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
-    """All rows over one connection."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        """Use a connection whose transaction somebody else controls."""
-        self._connection = connection
-        self._statements = statements("sqlite")
-        self.announced = False
-
-    def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
-        """Return the first row."""
-        row = self._connection.execute(self._statements[statement], values).fetchone()
-        return dict(row) if row is not None else None
-
-    def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
-        """Return all rows."""
-        return [dict(row) for row in self._connection.execute(self._statements[statement], values)]
-
-    def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
-        """Yield rows without holding them all."""
-        for row in self._connection.execute(self._statements[statement], values):
-            yield dict(row)
-
-    def run(self, statement: str, /, **values: Any) -> int:
-        """Run a write and return how many rows it touched."""
-        return self._connection.execute(self._statements[statement], values).rowcount
-
-    def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
-        """Return the first row for each of many sets of values."""
-        return [self.one(statement, **values) for values in keys]
-
-    def add(self, statement: str, rows: Sequence[Mapping[str, Any]], _order: Sequence[str], /) -> None:
-        """Run an insert for all rows; a single writer waits for nobody, so any order is good."""
-        self.repeat(statement, rows)
-
-    def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
-        """Run a write once for each set of values."""
-        self._connection.executemany(self._statements[statement], rows)
-
-    def announce(self) -> None:
-        """Note that those who watch are to be woken after the commit."""
-        self.announced = True
-
-    def check_files(self) -> Iterator[str]:
-        """Yield what SQLite itself finds broken."""
-        for pragma in ("PRAGMA integrity_check", "PRAGMA foreign_key_check"):
-            for row in self._connection.execute(pragma):
-                if tuple(row) != ("ok",):
-                    yield f"{pragma.removeprefix('PRAGMA ')}: " + " ".join(map(str, row))
 
 
 class _Writer:
@@ -156,50 +99,6 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     return connection
 
 
-def _migrate(connection: sqlite3.Connection, *, upgrade: bool) -> bool:
-    """Make the schema, or with `upgrade` bring an older one up to date; tell whether anything was done.
-
-    Raises StoreError for a schema of another version.
-    """
-    steps = migrations("sqlite")
-    plan = Migrations("antechamber")
-    for name, sql in steps:
-        plan(name=name)(_step(sql))
-    database = Database(connection, execute_plugins=False)
-    applied = {step.name for step in plan.applied(database)}
-    if applied - {name for name, _ in steps}:
-        raise StoreError(OTHER_SCHEMA)
-    if not plan.pending(database):
-        return False
-    if applied and not upgrade:
-        raise StoreError(OLDER_SCHEMA)
-    connection.row_factory = None
-    # The lock first: of two processes that open a new folder at once, the later one must find nothing to do.
-    connection.execute("BEGIN IMMEDIATE")
-    plan.apply(database)
-    connection.execute("COMMIT")
-    connection.row_factory = sqlite3.Row
-    return True
-
-
-def _step(sql: str) -> Callable[[Database], None]:
-    def apply(database: Database) -> None:
-        for statement in split_script(sql):
-            database.execute(statement)
-
-    return apply
-
-
-def split_script(sql: str) -> Iterator[str]:
-    """Yield the statements of a script one by one: executescript would commit the migration's transaction first."""
-    statement = ""
-    for line in sql.splitlines(keepends=True):
-        statement += line
-        if line.rstrip().endswith(";") and sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
 class SqliteStore:
     """Implements core.ports.Store on one SQLite file."""
 
@@ -213,7 +112,7 @@ class SqliteStore:
             self._connection = _connect(path, read_only=False)
             if not exclusive_checkpoints:
                 self._connection.execute("PRAGMA wal_autocheckpoint = 0")
-            self.upgraded = _migrate(self._connection, upgrade=upgrade)
+            self.upgraded = migrate(self._connection, upgrade=upgrade)
             self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
             for _ in range(READERS):
                 self._readers.put(_connect(path, read_only=True))

@@ -1,0 +1,1 @@
+"""The shared engine: one PostgreSQL, several processes on several hosts."""

@@ -1,0 +1,61 @@
+"""News of the queue from all processes: one connection that listens, as long as somebody watches."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import psycopg
+
+from antechamber.store.postgres.link import connect
+from antechamber.store.shared import StoreError, Watchers
+
+_log: Final = logging.getLogger(__name__)
+
+_LOOK_UP_SECONDS: Final = 0.5
+_PAUSE_SECONDS: Final = 2.0
+
+
+class Listener:
+    """Wakes those who watch when any process announced a change."""
+
+    def __init__(self, url: str) -> None:
+        """Listen from the first watcher on."""
+        self._url = url
+        self._watchers = Watchers()
+        self._gate = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` after each change; return what ends that."""
+        end = self._watchers.watch(wake)
+        with self._gate:
+            if self._thread is None and not self._stop.is_set():
+                self._thread = threading.Thread(target=self._listen, name="antechamber-listener", daemon=True)
+                self._thread.start()
+        return end
+
+    def _listen(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._follow()
+            except (psycopg.Error, OSError, StoreError) as error:
+                _log.warning("news of the queue are interrupted: %s", error)
+                self._stop.wait(_PAUSE_SECONDS)
+
+    def _follow(self) -> None:
+        with connect(self._url) as connection:
+            connection.execute("LISTEN antechamber")
+            # Whatever changed before this connection listened was not heard.
+            self._watchers.wake()
+            while not self._stop.is_set():
+                if list(connection.notifies(timeout=_LOOK_UP_SECONDS, stop_after=1)):
+                    self._watchers.wake()
+
+    def close(self) -> None:
+        """Stop listening."""
+        with self._gate:
+            self._stop.set()
+        if self._thread is not None:
+            self._thread.join()

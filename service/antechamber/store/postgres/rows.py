@@ -1,0 +1,118 @@
+"""Rows over one PostgreSQL connection: the shared statements, many sets of values in one round trip."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from antechamber.store.access import Access
+from antechamber.store.admissions import Admissions
+from antechamber.store.postgres.link import Link
+from antechamber.store.recall import Recall
+from antechamber.store.reports import Reports
+from antechamber.store.reviews import Reviews
+from antechamber.store.statements import statements
+
+_VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
+_INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]+)\)\s+VALUES\s+\(([^)]+)\)")
+_TYPES: Final = {str: "text", int: "bigint", bytes: "bytea"}
+
+
+@cache
+def single(name: str) -> str:
+    """Return a statement in psycopg's form of named values."""
+    return _VALUE.sub(r"%(\1)s", statements("postgres")[name].replace("%", "%%"))
+
+
+@cache
+def for_each(name: str, members: tuple[tuple[str, str], ...]) -> str:
+    """Return a query that runs a statement for every element of a JSON array and numbers what it finds.
+
+    `members` are names and PostgreSQL types of the values.
+    """
+    columns = ", ".join(f"{member} {form}" for member, form in members)
+    body = _VALUE.sub(r"item.\1", statements("postgres")[name].replace("%", "%%"))
+    return (
+        f"SELECT item.position, found.* FROM json_to_recordset(%(items)s) AS item (position bigint, {columns}) "  # noqa: S608 -- names of our own
+        f"CROSS JOIN LATERAL ({body}) AS found"
+    )
+
+
+@cache
+def all_at_once(name: str) -> str:
+    """Return an `INSERT … VALUES` that takes its rows as one JSON array; the table itself tells their types.
+
+    Raises ValueError for another statement, or one that changes what it inserts.
+    """
+    match = _INSERT.fullmatch(statements("postgres")[name])
+    if match is None or _VALUE.findall(match[3]) != [column.strip() for column in match[2].split(",")]:
+        message = f"{name} cannot be written for all rows at once: its values must be named as its columns"
+        raise ValueError(message)
+    table, columns = match[1], match[2]
+    return f"INSERT INTO {table} ({columns}) SELECT {columns} FROM json_populate_recordset(NULL::{table}, %(items)s)"  # noqa: S608 -- names of our own
+
+
+def _json(rows: Sequence[Mapping[str, Any]]) -> str:
+    plain = [
+        {name: f"\\x{value.hex()}" if isinstance(value, bytes) else value for name, value in row.items()}
+        for row in rows
+    ]
+    return msgspec.json.encode(plain).decode()
+
+
+class PostgresRows(Admissions, Recall, Reviews, Access, Reports):
+    """All rows over one connection."""
+
+    def __init__(self, link: Link) -> None:
+        """Use a connection whose transaction somebody else controls."""
+        self._link = link
+
+    def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
+        """Return the first row."""
+        rows = self.all(statement, **values)
+        return rows[0] if rows else None
+
+    def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
+        """Return all rows."""
+        return self._link.rows(single(statement), values)
+
+    def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
+        """Yield rows without holding them all."""
+        return self._link.stream(single(statement), values)
+
+    def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
+        """Return the first row for each of many sets of values, in one round trip."""
+        found: list[dict[str, Any] | None] = [None] * len(keys)
+        if keys:
+            members = tuple((name, _TYPES[type(value)]) for name, value in keys[0].items())
+            items = _json([{**values, "position": position} for position, values in enumerate(keys)])
+            for row in self._link.rows(for_each(statement, members), {"items": items}):
+                found[row.pop("position")] = row
+        return found
+
+    def run(self, statement: str, /, **values: Any) -> int:
+        """Run a write and return how many rows it touched."""
+        cursor = self._link.send(single(statement), values)
+        self._link.settle()
+        return cursor.rowcount
+
+    def add(self, statement: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], /) -> None:
+        """Run an insert for all rows, in an order that all processes keep to."""
+        key: Callable[[Mapping[str, Any]], list[Any]] = lambda row: [row[name] for name in order]  # noqa: E731
+        self._link.send(all_at_once(statement), {"items": _json(sorted(rows, key=key))})
+
+    def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
+        """Run a write once for each set of values."""
+        if rows:
+            self._link.many(single(statement), rows)
+
+    def announce(self) -> None:
+        """Tell everybody who watches, after the commit, that the queue or the quarantine changed."""
+        self._link.send(single("announce"))
+
+    def check_files(self) -> Iterator[str]:
+        """Yield the guards that somebody switched off; the server checks its own files."""
+        for row in self.all("guards_switched_off"):
+            yield f"{row['name']} on {row['place']} is switched off"

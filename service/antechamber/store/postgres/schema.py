@@ -1,0 +1,80 @@
+"""The schema in a PostgreSQL database: made and changed by `antechamber migrate` only, verified by everybody."""
+
+from typing import Final
+
+import psycopg
+from psycopg import errors
+
+from antechamber.store.postgres.rows import single
+from antechamber.store.shared import OLDER_SCHEMA, OTHER_SCHEMA, StoreError
+from antechamber.store.statements import migrations
+
+EMPTY: Final = "the database holds nothing of Antechamber yet; run: antechamber migrate"
+_LOCK: Final = 0x616E7465
+"""Advisory lock of a migration ("ante")."""
+
+
+def migrate(url: str) -> list[str]:
+    """Make or upgrade the schema and the roles, and return the names of the steps that were taken.
+
+    Two at once take turns. Raises StoreError; then nothing was changed.
+    """
+    try:
+        with psycopg.connect(url, connect_timeout=5) as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            return _migrate(connection)
+    except errors.InsufficientPrivilege as error:
+        message = f"this database user may not do that: {error.diag.message_primary}; migrate as the database's owner"
+        raise StoreError(message) from error
+    except psycopg.Error as error:
+        message = f"the database cannot be migrated: {error}"
+        raise StoreError(message) from error
+
+
+def _migrate(connection: psycopg.Connection) -> list[str]:
+    encoding = connection.execute("SHOW server_encoding").fetchone()
+    if encoding != ("UTF8",):
+        message = f"the database's encoding is {encoding and encoding[0]}; create it with: ENCODING 'UTF8'"
+        raise StoreError(message)
+    connection.execute("CREATE SCHEMA IF NOT EXISTS antechamber")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS antechamber.steps (name TEXT PRIMARY KEY, applied_at TIMESTAMPTZ DEFAULT now())"
+    )
+    applied = _applied(connection)
+    steps = migrations("postgres")
+    if applied - {name for name, _ in steps}:
+        raise StoreError(OTHER_SCHEMA)
+    pending = [(name, sql) for name, sql in steps if name not in applied]
+    for name, sql in pending:
+        connection.execute(sql)
+        connection.execute("INSERT INTO antechamber.steps (name) VALUES (%s)", [name])
+    connection.execute("GRANT SELECT ON antechamber.steps TO antechamber_admission")
+    return [name for name, _ in pending]
+
+
+def _applied(connection: psycopg.Connection) -> set[str]:
+    return {str(row[0]) for row in connection.execute(single("applied_steps"))}
+
+
+def verify(url: str) -> None:
+    """Check that the schema is this version's and that the server keeps what it commits.
+
+    Raises StoreError, whose text says what to do.
+    """
+    try:
+        with psycopg.connect(url, connect_timeout=5) as connection:
+            applied = _applied(connection)
+            fsync = connection.execute("SHOW fsync").fetchone()
+    except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
+        raise StoreError(EMPTY) from error
+    except psycopg.Error as error:
+        message = f"the database cannot be opened: {str(error).strip()}"
+        raise StoreError(message) from error
+    wanted = {name for name, _ in migrations("postgres")}
+    if applied - wanted:
+        raise StoreError(OTHER_SCHEMA)
+    if wanted - applied:
+        raise StoreError(OLDER_SCHEMA if applied else EMPTY)
+    if fsync == ("off",):
+        message = "the server runs with fsync = off and would lose answers in a power cut; switch it on"
+        raise StoreError(message)

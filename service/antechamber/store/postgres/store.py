@@ -1,0 +1,126 @@
+"""The shared engine: a writer with group commit, a pool of readers, every answer on the server's disk first."""
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg.rows import dict_row
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from antechamber.core.errors import UnavailableError
+from antechamber.store.postgres.link import CONNECT_SECONDS, Connection, Link, Watchdog, configure, is_lost, translate
+from antechamber.store.postgres.listener import Listener
+from antechamber.store.postgres.rows import PostgresRows
+from antechamber.store.postgres.schema import migrate, verify
+from antechamber.store.postgres.writer import Writer
+from antechamber.store.queue import AgainError, GroupCommit
+from antechamber.store.shared import StoreError
+
+__all__ = ["PostgresStore", "migrate"]
+T = TypeVar("T")
+READERS: Final = 12
+_WAIT_SECONDS: Final = 2.0
+"""How long a reader waits for a connection before its caller hears 503."""
+
+
+class PostgresStore:
+    """Implements core.ports.Store on one PostgreSQL database."""
+
+    def __init__(self, url: str) -> None:
+        """Connect to a database that `antechamber migrate` made.
+
+        Raises StoreError when it cannot be opened or its schema is of another version.
+        """
+        verify(url)
+        self._watchdog = Watchdog()
+        try:
+            transactions = Writer(url, str(uuid.uuid4()), self._watchdog)
+        except psycopg.Error as error:
+            self._watchdog.close()
+            message = f"the database cannot be opened: {str(error).strip()}"
+            raise StoreError(message) from error
+        self._readers: ConnectionPool[Connection] = ConnectionPool(
+            url,
+            min_size=1,
+            max_size=READERS,
+            timeout=_WAIT_SECONDS,
+            # Short, so that a long outage does not make the pool's pauses between attempts long.
+            reconnect_timeout=CONNECT_SECONDS,
+            configure=lambda connection: configure(connection, reads=True),
+            kwargs={"autocommit": True, "row_factory": dict_row, "connect_timeout": CONNECT_SECONDS},
+            open=True,
+        )
+        self._listener = Listener(url)
+        self.watch = self._listener.watch
+        self._writer = GroupCommit(transactions)
+
+    def write(self, work: Callable[[Any], T]) -> Future[T]:
+        """Run `work` in a transaction; the future resolves once it is on disk."""
+        return self._writer.submit(work)
+
+    def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any]) -> Future[list[T]]:
+        """Run `work` on all items that wait for it, in one call."""
+        return self._writer.gather(work, items)
+
+    def promote(self, work: Callable[[Any], T]) -> Future[T]:
+        """Like `write`, in the role that may admit memories."""
+        return self._writer.submit(work, promotes=True)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[PostgresRows]:
+        """Open a read snapshot.
+
+        Raises UnavailableError where no connection is free or the database cannot be read.
+        """
+        connection = self._snapshot()
+        try:
+            yield PostgresRows(Link(connection, self._watchdog))
+        except (psycopg.Error, OSError) as error:
+            translated = translate(error)
+            if isinstance(translated, AgainError):
+                message = "the database cannot be reached"
+                raise UnavailableError(message) from error
+            raise translated from error
+        finally:
+            self._give_back(connection)
+
+    def _snapshot(self) -> Connection:
+        """Take a connection and open a snapshot; those that broke while nobody used them are passed over."""
+        for _ in range(READERS + 1):
+            connection = self._reader()
+            try:
+                with self._watchdog.over(connection):
+                    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            except (psycopg.Error, OSError):
+                connection.close()
+                self._readers.putconn(connection)
+            else:
+                return connection
+        message = "the database cannot be reached"
+        raise UnavailableError(message)
+
+    def _reader(self) -> Connection:
+        try:
+            return self._readers.getconn()
+        except PoolTimeout as error:
+            message = "no connection to the database is free"
+            raise UnavailableError(message) from error
+
+    def _give_back(self, connection: Connection) -> None:
+        if not is_lost(connection):
+            try:
+                with self._watchdog.over(connection):
+                    connection.execute("ROLLBACK")
+            except (psycopg.Error, OSError):
+                connection.close()
+        self._readers.putconn(connection)
+
+    def close(self) -> None:
+        """Finish what was accepted and hang up."""
+        self._writer.close()
+        self._listener.close()
+        self._readers.close()
+        self._watchdog.close()

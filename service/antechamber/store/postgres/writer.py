@@ -1,0 +1,183 @@
+"""Transactions of one writer: pipelined, retried where PostgreSQL undid them, and settled where COMMIT was lost."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg import errors
+
+from antechamber.core.errors import UnavailableError
+from antechamber.store.postgres.link import Connection, Link, Watchdog, connect, is_lost, translate
+from antechamber.store.postgres.rows import PostgresRows, single
+from antechamber.store.queue import MOST_TRIES, AgainError
+from antechamber.store.shared import StoreError
+
+T = TypeVar("T")
+_log: Final = logging.getLogger(__name__)
+
+RECONNECT_SECONDS: Final = 3
+"""How long work waits for a server that restarts before its callers hear 503."""
+SETTLE_SECONDS: Final = 15
+"""How long a lost COMMIT is asked after before its callers hear 503, which tells them to send the same again."""
+_PAUSE: Final = 0.2
+
+
+class Writer:
+    """Implements queue.Transactions over one connection that is renewed when it breaks."""
+
+    def __init__(self, url: str, writer_id: str, watchdog: Watchdog) -> None:
+        """Connect and register under an id of its own.
+
+        Raises psycopg.Error or StoreError.
+        """
+        self._url = url
+        self._writer_id = writer_id
+        self._watchdog = watchdog
+        self._commits = 0
+        self._committing = False
+        self._link = self._connected()
+
+    def _connected(self) -> Link:
+        link = Link(connect(self._url), self._watchdog)
+        link.send(single("register_writer"), {"writer_id": self._writer_id})
+        return link
+
+    def _reconnected(self, seconds: float) -> Link:
+        """Connect again, patiently: a server that recovers refuses connections for a moment.
+
+        Raises UnavailableError.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return self._connected()
+            except (psycopg.Error, StoreError) as error:
+                if time.monotonic() > deadline:
+                    _log.error("no connection to PostgreSQL: %s", error)
+                    message = "the database cannot be reached"
+                    raise UnavailableError(message) from error
+            time.sleep(_PAUSE)
+
+    @property
+    def connection(self) -> Connection:
+        """The connection of today."""
+        return self._link.connection
+
+    def begin(self) -> None:
+        """Open a transaction, over a new connection where the last one broke.
+
+        Raises UnavailableError.
+        """
+        if is_lost(self.connection):
+            self._link = self._reconnected(RECONNECT_SECONDS)
+        self._rows = PostgresRows(self._link)
+        self._stack = contextlib.ExitStack()
+        self._link.pipeline = self._stack.enter_context(self.connection.pipeline())
+        self._link.send("BEGIN")
+
+    def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
+        """Run work inside a savepoint, again where another process was first: then it sees what that one wrote."""
+        tries = MOST_TRIES
+        while True:
+            tries -= 1
+            try:
+                return self._attempt(work, promotes=promotes)
+            except errors.UniqueViolation:
+                self._undo()
+                if not tries:
+                    raise
+            except BaseException:
+                self._undo()
+                raise
+
+    def _attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
+        self._link.send("SAVEPOINT work")
+        if promotes:
+            self._link.send("SET LOCAL ROLE antechamber_promotion")
+        result = work(self._rows)
+        if promotes:
+            self._link.send("SET LOCAL ROLE antechamber_admission")
+        self._link.send("RELEASE SAVEPOINT work")
+        self._link.settle()
+        return result
+
+    def _undo(self) -> None:
+        """Go back to the savepoint; a connection that was lost meanwhile shows at the next statement."""
+        with contextlib.suppress(psycopg.Error):
+            self._link.settle()
+        with contextlib.suppress(psycopg.Error):
+            self._link.send("ROLLBACK TO SAVEPOINT work")
+            self._link.settle()
+
+    def commit(self) -> None:
+        """Commit, and know that it happened even where the answer was lost.
+
+        Raises AgainError where it did not happen, UnavailableError where nobody could be asked.
+        """
+        number = self._commits + 1
+        self._link.send(single("mark_commit"), {"writer_id": self._writer_id, "commits": number})
+        self._link.settle()
+        try:
+            ended = self._link.send("COMMIT")
+            self._link.settle()
+        except (psycopg.Error, OSError) as error:
+            self._leave_pipeline()
+            if not is_lost(self.connection):
+                raise
+            _log.warning("the connection was lost at COMMIT: %s", error)
+            if not self._happened(number):
+                message = "the lost COMMIT did not happen"
+                raise AgainError(message) from error
+        else:
+            if ended.statusmessage != "COMMIT":
+                message = f"COMMIT ended as {ended.statusmessage}"
+                raise AgainError(message)
+            self._leave_pipeline()
+        self._commits = number
+
+    def _happened(self, number: int) -> bool:
+        """Ask what was committed last; the row's lock makes the answer wait for the lost transaction's end.
+
+        Raises UnavailableError.
+        """
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while True:
+            self._link = self._reconnected(max(0.0, deadline - time.monotonic()))
+            try:
+                rows = self._link.rows(single("last_commit"), {"writer_id": self._writer_id})
+                return bool(rows) and rows[0]["commits"] == number
+            except (psycopg.Error, OSError) as error:
+                if time.monotonic() > deadline:
+                    message = "the database cannot be reached; whether this was stored is not known yet"
+                    raise UnavailableError(message) from error
+                self.connection.close()
+
+    def _leave_pipeline(self) -> None:
+        self._link.pipeline = None
+        with contextlib.suppress(psycopg.Error, OSError):
+            self._stack.close()
+
+    def roll_back(self) -> None:
+        """Undo everything; a connection that does not obey is given up."""
+        self._leave_pipeline()
+        if is_lost(self.connection):
+            return
+        try:
+            self._link.send("ROLLBACK")
+        except (psycopg.Error, OSError):
+            self.connection.close()
+
+    def translate(self, error: Exception) -> Exception:
+        """Turn a driver's error into ours."""
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            self.connection.close()
+        return translate(error)
+
+    def close(self) -> None:
+        """Sign off and hang up."""
+        with contextlib.suppress(psycopg.Error, OSError):
+            self._link.send(single("forget_writers"), {"writer_id": self._writer_id})
+        self.connection.close()

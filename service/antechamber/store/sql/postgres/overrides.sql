@@ -1,0 +1,79 @@
+-- name: take_submissions
+-- Why: several writers share one table, so unused keys come from its sequence instead of from its end.
+SELECT nextval('antechamber.submissions_id_seq') AS id FROM generate_series(1, CAST(:number AS BIGINT))
+
+-- name: take_proposals
+-- Why: several writers share one table, so unused keys come from its sequence instead of from its end.
+SELECT nextval('antechamber.proposals_id_seq') AS id FROM generate_series(1, CAST(:number AS BIGINT))
+
+-- name: hold_producer
+-- Why: the cap of what waits in quarantine is counted and used by one writer at a time; SQLite has only one.
+SELECT CAST(pg_advisory_xact_lock(1095648082, CAST(:producer AS INTEGER)) AS TEXT) AS held
+
+-- name: hold_proposal
+-- Why: two first approvals of two persons must see each other; SQLite has only one writer.
+SELECT id FROM proposals WHERE proposal_id = :proposal_id FOR NO KEY UPDATE
+
+-- name: index_memory
+-- Why: full-text search is a tsvector here and FTS5 there; both hold the same words.
+INSERT INTO memories_search (memory, words) VALUES (:memory, array_to_tsvector(string_to_array(:words, ' ')))
+
+-- name: memories_of_scope_matching
+-- Why: full-text search is a tsvector here and FTS5 there.
+SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.admitted_at
+FROM memories_search AS found
+JOIN memories AS m ON m.id = found.memory
+WHERE found.words @@ CAST(replace(:words, ' ', ' & ') AS tsquery)
+    AND m.submission_scope = :submission_scope AND m.scope_id = :scope_id AND m.state = 'active' AND m.id < :before
+ORDER BY m.id DESC
+LIMIT :number
+
+-- name: all_memories_matching
+-- Why: full-text search is a tsvector here and FTS5 there.
+SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity
+FROM memories_search AS found
+JOIN memories AS m ON m.id = found.memory
+JOIN proposals AS p ON p.id = m.proposal
+JOIN producers AS maker ON maker.id = p.producer
+WHERE found.words @@ CAST(replace(:words, ' ', ' & ') AS tsquery)
+    AND m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
+ORDER BY m.id DESC
+LIMIT :number
+
+-- name: register_writer
+-- Why: only here can a connection be lost at COMMIT; SQLite's commit is a call that returns.
+INSERT INTO writers (writer_id, commits) VALUES (:writer_id, 0) ON CONFLICT (writer_id) DO NOTHING
+
+-- name: mark_commit
+-- Why: as register_writer.
+UPDATE writers SET commits = :commits, seen_at = now() WHERE writer_id = :writer_id
+
+-- name: last_commit
+-- Why: as register_writer; the lock waits until the lost transaction has ended one way or the other.
+SELECT commits FROM writers WHERE writer_id = :writer_id FOR UPDATE
+
+-- name: forget_writers
+-- Why: as register_writer.
+DELETE FROM writers WHERE writer_id = :writer_id OR seen_at < now() - INTERVAL '1 day'
+
+-- name: announce
+-- Why: news travel between processes by NOTIFY; SQLite's stay inside the one process.
+SELECT pg_notify('antechamber', '')
+
+-- name: applied_steps
+-- Why: sqlite-utils keeps this list on SQLite.
+SELECT name FROM antechamber.steps ORDER BY name
+
+-- name: guards_switched_off
+-- Why: an owner can switch triggers off here; SQLite has no such switch, only its own integrity_check.
+SELECT t.tgname AS name, c.relname AS place
+FROM pg_catalog.pg_trigger AS t
+JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'antechamber' AND t.tgenabled NOT IN ('O', 'A')
+UNION ALL
+SELECT k.conname, c.relname
+FROM pg_catalog.pg_constraint AS k
+JOIN pg_catalog.pg_class AS c ON c.oid = k.conrelid
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'antechamber' AND NOT k.convalidated
