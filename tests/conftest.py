@@ -30,16 +30,26 @@ def postgres() -> Iterator[Databases]:
         server.cleanup()
 
 
-@pytest.fixture(params=ENGINES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    """A fresh place on each engine: a folder, or a folder and a database."""
+def _places(request: pytest.FixtureRequest, folder: Path) -> Iterator[Place]:
     if request.param == "sqlite":
-        yield Place(data=tmp_path / "data")
+        yield Place(data=folder / "data")
         return
     databases: Databases = request.getfixturevalue("postgres")
     url = databases.fresh()
-    yield Place(data=tmp_path / "data", database_url=url)
+    yield Place(data=folder / "data", database_url=url)
     databases.drop(url)
+
+
+@pytest.fixture(params=ENGINES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """A fresh place on each engine: a folder, or a folder and a database."""
+    yield from _places(request, tmp_path)
+
+
+@pytest.fixture(params=ENGINES, scope="module")
+def lasting_place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A place on each engine that all tests of a module share."""
+    yield from _places(request, tmp_path_factory.mktemp("place"))
 
 
 @pytest.fixture

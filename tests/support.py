@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from litestar.testing import TestClient
 
 from antechamber import app
 from antechamber.client.http import hash_event
-from antechamber.config import Place, Settings
+from antechamber.config import DATABASE, Place, Settings
 from antechamber.store.postgres.schema import migrate
 
 URL = "http://127.0.0.1:8080"
@@ -90,6 +91,13 @@ def write_policies(folder: Path, producers: str = PRODUCERS, **files: str) -> Pa
 def place_of(place: Place | Path) -> Place:
     """Return a place; a mere folder is one on SQLite."""
     return Place(data=place) if isinstance(place, Path) else place
+
+
+def where(place: Place | Path) -> list[str]:
+    """Return the options that tell the command line of a place."""
+    place = place_of(place)
+    address = [] if place.database_url is None else ["--database-url", place.database_url]
+    return ["--data", str(place.data), *address]
 
 
 class Databases:
@@ -188,6 +196,67 @@ class Service:
         return items
 
 
+@contextlib.contextmanager
+def database(place: Place) -> Iterator[Any]:
+    """Open a place's database as whoever owns it would, past the service: something that executes SQL."""
+    if place.database_url is None:
+        connection: Any = sqlite3.connect(place.data / DATABASE, isolation_level=None, timeout=5)
+    else:
+        connection = psycopg.connect(place.database_url, autocommit=True)
+        connection.execute("SET search_path = antechamber")
+    with contextlib.closing(connection):
+        yield connection
+
+
+def dump(place: Place) -> str:
+    """Return everything a database holds, as text."""
+    with database(place) as raw:
+        if place.database_url is None:
+            return "\n".join(raw.iterdump())
+        tables = raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'antechamber' ORDER BY 1").fetchall()
+        rows = [(name, row) for (name,) in tables for row in raw.execute(f"SELECT t::text FROM {name} AS t ORDER BY 1")]
+    return "\n".join(f"{name} {row[0]}" for name, row in rows)
+
+
+@contextlib.contextmanager
+def locked(place: Place) -> Iterator[None]:
+    """Hold what every write needs, as another process would."""
+    with database(place) as other:
+        if place.database_url is None:
+            other.execute("BEGIN IMMEDIATE")
+        else:
+            other.execute("BEGIN")
+            other.execute("LOCK TABLE writers IN EXCLUSIVE MODE")
+        try:
+            yield
+        finally:
+            other.execute("ROLLBACK")
+
+
+@contextlib.contextmanager
+def full(service: Service) -> Iterator[None]:
+    """Let the database take no more submissions, as on a full disk; on PostgreSQL a trigger says what a disk would."""
+    if service.place.database_url is None:
+        writer = service.state.admission._store._connection
+        (pages,) = writer.execute("PRAGMA page_count").fetchone()
+        before, after = f"PRAGMA max_page_count = {pages}", "PRAGMA max_page_count = 4294967294"
+        writer.execute(before)
+        try:
+            yield
+        finally:
+            writer.execute(after)
+        return
+    with database(service.place) as owner:
+        owner.execute(
+            "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE disk_full; END $$;"
+            "CREATE TRIGGER full_disk BEFORE INSERT ON submissions FOR EACH ROW EXECUTE FUNCTION fill()"
+        )
+        try:
+            yield
+        finally:
+            owner.execute("DROP TRIGGER full_disk ON submissions; DROP FUNCTION fill()")
+
+
 class Desk:
     """A signed-in person's browser."""
 
@@ -240,9 +309,7 @@ def serving(
     """Run `antechamber serve` as a real process and wait until it is ready."""
     place, port = place_of(place), port or free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "antechamber.cli", "serve", "--data", str(place.data), "--policies", str(policies)]
-    if place.database_url is not None:
-        command += ["--database-url", place.database_url]
+    command = [sys.executable, "-m", "antechamber.cli", "serve", *where(place), "--policies", str(policies)]
     process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE)  # noqa: S603 -- our own program
     try:
         assert process.stdout is not None

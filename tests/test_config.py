@@ -282,7 +282,7 @@ def test_a_missing_secret_beside_a_database_is_an_error(tmp_path: Path) -> None:
 def test_a_secret_is_not_made_where_it_must_exist(tmp_path: Path) -> None:
     """Who only reads does not create."""
     with pytest.raises(SettingsError, match="missing"):
-        load_secret(tmp_path, create=False)
+        load_secret(tmp_path, begun=True)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
+from antechamber.app import open_store
+from antechamber.config import Place
 from antechamber.core.errors import (
     BusyError,
     ForbiddenDecisionError,
@@ -18,20 +20,19 @@ from antechamber.core.errors import (
     UnavailableError,
 )
 from antechamber.core.policy import Policy
-from antechamber.core.ports import Store
 from antechamber.core.review import Decision, InvalidDecisionError
 from antechamber.core.roles import Bearer, Person
 from antechamber.flows import access as access_flow
 from antechamber.flows.access import Access, TooManyAttemptsError
 from antechamber.flows.admit import HOUR, Admission
 from antechamber.flows.export import Export
+from antechamber.flows.fleet import GONE_AFTER, Fleet
 from antechamber.flows.meter import Meter
 from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
-from antechamber.store.sqlite.store import SqliteStore
-from support import event, write_policies
+from support import event, locked, write_policies
 
 BOT = Bearer(id=1, name="worker:release-bot", role="producer", read=[])
 SECOND = 1_000_000
@@ -73,18 +74,18 @@ class Chance:
 class Flows:
     """All flows over one store."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, place: Place, policies: Path) -> None:
         """Open a fresh store under the policies of the tests."""
         self.clock, chance = Clock(), Chance()
-        self.policies = write_policies(folder / "policies")
+        self.policies = policies
         self.keeper = PolicyKeeper(self.policies)
-        self.store = SqliteStore(folder / "store.db")
-        port: Store = self.store
+        self.store = port = open_store(place)
         self.admission = Admission(port, self.keeper, SECRET, self.clock, chance)
         self.desk = Desk(port, self.keeper, self.clock, chance)
         self.access = Access(port, self.clock, chance)
         self.export = Export(port, self.clock)
-        self.overview = Overview(port, self.keeper, self.clock)
+        self.fleet = Fleet(port, self.keeper, self.clock, process_id="one", name="host:1")
+        self.overview = Overview(port, self.keeper, self.clock, self.fleet)
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
         """Submit one event and return the answer."""
@@ -107,9 +108,9 @@ class Flows:
 
 
 @pytest.fixture
-def flows(tmp_path: Path) -> Iterator[Flows]:
-    """Flows over a fresh store."""
-    made = Flows(tmp_path)
+def flows(place: Place, policies: Path) -> Iterator[Flows]:
+    """Flows over a fresh store of each engine."""
+    made = Flows(place, policies)
     yield made
     made.store.close()
 
@@ -323,17 +324,14 @@ def test_a_bucket_refills_evenly() -> None:
     assert [meter.take("a", 2) for _ in range(3)] == [True, True, False]
 
 
-def test_a_busy_store_is_409_and_the_key_stays_free(flows: Flows, tmp_path: Path) -> None:
+def test_a_busy_store_is_409_and_the_key_stays_free(flows: Flows, place: Place) -> None:
     """While another process holds the lock the answer says busy; afterwards the same key is taken."""
-    other = SqliteStore(tmp_path / "store.db")
-    other._connection.execute("BEGIN IMMEDIATE")
     body = event()
-    answer = flows.submit(body)
-    assert (answer["status"], answer["reasons"][0]["code"]) == (409, "busy")
-    with pytest.raises(BusyError):
-        flows.access.add_user("bob", "curator", None, None)
-    other._connection.execute("ROLLBACK")
-    other.close()
+    with locked(place):
+        answer = flows.submit(body)
+        assert (answer["status"], answer["reasons"][0]["code"]) == (409, "busy")
+        with pytest.raises(BusyError):
+            flows.access.add_user("bob", "curator", None, None)
     assert flows.submit(body)["status"] == 201
 
 
@@ -374,3 +372,30 @@ def test_a_value_that_became_private_keeps_its_proposal_out_of_memory(flows: Flo
     flows.keeper.refresh()
     with pytest.raises(InvalidDecisionError):
         flows.desk.decide(proposal, flows.decision(proposal, bob), bob)
+
+
+def test_processes_that_enforce_different_policies_raise_an_alarm(flows: Flows) -> None:
+    """Each names the other until their files agree again, or until one of them is gone."""
+    text = (flows.policies / "producers.toml").read_text()
+    other_policies = write_policies(flows.policies.parent / "other", text)
+    keeper = PolicyKeeper(other_policies)
+    other = Fleet(flows.store, keeper, flows.clock, process_id="two", name="host:2")
+    for fleet in (flows.fleet, other, flows.fleet):
+        fleet.beat()
+    assert (flows.fleet.alarm, other.alarm, flows.overview.alarms()) == (None, None, [])
+    (other_policies / "producers.toml").write_text(text + '\n[[producer]]\nidentity = "tool:x"\nowner = "x"\n')
+    keeper.refresh()
+    for fleet in (other, flows.fleet):
+        fleet.beat()
+    assert "host:2" in (flows.fleet.alarm or "")
+    assert "host:1" in (other.alarm or "")
+    assert flows.overview.health()["alarms"] == [flows.fleet.alarm]
+    flows.clock.now += GONE_AFTER + 1
+    flows.fleet.beat()
+    assert flows.fleet.alarm is None
+    for fleet in (other, flows.fleet):
+        fleet.beat()
+    assert flows.fleet.alarm
+    other.leave()
+    flows.fleet.beat()
+    assert flows.fleet.alarm is None

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from support import serving, write_policies
+from antechamber.config import Place
+from support import serving
 
 FLAGS = [
     "--no-sandbox",
@@ -32,8 +33,7 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def live(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A served data folder: its address and its path."""
-    policies = write_policies(tmp_path / "policies")
-    with serving(tmp_path / "data", policies) as (url, _process):
-        yield url, tmp_path / "data"
+def live(place: Place, policies: Path) -> Iterator[tuple[str, Place]]:
+    """A served place of each engine, and its address."""
+    with serving(place, policies) as (url, _process):
+        yield url, place

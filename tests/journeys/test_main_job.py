@@ -1,14 +1,14 @@
 """The main job in a real browser: submit over HTTP, judge at the desk, read back as memory; with scripts on and off."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support import antechamber, event
+from antechamber.config import Place
+from support import antechamber, event, where
 
 TEXT = "Run the migration before the deploy."
 
@@ -16,12 +16,12 @@ TEXT = "Run the migration before the deploy."
 class Journey:
     """One live service with an agent's token and curators' browsers."""
 
-    def __init__(self, live: tuple[str, Path], chromium: Browser, *, scripts: bool) -> None:
+    def __init__(self, live: tuple[str, Place], chromium: Browser, *, scripts: bool) -> None:
         """Issue a token as an operator would."""
-        self.url, self.data = live
+        self.url, self.place = live
         self._chromium = chromium
         self._scripts = scripts
-        self.token = antechamber("token", "issue", "worker:release-bot", "--data", str(self.data)).stdout.strip()
+        self.token = antechamber("token", "issue", "worker:release-bot", *where(self.place)).stdout.strip()
         self.violations: list[str] = []
 
     def submit(self, **members: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Journey:
 
     def sign_in(self, name: str, *, width: int = 1280) -> Page:
         """Open a printed sign-in link in a fresh browser window and press its button."""
-        added = antechamber("user", "add", name, "--role", "curator", "--data", str(self.data), "--url", self.url)
+        added = antechamber("user", "add", name, "--role", "curator", *where(self.place), "--url", self.url)
         context = self._chromium.new_context(
             java_script_enabled=self._scripts, viewport={"width": width, "height": 900}
         )
@@ -52,7 +52,7 @@ class Journey:
 
 
 @pytest.fixture(params=[True, False], ids=["scripts on", "scripts off"])
-def journey(request: pytest.FixtureRequest, live: tuple[str, Path], chromium: Browser) -> Iterator[Journey]:
+def journey(request: pytest.FixtureRequest, live: tuple[str, Place], chromium: Browser) -> Iterator[Journey]:
     """A journey whose pages may not complain about anything."""
     made = Journey(live, chromium, scripts=request.param)
     yield made

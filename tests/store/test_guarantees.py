@@ -1,21 +1,69 @@
-"""What the file itself refuses: raw SQL on a plain connection cannot make a memory that no curator approved."""
+"""What the database itself refuses, on both engines: raw SQL cannot make a memory that no curator approved."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
-from antechamber.config import DATABASE
-from support import Service, event, running
+from antechamber.config import Place
+from support import Service, database, dump, event, running
 
 MEMORY = """
 INSERT INTO memories (memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id,
     source_span, admitted_at)
-SELECT :memory_id, p.id, :version, :record, :payload, :text_hash, :scope, :scope_id, p.source_span, 1
+SELECT :memory_id, p.id, CAST(:version AS BIGINT), CAST(:record AS BIGINT), :payload, :text_hash, :scope, :scope_id,
+    p.source_span, 1
 FROM proposals AS p WHERE p.proposal_id = :proposal_id
 """
+
+
+class Raw:
+    """A connection as anybody who may write to the database would open it."""
+
+    def __init__(self, place: Place, connection: Any) -> None:
+        """Use an open connection."""
+        self.place = place
+        self._connection = connection
+
+    @property
+    def engine(self) -> str:
+        """Which engine this is."""
+        return "sqlite" if self.place.database_url is None else "postgres"
+
+    def execute(self, sql: str, values: dict[str, Any] | None = None) -> Any:
+        """Run a statement with named values."""
+        if self.engine == "postgres":
+            sql = re.sub(r"(?<![:\w]):(\w+)", r"%(\1)s", sql)
+        return self._connection.execute(sql, values or {})
+
+    def one(self, sql: str, **values: Any) -> dict[str, Any]:
+        """Return the first row by names."""
+        cursor = self.execute(sql, values)
+        return dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
+
+    def copy(self, table: str, rest: str = "", **changes: str) -> str:
+        """Form an insert of a table's own rows with some expressions changed and a fresh integer key."""
+        names = [column[0] for column in self.execute(f"SELECT * FROM {table} LIMIT 0").description]
+        names = [name for name in names if name != "id" or "id" in changes]
+        chosen = ", ".join(changes.get(name, name) for name in names)
+        return f"INSERT INTO {table} ({', '.join(names)}) SELECT {chosen} FROM {table} {rest}"
+
+    def refused(self, sql: str, values: dict[str, Any] | None = None) -> None:
+        """Expect a statement to break a promise of the schema and to change nothing."""
+        before = dump(self.place)
+        if self.engine == "postgres":
+            with pytest.raises(psycopg.IntegrityError):
+                self.execute(sql, values)
+        else:
+            for recursive in (0, 1):
+                self.execute(f"PRAGMA recursive_triggers = {recursive}")
+                with pytest.raises(sqlite3.IntegrityError):
+                    self.execute(sql, values)
+        assert dump(self.place) == before
 
 
 @pytest.fixture
@@ -42,57 +90,53 @@ def proposal(service: Service, key: str) -> str:
     return proposal_id
 
 
-@pytest.fixture(params=[False, True], ids=["plain", "recursive triggers"])
-def raw(filled: Service, request: pytest.FixtureRequest) -> Iterator[sqlite3.Connection]:
-    """A connection as anybody with the file would open it, foreign keys on."""
-    connection = sqlite3.connect(filled.data / DATABASE, isolation_level=None, timeout=5)
-    connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute(f"PRAGMA recursive_triggers = {int(request.param)}")
-    yield connection
-    connection.close()
+@pytest.fixture
+def raw(filled: Service) -> Iterator[Raw]:
+    """A connection past the service, foreign keys on."""
+    with database(filled.place) as connection:
+        made = Raw(filled.place, connection)
+        if made.engine == "sqlite":
+            made.execute("PRAGMA foreign_keys = ON")
+        yield made
 
 
-def record(raw: sqlite3.Connection, service: Service, key: str) -> dict[str, Any]:
+def record(raw: Raw, service: Service, key: str) -> dict[str, Any]:
     """Return the last review record of a key's proposal, as the parts of a forged memory."""
-    row = raw.execute(
+    row = raw.one(
         "SELECT r.id AS record, r.resulting_version AS version, r.shown AS payload, r.shown_hash AS text_hash, "
         "p.submission_scope AS scope, p.scope_id, p.proposal_id "
-        "FROM review_records AS r JOIN proposals AS p ON p.id = r.proposal WHERE p.proposal_id = ? ORDER BY r.id DESC",
-        (proposal(service, key),),
-    ).fetchone()
-    return dict(row) | {"memory_id": "forged"}
+        "FROM review_records AS r JOIN proposals AS p ON p.id = r.proposal "
+        "WHERE p.proposal_id = :proposal_id ORDER BY r.id DESC",
+        proposal_id=proposal(service, key),
+    )
+    return row | {"memory_id": "forged"}
 
 
-def refused(raw: sqlite3.Connection, sql: str, values: dict[str, Any] | None = None) -> None:
-    """Expect a statement to break a promise of the schema and to change nothing."""
-    before = list(raw.iterdump())
-    with pytest.raises(sqlite3.IntegrityError):
-        raw.execute(sql, values or {})
-    assert list(raw.iterdump()) == before
-
-
-def forged(raw: sqlite3.Connection, service: Service, key: str, **parts: Any) -> None:
+def forged(raw: Raw, service: Service, key: str, **parts: Any) -> None:
     """Expect a forged memory to be refused."""
-    refused(raw, MEMORY, record(raw, service, key) | parts)
+    raw.refused(MEMORY, record(raw, service, key) | parts)
 
 
-def test_the_forgery_itself_is_well_formed(raw: sqlite3.Connection, filled: Service) -> None:
+def approve_again(raw: Raw, record: int, person: str) -> None:
+    """Add a second approval of the same text by a curator of some name, and let the proposal stand as approved."""
+    raw.execute(
+        "INSERT INTO users (name, person, role, created_at) VALUES ('another', :person, 'curator', 1)",
+        {"person": person},
+    )
+    curator = "(SELECT id FROM users WHERE name = 'another')"
+    changes = {"review_record_id": "'second'", "decision_key": "'second'", "curator": curator, "person": f"'{person}'"}
+    raw.execute(raw.copy("review_records", f"WHERE id = {record}", **changes))
+    raw.execute("UPDATE proposals SET state = 'approved' WHERE state <> 'approved'")
+
+
+def test_the_forgery_itself_is_well_formed(raw: Raw, filled: Service) -> None:
     """The statement that all forgeries use admits a memory once everything it needs is there."""
     parts = record(raw, filled, "half")
-    raw.execute("INSERT INTO users (name, person, role, created_at) VALUES ('zoe', 'zoe', 'curator', 1)")
-    raw.execute(
-        "INSERT INTO review_records SELECT NULL, 'second', proposal, version, resulting_version, decision, "
-        "reason_code, reason_text, (SELECT id FROM users WHERE name = 'zoe'), 'zoe', shown, shown_hash, "
-        "resulting, resulting_hash, "
-        "approvals_required, 'second', policy_digest, decided_at FROM review_records WHERE id = ?",
-        (parts["record"],),
-    )
-    raw.execute("UPDATE proposals SET state = 'approved' WHERE proposal_id = ?", (parts["proposal_id"],))
+    approve_again(raw, parts["record"], "zoe")
     assert raw.execute(MEMORY, parts).rowcount == 1
 
 
-def test_a_memory_needs_a_review_record(raw: sqlite3.Connection, filled: Service) -> None:
+def test_a_memory_needs_a_review_record(raw: Raw, filled: Service) -> None:
     """Without its approving record, or with one that is no approval, there is no memory."""
     raw.execute("UPDATE proposals SET state = 'approved' WHERE state <> 'approved'")
     forged(raw, filled, "half", record=999, version=7)
@@ -112,29 +156,20 @@ def test_a_memory_needs_a_review_record(raw: sqlite3.Connection, filled: Service
     ],
     ids=["text", "hash", "version", "scope", "scope id", "one approval of two"],
 )
-def test_a_memory_needs_the_approvals_of_its_very_text(
-    raw: sqlite3.Connection, filled: Service, part: dict[str, Any]
-) -> None:
+def test_a_memory_needs_the_approvals_of_its_very_text(raw: Raw, filled: Service, part: dict[str, Any]) -> None:
     """Another text, hash, version or place, or one person where two are wanted, is refused."""
     raw.execute("UPDATE proposals SET state = 'approved' WHERE state <> 'approved'")
     forged(raw, filled, "half", **part)
 
 
-def test_two_approvals_by_one_person_are_one(raw: sqlite3.Connection, filled: Service) -> None:
+def test_two_approvals_by_one_person_are_one(raw: Raw, filled: Service) -> None:
     """A second account of the same person does not make a second person."""
     parts = record(raw, filled, "half")
-    raw.execute("INSERT INTO users (name, person, role, created_at) VALUES ('bob-too', 'bob', 'curator', 1)")
-    raw.execute(
-        "INSERT INTO review_records SELECT NULL, 'second', proposal, version, resulting_version, decision, "
-        "reason_code, reason_text, (SELECT id FROM users WHERE name = 'bob-too'), 'bob', shown, shown_hash, resulting, "
-        "resulting_hash, approvals_required, 'second', policy_digest, decided_at FROM review_records WHERE id = ?",
-        (parts["record"],),
-    )
-    raw.execute("UPDATE proposals SET state = 'approved' WHERE proposal_id = ?", (parts["proposal_id"],))
-    refused(raw, MEMORY, parts)
+    approve_again(raw, parts["record"], "bob")
+    raw.refused(MEMORY, parts)
 
 
-def test_an_undecided_proposal_makes_no_memory(raw: sqlite3.Connection, filled: Service) -> None:
+def test_an_undecided_proposal_makes_no_memory(raw: Raw, filled: Service) -> None:
     """The proposal itself has to stand as approved."""
     forged(raw, filled, "half")
 
@@ -145,61 +180,63 @@ def test_an_undecided_proposal_makes_no_memory(raw: sqlite3.Connection, filled: 
         "UPDATE review_records SET reason_text = 'rewritten'",
         "UPDATE review_records SET resulting = '{}'",
         "DELETE FROM review_records",
-        "INSERT OR REPLACE INTO review_records SELECT * FROM review_records",
-        (
-            "REPLACE INTO review_records SELECT id + 100, review_record_id, proposal, version, "
-            "resulting_version, decision, "
-            "reason_code, reason_text, curator, person, shown, shown_hash, resulting, resulting_hash, "
-            "approvals_required, "
-            "decision_key || 'x', policy_digest, decided_at FROM review_records"
-        ),
-        (
-            "INSERT INTO review_records SELECT * FROM review_records WHERE true "
-            "ON CONFLICT DO UPDATE SET reason_text = 'rewritten'"
-        ),
-        (
-            "INSERT INTO review_records SELECT NULL, 'x', proposal, version, resulting_version, decision, reason_code, "
-            "reason_text, curator, 'somebody else', shown, shown_hash, resulting, resulting_hash, "
-            "approvals_required, 'x', "
-            "policy_digest, decided_at FROM review_records"
-        ),
         "UPDATE memories SET payload = '{}'",
         "UPDATE memories SET scope_id = 'elsewhere'",
         "DELETE FROM memories",
-        "INSERT OR REPLACE INTO memories SELECT * FROM memories",
         "UPDATE submissions SET receipt = '{}'",
         "UPDATE submissions SET disposition = 'rejected-invalid'",
         "DELETE FROM submissions",
         "UPDATE submissions SET source_event_hash = 'blake3:0' WHERE keyed = 1",
         "UPDATE quarantine SET payload = '{}' WHERE keyed = 1",
         "UPDATE quarantine SET source_event_hash = 'blake3:0' WHERE keyed = 1",
-        (
-            "INSERT INTO submissions SELECT NULL, 'x', producer, idempotency_key, disposition, reason_code, status, "
-            "submission_scope, scope_id, source_event_hash, visibility, fingerprint, keyed, proposal, duplicate_of, "
-            "policy_digest, received_at, receipt, 0 FROM submissions"
-        ),
-        (
-            "INSERT INTO proposals SELECT NULL, 'x', producer, owner, submission_scope, scope_id, "
-            "source_event_hash, payload, "
-            "edited_payload, source_span, visibility, supersedes, observed_at, received_at, state, version, withdrawn, "
-            "decided_at FROM proposals"
-        ),
     ],
 )
-@pytest.mark.usefixtures("filled")
-def test_what_is_written_stays(raw: sqlite3.Connection, sql: str) -> None:
-    """Records, memories and submissions are neither changed, deleted, replaced nor doubled."""
-    refused(raw, sql)
+def test_what_is_written_stays(raw: Raw, sql: str) -> None:
+    """Records, memories and submissions are neither changed nor deleted."""
+    raw.refused(sql)
 
 
-def test_a_memory_that_ended_does_not_come_back(raw: sqlite3.Connection) -> None:
+def test_nothing_is_written_twice(raw: Raw) -> None:
+    """Keys, contents, records and memories cannot be doubled, nor may a record name somebody else."""
+    raw.refused(raw.copy("submissions", submission_id="'x'"))
+    raw.refused(raw.copy("proposals", proposal_id="'x'"))
+    raw.refused(raw.copy("memories", memory_id="'x'"))
+    others = {"review_record_id": "'x'", "decision_key": "'x'"}
+    raw.refused(raw.copy("review_records", "LIMIT 1", **others, person="'somebody else'"))
+    again = "WHERE true ON CONFLICT (review_record_id) DO UPDATE SET reason_text = 'rewritten'"
+    raw.refused(raw.copy("review_records", again))
+
+
+def test_nothing_is_replaced_in_bulk(raw: Raw) -> None:
+    """What an engine has beside UPDATE and DELETE to get rid of rows does not get rid of these."""
+    if raw.engine == "postgres":
+        for table in ("review_records", "memories", "submissions"):
+            raw.refused(f"TRUNCATE {table} CASCADE")
+        raw.refused("MERGE INTO memories USING (SELECT 1) AS one ON true WHEN MATCHED THEN DELETE")
+        return
+    for table in ("review_records", "memories"):
+        raw.refused(f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}")
+    replaced = raw.copy("review_records", id="id + 100", decision_key="decision_key || 'x'")
+    raw.refused(replaced.replace("INSERT", "REPLACE", 1))
+
+
+def test_a_table_of_ones_own_does_not_stand_in_for_the_records(raw: Raw, filled: Service) -> None:
+    """Approvals in a temporary table of the same name, which PostgreSQL would find first, are no approvals."""
+    parts = record(raw, filled, "half")
+    raw.execute("UPDATE proposals SET state = 'approved' WHERE state <> 'approved'")
+    raw.execute("CREATE TEMPORARY TABLE review_records AS SELECT * FROM review_records")
+    raw.execute("UPDATE review_records SET approvals_required = 1")
+    raw.refused(MEMORY.replace("INTO memories", "INTO main.memories") if raw.engine == "sqlite" else MEMORY, parts)
+
+
+def test_a_memory_that_ended_does_not_come_back(raw: Raw) -> None:
     """A memory may end, once."""
     raw.execute("UPDATE memories SET state = 'retracted'")
-    refused(raw, "UPDATE memories SET state = 'active'")
+    raw.refused("UPDATE memories SET state = 'active'")
 
 
-def test_nothing_private_is_in_any_file(tmp_path: Path, policies: Path) -> None:
-    """Neither a refused private value nor an unkeyed digest of it is left in the data folder."""
+def test_nothing_private_is_left(place: Place, policies: Path) -> None:
+    """Neither a refused private value nor an unkeyed digest of it is left in the data folder or the database."""
     secret = "gh" + "p_" + "Q7x" * 12
     bodies = [
         event(f"The token is {secret}."),
@@ -209,14 +246,14 @@ def test_nothing_private_is_in_any_file(tmp_path: Path, policies: Path) -> None:
     ]
     first = event("Harmless.", idempotency_key="one")
     bodies.append(event(f"Now with {secret}.", idempotency_key="one"))
-    with running(tmp_path / "data", policies) as service:
+    with running(place, policies) as service:
         assert service.submit(first).status_code == 201
         answers = [service.submit(body) for body in bodies for _ in range(2)]
         assert {answer.status_code for answer in answers} == {422}
         assert not any(secret in answer.text for answer in answers)
         read = service.sign_in().browser.get("/quarantine").text
         assert secret not in read
-    stored = b"".join(file.read_bytes() for file in (tmp_path / "data").iterdir())
+    stored = dump(place).encode() + b"".join(file.read_bytes() for file in place.data.iterdir())
     for body in bodies:
         digest = body["source_event_hash"].removeprefix("blake3:")
         assert digest.encode() not in stored

@@ -8,7 +8,9 @@ import pytest
 
 from antechamber.core.errors import UnavailableError
 from antechamber.store import queue as admission_queue
-from antechamber.store.sqlite.store import SqliteStore, StoreError, split_script
+from antechamber.store.shared import StoreError
+from antechamber.store.sqlite.schema import split_script
+from antechamber.store.sqlite.store import SqliteStore
 from antechamber.store.statements import migrations, parse, statements
 
 STORE = Path(admission_queue.__file__).parent

@@ -1,16 +1,12 @@
 """Batches over HTTP: one answer a line, all of them on disk or none."""
 
-import contextlib
-import sqlite3
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import msgspec
 import pytest
 
-from antechamber.config import DATABASE
-from support import Service, event
+from support import Service, event, full, locked
 
 
 def post(service: Service, raw: bytes, *bearer: Any) -> httpx.Response:
@@ -196,26 +192,10 @@ def test_a_reader_submits_no_line(service: Service) -> None:
     assert [answer["status"] for answer in answers_of(response)] == [403, 403]
 
 
-@contextlib.contextmanager
-def locked(service: Service) -> Iterator[None]:
-    """Hold the store's write lock from another connection."""
-    with contextlib.closing(sqlite3.connect(service.data / DATABASE, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-        other.execute("ROLLBACK")
+TROUBLES = [(lambda service: locked(service.place), 409), (full, 503)]
 
 
-@contextlib.contextmanager
-def full(service: Service) -> Iterator[None]:
-    """Let the database grow no more, as on a full disk."""
-    writer = service.state.admission._store._connection
-    (pages,) = writer.execute("PRAGMA page_count").fetchone()
-    writer.execute(f"PRAGMA max_page_count = {pages}")
-    yield
-    writer.execute("PRAGMA max_page_count = 4294967294")
-
-
-@pytest.mark.parametrize(("trouble", "status"), [(locked, 409), (full, 503)])
+@pytest.mark.parametrize(("trouble", "status"), TROUBLES, ids=["locked", "full"])
 def test_a_batch_that_cannot_be_stored_admits_nothing(service: Service, trouble: Any, status: int) -> None:
     """If the store cannot commit all lines, none is kept, and the same batch is admitted later."""
     bodies = [event(), *(event(str(number) * 50_000) for number in range(3))]

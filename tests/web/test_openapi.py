@@ -10,6 +10,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 
+from antechamber.config import Place
 from antechamber.core.contract import CODES
 from antechamber.core.outcomes import OUTCOMES
 from antechamber.web.openapi import document
@@ -21,10 +22,9 @@ NOWHERE = "00000000-0000-7000-8000-000000000000"
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def shared(lasting_place: Place) -> Iterator[Service]:
     """One service for all questions about the document."""
-    folder = tmp_path_factory.mktemp("shared")
-    with running(folder / "data", write_policies(folder / "policies")) as made:
+    with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as made:
         yield made
 
 

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from antechamber import app
+from antechamber.config import Place
 from support import PRODUCERS, event, serving, write_policies
 
 AT_ONCE = 32
@@ -24,9 +25,9 @@ PAIR = ("worker:release-bot", "tool:watcher")
 class Server:
     """A running server and clients with the tokens of both producers."""
 
-    def __init__(self, data: Path, url: str) -> None:
-        """Issue tokens in the server's data folder."""
-        with app.opened_access(data) as access:
+    def __init__(self, place: Place, url: str) -> None:
+        """Issue tokens where the server keeps them."""
+        with app.opened_access(place) as access:
             self.tokens = {name: access.issue(name, "producer", [], None)[1] for name in PAIR}
         self.url = url
         self.client = httpx.Client(base_url=url, timeout=30, limits=httpx.Limits(max_connections=2 * AT_ONCE))
@@ -54,11 +55,11 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(lasting_place: Place) -> Iterator[Server]:
     """A real server process; its tests use keys and contents of their own."""
-    folder = tmp_path_factory.mktemp("server")
-    with serving(folder / "data", write_policies(folder / "policies")) as (url, _):
-        made = Server(folder / "data", url)
+    policies = write_policies(lasting_place.data.parent / "policies")
+    with serving(lasting_place, policies) as (url, _):
+        made = Server(lasting_place, url)
         yield made
         made.client.close()
 
@@ -157,14 +158,14 @@ def load(server: Server, stop: threading.Event, number: Iterator[int], kept: lis
                 kept.append((body, response.json()))
 
 
-def test_what_was_acknowledged_survives_a_killed_process(tmp_path: Path) -> None:
+def test_what_was_acknowledged_survives_a_killed_process(place: Place, tmp_path: Path) -> None:
     """After kill -9 under load every 2xx answer is still there, word for word, and nothing is there twice."""
     policies = write_policies(tmp_path / "policies", producers=PRODUCERS)
-    data, numbers = tmp_path / "data", itertools.count(1)
+    numbers = itertools.count(1)
     kept: list[tuple[dict[str, Any], Any]] = []
     for _ in range(KILLS):
-        with serving(data, policies) as (url, process):
-            server = Server(data, url)
+        with serving(place, policies) as (url, process):
+            server = Server(place, url)
             before, stop = len(kept), threading.Event()
             with server.client, ThreadPoolExecutor(8) as pool:
                 running = [pool.submit(load, server, stop, numbers, kept) for _ in range(8)]
@@ -176,8 +177,8 @@ def test_what_was_acknowledged_survives_a_killed_process(tmp_path: Path) -> None
                 for task in running:
                     task.result()
             assert len(kept) >= before + 100
-    with serving(data, policies) as (url, _):
-        server = Server(data, url)
+    with serving(place, policies) as (url, _):
+        server = Server(place, url)
         with server.client:
             raw = [msgspec.json.encode(body) for body, _ in kept]
             answers: list[dict[str, Any]] = []

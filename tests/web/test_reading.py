@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from antechamber.config import Place
 from support import Service, event, running, write_policies
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"
@@ -61,10 +62,9 @@ def admit(service: Service, body: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def library(lasting_place: Place) -> Iterator[Service]:
     """A service with memories, read only by the tests that share it."""
-    folder = tmp_path_factory.mktemp("library")
-    with running(folder / "data", write_policies(folder / "policies")) as service:
+    with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as service:
         for number in range(5):
             admit(service, event(f"Memory {number} about the Café."))
         admit(service, event('Say "deploy" AND rest; naïve pre-flight NOT done.'))
@@ -385,11 +385,11 @@ def test_memories_need_a_token(library: Service) -> None:
     assert refusal(library.client.get("/v1/memories"))[:2] == (401, "unauthorized")
 
 
-def test_a_withdrawn_grant_ends_reading(tmp_path: Path) -> None:
+def test_a_withdrawn_grant_ends_reading(place: Place, tmp_path: Path) -> None:
     """Reading follows the policy in force, not the one under which a memory came."""
-    with running(tmp_path / "data", write_policies(tmp_path / "policies")) as service:
+    with running(place, write_policies(tmp_path / "policies")) as service:
         admit(service, event())
         assert len(contents(recall(service))) == 1
     closed = '[[producer]]\nidentity = "worker:release-bot"\nowner = "ada"\nsubmit = ["project:apollo"]\n'
-    with running(tmp_path / "data", write_policies(tmp_path / "closed", producers=closed)) as service:
+    with running(place, write_policies(tmp_path / "closed", producers=closed)) as service:
         assert recall(service).status_code == 403

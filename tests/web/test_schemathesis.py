@@ -17,6 +17,7 @@ from schemathesis.specs.openapi.checks import (
 
 from antechamber import app
 from antechamber.client.http import hash_event
+from antechamber.config import Place
 from antechamber.core.errors import RefusedError
 from antechamber.web.openapi import document
 from support import serving, write_policies
@@ -34,11 +35,10 @@ def write_lines(_ctx: Any, value: Any) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
+def served(lasting_place: Place) -> Iterator[tuple[str, dict[str, str]]]:
     """The address of a real server and a producer's header."""
-    folder = tmp_path_factory.mktemp("server")
-    with serving(folder / "data", write_policies(folder / "policies")) as (url, _):
-        with app.opened_access(folder / "data") as access:
+    with serving(lasting_place, write_policies(lasting_place.data.parent / "policies")) as (url, _):
+        with app.opened_access(lasting_place) as access:
             secret = access.issue("worker:release-bot", "producer", [], None)[1]
         yield url, {"authorization": f"Bearer {secret}"}
 

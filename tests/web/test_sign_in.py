@@ -102,11 +102,11 @@ def test_a_password_signs_in(service: Service) -> None:
     assert "antechamber=antw_" in response.headers["set-cookie"]
 
 
-@pytest.mark.parametrize(("role", "place"), [("curator", "/review"), ("auditor", "/audit"), ("operator", "/dashboard")])
-def test_everybody_lands_at_their_work(service: Service, role: str, place: str) -> None:
+@pytest.mark.parametrize(("role", "home"), [("curator", "/review"), ("auditor", "/audit"), ("operator", "/dashboard")])
+def test_everybody_lands_at_their_work(service: Service, role: str, home: str) -> None:
     """After signing in, and from the front page, each role gets to its own page."""
     desk = service.sign_in(f"{role}-1", role)
-    assert desk.browser.get("/", follow_redirects=False).headers["location"] == place
+    assert desk.browser.get("/", follow_redirects=False).headers["location"] == home
     assert desk.browser.get("/").status_code == 200
 
 

@@ -1,36 +1,20 @@
 """While the store cannot answer: a clear 503 for programs and people, nothing lost, and all well afterwards."""
 
-import contextlib
-import sqlite3
-from collections.abc import Iterator
-from pathlib import Path
-
-from antechamber.config import DATABASE
-from support import Service, event
+from antechamber.config import Place
+from support import Service, database, event, locked
 
 
-@contextlib.contextmanager
-def locked(data: Path) -> Iterator[None]:
-    """Hold the store's write lock as another process would."""
-    other = sqlite3.connect(data / DATABASE, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    yield
-    other.execute("ROLLBACK")
-    other.close()
-
-
-def break_table(data: Path, name: str) -> None:
+def break_table(place: Place, name: str) -> None:
     """Take a table away under the running service."""
-    other = sqlite3.connect(data / DATABASE, isolation_level=None)
-    other.execute(f"ALTER TABLE {name} RENAME TO {name}_gone")
-    other.close()
+    with database(place) as owner:
+        owner.execute(f"ALTER TABLE {name} RENAME TO {name}_gone")
 
 
 def test_a_decision_that_cannot_be_stored_keeps_what_was_typed(service: Service) -> None:
     """The curator hears that nothing was recorded and finds the wording where it was."""
     proposal, desk = service.submit(event()).json()["proposal_id"], service.sign_in()
     fields = desk.form(proposal) | {"content": "My careful wording.", "reason_code": "unclear"}
-    with locked(service.data):
+    with locked(service.place):
         answer = desk.post(f"/review/{proposal}/edit", fields)
     assert answer.status_code == 503
     assert "My careful wording." in answer.text
@@ -43,7 +27,7 @@ def test_a_sign_in_that_cannot_be_stored_says_when_to_come_back(service: Service
     """The link stays good for the next try."""
     service.state.access.add_user("bob", "curator", None, None)
     link = {"link": service.state.access.link("bob")}
-    with locked(service.data):
+    with locked(service.place):
         answer = service.client.post("/login", data=link, follow_redirects=False)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert "Nothing was changed" in answer.text
@@ -54,7 +38,7 @@ def test_reading_from_a_broken_store_is_a_problem_for_agents(service: Service) -
     """Agents get the contract's shape with Retry-After."""
     headers = service.bearer()
     assert service.recall() == []
-    break_table(service.data, "memories")
+    break_table(service.place, "memories")
     params = {"submission_scope": "project", "scope_id": "apollo"}
     answer = service.client.get("/v1/memories", params=params, headers=headers)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
@@ -64,7 +48,7 @@ def test_reading_from_a_broken_store_is_a_problem_for_agents(service: Service) -
 def test_a_broken_store_is_not_ready(service: Service) -> None:
     """/readyz turns 503 and tells strangers nothing more."""
     assert service.client.get("/readyz").json() == {"status": "ready"}
-    break_table(service.data, "meta")
+    break_table(service.place, "meta")
     answer = service.client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["status"] == "unavailable"

@@ -38,7 +38,10 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
         form = await request.form()
     except (ValueError, LookupError, InternalServerException) as error:
         raise ClientException(detail="The form could not be read, so nothing was changed. Send it again.") from error
-    return {name: value for name, value in form.multi_items() if isinstance(value, str)}
+    fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
+    if any("\0" in value for value in fields.values()):
+        raise ClientException(detail="The form holds the character U+0000, which no text may have. Nothing was changed.")
+    return fields
 
 
 def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> Template:

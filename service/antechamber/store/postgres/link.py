@@ -174,7 +174,7 @@ So does every error without SQLSTATE: it is the driver's own, and says that the 
 
 def translate(error: Exception) -> Exception:
     """Turn a driver's error into ours; a broken constraint stays what it is, a mistake of ours."""
-    if isinstance(error, psycopg.IntegrityError | psycopg.DataError | psycopg.ProgrammingError):
+    if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
         return error
     if isinstance(error, errors.LockNotAvailable):
         return BusyError("another process is writing")

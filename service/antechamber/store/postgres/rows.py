@@ -54,6 +54,11 @@ def all_at_once(name: str) -> str:
     return f"INSERT INTO {table} ({columns}) SELECT {columns} FROM json_populate_recordset(NULL::{table}, %(items)s)"  # noqa: S608 -- names of our own
 
 
+def _storable(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Let a look-up for what PostgreSQL cannot hold, U+0000, find nothing instead of failing (U+FFFF is no character)."""
+    return {name: value.replace("\0", "\uffff") if isinstance(value, str) else value for name, value in values.items()}
+
+
 def _json(rows: Sequence[Mapping[str, Any]]) -> str:
     plain = [
         {name: f"\\x{value.hex()}" if isinstance(value, bytes) else value for name, value in row.items()}
@@ -76,11 +81,11 @@ class PostgresRows(Admissions, Recall, Reviews, Access, Reports):
 
     def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
         """Return all rows."""
-        return self._link.rows(single(statement), values)
+        return self._link.rows(single(statement), _storable(values))
 
     def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
         """Yield rows without holding them all."""
-        return self._link.stream(single(statement), values)
+        return self._link.stream(single(statement), _storable(values))
 
     def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
         """Return the first row for each of many sets of values, in one round trip."""

@@ -1,0 +1,136 @@
+"""The two database roles on PostgreSQL: admission cannot make a memory, promotion can do nothing else."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from antechamber.config import Place
+from support import Databases, database, event, running, write_policies
+
+ADMISSION, PROMOTION = "antechamber_admission", "antechamber_promotion"
+TABLES = (
+    "meta",
+    "writers",
+    "processes",
+    "producers",
+    "proposals",
+    "submissions",
+    "evidence",
+    "quarantine",
+    "replays",
+    "users",
+    "review_records",
+    "memories",
+    "memories_search",
+    "tokens",
+    "links",
+    "sessions",
+    "sign_in_failures",
+)
+
+
+@pytest.fixture
+def owner(postgres: Databases, tmp_path: Path) -> Iterator[Any]:
+    """A connection of the owner's to a database in which one proposal was approved and one waits."""
+    place = Place(data=tmp_path / "data", database_url=postgres.fresh())
+    with running(place, write_policies(tmp_path / "policies")) as service:
+        admitted = service.submit(event("Admitted.")).json()["proposal_id"]
+        assert service.sign_in().decide(admitted, "approve").status_code == 303
+        service.submit(event("Waiting."))
+    with database(place) as connection:
+        yield connection
+    postgres.drop(place.database_url or "")
+
+
+def denied(owner: Any, role: str, sql: str) -> None:
+    """Expect a role to lack the right to do something."""
+    owner.execute(f"SET ROLE {role}")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        owner.execute(sql)
+    owner.execute("RESET ROLE")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO memories (memory_id) VALUES ('forged')",
+        "INSERT INTO memories SELECT * FROM memories",
+        "UPDATE memories SET state = 'retracted'",
+        "DELETE FROM memories",
+        "TRUNCATE memories",
+        "INSERT INTO memories_search SELECT * FROM memories_search",
+        "INSERT INTO review_records (review_record_id) VALUES ('forged')",
+        "UPDATE review_records SET reason_text = 'rewritten'",
+        "DELETE FROM review_records",
+        "UPDATE proposals SET state = 'approved'",
+        "UPDATE proposals SET payload = '{}'",
+        "DELETE FROM proposals",
+        "UPDATE submissions SET receipt = '{}'",
+        "DELETE FROM submissions",
+        "DELETE FROM quarantine",
+        "UPDATE users SET role = 'curator'",
+        "UPDATE tokens SET role = 'auditor'",
+        "ALTER TABLE memories DISABLE TRIGGER ALL",
+        "DROP TRIGGER memories_need_their_approvals ON memories",
+        "CREATE OR REPLACE FUNCTION antechamber.check_memory() RETURNS trigger LANGUAGE sql AS 'SELECT NULL'",
+        "CREATE TABLE antechamber.another (id INT)",
+    ],
+)
+def test_admission_can_neither_promote_nor_rewrite(owner: Any, sql: str) -> None:
+    """The role of all daily work has no right to what makes or changes a memory."""
+    denied(owner, ADMISSION, sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO submissions (submission_id) VALUES ('forged')",
+        "INSERT INTO proposals (proposal_id) VALUES ('forged')",
+        "INSERT INTO users (name, person, role, created_at) VALUES ('zoe', 'zoe', 'curator', 1)",
+        "INSERT INTO tokens (token_id) VALUES ('forged')",
+        "INSERT INTO sessions (digest) VALUES ('forged')",
+        "UPDATE proposals SET payload = '{}'",
+        "UPDATE memories SET payload = '{}'",
+        "UPDATE review_records SET person = 'zoe'",
+        "DELETE FROM review_records",
+        "DELETE FROM memories",
+        "TRUNCATE review_records",
+    ],
+)
+def test_promotion_can_do_nothing_else(owner: Any, sql: str) -> None:
+    """The role of decisions makes no events, people, tokens or sessions, and rewrites nothing."""
+    denied(owner, PROMOTION, sql)
+
+
+def test_promotion_makes_no_memory_without_its_approvals(owner: Any) -> None:
+    """The right to insert is not enough: the trigger asks for the records."""
+    owner.execute(f"SET ROLE {PROMOTION}")
+    owner.execute("UPDATE proposals SET state = 'approved' WHERE state = 'pending'")
+    with pytest.raises(psycopg.errors.CheckViolation, match="needs the approvals"):
+        owner.execute(
+            "INSERT INTO memories (memory_id, proposal, version, review_record, payload, text_hash, submission_scope, "
+            "scope_id, source_span, admitted_at) SELECT 'forged', p.id, p.version, r.id, p.payload, r.resulting_hash, "
+            "p.submission_scope, p.scope_id, p.source_span, 1 FROM proposals AS p, review_records AS r "
+            "WHERE p.id <> r.proposal"
+        )
+
+
+def test_neither_role_signs_in_owns_or_leads_to_more(owner: Any) -> None:
+    """The roles are plain: no login, no ownership, no attribute, and every table is known to this test."""
+    roles = owner.execute(
+        "SELECT rolname, rolcanlogin, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls "
+        "FROM pg_roles WHERE rolname IN (%s, %s) ORDER BY rolname",
+        (ADMISSION, PROMOTION),
+    ).fetchall()
+    assert roles == [(name, False, False, False, False, False, False) for name in (ADMISSION, PROMOTION)]
+    tables = owner.execute(
+        "SELECT tablename, tableowner FROM pg_tables WHERE schemaname = 'antechamber' AND tablename <> 'steps'"
+    ).fetchall()
+    assert {name for name, _ in tables} == set(TABLES)
+    assert {name for _, name in tables}.isdisjoint({ADMISSION, PROMOTION})
+    assert owner.execute(
+        "SELECT count(*) FROM pg_auth_members WHERE member::regrole::text = %s", (ADMISSION,)
+    ).fetchone() == (0,)
