@@ -37,7 +37,7 @@ POLICY_EVERY: Final = 1.0
 """Seconds between two looks at the policy files."""
 FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
-BEAT_EVERY: Final = 10.0
+BEAT_EVERY: Final = 5.0
 """Seconds between two signs of life, where several processes share a database."""
 _KEPT_WITH: Final = "secret_check"
 """Note in the database that tells the right secret from another one."""
@@ -249,6 +249,11 @@ async def _serve(app: Litestar, settings: Settings, ready: str) -> None:
     )
     server.on_startup(lambda: print(ready, flush=True))  # noqa: T201 -- the one line an operator waits for
     loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        app.state.stopping.set()
+        server.stop()  # type: ignore[no-untyped-call]
+
     for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, server.stop)
+        loop.add_signal_handler(name, stop)
     await server.serve()

@@ -9,9 +9,10 @@ import pytest
 from antechamber.core.errors import UnavailableError
 from antechamber.store import queue as admission_queue
 from antechamber.store.shared import StoreError
+from antechamber.store.sqlite import schema
 from antechamber.store.sqlite.schema import split_script
 from antechamber.store.sqlite.store import SqliteStore
-from antechamber.store.statements import migrations, parse, statements
+from antechamber.store.statements import migrations
 
 STORE = Path(admission_queue.__file__).parent
 
@@ -61,6 +62,20 @@ def test_a_newer_schema_is_refused_with_a_remedy(path: Path) -> None:
     raw.close()
     with pytest.raises(StoreError, match="another version"):
         SqliteStore(path)
+
+
+def test_an_older_schema_is_refused_until_it_is_migrated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that lacks a step is left alone by everything but a migration, which takes just that step."""
+    SqliteStore(path).close()
+    step = ("0002_more-1", "CREATE TABLE more (id INTEGER PRIMARY KEY) STRICT;\n")
+    monkeypatch.setattr(schema, "migrations", lambda engine: [*migrations(engine), step])
+    with pytest.raises(StoreError, match="run: antechamber migrate"):
+        SqliteStore(path)
+    for taken in (["0002_more-1"], []):
+        store = SqliteStore(path, upgrade=True)
+        assert store.upgraded == taken
+        store.close()
+    SqliteStore(path).close()
 
 
 def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
@@ -138,24 +153,6 @@ def test_damage_is_found(path: Path) -> None:
     for part in ("proposal p differs", "memory m differs", "memory m lacks", "foreign_key_check: memories"):
         assert part in found
     store.close()
-
-
-def test_every_statement_is_good_and_used(path: Path) -> None:
-    """SQLite understands each statement, some method names it, and no method names one that is not there."""
-    store = SqliteStore(path)
-    for name, sql in statements("sqlite").items():
-        values = dict.fromkeys(re.findall(r":(\w+)", sql))
-        assert store._connection.execute(f"EXPLAIN {sql}", values).fetchone(), name
-    store.close()
-    code = "".join(file.read_text() for file in STORE.glob("*.py"))
-    called = set(re.findall(r'self\.(?:one|all|each|run|find|add|repeat|_add)\(\s*"(\w+)"', code))
-    assert called | {"take_submissions", "take_proposals"} == set(statements("sqlite"))
-
-
-def test_two_statements_of_one_name_are_refused() -> None:
-    """A name stands for one statement."""
-    with pytest.raises(ValueError, match="share a name"):
-        parse("-- name: a\nSELECT 1\n\n-- name: a\nSELECT 2\n")
 
 
 def test_a_script_is_split_where_its_statements_end() -> None:

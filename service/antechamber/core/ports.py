@@ -250,7 +250,7 @@ class Store(Protocol):
     def read(self) -> AbstractContextManager[Rows]:
         """Open a read snapshot."""
 
-    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+    def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
         """Call `wake` from some thread after the queue or the quarantine changed; return what ends that."""
 
     def close(self) -> None:

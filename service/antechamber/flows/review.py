@@ -1,6 +1,6 @@
 """Review: what the desk shows, and the only path by which a proposal becomes a memory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -110,6 +110,10 @@ class Desk:
             return Counters(
                 pending=rows.count_pending(MOST_COUNTED + 1), quarantined=rows.count_quarantined(MOST_COUNTED + 1)
             )
+
+    def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
+        """Call `wake` from some thread after what waits has changed, in whichever process; return what ends that."""
+        return self._store.watch(wake)
 
     def queue(self, after: str | None) -> Queue:
         """Return one page of pending proposals, oldest first."""

@@ -26,9 +26,9 @@ class Watchers:
     def __init__(self) -> None:
         """Begin with nobody."""
         self._gate = threading.Lock()
-        self._wakes: list[Callable[[], None]] = []
+        self._wakes: list[Callable[[], object]] = []
 
-    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+    def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
         """Call `wake` after each change, from the thread that noticed it; return what ends that."""
         with self._gate:
             self._wakes.append(wake)

@@ -1,5 +1,6 @@
 """Building the application: routes, pages, error answers and headers around the flows it is given."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -27,7 +28,7 @@ from antechamber.flows.export import Export
 from antechamber.flows.overview import Overview
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
-from antechamber.web import api, audit, desk, login, problems
+from antechamber.web import api, audit, desk, login, news, problems
 from antechamber.web.auth import Authentication, Passwords, SignInNeededError
 from antechamber.web.reveal import reveal, shorten, visible
 
@@ -64,7 +65,16 @@ def build(
 ) -> Litestar:
     """Return the application; `secret` are the 32 bytes that bind forms to sessions."""
     flows = {name: getattr(services, name) for name in Services.__struct_fields__}
-    state = State(flows | {"settings": settings, "secret": secret, "alarms": services.overview.alarms})
+    state = State(
+        flows
+        | {
+            "settings": settings,
+            "secret": secret,
+            "alarms": services.overview.alarms,
+            # Set when the process is told to end: streams end by themselves, and nothing is cut off.
+            "stopping": asyncio.Event(),
+        }
+    )
     assets = create_static_files_router(
         "/assets",
         directories=[templates / "assets"],
@@ -96,6 +106,7 @@ def _handlers() -> list[Any]:
     return [
         Router("/", route_handlers=[api.Submissions, api.Memories, api.refuse_direct_write]),
         Router("/", route_handlers=[desk.Review, desk.Decisions, desk.quarantine, desk.memories, desk.memory]),
+        news.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         audit.export_review_records,
         audit.audit,

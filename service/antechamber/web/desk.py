@@ -40,7 +40,7 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
         raise ClientException(detail="The form could not be read, so nothing was changed. Send it again.") from error
     fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
     if any("\0" in value for value in fields.values()):
-        raise ClientException(detail="The form holds the character U+0000, which no text may have. Nothing was changed.")
+        raise ClientException(detail="The form holds U+0000, which no text may have. Nothing was changed.")
     return fields
 
 

@@ -27,7 +27,7 @@ class Listener:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+    def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
         """Call `wake` after each change; return what ends that."""
         end = self._watchers.watch(wake)
         with self._gate:

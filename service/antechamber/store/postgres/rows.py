@@ -55,7 +55,7 @@ def all_at_once(name: str) -> str:
 
 
 def _storable(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Let a look-up for what PostgreSQL cannot hold, U+0000, find nothing instead of failing (U+FFFF is no character)."""
+    """Let a look-up for U+0000, which PostgreSQL cannot hold, find nothing; U+FFFF is no character and never stored."""
     return {name: value.replace("\0", "\uffff") if isinstance(value, str) else value for name, value in values.items()}
 
 

@@ -1,0 +1,94 @@
+"""The statements: one set for both engines, few said differently, each understood by its engine and used."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from antechamber.config import Place
+from antechamber.core.ports import Store
+from antechamber.store import queue
+from antechamber.store.postgres.rows import all_at_once, single
+from antechamber.store.statements import overrides, parse, statements
+from support import database
+
+STORE = Path(queue.__file__).parent
+DIFFERENT = {
+    "take_submissions": "several writers share one table",
+    "take_proposals": "several writers share one table",
+    "hold_producer": "SQLite has only one",
+    "hold_proposal": "SQLite has only one writer",
+    "index_memory": "tsvector here and FTS5 there",
+    "memories_of_scope_matching": "tsvector here and FTS5 there",
+    "all_memories_matching": "tsvector here and FTS5 there",
+}
+"""What PostgreSQL says differently, and a part of the reason that stands beside it."""
+ONLY_HERE = {
+    "register_writer": "a connection be lost at COMMIT",
+    "mark_commit": "as register_writer",
+    "last_commit": "as register_writer",
+    "forget_writers": "as register_writer",
+    "announce": "by NOTIFY",
+    "applied_steps": "sqlite-utils keeps this list",
+    "guards_switched_off": "switch triggers off",
+}
+"""What only PostgreSQL needs to be told."""
+
+
+def called(*engine: str) -> set[str]:
+    """Return the names that the store's code gives to statements, in the shared rooms or in an engine's own."""
+    files = STORE.joinpath(*engine).glob("*.py")
+    code = "".join(file.read_text() for file in files)
+    return set(re.findall(r'(?:self\.(?:one|all|each|run|find|add|repeat|_add)|single)\(\s*"(\w+)"', code))
+
+
+def test_few_statements_are_said_differently_and_each_says_why() -> None:
+    """SQLite uses the shared ones as they are; PostgreSQL's own begin with their reason."""
+    assert overrides("sqlite") == {}
+    told = overrides("postgres")
+    shared = statements("sqlite")
+    assert {name for name in told if name in shared} == set(DIFFERENT)
+    assert {name for name in told if name not in shared} == set(ONLY_HERE)
+    for name, reason in (DIFFERENT | ONLY_HERE).items():
+        assert told[name].startswith("-- Why: ")
+        assert reason in told[name].partition("\n")[0]
+
+
+def test_every_statement_is_used() -> None:
+    """No statement lies about, and no method names one that is not there."""
+    taken = {"take_submissions", "take_proposals"}
+    assert called() | called("sqlite") | taken == set(statements("sqlite"))
+    assert called() | called("postgres") | taken == set(statements("postgres"))
+
+
+@pytest.mark.usefixtures("store")
+def test_every_statement_is_understood(place: Place) -> None:
+    """Each engine plans each of its statements on its schema."""
+    sqlite = place.database_url is None
+    with database(place) as raw:
+        for name, sql in statements("sqlite" if sqlite else "postgres").items():
+            values = dict.fromkeys(re.findall(r"(?<![:\w]):(\w+)", sql))
+            assert raw.execute(f"EXPLAIN {sql if sqlite else single(name)}", values).fetchone(), name
+
+
+def test_rows_are_added_at_once_only_where_nothing_is_computed(store: Store) -> None:
+    """A statement that does more than to insert its values is not taken for one."""
+    del store
+    assert "json_populate_recordset(NULL::submissions" in all_at_once("add_submission")
+    for name in ("add_memory", "add_producer_replays", "proposal"):
+        with pytest.raises(ValueError, match="cannot be written for all rows at once"):
+            all_at_once(name)
+
+
+def test_two_statements_of_one_name_are_refused() -> None:
+    """A name stands for one statement."""
+    with pytest.raises(ValueError, match="share a name"):
+        parse("-- name: a\nSELECT 1\n\n-- name: a\nSELECT 2\n")
+
+
+def test_an_engine_stays_small() -> None:
+    """What belongs to one engine alone fits into files of at most 250 lines."""
+    for engine in ("sqlite", "postgres"):
+        lengths = {file.name: len(file.read_text().splitlines()) for file in (STORE / engine).glob("*.py")}
+        assert len(lengths) > 3
+        assert max(lengths.values()) <= 250, lengths

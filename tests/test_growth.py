@@ -1,0 +1,195 @@
+"""Growing: two processes on two ports over one PostgreSQL behave as one service."""
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from antechamber.config import SECRET, Place
+from support import Databases, antechamber, database, event, serving, where, write_policies
+
+
+class Pair:
+    """Two running processes, each with a data folder of its own, and clients of both."""
+
+    def __init__(self, places: list[Place], policies: list[Path], urls: list[str]) -> None:
+        """Issue a token; the folder does not matter."""
+        self.places, self.policies, self.urls = places, policies, urls
+        self.open = contextlib.ExitStack()
+        issued = antechamber("token", "issue", "worker:release-bot", *where(places[0]))
+        self.headers = {"authorization": f"Bearer {issued.stdout.strip()}"}
+
+    def submit(self, process: int, body: dict[str, Any]) -> httpx.Response:
+        """Submit to one of the processes."""
+        return httpx.post(f"{self.urls[process]}/v1/submissions", json=body, headers=self.headers, timeout=30)
+
+    def sign_in(self, process: int, name: str, role: str = "curator") -> httpx.Client:
+        """Sign a new person in at one of the processes."""
+        added = antechamber("user", "add", name, "--role", role, *where(self.places[1]), "--url", self.urls[process])
+        browser = self.open.enter_context(httpx.Client(base_url=self.urls[process], timeout=30))
+        link = added.stdout.strip().partition("link=")[2]
+        assert browser.post("/login", data={"link": link}).status_code == 303
+        return browser
+
+    def moved(self, browser: httpx.Client, process: int) -> httpx.Client:
+        """Return the same session at the other process, as a load balancer would send it there."""
+        return self.open.enter_context(
+            httpx.Client(base_url=self.urls[process], cookies=dict(browser.cookies), timeout=30)
+        )
+
+    def remembered(self, process: int) -> list[str]:
+        """Read the memories of project:apollo as an agent of one process."""
+        params = {"submission_scope": "project", "scope_id": "apollo"}
+        answer = httpx.get(f"{self.urls[process]}/v1/memories", params=params, headers=self.headers, timeout=30)
+        return [item["content"] for item in answer.json()["items"]]
+
+
+@pytest.fixture
+def pair(postgres: Databases, tmp_path: Path) -> Iterator[Pair]:
+    """A database made by the command line, and two processes on it."""
+    places = [Place(data=tmp_path / name, database_url=postgres.empty()) for name in ("one", "two")]
+    postgres.drop(places[1].database_url or "")
+    places[1] = Place(data=tmp_path / "two", database_url=places[0].database_url)
+    policies = [write_policies(tmp_path / f"policies-{number}") for number in range(2)]
+    assert "Took step 0001" in antechamber("migrate", *where(places[0])).stdout
+    places[1].data.mkdir()
+    (places[1].data / SECRET).write_bytes((places[0].data / SECRET).read_bytes())
+    with (
+        serving(places[0], policies[0]) as (first, _),
+        serving(places[1], policies[1]) as (second, _),
+    ):
+        made = Pair(places, policies, [first, second])
+        with made.open:
+            yield made
+    postgres.drop(places[0].database_url or "")
+
+
+def fields(page: str) -> dict[str, str]:
+    """Return the hidden fields of a proposal's forms."""
+    return dict(re.findall(r'name="(csrf|version|shown_hash|decision_key)" value="([^"]*)"', page))
+
+
+def test_two_processes_over_one_database_are_one_service(pair: Pair) -> None:
+    """The same event sent to both at once is one proposal; approved at one, an agent of the other remembers it."""
+    body, gate = event("Seen by both."), threading.Barrier(2)
+
+    def send(process: int) -> httpx.Response:
+        gate.wait()
+        return pair.submit(process, body)
+
+    with ThreadPoolExecutor(2) as pool:
+        responses = list(pool.map(send, range(2)))
+    answers = [response.json() for response in responses]
+    assert [response.status_code for response in responses] == [201, 201]
+    assert sorted(answer.pop("duplicate") for answer in answers) == [False, True]
+    assert answers[0] == answers[1]
+    with database(pair.places[0]) as raw:
+        counts = [raw.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("submissions", "proposals")]
+    assert counts == [(1,), (1,)]
+
+    here = pair.sign_in(0, "bob")
+    path = f"/review/{answers[0]['proposal_id']}"
+    form = fields(here.get(path).text)
+    assert pair.remembered(1) == []
+    there = pair.moved(here, 1)
+    assert there.post(f"{path}/approve", data=form).status_code == 303
+    assert [pair.remembered(process) for process in range(2)] == [["Seen by both."]] * 2
+    late = here.post(f"{path}/approve", data=form)
+    assert late.status_code == 409
+    assert "bob" in late.text
+
+
+def test_a_page_of_one_process_hears_of_what_came_to_the_other(pair: Pair) -> None:
+    """An open stream of counters tells of a submission elsewhere, and ends when its process ends."""
+    with pair.sign_in(0, "bob").stream("GET", "/review/changes") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        told = (line.partition("data: ")[2] for line in stream.iter_lines() if line.startswith("data: "))
+        assert msgspec.json.decode(next(told))["pending"] == 0
+        assert pair.submit(1, event()).status_code == 201
+        assert next(counters for counters in map(msgspec.json.decode, told) if counters["pending"])["pending"] == 1
+
+
+def test_different_policies_are_an_alarm_on_readyz(pair: Pair) -> None:
+    """An operator hears which process enforces another policy; strangers hear only that something is wrong."""
+    operator = pair.sign_in(0, "olga", "operator")
+    assert operator.get("/readyz").json()["alarms"] == []
+    edited = pair.policies[1] / "producers.toml"
+    edited.write_text(edited.read_text() + '\n[[producer]]\nidentity = "tool:new"\nowner = "eve"\n')
+    while not (alarms := operator.get("/readyz").json()["alarms"]):
+        pass
+    assert "different policies" in alarms[0]
+    assert pair.urls[1].rpartition(":")[2] in alarms[0]
+    assert httpx.get(f"{pair.urls[0]}/readyz").json() == {"status": "degraded"}
+
+
+def test_another_secret_is_refused(pair: Pair, tmp_path: Path) -> None:
+    """A process whose secret is not the one that made the database does not start, nor does one that lost it."""
+    (tmp_path / "other").mkdir()
+    place = Place(data=tmp_path / "other", database_url=pair.places[0].database_url)
+    assert "secret.key is missing" in antechamber("user", "list", *where(place)).stderr
+    assert not (place.data / SECRET).exists()
+    (place.data / SECRET).write_bytes(bytes(32))
+    assert "is not the secret" in antechamber("serve", *where(place)).stderr
+
+
+@pytest.fixture
+def empty(postgres: Databases, tmp_path: Path) -> Iterator[Place]:
+    """A database that nobody migrated."""
+    url = postgres.empty()
+    yield Place(data=tmp_path / "data", database_url=url)
+    postgres.drop(url)
+
+
+def test_a_database_is_made_by_migrate_and_by_nothing_else(empty: Place) -> None:
+    """Every other verb says what to run; migrate takes each step once and says so."""
+    for verb in (["serve"], ["token", "list"], ["user", "list"], ["export"], ["doctor"]):
+        refused = antechamber(*verb, *where(empty))
+        assert refused.returncode == 1
+        assert "run: antechamber migrate" in refused.stderr
+    assert "Took step 0001_foundation" in antechamber("migrate", *where(empty)).stdout
+    assert "up to date" in antechamber("migrate", *where(empty)).stdout
+    assert msgspec.json.decode(antechamber("migrate", "--json", *where(empty)).stdout) == {"taken": []}
+
+
+def test_the_environment_names_the_database_for_every_verb(empty: Place) -> None:
+    """ANTECHAMBER_DATABASE_URL stands for --database-url: people, tokens, exports and the doctor work on it."""
+    named = {"ANTECHAMBER_DATABASE_URL": empty.database_url or "", "ANTECHAMBER_DATA": str(empty.data)}
+    assert antechamber("migrate", **named).returncode == 0
+    assert "/login?link=" in antechamber("user", "add", "bob", "--role", "curator", **named).stdout
+    assert antechamber("user", "list", **named).stdout.startswith("bob  curator")
+    assert antechamber("token", "issue", "worker:a", **named).stdout.startswith("antp_")
+    assert "worker:a" in antechamber("token", "list", **named).stdout
+    assert '"count":0' in antechamber("export", **named).stdout
+    assert "Healthy" in antechamber("doctor", **named).stdout
+    assert {file.name for file in empty.data.iterdir()} == {SECRET}
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("mysql://localhost/x", "must begin with postgresql://"),
+        ("postgresql://127.0.0.1:1/x", "the database cannot be opened"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_a_clear_error(tmp_path: Path, url: str, text: str) -> None:
+    """Another kind of address, or one where nobody answers, is named without a trace."""
+    refused = antechamber("token", "list", "--data", str(tmp_path / "data"), "--database-url", url)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert text in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_without_the_driver_the_text_says_what_to_install(tmp_path: Path) -> None:
+    """The driver is an extra; who asks for a database without it hears its name."""
+    (tmp_path / "psycopg.py").write_text("raise ImportError\n")
+    named = {"PYTHONPATH": str(tmp_path)}
+    refused = antechamber("token", "list", *where(Place(data=tmp_path, database_url="postgresql://x/y")), **named)
+    assert refused.returncode == 1
+    assert "pip install 'antechamber[postgres]'" in refused.stderr
