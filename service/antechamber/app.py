@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final
 
 import uvloop
@@ -114,14 +114,18 @@ def bind_secret(store: Store, place: Place) -> bytes:
     return secret
 
 
-def migrate(place: Place) -> list[str]:
+def migrate(place: Place, tell_moved: Callable[[str, int], None] | None = None) -> list[str]:
     """Make the schema or bring an older one up to date; return the names of the steps that were taken.
+
+    With `tell_moved` what the folder's own database holds is moved along; it hears table and number of rows.
 
     Raises AntechamberError.
     """
     place.check()
     if place.database_url is not None:
         taken: list[str] = _postgres().migrate(place.database_url)
+        if tell_moved is not None:
+            _move(place, place.database_url, tell_moved)
     else:
         if not (place.data / DATABASE).exists():
             load_secret(place.data)
@@ -130,6 +134,16 @@ def migrate(place: Place) -> list[str]:
         upgraded.close()
     open_store(place).close()
     return taken
+
+
+def _move(place: Place, database_url: str, tell: Callable[[str, int], None]) -> None:
+    file = place.data / DATABASE
+    if not file.exists():
+        message = f"{place.data} holds no data of Antechamber; check the folder's name"
+        raise SettingsError(message)
+    # Opened once as usual: so its schema is today's and its secret the right one.
+    open_store(Place(data=place.data)).close()
+    _postgres().move(file, database_url, tell)
 
 
 @contextlib.contextmanager

@@ -56,20 +56,33 @@ def serve(place: Place, policies: Path | None, host: str, port: int, public_url:
 
 
 @click.command()
+@click.option(
+    "--move",
+    is_flag=True,
+    help="Also move what the folder's own database holds into the empty PostgreSQL database. Stop the service first.",
+)
 @place_options
 @json_option
-def migrate(place: Place, *, as_json: bool) -> None:
+def migrate(place: Place, *, move: bool, as_json: bool) -> None:
     """Make the schema, or bring an older one up to date. Make a backup first.
 
     A data folder without --database-url makes its own schema at first use; a PostgreSQL database is made here, with two
-    roles that no process can leave: one for admission, which cannot make a memory, and one for promotion.
+    roles: one for admission, which cannot make a memory, and one for promotion. Run it as the database's owner.
     """
+    if move and place.database_url is None:
+        fail(AntechamberError("--move needs --database-url: where the data is to be moved"))
+    moved: dict[str, int] = {}
+
+    def tell(table: str, number: int) -> None:
+        moved[table] = number
+        click.echo(f"{number:>9}  {table}", err=True)
+
     try:
-        taken = app.migrate(place)
+        taken = app.migrate(place, tell if move else None)
     except AntechamberError as error:
         fail(error)
     if as_json:
-        show({"taken": taken})
+        show({"taken": taken} | ({"moved": moved} if move else {}))
     else:
         click.echo("\n".join(f"Took step {name}." for name in taken) if taken else "The schema is up to date.")
 

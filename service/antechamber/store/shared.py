@@ -15,6 +15,9 @@ OTHER_SCHEMA: Final = (
 )
 OLDER_SCHEMA: Final = "this data was written by an older version; make a backup, then run: antechamber migrate"
 
+MOVED: Final = "moved"
+"""Note in a SQLite file whose data lives in a PostgreSQL database now."""
+
 
 class StoreError(AntechamberError):
     """The store cannot be opened; the text says what to do."""

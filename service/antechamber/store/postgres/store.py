@@ -13,13 +13,14 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from antechamber.core.errors import UnavailableError
 from antechamber.store.postgres.link import CONNECT_SECONDS, Connection, Link, Watchdog, configure, is_lost, translate
 from antechamber.store.postgres.listener import Listener
+from antechamber.store.postgres.moving import move
 from antechamber.store.postgres.rows import PostgresRows
 from antechamber.store.postgres.schema import migrate, verify
 from antechamber.store.postgres.writer import Writer
 from antechamber.store.queue import AgainError, GroupCommit
 from antechamber.store.shared import StoreError
 
-__all__ = ["PostgresStore", "migrate"]
+__all__ = ["PostgresStore", "migrate", "move"]
 T = TypeVar("T")
 READERS: Final = 12
 _WAIT_SECONDS: Final = 2.0

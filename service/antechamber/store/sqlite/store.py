@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.store.queue import GroupCommit
-from antechamber.store.shared import StoreError, Watchers
+from antechamber.store.shared import MOVED, StoreError, Watchers
 from antechamber.store.sqlite.rows import SqliteRows
 from antechamber.store.sqlite.schema import migrate
 
@@ -99,6 +99,16 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     return connection
 
 
+def _refuse_moved(connection: sqlite3.Connection) -> None:
+    """Refuse a file whose data was moved: two that grow apart could not be joined again.
+
+    Raises StoreError.
+    """
+    if connection.execute("SELECT 1 FROM meta WHERE name = ?", [MOVED]).fetchone():
+        message = "the data of this folder was moved to a PostgreSQL database; name it with --database-url"
+        raise StoreError(message)
+
+
 class SqliteStore:
     """Implements core.ports.Store on one SQLite file."""
 
@@ -113,6 +123,7 @@ class SqliteStore:
             if not exclusive_checkpoints:
                 self._connection.execute("PRAGMA wal_autocheckpoint = 0")
             self.upgraded = migrate(self._connection, upgrade=upgrade)
+            _refuse_moved(self._connection)
             self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
             for _ in range(READERS):
                 self._readers.put(_connect(path, read_only=True))
