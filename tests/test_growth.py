@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +20,12 @@ from support import Databases, antechamber, database, event, serving, where, wri
 class Pair:
     """Two running processes, each with a data folder of its own, and clients of both."""
 
-    def __init__(self, places: list[Place], policies: list[Path], urls: list[str]) -> None:
+    def __init__(
+        self, places: list[Place], policies: list[Path], served: list[tuple[str, subprocess.Popen[bytes]]]
+    ) -> None:
         """Issue a token; the folder does not matter."""
-        self.places, self.policies, self.urls = places, policies, urls
+        self.places, self.policies = places, policies
+        self.urls, self.processes = [url for url, _ in served], [process for _, process in served]
         self.open = contextlib.ExitStack()
         issued = antechamber("token", "issue", "worker:release-bot", *where(places[0]))
         self.headers = {"authorization": f"Bearer {issued.stdout.strip()}"}
@@ -62,8 +66,8 @@ def pair(postgres: Databases, tmp_path: Path) -> Iterator[Pair]:
     places[1].data.mkdir()
     (places[1].data / SECRET).write_bytes((places[0].data / SECRET).read_bytes())
     with (
-        serving(places[0], policies[0]) as (first, _),
-        serving(places[1], policies[1]) as (second, _),
+        serving(places[0], policies[0]) as first,
+        serving(places[1], policies[1]) as second,
     ):
         made = Pair(places, policies, [first, second])
         with made.open:
@@ -114,6 +118,9 @@ def test_a_page_of_one_process_hears_of_what_came_to_the_other(pair: Pair) -> No
         assert msgspec.json.decode(next(told))["pending"] == 0
         assert pair.submit(1, event()).status_code == 201
         assert next(counters for counters in map(msgspec.json.decode, told) if counters["pending"])["pending"] == 1
+        pair.processes[0].terminate()
+        assert list(told) == []
+    assert pair.processes[0].wait(20) == 0
 
 
 def test_different_policies_are_an_alarm_on_readyz(pair: Pair) -> None:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from antechamber.cli import main
-from support import free_port
+from support import Databases, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -80,6 +80,20 @@ def test_the_start_by_hand_accepts_and_then_replays(tmp_path: Path) -> None:
     )
     with shell(script, tmp_path, ANTECHAMBER_PORT=port, ANTECHAMBER_URL=f"http://127.0.0.1:{port}") as session:
         read_until(session, r"1  accepted-for-review(.|\n)*1  replayed")
+
+
+def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> None:
+    """The third block makes the schema and starts two processes on one database, both ready."""
+    url, ports = postgres.empty(), [free_port(), free_port()]
+    script = re.sub(r"export ANTECHAMBER_DATABASE_URL=\S+", f"export ANTECHAMBER_DATABASE_URL='{url}'", BLOCKS[2])
+    for named, port in zip(("8080", "8081"), ports, strict=True):
+        assert f"--port {named}" in script
+        script = script.replace(f"--port {named}", f"--port {port}")
+    with shell(script, tmp_path) as session:
+        read_until(session, r"Took step(.|\n)*Antechamber is ready(.|\n)*Antechamber is ready")
+        for port in ports:
+            assert httpx.get(f"http://127.0.0.1:{port}/readyz").json() == {"status": "ready"}
+    postgres.drop(url)
 
 
 def test_every_command_is_documented() -> None:
