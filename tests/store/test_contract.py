@@ -268,6 +268,34 @@ def test_an_approval_makes_a_memory_that_is_found_by_its_words(store: Store) -> 
         assert remembered(store, *words) == []
 
 
+def test_words_are_found_whatever_they_are_made_of(store: Store) -> None:
+    """Scripts without spaces, long words, numbers and signs are found alike; nothing else is."""
+    bob = curator(store)
+    long = "a" * 300
+    texts = ["数据库在部署前迁移", f"The key is {long}.", "snake_case v2.10 ①", "naïve Ångström ﬁle", "ตรวจสอบก่อน"]
+    for text in texts:
+        _, named = admit(store, candidate_of(text))
+        approve(store, found(store, named.proposal_id), bob)
+    expected = {
+        ("部署",): 0,
+        ("数据", "迁移"): 0,
+        (long,): 1,
+        ("a" * 255,): 1,
+        ("snake",): 2,
+        ("SNAKE_CASE",): 2,
+        ("v2.10",): 2,
+        ("1",): 2,
+        ("naive", "angstrom", "FILE"): 3,
+        ("ก่อน",): 4,
+    }
+    for words, number in expected.items():
+        assert remembered(store, *words) == [texts[number]], words
+    for words in (("a" * 254,), ("case2",), ("部署后",), ("_",), ("&", "|"), ("snake", "部"), ("!snake",) * 2 + ("x",)):
+        assert remembered(store, *words) == [], words
+    with store.read() as rows:
+        assert rows.browse_memories(["?!"], None, 10) == []
+
+
 def test_pages_of_memories_follow_one_another(store: Store) -> None:
     """Each page begins where the one before ended, in its own scope only."""
     bob = curator(store)

@@ -47,6 +47,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("DELETE", "/v1/memories/{rest}"): DIRECT_WRITE,
     ("GET", "/v1/audit/review-records"): _row(401, 401, 401, 403, 403, 200, 200, 200, 403),
     ("GET", "/review"): DESK,
+    ("GET", "/review/changes"): DESK,
     ("GET", "/review/{proposal_id}"): DESK,
     ("POST", "/review/{proposal_id}/{decision}"): FORM,
     ("GET", "/quarantine"): DESK,
@@ -119,6 +120,7 @@ def _ask(service: Service, method: str, path: str, names: dict[str, str], header
     query = {"submission_scope": "project", "scope_id": "apollo"} if path == "/v1/memories" else None
     sent = {"link": "no-such-link"} if path == "/login" and method == "POST" else None
     url = path.format(**names)
+    service.state.stopping.set()  # streams end after their first message
     response = service.client.request(method, url, params=query, data=sent, headers=headers, follow_redirects=False)
     status: int = response.status_code
     return status
