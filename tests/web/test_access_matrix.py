@@ -1,9 +1,8 @@
 """Every route, method by method, against everybody who might ask."""
 
 import pytest
-from litestar.routes import HTTPRoute
 
-from support import Service, event
+from support import Service, event, methods_of
 
 CALLERS = (
     "nobody",
@@ -70,12 +69,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
 
 
 def _routes(service: Service) -> set[tuple[str, str]]:
-    return {
-        (method, route.path_format)
-        for route in service.app.routes
-        if isinstance(route, HTTPRoute)
-        for method in route.methods
-    }
+    return {(method, route.path_format) for route in service.app.routes for method in methods_of(route)}
 
 
 def _headers(service: Service, caller: str) -> dict[str, str]:

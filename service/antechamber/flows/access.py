@@ -94,18 +94,17 @@ class Access:
 
     def remembers(self, secret: str) -> bool:
         """Tell whether a token or session is answered without asking the store."""
-        if not has_checksum(secret):
-            return True
         digest, since = digest_secret(secret), self._clock() - CHECKED_FOR
-        return max(self._bearers.get(digest, (0, None))[0], self._people.get(digest, (0, None))[0]) > since
+        known = self._bearers.get(digest) or self._people.get(digest)
+        return known[0] > since if known else not has_checksum(secret)
 
     def bearer(self, secret: str) -> Bearer | None:
         """Return whose token this is; None where it is unknown, expired or revoked."""
-        if not has_checksum(secret):
-            return None
         digest, now = digest_secret(secret), self._clock()
         checked, bearer = self._bearers.get(digest, (0, None))
         if now - checked >= CHECKED_FOR:
+            if not has_checksum(secret):
+                return None
             bearer = self._look_up(digest, now)
             _remember(self._bearers, digest, (now, bearer))
         if bearer is not None:
@@ -215,11 +214,11 @@ class Access:
 
     def person(self, secret: str) -> Person | None:
         """Return who signed in under a session; None where it ended, idled for an hour or is 12 hours old."""
-        if not has_checksum(secret):
-            return None
         digest, now = digest_secret(secret), self._clock()
         checked, person = self._people.get(digest, (0, None))
         if now - checked >= CHECKED_FOR:
+            if not has_checksum(secret):
+                return None
             person = self._look_up_session(digest, now)
             _remember(self._people, digest, (now, person))
         if person is not None:

@@ -40,12 +40,6 @@ class Submissions(Controller):
     path = "/v1/submissions"
     guards = (needs_token,)
 
-    @post("/", request_max_body_size=MAX_BODY)
-    async def submit(self, request: AgentRequest, admission: NamedDependency[Admission]) -> Response[bytes]:
-        """Submit one candidate event."""
-        body = await read_body(request)
-        return respond(await admission.submit(body, request.headers.getall("idempotency-key", []), request.user))
-
     @post("/batch", request_max_body_size=MAX_BATCH)
     async def submit_batch(self, request: AgentRequest, admission: NamedDependency[Admission]) -> Response[bytes]:
         """Submit up to 1,000 events, one JSON object a line."""

@@ -45,15 +45,16 @@ class Authentication(AbstractAuthenticationMiddleware):
 
         Raises ClientException for a foreign host name: a page elsewhere must not reach us by rebinding its own name.
         """
-        if _host_name(connection.headers.get("host", "")) not in connection.app.state.settings.hosts:
+        state = connection.app.state
+        if _host_name(connection.headers.get("host", "")) not in state.hosts:
             raise ClientException(detail="This service is not known by that host name; see serve --public-url.")
-        access: Access = connection.app.state.access
+        access: Access = state.access
         header = connection.headers.get("authorization")
         if header is not None:
             scheme, _, secret = header.partition(" ")
             bearer = await _looked_up(access, access.bearer, secret.strip()) if scheme.lower() == "bearer" else None
             return AuthenticationResult(user=bearer, auth="token")
-        secret = connection.cookies.get(cookie_name(secure=connection.app.state.settings.secure), "")
+        secret = connection.cookies.get(cookie_name(secure=state.settings.secure), "")
         return AuthenticationResult(user=await _looked_up(access, access.person, secret), auth="session")
 
 
@@ -73,8 +74,8 @@ def cookie_name(*, secure: bool) -> str:
     return "__Host-antechamber" if secure else "antechamber"
 
 
-def needs_token(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-    """Guard a route for agents.
+async def needs_token(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+    """Guard a route for agents (asynchronous as all guards: Litestar runs plain functions in a thread).
 
     Raises RefusedError (`unauthorized`).
     """
@@ -87,13 +88,13 @@ def unauthorized() -> RefusedError:
     return refuse("unauthorized", "no valid token came with this request")
 
 
-def needs_token_or_sign_in(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+async def needs_token_or_sign_in(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
     """Guard a route for agents and people alike."""
     if connection.scope["user"] is None:
         raise unauthorized()
 
 
-def needs_auditor(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+async def needs_auditor(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
     """Guard an export: an auditor's token, or an auditor or curator who signed in.
 
     Raises RefusedError.
@@ -108,7 +109,7 @@ def needs_auditor(connection: ASGIConnection[Any, Any, Any, Any], _handler: Base
 def needs_role(*roles: str) -> Any:
     """Make a guard for pages that only some roles may see."""
 
-    def guard(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+    async def guard(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
         person = connection.scope["user"]
         if not isinstance(person, Person):
             raise SignInNeededError

@@ -10,7 +10,7 @@ import msgspec
 from blake3 import blake3
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar import Litestar, Router
-from litestar.datastructures import MutableScopeHeaders, State
+from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, InternalServerException
 from litestar.middleware import DefineMiddleware
@@ -28,7 +28,7 @@ from antechamber.flows.export import Export
 from antechamber.flows.overview import Overview
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
-from antechamber.web import api, audit, desk, login, news, problems
+from antechamber.web import api, audit, desk, login, news, problems, submit
 from antechamber.web.auth import Authentication, Passwords, SignInNeededError
 from antechamber.web.reveal import reveal, shorten, visible
 
@@ -69,6 +69,7 @@ def build(
         flows
         | {
             "settings": settings,
+            "hosts": frozenset(settings.hosts),
             "secret": secret,
             "alarms": services.overview.alarms,
             # Set when the process is told to end: streams end by themselves, and nothing is cut off.
@@ -104,7 +105,7 @@ def build(
 
 def _handlers() -> list[Any]:
     return [
-        Router("/", route_handlers=[api.Submissions, api.Memories, api.refuse_direct_write]),
+        Router("/", route_handlers=[submit.submit, api.Submissions, api.Memories, api.refuse_direct_write]),
         Router("/", route_handlers=[desk.Review, desk.Decisions, desk.quarantine, desk.memories, desk.memory]),
         news.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
@@ -127,15 +128,17 @@ def _constant(value: Any) -> Callable[[], Any]:
 
 
 def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[None]]:
-    headers = _HEADERS | (_TLS_HEADERS if settings.secure else {})
+    """Return what adds the headers that every answer has, where it does not say otherwise itself."""
+    ours = _HEADERS | (_TLS_HEADERS if settings.secure else {})
+    always = [(name.encode(), value.encode()) for name, value in ours.items()]
+    unstored = [(b"cache-control", b"no-store"), *always]
 
     async def add(message: Message, scope: Scope) -> None:
         if message["type"] == "http.response.start":
-            answered = MutableScopeHeaders.from_message(message)
-            if not scope["path"].startswith("/assets/"):
-                answered.setdefault("cache-control", "no-store")
-            for name, value in headers.items():
-                answered.setdefault(name, value)
+            headers = list(message.get("headers", ()))
+            named = {name.lower() for name, _ in headers}
+            added = always if scope["path"].startswith("/assets/") else unstored
+            message["headers"] = headers + [pair for pair in added if pair[0] not in named]
 
     return add
 

@@ -27,9 +27,9 @@ _PAGE_TEXTS: Final = {
 AnyRequest = Request[Any, Any, Any]
 
 
-def respond(reply: Reply) -> Response[bytes]:
-    """Send an answer of a submit route."""
-    headers = {"cache-control": "no-store"}
+def reply_headers(reply: Reply) -> dict[str, str]:
+    """Return the headers of an answer of a submit route."""
+    headers = {"content-type": PROBLEM if reply.problem else "application/json", "cache-control": "no-store"}
     if reply.disposition is not None:
         headers["submission-disposition"] = reply.disposition
     if reply.idempotency_key is not None:
@@ -42,8 +42,13 @@ def respond(reply: Reply) -> Response[bytes]:
         headers["retry-after"] = str(reply.retry_after)
     if reply.status == HTTPStatus.UNAUTHORIZED:
         headers["www-authenticate"] = "Bearer"
-    media_type = PROBLEM if reply.problem else "application/json"
-    return Response(reply.body, status_code=reply.status, headers=headers, media_type=media_type)
+    return headers
+
+
+def respond(reply: Reply) -> Response[bytes]:
+    """Send an answer of a submit route."""
+    headers = reply_headers(reply)
+    return Response(reply.body, status_code=reply.status, headers=headers, media_type=headers.pop("content-type"))
 
 
 def is_for_agents(request: AnyRequest) -> bool:
