@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.privacy import RULES, Finding, scan
+from antechamber.core.canonical import event_bytes
+from antechamber.core.privacy import RULES, Finding, is_clean, scan
 from antechamber.core.tokens import PREFIXES, mint
 
 RULE_IDS = [rule.rule_id for rule in RULES]
@@ -354,3 +355,48 @@ def test_a_value_behind_many_near_misses_is_found() -> None:
     iban = PRIVATE["iban"][0]
     text = misses * 800 + f"{CARD}; {MAIL}; {iban}"
     assert found(text) == {"payment-card", "email-address", "iban"}
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "text"), [(rule_id, text) for rule_id, texts in PRIVATE.items() for text in texts], ids=ascii
+)
+@pytest.mark.parametrize("place", ["content", "tag", "name", "deep", "uri", "other"])
+def test_the_quick_look_is_never_blind(rule_id: str, text: str, place: str) -> None:
+    """Wherever `scan` would find something, the quick look at the canonical text asks for it."""
+    payload: dict[str, Any] = {"kind": "fact", "content": "Harmless."}
+    span, other = {"uri": "repo://apollo/RUNBOOK.md"}, None
+    match place:
+        case "content":
+            payload["content"] = f"Before {text}"
+        case "tag":
+            payload["tags"] = [text]
+        case "name":
+            payload["attributes"] = {text: 1}
+        case "deep":
+            payload["attributes"] = {"a": [1, {"b": text}], "z": 7}
+        case "uri":
+            span["uri"] = text
+        case _:
+            other = text
+    found = scan({"/payload": payload, "/source_span": span, "/supersedes": other})
+    assert rule_id in {finding.rule_id for finding in found}
+    assert not is_clean(event_bytes(payload, span).decode(), "key-1", other)
+
+
+@given(
+    st.dictionaries(st.text(max_size=6), st.text(max_size=40) | st.integers(-(10**18), 10**18), max_size=4),
+    st.sampled_from([text for texts in PRIVATE.values() for text in texts] + ["4111111111111111", ""]),
+    st.text(max_size=10),
+)
+def test_what_the_quick_look_calls_clean_is_clean(members: dict[str, Any], secret: str, around: str) -> None:
+    """Random texts and numbers around and beside private values: clean means that `scan` finds nothing."""
+    payload = {"content": around + secret + around[::-1], **members}
+    number = {"start": 4111111111111111} if len(around) % 2 else {}
+    canonical = event_bytes(payload, number).decode()
+    if is_clean(canonical):
+        assert scan({"/payload": payload, "/source_span": number}) == []
+
+
+def test_an_ordinary_text_is_called_clean() -> None:
+    """The quick look does spare the long one."""
+    assert is_clean(event_bytes({"kind": "fact", "content": "Run it, then wait."}, {"uri": "u", "end": 14}).decode())

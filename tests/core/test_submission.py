@@ -77,6 +77,7 @@ def test_a_minimal_body_is_read() -> None:
         "payload": {"kind": "procedure", "content": "Run the migration before the deploy."},
         "source_span": {"uri": "repo://apollo/RUNBOOK.md"},
         "size": len(event_bytes(read.payload, read.source_span)),
+        "canonical": event_bytes(read.payload, read.source_span).decode(),
         "observed_at": None,
         "visibility": None,
         "supersedes": None,
@@ -555,7 +556,9 @@ COMPARED: dict[str, Any] = {
 @pytest.mark.parametrize("member", COMPARED)
 def test_what_is_compared_under_a_key_changes_the_fingerprint(member: str, secret: bytes | None) -> None:
     """Hash, scope, scope id, visibility and supersedes each make another event of it."""
-    assert fingerprint(submission(**{member: COMPARED[member]}), secret) != fingerprint(submission(), secret)
+    assert fingerprint(compared_bytes(submission(**{member: COMPARED[member]})), secret) != fingerprint(
+        compared_bytes(submission()), secret
+    )
 
 
 @pytest.mark.parametrize("secret", [None, SECRET], ids=["plain", "keyed"])
@@ -568,23 +571,22 @@ def test_what_is_not_compared_leaves_the_fingerprint(secret: bytes | None) -> No
         payload={"content": "Run the migration before the deploy.\r\n", "kind": "PROCEDURE"},
         durable=False,
     )
-    assert fingerprint(other, secret) == fingerprint(submission(), secret)
+    assert fingerprint(compared_bytes(other), secret) == fingerprint(compared_bytes(submission()), secret)
 
 
 def test_members_do_not_run_into_each_other() -> None:
     """A value that moves from one compared member to the next is a difference."""
     first, second = submission(scope_id="a", supersedes="private"), submission(scope_id="a", visibility="private")
     assert compared_bytes(first) != compared_bytes(second)
-    assert fingerprint(first) != fingerprint(second)
+    assert fingerprint(compared_bytes(first)) != fingerprint(compared_bytes(second))
 
 
 def test_a_fingerprint_is_short_and_keyed_by_the_secret() -> None:
     """Sixteen bytes; with a secret they cannot be had from the event alone."""
-    read = submission()
-    data = compared_bytes(read)
-    assert fingerprint(read) == blake3(data).digest()[:16]
-    assert fingerprint(read, SECRET) == blake3(data, key=SECRET).digest()[:16]
-    assert fingerprint(read, SECRET) not in {fingerprint(read), fingerprint(read, bytes(32))}
+    data = compared_bytes(submission())
+    assert fingerprint(data) == blake3(data).digest()[:16]
+    assert fingerprint(data, SECRET) == blake3(data, key=SECRET).digest()[:16]
+    assert fingerprint(data, SECRET) not in {fingerprint(data), fingerprint(data, bytes(32))}
 
 
 def test_a_derived_key_depends_on_content_and_place_alone() -> None:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from msgspec.structs import replace
 
 from antechamber.core.contract import Disposition, Problem, Reason, Receipt, Scope
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, PROBLEM_TYPE, Outcome
 from antechamber.core.policy import Verdict
 from antechamber.core.privacy import RULES, Finding
-from antechamber.core.submission import Submission, fingerprint, format_time
+from antechamber.core.submission import Submission, compared_bytes, fingerprint, format_time
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -33,11 +33,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 def candidate(submission: Submission, findings: list[Finding], secret: bytes) -> Candidate:
     """Join a submission with its findings; `secret` are the 32 bytes kept outside the database."""
+    compared = compared_bytes(submission)
     return Candidate(
         submission=submission,
         findings=findings,
-        fingerprint=fingerprint(submission),
-        keyed_fingerprint=fingerprint(submission, secret),
+        fingerprint=fingerprint(compared),
+        keyed_fingerprint=fingerprint(compared, secret),
     )
 
 
@@ -226,9 +227,16 @@ def answer(outcome: Outcome, reasons: list[Reason], echo: Echo, named: Named, po
     """Form the answer: a receipt, or a problem where the outcome is a refusal."""
     members: dict[str, Any] = {
         "status": outcome.status,
-        **to_builtins(echo),
-        **to_builtins(named),
+        "submission_id": named.submission_id,
+        "idempotency_key": echo.idempotency_key,
+        "producer_identity": echo.producer_identity,
+        "submission_scope": echo.submission_scope,
+        "scope_id": echo.scope_id,
+        "source_event_hash": echo.source_event_hash,
         "disposition": outcome.disposition,
+        "duplicate_of": named.duplicate_of,
+        "proposal_id": named.proposal_id,
+        "quarantine_id": named.quarantine_id,
         "reasons": reasons,
         "retry_same_key": outcome.retry_same_key,
         "safe_new_key": outcome.safe_new_key,

@@ -15,7 +15,8 @@ from antechamber.core.errors import RefusedError, refuse
 NORMAL_FORM: Final = 1
 HASH_PREFIX: Final = "blake3:"
 FREE: Final = "/payload/attributes"
-_TRIMMED: Final = "\t\n "
+NORMAL_TRIM: Final = "\t\n "
+"""What content loses at both ends."""
 MOST_REASONS: Final = 20
 """Violations that one answer names; the rest shows when these are mended."""
 
@@ -166,7 +167,7 @@ def normalize(payload: dict[str, Any], source_span: dict[str, Any]) -> tuple[dic
     Absent members stay absent, so that the hash never sees a default.
     """
     payload = _normalize_strings(payload)
-    payload["content"] = payload["content"].strip(_TRIMMED)
+    payload["content"] = payload["content"].strip(NORMAL_TRIM)
     payload["kind"] = lower_ascii(payload["kind"])
     if "tags" in payload:
         payload["tags"] = sorted({lower_ascii(tag) for tag in payload["tags"]})

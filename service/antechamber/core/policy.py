@@ -148,13 +148,17 @@ def evaluate(policy: Policy, submission: Submission, now: int) -> list[Reason]:
     """Judge a submission by the policy at time `now` (microseconds since 1970 UTC); an empty list is a pass."""
     producer = policy.producers.get(submission.producer_identity)
     rules = policy.rules(submission.submission_scope)
+    granted = producer is not None and covers(producer.submit, submission.submission_scope, submission.scope_id)
+    seen, oldest = submission.observed_at, now - rules.stale_after_days * DAY
+    if (
+        granted
+        and submission.payload["kind"] in rules.kinds
+        and (seen is None or oldest <= seen <= now + FUTURE_TOLERANCE)
+        and submission.size <= rules.max_bytes
+    ):
+        return []
     checks: tuple[tuple[bool, Code, str, str], ...] = (
-        (
-            producer is None or not covers(producer.submit, submission.submission_scope, submission.scope_id),
-            "scope-not-granted",
-            "this producer may not submit to this scope",
-            "/submission_scope",
-        ),
+        (not granted, "scope-not-granted", "this producer may not submit to this scope", "/submission_scope"),
         (
             submission.payload["kind"] not in rules.kinds,
             "kind-unsupported",
@@ -162,13 +166,13 @@ def evaluate(policy: Policy, submission: Submission, now: int) -> list[Reason]:
             "/payload/kind",
         ),
         (
-            submission.observed_at is not None and submission.observed_at < now - rules.stale_after_days * DAY,
+            seen is not None and seen < oldest,
             "stale",
             f"this scope takes events up to {rules.stale_after_days} days old",
             "/observed_at",
         ),
         (
-            submission.observed_at is not None and submission.observed_at > now + FUTURE_TOLERANCE,
+            seen is not None and seen > now + FUTURE_TOLERANCE,
             "observed-in-future",
             "observed more than 5 minutes after the time of this answer",
             "/observed_at",

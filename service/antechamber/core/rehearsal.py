@@ -26,11 +26,13 @@ def outcome(policy: Policy, case: Case) -> str:
     if scan({"/payload": payload}, frozenset(policy.privacy.off)):
         return "private-detected"
     values: dict[str, Any] = {"submission_scope": scope, "scope_id": scope_id, "payload": payload, "source_span": span}
+    data = event_bytes(payload, span)
     submission = Submission(
         idempotency_key="rehearsal",
         producer_identity=case.producer,
         source_event_hash="",
-        size=len(event_bytes(payload, span)),
+        size=len(data),
+        canonical=data.decode(),
         observed_at=_NOW - case.age_days * DAY,
         **values,
     )

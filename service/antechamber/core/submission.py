@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -41,7 +42,7 @@ _RFC3339: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST: Final = datetime(1, 1, 1, tzinfo=UTC) - _EPOCH
+_FIRST: Final = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _MEMBERS: Final = {
     "": frozenset(SubmissionBody.__struct_fields__),
     "/payload": frozenset({"kind", "content", "tags", "attributes"}),
@@ -94,6 +95,8 @@ class Submission(Struct, frozen=True, kw_only=True):
     source_span: dict[str, Any]
     size: int
     """Bytes of the canonical event."""
+    canonical: str
+    """The canonical event."""
     observed_at: int | None = None
     """Microseconds since 1970 UTC."""
     visibility: Visibility | None = None
@@ -131,9 +134,14 @@ def parse_time(text: str) -> int:
 
 def format_time(micros: int) -> str:
     """Write microseconds since 1970 UTC as RFC 3339; what lies before the year 1, as its beginning."""
-    return (
-        (_EPOCH + max(timedelta(microseconds=micros), _FIRST)).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    )
+    second, rest = divmod(max(micros, _FIRST), 1_000_000)
+    return f"{_second(second)}.{rest:06}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(second: int) -> str:
+    """Write a second; many answers share one."""
+    return (_EPOCH + timedelta(seconds=second)).isoformat()[:19]
 
 
 def read_key_header(values: list[str]) -> str | None:
@@ -192,6 +200,7 @@ def read_event(draft: Draft) -> Submission:
         payload=payload,
         source_span=source_span,
         size=len(data),
+        canonical=data.decode(),
         observed_at=_observed(body),
         visibility=body.get("visibility"),
         supersedes=body.get("supersedes"),
@@ -213,9 +222,9 @@ def compared_bytes(submission: Submission) -> bytes:
     )
 
 
-def fingerprint(submission: Submission, secret: bytes | None = None) -> bytes:
+def fingerprint(compared: bytes, secret: bytes | None = None) -> bytes:
     """Digest what is compared under a key to 16 bytes; with the 32-byte secret where the event is private."""
-    hasher = blake3(compared_bytes(submission), key=secret) if secret else blake3(compared_bytes(submission))
+    hasher = blake3(compared, key=secret) if secret else blake3(compared)
     return hasher.digest(length=16)
 
 
@@ -260,12 +269,12 @@ def _place(parent: str, name: str) -> str:
 
 def _check_types(body: dict[str, Any]) -> None:
     try:
-        msgspec.convert({**body, "source_event_hash": _PLACEHOLDER}, _Shape)
+        msgspec.convert({**body, "source_event_hash": _PLACEHOLDER}, Shape)
     except msgspec.ValidationError as error:
         raise _type_refusal(str(error)) from None
 
 
-class _ShapePayload(Struct, forbid_unknown_fields=True):
+class _Payload(Struct, forbid_unknown_fields=True):
     """Types alone; grammar and limits are checked on the normal form."""
 
     kind: str
@@ -274,7 +283,7 @@ class _ShapePayload(Struct, forbid_unknown_fields=True):
     attributes: dict[str, Any] = {}
 
 
-class _ShapeSpan(Struct, forbid_unknown_fields=True):
+class _Span(Struct, forbid_unknown_fields=True):
     uri: str
     start: int = 1
     end: int = 1
@@ -282,14 +291,16 @@ class _ShapeSpan(Struct, forbid_unknown_fields=True):
     heading: str = ""
 
 
-class _Shape(Struct, forbid_unknown_fields=True, kw_only=True):
+class Shape(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The types of a whole body."""
+
     idempotency_key: str = ""
     producer_identity: str
     submission_scope: Scope
     scope_id: str
     source_event_hash: str
-    payload: _ShapePayload
-    source_span: _ShapeSpan
+    payload: _Payload
+    source_span: _Span
     observed_at: str = ""
     visibility: Visibility = "shareable"
     durable: bool = False

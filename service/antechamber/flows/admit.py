@@ -32,36 +32,23 @@ from antechamber.core.contract import (
     SCOPES,
     Channel,
     Code,
-    Disposition,
     Reason,
-    Receipt,
 )
 from antechamber.core.errors import AntechamberError, BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
 from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER, Outcome
 from antechamber.core.policy import Verdict, evaluate
 from antechamber.core.ports import AdmissionRows, Clock, Randomness, ReplayKey, Store
-from antechamber.core.privacy import scan
+from antechamber.core.privacy import Finding, is_clean, scan
+from antechamber.core.quick import read_quickly
 from antechamber.core.roles import Bearer
-from antechamber.core.submission import Draft, Submission, read_draft, read_event, read_key_header
+from antechamber.core.submission import Submission, read_draft, read_event, read_key_header
 from antechamber.flows.meter import Meter, Tally
 from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.replies import Reply, first_reply, kept, replay, reply_of
 
 HOUR: Final = 3_600_000_000
 """Microseconds of an hour."""
-
-
-class Reply(Struct, frozen=True, kw_only=True):
-    """An answer, ready to be sent: status, body bytes and what the headers repeat."""
-
-    status: int
-    body: bytes
-    disposition: Disposition | None = None
-    idempotency_key: str | None = None
-    location: str | None = None
-    replayed: bool = False
-    retry_after: int | None = None
-    problem: bool = False
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -136,27 +123,34 @@ class Admission:
 
     def prepare(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel) -> Prepared | Reply:
         """Do all that needs no store: parse, compare producer and hash, look for private data, ask the policy."""
-        echo = header_key = None
+        parsed: Submission | None = None
+        header_key: str | None = None
         try:
             self._check_rate(bearer)
             if bearer.role != "producer":
                 raise refuse("producer-mismatch", "only the token of a producer may submit")
             header_key = read_key_header(key_header)
-            draft = read_draft(raw, header_key)
-            self._check_producer(draft, bearer)
-            submission = read_event(draft)
-            echo = echo_of(submission)
-            return self._judge(submission, channel)
+            parsed = self._parse(raw, header_key, bearer)
+            return self._judge(parsed, channel)
         except RefusedError as error:
-            return self.refusal(error.reasons, echo or _guess_echo(raw, header_key))
+            return self.refusal(error.reasons, echo_of(parsed) if parsed else _guess_echo(raw, header_key))
+
+    def _parse(self, raw: bytes, header_key: str | None, bearer: Bearer) -> Submission:
+        """Read a body, quickly where it is in normal form already."""
+        submission = read_quickly(raw, header_key)
+        if submission is not None:
+            self._check_producer(submission.producer_identity, bearer)
+            return submission
+        draft = read_draft(raw, header_key)
+        self._check_producer(draft.body["producer_identity"], bearer)
+        return read_event(draft)
 
     def _check_rate(self, bearer: Bearer) -> None:
         limit = self._policies.current.policy.limits.attempts_per_minute
         if limit is not None and not self._meter.take(bearer.name, limit):
             raise refuse("rate-limited", f"this producer may make {limit} attempts a minute")
 
-    def _check_producer(self, draft: Draft, bearer: Bearer) -> None:
-        identity = draft.body["producer_identity"]
+    def _check_producer(self, identity: str, bearer: Bearer) -> None:
         if identity != bearer.name:
             raise refuse("producer-mismatch", "the token belongs to another producer", "/producer_identity")
         if identity not in self._policies.current.policy.producers:
@@ -164,16 +158,7 @@ class Admission:
 
     def _judge(self, submission: Submission, channel: Channel) -> Prepared:
         force, now = self._policies.current, self._clock()
-        findings = scan(
-            {
-                "/idempotency_key": submission.idempotency_key,
-                "/scope_id": submission.scope_id,
-                "/payload": submission.payload,
-                "/source_span": submission.source_span,
-                "/supersedes": submission.supersedes,
-            },
-            frozenset(force.policy.privacy.off),
-        )
+        findings = _findings(submission, force.off)
         if any(finding.pointer == "/idempotency_key" for finding in findings):
             raise refuse("key-invalid", "the key looks like a private value; choose a random one", "/idempotency_key")
         verdict = Verdict(
@@ -202,7 +187,7 @@ class Admission:
         if judgement.replay is not None:
             if judgement.withdraw:
                 book.enter(_entry(prepared, judgement, Named(), b""))
-            return Settled(_replay(prepared.candidate.submission, judgement.replay), counted)
+            return Settled(replay(prepared.candidate.submission, judgement.replay), counted)
         named = self._name(prepared, judgement)
         receipt = answer(
             judgement.outcome,
@@ -212,8 +197,10 @@ class Admission:
             prepared.verdict.policy_digest,
             prepared.now,
         )
-        book.enter(_entry(prepared, judgement, named, _kept(receipt, prepared.candidate)))
-        return Settled(_reply(msgspec.json.encode(receipt), prepared.candidate.submission.idempotency_key), counted)
+        reply = first_reply(receipt)
+        stored = kept(receipt) if prepared.candidate.private else reply.body
+        book.enter(_entry(prepared, judgement, named, stored))
+        return Settled(reply, counted)
 
     def _name(self, prepared: Prepared, judgement: Judgement) -> Named:
         proposal = judgement.proposal
@@ -235,7 +222,7 @@ class Admission:
         if not KEY.fullmatch(key):
             reason = Reason(code="key-invalid", message="not a key", pointer="/idempotency_key")
             return self.refusal([reason], echo)
-        if scan({"/idempotency_key": key}, frozenset(self._policies.current.policy.privacy.off)):
+        if scan({"/idempotency_key": key}, self._policies.current.off):
             reason = Reason(
                 code="key-invalid", message="the key looks like a private value", pointer="/idempotency_key"
             )
@@ -249,7 +236,7 @@ class Admission:
         known = rows.known_key(producer, key)
         if known is not None:
             members = {**msgspec.json.decode(known[1]), "duplicate": True}
-            return msgspec.structs.replace(_reply(msgspec.json.encode(members), key), status=200, problem=False)
+            return msgspec.structs.replace(reply_of(msgspec.json.encode(members), key), status=200, problem=False)
         now, digest = self._clock(), self._policies.current.digest
         named = Named(submission_id=self._id(now))
         reason = Reason(code="sealed", message="this key was sealed by its producer", pointer="/idempotency_key")
@@ -258,7 +245,7 @@ class Admission:
         )
         body = msgspec.json.encode(receipt)
         rows.seal(producer, key, named.submission_id or "", body, digest, now)
-        return msgspec.structs.replace(_reply(body, key), status=201, problem=False)
+        return msgspec.structs.replace(reply_of(body, key), status=201, problem=False)
 
     def refusal(self, reasons: list[Reason], echo: Echo | None = None, outcome: Outcome | None = None) -> Reply:
         """Form an answer that left the key free; `outcome` where it is not that of the first code."""
@@ -269,7 +256,7 @@ class Admission:
         receipt = answer(
             outcome or OUTCOMES[code], reasons, echo, Named(), self._policies.current.digest, self._clock()
         )
-        return _reply(msgspec.json.encode(receipt), echo.idempotency_key, RETRY_AFTER.get(code))
+        return reply_of(msgspec.json.encode(receipt), echo.idempotency_key, RETRY_AFTER.get(code))
 
     def flush(self) -> None:
         """Write counted replays with an ordinary commit and wait for it; on failure they stay counted."""
@@ -294,15 +281,6 @@ def _entry(prepared: Prepared, judgement: Judgement, named: Named, receipt: byte
     )
 
 
-def _replay(submission: Submission, stored: str) -> Reply:
-    """Give the stored answer again; the hash that privacy kept out of it is echoed from the request."""
-    members = msgspec.json.decode(stored)
-    if any(reason["code"].startswith("private-") for reason in members["reasons"]):
-        members["source_event_hash"] = submission.source_event_hash
-    members["duplicate"] = True
-    return _reply(msgspec.json.encode(members), submission.idempotency_key)
-
-
 def _denied() -> Reason:
     return Reason(code="producer-mismatch", message="only the token of a producer that the policy lists may do this")
 
@@ -312,34 +290,18 @@ def _failure(error: AntechamberError) -> Reason:
     return Reason(code=code, message=str(error))
 
 
-def _kept(receipt: Receipt, candidate: Candidate) -> bytes:
-    """Form the answer as it is kept: of a private event not even the hash."""
-    kept = msgspec.structs.replace(receipt, source_event_hash=None) if candidate.private else receipt
-    return msgspec.json.encode(kept)
-
-
-def _reply(body: bytes, key: str | None, retry_after: int | None = None) -> Reply:
-    members = msgspec.json.decode(body, type=_Said)
-    return Reply(
-        status=members.status,
-        body=body,
-        disposition=members.disposition,
-        idempotency_key=key,
-        location=f"/v1/submissions/{members.submission_id}" if members.disposition == "accepted-for-review" else None,
-        replayed=members.duplicate,
-        retry_after=retry_after,
-        problem=members.type is not None,
-    )
-
-
-class _Said(Struct):
-    """What the headers repeat of a body."""
-
-    status: int
-    submission_id: str | None
-    disposition: Disposition | None
-    duplicate: bool
-    type: str | None = None
+def _findings(submission: Submission, off: frozenset[str]) -> list[Finding]:
+    key, scope_id, supersedes = submission.idempotency_key, submission.scope_id, submission.supersedes
+    if is_clean(submission.canonical, key, scope_id, supersedes):
+        return []
+    places = {
+        "/idempotency_key": key,
+        "/scope_id": scope_id,
+        "/payload": submission.payload,
+        "/source_span": submission.source_span,
+        "/supersedes": supersedes,
+    }
+    return scan(places, off)
 
 
 def _numbered(number: int, body: bytes) -> bytes:

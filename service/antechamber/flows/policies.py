@@ -20,6 +20,12 @@ class InForce(Struct, frozen=True):
 
     policy: Policy
     digest: str
+    off: frozenset[str]
+    """Rules of privacy that stay silent."""
+
+
+def _in_force(policy: Policy) -> InForce:
+    return InForce(policy, policy.digest(), frozenset(policy.privacy.off))
 
 
 class PolicyKeeper:
@@ -34,7 +40,7 @@ class PolicyKeeper:
         self._read = read
         self._seen = self._fingerprint()
         policy = read(folder)
-        self.current = InForce(policy, policy.digest())
+        self.current = _in_force(policy)
         self.alarm: str | None = None
         """Why the files as they stand are not in force; None while they are."""
 
@@ -59,7 +65,7 @@ class PolicyKeeper:
             self.alarm = str(error)
             _log.error("policy not reloaded, the old one stays in force: %s", error)
         else:
-            self.current = InForce(policy, policy.digest())
+            self.current = _in_force(policy)
             self.alarm = None
             _log.warning("policy %s is in force", self.current.digest)
         self._seen = seen

@@ -11,8 +11,9 @@ from litestar.params import FromPath
 from antechamber.core.contract import MAX_BATCH, MAX_BODY, MemoryPage
 from antechamber.core.errors import refuse
 from antechamber.core.roles import Bearer
-from antechamber.flows.admit import Admission, Reply
+from antechamber.flows.admit import Admission
 from antechamber.flows.recall import DEFAULT_ITEMS, Recall
+from antechamber.flows.replies import Reply
 from antechamber.web.auth import needs_token
 from antechamber.web.problems import respond
 

@@ -13,7 +13,7 @@ from antechamber.core.contract import MAX_BODY, Code, Reason
 from antechamber.core.errors import BusyError, RefusedError, UnavailableError
 from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
 from antechamber.core.submission import read_key_header
-from antechamber.flows.admit import Reply
+from antechamber.flows.replies import Reply
 from antechamber.web.auth import SAFE_METHODS, SignInNeededError
 
 PROBLEM: Final = "application/problem+json"

@@ -46,6 +46,17 @@ def scan(places: dict[str, Any], off: frozenset[str] = frozenset()) -> list[Find
     return sorted({finding for pointer, value in places.items() for finding in _findings(value, pointer, off)})[:_MOST]
 
 
+def is_clean(canonical: str, *others: str | None) -> bool:
+    """Tell quickly that `scan` would find nothing in a canonical JSON text and some further strings.
+
+    Without escapes a canonical text holds every string as it is, between quotation marks; taking those for the
+    separators makes it the very text that `scan` looks through, with punctuation between. False means: look closer.
+    """
+    if "\\" in canonical:
+        return False
+    return not _candidates(_SEPARATOR.join((canonical.replace('"', _SEPARATOR), *filter(None, others))))
+
+
 def _candidates(text: str) -> list[int]:
     chosen, _ = _matcher()
     return list(chosen.Match(text) or ())

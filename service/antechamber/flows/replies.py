@@ -1,0 +1,72 @@
+"""Replies: an answer's bytes with what its headers repeat, given for the first time or once more."""
+
+import msgspec
+from msgspec import Struct
+
+from antechamber.core.contract import Disposition, Problem, Receipt
+from antechamber.core.submission import Submission
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """An answer, ready to be sent: status, body bytes and what the headers repeat."""
+
+    status: int
+    body: bytes
+    disposition: Disposition | None = None
+    idempotency_key: str | None = None
+    location: str | None = None
+    replayed: bool = False
+    retry_after: int | None = None
+    problem: bool = False
+
+
+def replay(submission: Submission, stored: str) -> Reply:
+    """Give the stored answer again; the hash that privacy kept out of it is echoed from the request."""
+    members = msgspec.json.decode(stored)
+    if any(reason["code"].startswith("private-") for reason in members["reasons"]):
+        members["source_event_hash"] = submission.source_event_hash
+    members["duplicate"] = True
+    return reply_of(msgspec.json.encode(members), submission.idempotency_key)
+
+
+def kept(receipt: Receipt) -> bytes:
+    """Form the answer to a private event as it is kept: not even with its hash."""
+    return msgspec.json.encode(msgspec.structs.replace(receipt, source_event_hash=None))
+
+
+def first_reply(receipt: Receipt) -> Reply:
+    """Give an answer for the first time."""
+    accepted = receipt.disposition == "accepted-for-review"
+    return Reply(
+        status=receipt.status,
+        body=msgspec.json.encode(receipt),
+        disposition=receipt.disposition,
+        idempotency_key=receipt.idempotency_key,
+        location=f"/v1/submissions/{receipt.submission_id}" if accepted else None,
+        problem=isinstance(receipt, Problem),
+    )
+
+
+def reply_of(body: bytes, key: str | None, retry_after: int | None = None) -> Reply:
+    """Give an answer that is there as bytes."""
+    members = msgspec.json.decode(body, type=_Said)
+    return Reply(
+        status=members.status,
+        body=body,
+        disposition=members.disposition,
+        idempotency_key=key,
+        location=f"/v1/submissions/{members.submission_id}" if members.disposition == "accepted-for-review" else None,
+        replayed=members.duplicate,
+        retry_after=retry_after,
+        problem=members.type is not None,
+    )
+
+
+class _Said(Struct):
+    """What the headers repeat of a body."""
+
+    status: int
+    submission_id: str | None
+    disposition: Disposition | None
+    duplicate: bool
+    type: str | None = None
