@@ -380,7 +380,7 @@ def test_the_quick_look_is_never_blind(rule_id: str, text: str, place: str) -> N
             other = text
     found = scan({"/payload": payload, "/source_span": span, "/supersedes": other})
     assert rule_id in {finding.rule_id for finding in found}
-    assert not is_clean(event_bytes(payload, span).decode(), "key-1", other)
+    assert not is_clean(["harmless", event_bytes(payload, span).decode(), "key-1", other or ""])
 
 
 @given(
@@ -393,10 +393,11 @@ def test_what_the_quick_look_calls_clean_is_clean(members: dict[str, Any], secre
     payload = {"content": around + secret + around[::-1], **members}
     number = {"start": 4111111111111111} if len(around) % 2 else {}
     canonical = event_bytes(payload, number).decode()
-    if is_clean(canonical):
+    if is_clean([canonical, "key-1"]):
         assert scan({"/payload": payload, "/source_span": number}) == []
 
 
 def test_an_ordinary_text_is_called_clean() -> None:
     """The quick look does spare the long one."""
-    assert is_clean(event_bytes({"kind": "fact", "content": "Run it, then wait."}, {"uri": "u", "end": 14}).decode())
+    canonical = event_bytes({"kind": "fact", "content": "Run it, then wait."}, {"uri": "u", "end": 14}).decode()
+    assert is_clean([canonical, "key-1", canonical])

@@ -46,6 +46,7 @@ from antechamber.core.submission import Submission, read_draft, read_event, read
 from antechamber.flows.meter import Meter, Tally
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.replies import Reply, first_reply, kept, replay, reply_of
+from antechamber.flows.together import Together
 
 HOUR: Final = 3_600_000_000
 """Microseconds of an hour."""
@@ -81,22 +82,26 @@ class Admission:
         self._randomness = randomness
         self._meter = Meter(clock)
         self._tally = Tally()
+        self._arrivals: Together[Submission, Settled] = Together(self._admit)
 
     async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Reply:
         """Answer one submission; every failure is an answer too."""
-        prepared = self.prepare(raw, key_header, bearer, "http")
-        if isinstance(prepared, Reply):
-            return prepared
+        parsed = self.read(raw, key_header, bearer)
+        if isinstance(parsed, Reply):
+            return parsed
         try:
-            return (await self._settled([prepared]))[0]
+            return (await self._arrivals.submit(parsed)).reply
         except (BusyError, UnavailableError) as error:
-            return self.refusal([_failure(error)], echo_of(prepared.candidate.submission))
+            return self.refusal([_failure(error)], echo_of(parsed))
 
-    async def _settled(self, prepared: Sequence[Prepared]) -> list[Reply]:
+    def _admit(self, submissions: list[Submission]) -> Future[list[Settled]]:
+        return self._judged(self.prepare(submissions, "http"))
+
+    def _judged(self, prepared: Sequence[Prepared | Reply]) -> Future[list[Settled]]:
         """Have candidates judged with all others that wait, and count the attempts that got no row of their own."""
         waiting = self._store.gather(self._settle, prepared)
         waiting.add_done_callback(self._count)
-        return [settled.reply for settled in await asyncio.wrap_future(waiting)]
+        return waiting
 
     def _count(self, done: Future[list[Settled]]) -> None:
         """Count what is on disk; nothing where it failed."""
@@ -109,41 +114,43 @@ class Admission:
             lines = split_batch(raw)
         except RefusedError as error:
             return self.refusal(error.reasons)
-        prepared = await asyncio.to_thread(self._prepare_all, lines, bearer)
+        prepared = await asyncio.to_thread(self._prepare_batch, [line for _, line in lines], bearer)
         try:
-            settled = iter(await self._settled([item for _, item in prepared if isinstance(item, Prepared)]))
+            settled = await asyncio.wrap_future(self._judged(prepared))
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)])
-        replies = [(number, next(settled) if isinstance(item, Prepared) else item) for number, item in prepared]
-        return [_numbered(number, reply.body) for number, reply in replies]
+        return [_numbered(number, one.reply.body) for (number, _), one in zip(lines, settled, strict=True)]
 
-    def _prepare_all(self, lines: list[tuple[int, bytes]], bearer: Bearer) -> list[tuple[int, Prepared | Reply]]:
+    def _prepare_batch(self, lines: list[bytes], bearer: Bearer) -> list[Prepared | Reply]:
         """Prepare a batch; in a thread, because looking through 4 MiB takes its time."""
-        return [(number, self.prepare(line, [], bearer, "batch")) for number, line in lines]
+        read = [self.read(line, [], bearer) for line in lines]
+        prepared = iter(self.prepare([one for one in read if isinstance(one, Submission)], "batch"))
+        return [one if isinstance(one, Reply) else next(prepared) for one in read]
 
-    def prepare(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel) -> Prepared | Reply:
-        """Do all that needs no store: parse, compare producer and hash, look for private data, ask the policy."""
-        parsed: Submission | None = None
+    def read(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Submission | Reply:
+        """Parse a body and compare producer and hash; a Reply refuses it."""
         header_key: str | None = None
         try:
             self._check_rate(bearer)
             if bearer.role != "producer":
                 raise refuse("producer-mismatch", "only the token of a producer may submit")
             header_key = read_key_header(key_header)
-            parsed = self._parse(raw, header_key, bearer)
-            return self._judge(parsed, channel)
+            submission = read_quickly(raw, header_key)
+            if submission is not None:
+                self._check_producer(submission.producer_identity, bearer)
+                return submission
+            draft = read_draft(raw, header_key)
+            self._check_producer(draft.body["producer_identity"], bearer)
+            return read_event(draft)
         except RefusedError as error:
-            return self.refusal(error.reasons, echo_of(parsed) if parsed else _guess_echo(raw, header_key))
+            return self.refusal(error.reasons, _guess_echo(raw, header_key))
 
-    def _parse(self, raw: bytes, header_key: str | None, bearer: Bearer) -> Submission:
-        """Read a body, quickly where it is in normal form already."""
-        submission = read_quickly(raw, header_key)
-        if submission is not None:
-            self._check_producer(submission.producer_identity, bearer)
-            return submission
-        draft = read_draft(raw, header_key)
-        self._check_producer(draft.body["producer_identity"], bearer)
-        return read_event(draft)
+    def prepare(self, submissions: Sequence[Submission], channel: Channel) -> list[Prepared | Reply]:
+        """Look for private data and ask the policy; nothing was found in most, so all are looked through at once."""
+        plain = [one for one in submissions if "\\" not in one.canonical]
+        clean = {id(one) for one in plain} if is_clean(part for one in plain for part in _parts(one)) else set()
+        off = self._policies.current.off
+        return [self._judge(one, [] if id(one) in clean else _findings(one, off), channel) for one in submissions]
 
     def _check_rate(self, bearer: Bearer) -> None:
         limit = self._policies.current.policy.limits.attempts_per_minute
@@ -156,11 +163,12 @@ class Admission:
         if identity not in self._policies.current.policy.producers:
             raise refuse("producer-mismatch", "the policy does not list this producer", "/producer_identity")
 
-    def _judge(self, submission: Submission, channel: Channel) -> Prepared:
-        force, now = self._policies.current, self._clock()
-        findings = _findings(submission, force.off)
+    def _judge(self, submission: Submission, findings: list[Finding], channel: Channel) -> Prepared | Reply:
         if any(finding.pointer == "/idempotency_key" for finding in findings):
-            raise refuse("key-invalid", "the key looks like a private value; choose a random one", "/idempotency_key")
+            message = "the key looks like a private value; choose a random one"
+            reason = Reason(code="key-invalid", message=message, pointer="/idempotency_key")
+            return self.refusal([reason], echo_of(submission))
+        force, now = self._policies.current, self._clock()
         verdict = Verdict(
             reasons=evaluate(force.policy, submission, now),
             owner=force.policy.owner(submission.producer_identity) or "",
@@ -171,10 +179,10 @@ class Admission:
             candidate=candidate(submission, findings, self._secret), verdict=verdict, channel=channel, now=now
         )
 
-    def _settle(self, group: Sequence[Prepared], rows: AdmissionRows) -> list[Settled]:
+    def _settle(self, group: Sequence[Prepared | Reply], rows: AdmissionRows) -> list[Settled]:
         """Judge a group inside the transaction, one after another, and write what the judgements ask for."""
-        book = rows.open_book([prepared.candidate for prepared in group])
-        settled = [self._settle_one(prepared, book) for prepared in group]
+        book = rows.open_book([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
+        settled = [Settled(one, None) if isinstance(one, Reply) else self._settle_one(one, book) for one in group]
         rows.record(book.entries)
         return settled
 
@@ -290,16 +298,21 @@ def _failure(error: AntechamberError) -> Reason:
     return Reason(code=code, message=str(error))
 
 
+def _parts(submission: Submission) -> list[str]:
+    """Return every text of a submission that is looked through."""
+    parts = (submission.canonical, submission.idempotency_key, submission.scope_id, submission.supersedes)
+    return [part for part in parts if part is not None]
+
+
 def _findings(submission: Submission, off: frozenset[str]) -> list[Finding]:
-    key, scope_id, supersedes = submission.idempotency_key, submission.scope_id, submission.supersedes
-    if is_clean(submission.canonical, key, scope_id, supersedes):
+    if is_clean(_parts(submission)):
         return []
     places = {
-        "/idempotency_key": key,
-        "/scope_id": scope_id,
+        "/idempotency_key": submission.idempotency_key,
+        "/scope_id": submission.scope_id,
         "/payload": submission.payload,
         "/source_span": submission.source_span,
-        "/supersedes": supersedes,
+        "/supersedes": submission.supersedes,
     }
     return scan(places, off)
 

