@@ -20,8 +20,9 @@ from antechamber.config import Place
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports import Rows, Store
 from antechamber.core.roles import Bearer
-from antechamber.flows.admit import Admission, Reply, Settled
+from antechamber.flows.admit import Admission, Settled
 from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.replies import Reply
 from antechamber.store.postgres.schema import verify
 from antechamber.store.postgres.store import READERS, PostgresStore, migrate
 from antechamber.store.shared import OTHER_SCHEMA, StoreError
@@ -42,9 +43,9 @@ class Process:
     def post(self, body: dict[str, Any]) -> "Future[list[Settled]]":
         """Hand a submission in, as the HTTP route does."""
         bearer = Bearer(id=1, name=body["producer_identity"], role="producer", read=[])
-        prepared = self._admission.prepare(msgspec.json.encode(body), [], bearer, "http")
-        assert not isinstance(prepared, Reply)
-        return self.store.gather(self._admission._settle, [prepared])
+        read = self._admission.read(msgspec.json.encode(body), [], bearer)
+        assert not isinstance(read, Reply)
+        return self._admission._admit([read])
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
         """Hand a submission in and return the answer."""

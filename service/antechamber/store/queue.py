@@ -153,7 +153,7 @@ class GroupCommit:
                     self._attempt(list(group))
                 self._transactions.commit()
             except Exception as raised:  # noqa: BLE001 -- whatever broke the transaction must reach all who wait for it
-                self._transactions.roll_back()
+                self._roll_back()
                 translated = self._transactions.translate(raised)
                 if isinstance(translated, AgainError):
                     continue
@@ -166,6 +166,13 @@ class GroupCommit:
             break
         for job in jobs:
             job.error = error
+
+    def _roll_back(self) -> None:
+        """Undo everything; the thread that all wait for must not end over it."""
+        try:
+            self._transactions.roll_back()
+        except Exception:  # noqa: BLE001 -- an engine that cannot undo gives its connection up
+            _log.exception("a transaction could not be undone")
 
     def _attempt(self, jobs: list[_Job]) -> None:
         """Run jobs that share one call; where it fails each runs alone, so that only its own error stays its own."""

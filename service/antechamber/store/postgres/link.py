@@ -30,12 +30,13 @@ _IDLE_SECONDS: Final = {False: 30, True: 600}
 """How long a transaction may stand still; one that reads may wait for a slow reader of an export."""
 _SETTINGS: Final = (
     "SET search_path = antechamber, pg_temp",
+    "SET default_transaction_isolation = 'read committed'",
     "SET synchronous_commit = on",
     f"SET lock_timeout = '{LOCK_SECONDS}s'",
     f"SET statement_timeout = '{STATEMENT_SECONDS}s'",
     "SET ROLE antechamber_admission",
 )
-_NO_ROLE: Final = (
+NO_ROLE: Final = (
     "the database user may not act as Antechamber's roles; as the owner run: "
     "GRANT antechamber_admission, antechamber_promotion TO that_user"
 )
@@ -78,19 +79,29 @@ def _hang_up(connection: Connection) -> None:
         raw.shutdown(socket.SHUT_RDWR)
 
 
-def connect(url: str) -> Connection:
+def connect(url: str, watchdog: Watchdog) -> Connection:
     """Open a connection as Antechamber uses it.
 
     Raises psycopg.Error where there is no server, StoreError where the user lacks our roles.
     """
     connection = psycopg.connect(
-        url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_SECONDS, client_encoding="utf8"
+        url,
+        autocommit=True,
+        row_factory=dict_row,
+        connect_timeout=CONNECT_SECONDS,
+        client_encoding="utf8",
+        # In a pipeline the driver loses track of what a failed statement or a ROLLBACK TO took from the server.
+        prepare_threshold=None,
     )
     try:
-        configure(connection)
+        with watchdog.over(connection):
+            configure(connection)
     except errors.InsufficientPrivilege as error:
         connection.close()
-        raise StoreError(_NO_ROLE) from error
+        raise StoreError(NO_ROLE) from error
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

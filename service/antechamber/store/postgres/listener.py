@@ -2,26 +2,30 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
 import psycopg
 
-from antechamber.store.postgres.link import connect
+from antechamber.store.postgres.link import Watchdog, connect
 from antechamber.store.shared import StoreError, Watchers
 
 _log: Final = logging.getLogger(__name__)
 
 _LOOK_UP_SECONDS: Final = 0.5
 _PAUSE_SECONDS: Final = 2.0
+_SILENCE_SECONDS: Final = 5.0
+"""After this without news the connection is tried: a network may have forgotten it without a word."""
 
 
 class Listener:
     """Wakes those who watch when any process announced a change."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, watchdog: Watchdog) -> None:
         """Listen from the first watcher on."""
         self._url = url
+        self._watchdog = watchdog
         self._watchers = Watchers()
         self._gate = threading.Lock()
         self._stop = threading.Event()
@@ -45,13 +49,19 @@ class Listener:
                 self._stop.wait(_PAUSE_SECONDS)
 
     def _follow(self) -> None:
-        with connect(self._url) as connection:
-            connection.execute("LISTEN antechamber")
+        with connect(self._url, self._watchdog) as connection:
+            with self._watchdog.over(connection):
+                connection.execute("LISTEN antechamber")
+            tried = time.monotonic()
             # Whatever changed before this connection listened was not heard.
             self._watchers.wake()
             while not self._stop.is_set():
                 if list(connection.notifies(timeout=_LOOK_UP_SECONDS, stop_after=1)):
                     self._watchers.wake()
+                if time.monotonic() - tried > _SILENCE_SECONDS:
+                    with self._watchdog.over(connection):
+                        connection.execute("SELECT 1")
+                    tried = time.monotonic()
 
     def close(self) -> None:
         """Stop listening."""

@@ -5,6 +5,7 @@ from typing import Final
 import psycopg
 from psycopg import errors
 
+from antechamber.store.postgres.link import NO_ROLE
 from antechamber.store.postgres.rows import single
 from antechamber.store.shared import OLDER_SCHEMA, OTHER_SCHEMA, StoreError
 from antechamber.store.statements import migrations
@@ -56,6 +57,20 @@ def _applied(connection: psycopg.Connection) -> set[str]:
     return {str(row[0]) for row in connection.execute(single("applied_steps"))}
 
 
+def _act_as_roles(connection: psycopg.Connection) -> None:
+    """Take both roles in turn, as every decision will.
+
+    Raises StoreError.
+    """
+    try:
+        connection.execute("SET ROLE antechamber_promotion")
+        connection.execute("SET ROLE antechamber_admission")
+    except errors.InsufficientPrivilege as error:
+        raise StoreError(NO_ROLE) from error
+    except errors.InvalidParameterValue as error:
+        raise StoreError(EMPTY) from error
+
+
 def verify(url: str) -> None:
     """Check that the schema is this version's and that the server keeps what it commits.
 
@@ -63,6 +78,7 @@ def verify(url: str) -> None:
     """
     try:
         with psycopg.connect(url, connect_timeout=5) as connection:
+            _act_as_roles(connection)
             applied = _applied(connection)
             fsync = connection.execute("SHOW fsync").fetchone()
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:

@@ -1,6 +1,7 @@
 """The shared engine: a writer with group commit, a pool of readers, every answer on the server's disk first."""
 
 import contextlib
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -11,7 +12,16 @@ from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from antechamber.core.errors import UnavailableError
-from antechamber.store.postgres.link import CONNECT_SECONDS, Connection, Link, Watchdog, configure, is_lost, translate
+from antechamber.store.postgres.link import (
+    CONNECT_SECONDS,
+    OVERDUE_SECONDS,
+    Connection,
+    Link,
+    Watchdog,
+    configure,
+    is_lost,
+    translate,
+)
 from antechamber.store.postgres.listener import Listener
 from antechamber.store.postgres.moving import move
 from antechamber.store.postgres.rows import PostgresRows
@@ -51,10 +61,15 @@ class PostgresStore:
             # Short, so that a long outage does not make the pool's pauses between attempts long.
             reconnect_timeout=CONNECT_SECONDS,
             configure=lambda connection: configure(connection, reads=True),
-            kwargs={"autocommit": True, "row_factory": dict_row, "connect_timeout": CONNECT_SECONDS},
+            kwargs={
+                "autocommit": True,
+                "row_factory": dict_row,
+                "connect_timeout": CONNECT_SECONDS,
+                "client_encoding": "utf8",
+            },
             open=True,
         )
-        self._listener = Listener(url)
+        self._listener = Listener(url, self._watchdog)
         self.watch = self._listener.watch
         self._writer = GroupCommit(transactions)
 
@@ -90,7 +105,8 @@ class PostgresStore:
 
     def _snapshot(self) -> Connection:
         """Take a connection and open a snapshot; those that broke while nobody used them are passed over."""
-        for _ in range(READERS + 1):
+        deadline = time.monotonic() + OVERDUE_SECONDS
+        while time.monotonic() < deadline:
             connection = self._reader()
             try:
                 with self._watchdog.over(connection):
@@ -98,6 +114,8 @@ class PostgresStore:
             except (psycopg.Error, OSError):
                 connection.close()
                 self._readers.putconn(connection)
+                # What broke this one broke the others that wait in the pool.
+                self._readers.drain()
             else:
                 return connection
         message = "the database cannot be reached"

@@ -38,11 +38,16 @@ class Writer:
         self._watchdog = watchdog
         self._commits = 0
         self._committing = False
+        self._stack = contextlib.ExitStack()
         self._link = self._connected()
 
     def _connected(self) -> Link:
-        link = Link(connect(self._url), self._watchdog)
-        link.send(single("register_writer"), {"writer_id": self._writer_id})
+        link = Link(connect(self._url, self._watchdog), self._watchdog)
+        try:
+            link.send(single("register_writer"), {"writer_id": self._writer_id})
+        except BaseException:
+            link.connection.close()
+            raise
         return link
 
     def _reconnected(self, seconds: float) -> Link:
@@ -89,6 +94,11 @@ class Writer:
                 self._undo()
                 if not tries:
                     raise
+            except errors.LockNotAvailable:
+                self._undo()
+                # Who waited in company need not wait again alone: the whole group's patience is one.
+                self._link.send("SET LOCAL lock_timeout = '10ms'")
+                raise
             except BaseException:
                 self._undo()
                 raise
@@ -117,7 +127,9 @@ class Writer:
 
         Raises AgainError where it did not happen, UnavailableError where nobody could be asked.
         """
-        number = self._commits + 1
+        # Every try has a number of its own: one whose end nobody learned must not be taken for the next one's.
+        self._commits += 1
+        number = self._commits
         self._link.send(single("mark_commit"), {"writer_id": self._writer_id, "commits": number})
         self._link.settle()
         try:
@@ -136,7 +148,6 @@ class Writer:
                 message = f"COMMIT ended as {ended.statusmessage}"
                 raise AgainError(message)
             self._leave_pipeline()
-        self._commits = number
 
     def _happened(self, number: int) -> bool:
         """Ask what was committed last; the row's lock makes the answer wait for the lost transaction's end.

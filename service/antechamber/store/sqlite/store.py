@@ -48,9 +48,11 @@ class _Writer:
     def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
         del promotes  # SQLite knows no roles: its triggers alone guard the memories.
         self._connection.execute("SAVEPOINT work")
+        announced = self._rows.announced
         try:
             result = work(self._rows)
         except BaseException:
+            self._rows.announced = announced
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO work")
                 self._connection.execute("RELEASE work")

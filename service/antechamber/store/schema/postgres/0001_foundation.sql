@@ -6,13 +6,14 @@
 DO $$
 DECLARE
     role TEXT;
+    acting CONSTANT TEXT := CASE WHEN current_setting('server_version_num')::INT < 160000 THEN 'MEMBER' ELSE 'SET' END;
 BEGIN
     PERFORM pg_advisory_xact_lock(1634628965);
     FOREACH role IN ARRAY ARRAY['antechamber_admission', 'antechamber_promotion'] LOOP
         IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = role) THEN
             EXECUTE format('CREATE ROLE %I NOLOGIN', role);
         END IF;
-        IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+        IF NOT pg_has_role(current_user, role, acting) THEN
             EXECUTE format('GRANT %I TO %I', role, current_user);
         END IF;
     END LOOP;

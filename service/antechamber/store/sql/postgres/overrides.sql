@@ -46,7 +46,8 @@ INSERT INTO writers (writer_id, commits) VALUES (:writer_id, 0) ON CONFLICT (wri
 
 -- name: mark_commit
 -- Why: as register_writer.
-UPDATE writers SET commits = :commits, seen_at = now() WHERE writer_id = :writer_id
+INSERT INTO writers (writer_id, commits) VALUES (:writer_id, :commits)
+ON CONFLICT (writer_id) DO UPDATE SET commits = excluded.commits, seen_at = now()
 
 -- name: last_commit
 -- Why: as register_writer; the lock waits until the lost transaction has ended one way or the other.
