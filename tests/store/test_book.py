@@ -73,7 +73,7 @@ class Judge:
                         received_at=number,
                     )
                 )
-        rows.record(book.entries)
+        rows.record(book)
         return [None] * len(group)
 
     def _named(self, judgement: Judgement) -> Named:
@@ -93,7 +93,7 @@ def outcome(folder: Path, groups: Sequence[Sequence[Candidate]]) -> tuple[list[t
     folder.mkdir()
     store = SqliteStore(folder / "store.db")
     # Both producers beforehand, so that their integer keys do not depend on who came first.
-    store.write(lambda rows: rows._known_or_new(["worker:a", "worker:b"])).result()
+    store.write(lambda rows: rows._known_or_new({"worker:a": 0, "worker:b": 0})).result()
     judge = Judge(store)
     for group in groups:
         judge.judge(group)

@@ -55,7 +55,7 @@ def admit(store: Store, one: Candidate) -> tuple[Judgement, Named]:
                 received_at=number,
             )
             book.enter(entry)
-            rows.record(book.entries)
+            rows.record(book)
         return judgement, named
 
     return store.write(work).result()

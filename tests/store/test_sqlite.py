@@ -134,7 +134,7 @@ def test_a_mistake_of_ours_is_not_called_unavailable(path: Path) -> None:
 def test_damage_is_found(path: Path) -> None:
     """A proposal that does not fit its hash and a memory that lost its approvals are named."""
     store = SqliteStore(path)
-    store.write(lambda rows: rows._known_or_new(["worker:a"])).result()
+    store.write(lambda rows: rows._known_or_new({"worker:a": 0})).result()
     raw = store._connection
     raw.execute(
         "INSERT INTO proposals (proposal_id, producer, owner, submission_scope, scope_id, source_event_hash, payload, "

@@ -35,6 +35,8 @@ class Book:
     def __init__(self) -> None:
         """Begin with knowing nothing."""
         self.entries: list[Entry] = []
+        self.producers: dict[str, int] = {}
+        """Integer keys of the group's producers, 0 for one that was never seen."""
         self._submissions: dict[Key, KnownSubmission] = {}
         self._proposals: dict[Content, KnownProposal] = {}
         self._own: dict[tuple[str, str], tuple[int, str]] = {}

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-from antechamber.core import admission, review
+from antechamber.core import review
 from antechamber.core.admission import Candidate
 from antechamber.core.book import Book
 from antechamber.core.contract import Channel
@@ -47,8 +47,8 @@ class AdmissionRows(Protocol):
     def open_book(self, candidates: Sequence[Candidate]) -> Book:
         """Return all that decides the judgements of a group."""
 
-    def record(self, entries: Sequence[admission.Entry]) -> None:
-        """Write the submissions, proposals, evidence and quarantine that a group's judgements ask for."""
+    def record(self, book: Book) -> None:
+        """Write the submissions, proposals, evidence and quarantine that a group's entries ask for."""
 
     def seal(
         self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int
@@ -271,6 +271,12 @@ class Statements(Protocol):
 
     def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
         """Return the first row for each of many sets of values."""
+
+    def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
+        """Do several such look-ups, each a statement and its sets of values, that do not depend on each other."""
+
+    def take(self, table: str, number: int, /) -> list[int]:
+        """Return that many integer keys of a table that nobody uses."""
 
     def run(self, statement: str, /, **values: Any) -> int:
         """Run a write and return how many rows it touched."""

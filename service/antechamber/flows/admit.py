@@ -183,7 +183,7 @@ class Admission:
         """Judge a group inside the transaction, one after another, and write what the judgements ask for."""
         book = rows.open_book([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
         settled = [Settled(one, None) if isinstance(one, Reply) else self._settle_one(one, book) for one in group]
-        rows.record(book.entries)
+        rows.record(book)
         return settled
 
     def _settle_one(self, prepared: Prepared, book: Book) -> Settled:

@@ -9,7 +9,6 @@ from antechamber.core.admission import Candidate, Entry, KnownConflict, KnownPro
 from antechamber.core.book import Book, content_of, kept_fingerprint, key_of
 from antechamber.core.canonical import canonical
 from antechamber.core.ports import ReplayKey, Statements
-from antechamber.core.submission import Submission
 
 Row = dict[str, Any]
 
@@ -24,46 +23,30 @@ class Admissions(Statements):
     def open_book(self, candidates: Sequence[Candidate]) -> Book:
         """Look up keys, contents, earlier conflicts and the caps, and only what the judgements need."""
         book = Book()
-        producers = self._producers(one.submission.producer_identity for one in candidates)
-        self._note_submissions(book, {key_of(one.submission): one for one in candidates}, producers)
-        fresh = (one.submission for one in candidates if not one.private and not book.holds(one))
-        self._note_proposals(book, fresh, producers)
-        self._note_refusals(book, book.refusable(candidates), producers)
-        return book
-
-    def _producers(self, identities: Iterable[str]) -> dict[str, int]:
-        """Return the integer keys of producers; one that was never seen has none and counts as 0, which no row has."""
-        wanted = dict.fromkeys(identities)
-        found = self.find("producer_id", [{"producer_identity": identity} for identity in wanted])
-        return {identity: row["id"] if row else 0 for identity, row in zip(wanted, found, strict=True)}
-
-    def _note_submissions(
-        self, book: Book, candidates: Mapping[tuple[str, str], Candidate], producers: Mapping[str, int]
-    ) -> None:
-        asked = [{"producer": producers[producer], "idempotency_key": key} for producer, key in candidates]
-        for key, row in zip(candidates, self.find("known_submission", asked), strict=True):
+        submissions = [one.submission for one in candidates]
+        identities = list(dict.fromkeys(one.producer_identity for one in submissions))
+        keys = list(dict.fromkeys(map(key_of, submissions)))
+        contents = list(dict.fromkeys((*content_of(one), one.producer_identity) for one in submissions))
+        producers, known, proposals = self.find_all(
+            ("producer_id", [{"producer_identity": identity} for identity in identities]),
+            ("known_submission", [dict(zip(_KEY, key, strict=True)) for key in keys]),
+            ("known_proposal", [dict(zip(_CONTENT, content, strict=True)) for content in contents]),
+        )
+        book.producers = {name: row["id"] if row else 0 for name, row in zip(identities, producers, strict=True)}
+        for key, row in zip(keys, known, strict=True):
             if row is not None:
                 book.note_submission(key, msgspec.convert(row, KnownSubmission, strict=False))
-
-    def _note_proposals(self, book: Book, submissions: Iterable[Submission], producers: Mapping[str, int]) -> None:
-        wanted = {(content_of(one), one.producer_identity): one for one in submissions}
-        asked = [
-            {
-                "producer": producers[producer],
-                "submission_scope": scope,
-                "scope_id": scope_id,
-                "source_event_hash": source_event_hash,
-            }
-            for (scope, scope_id, source_event_hash), producer in wanted
-        ]
-        for (content, producer), row in zip(wanted, self.find("known_proposal", asked), strict=True):
+        for (scope, scope_id, source_event_hash, producer), row in zip(contents, proposals, strict=True):
             if row is not None:
+                content = (scope, scope_id, source_event_hash)
                 book.note_proposal(content, producer, msgspec.convert(row, KnownProposal))
+        self._note_refusals(book, book.refusable(candidates))
+        return book
 
-    def _note_refusals(self, book: Book, candidates: Sequence[Candidate], producers: Mapping[str, int]) -> None:
+    def _note_refusals(self, book: Book, candidates: Sequence[Candidate]) -> None:
         """Look up the caps and the earlier conflicts of those that may end in quarantine."""
-        waiting = sorted({producers[one.submission.producer_identity] for one in candidates} - {0})
-        names = {number: identity for identity, number in producers.items()}
+        waiting = sorted({book.producers[one.submission.producer_identity] for one in candidates} - {0})
+        names = {number: identity for identity, number in book.producers.items()}
         self.find("hold_producer", [{"producer": producer} for producer in waiting])
         for producer, row in zip(
             waiting, self.find("count_waiting", [{"producer": producer} for producer in waiting]), strict=True
@@ -80,12 +63,13 @@ class Admissions(Statements):
             if row is not None:
                 book.note_conflict(original.submission_id, row["fingerprint"], KnownConflict(answer=row["answer"]))
 
-    def record(self, entries: Sequence[Entry]) -> None:
+    def record(self, book: Book) -> None:
         """Write the rows of a group's judgements; the ids of an answer are also those of its rows."""
+        entries = book.entries
         bound = [one for one in entries if one.judgement.bind]
         made = [one for one in entries if one.judgement.propose]
         writing = _Writing(
-            self._known_or_new(one.candidate.submission.producer_identity for one in entries),
+            self._known_or_new(book.producers) if bound else book.producers,
             {one.named.submission_id: key for one, key in zip(bound, self._take("submissions", bound), strict=True)},
             {one.named.proposal_id: key for one, key in zip(made, self._take("proposals", made), strict=True)},
         )
@@ -101,31 +85,29 @@ class Admissions(Statements):
 
     def _take(self, table: str, entries: Sequence[Entry]) -> list[int]:
         """Take as many unused integer keys as there are rows to write."""
-        if not entries:
-            return []
-        return [row["id"] for row in self.all(f"take_{table}", number=len(entries))]
+        return self.take(table, len(entries)) if entries else []
 
     def _add(self, statement: str, rows: Iterable[Row]) -> None:
         if ordered := list(rows):
             self.add(statement, ordered, _UNIQUE[statement])
 
-    def _known_or_new(self, identities: Iterable[str]) -> dict[str, int]:
-        producers = self._producers(identities)
+    def _known_or_new(self, producers: Mapping[str, int]) -> Mapping[str, int]:
+        """Add the producers that were never seen; another process may do the same at the same time."""
         fresh = sorted(identity for identity, number in producers.items() if not number)
-        if fresh:
-            for identity in fresh:
-                self.run("add_producer", producer_identity=identity)
-            producers |= self._producers(fresh)
-        return producers
+        for identity in fresh:
+            self.run("add_producer", producer_identity=identity)
+        found = self.find("producer_id", [{"producer_identity": identity} for identity in fresh])
+        return {**producers, **{name: row["id"] for name, row in zip(fresh, found, strict=True) if row}}
 
     def seal(
         self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int
     ) -> None:
         """Bind a free key to a receipt that no event will ever match."""
+        known = self.one("producer_id", producer_identity=producer_identity)
         row = dict.fromkeys(_SEAL_LACKS) | {
-            "id": self.all("take_submissions", number=1)[0]["id"],
+            "id": self.take("submissions", 1)[0],
             "submission_id": submission_id,
-            "producer": self._known_or_new([producer_identity])[producer_identity],
+            "producer": self._known_or_new({producer_identity: known["id"] if known else 0})[producer_identity],
             "idempotency_key": key,
             "disposition": "rejected-invalid",
             "reason_code": "sealed",
@@ -139,8 +121,7 @@ class Admissions(Statements):
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
         """Return id and receipt of the submission under a key."""
-        row = self.one("producer_id", producer_identity=producer_identity)
-        found = self.one("known_submission", producer=row["id"], idempotency_key=key) if row else None
+        found = self.one("known_submission", producer_identity=producer_identity, idempotency_key=key)
         return (found["submission_id"], found["receipt"]) if found else None
 
     def count_replays(self, attempts: Mapping[ReplayKey, int]) -> None:
@@ -160,6 +141,8 @@ _UNIQUE: Final = {
     "add_quarantine": ("submission", "fingerprint"),
 }
 """What decides a race between processes; rows are added in its order, so that two of them never wait in a ring."""
+_KEY: Final = ("producer_identity", "idempotency_key")
+_CONTENT: Final = ("submission_scope", "scope_id", "source_event_hash", "producer_identity")
 _SEAL_LACKS: Final = (
     "submission_scope",
     "scope_id",

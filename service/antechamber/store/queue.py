@@ -182,7 +182,7 @@ class GroupCommit:
         except Exception as raised:
             error = self._transactions.translate(raised)
             if isinstance(error, UnavailableError | AgainError):
-                raise
+                raise error from raised
             if len(jobs) == 1:
                 jobs[0].error = error
                 return

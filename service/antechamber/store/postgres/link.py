@@ -127,6 +127,11 @@ class Link:
         with self._watchdog.over(self.connection):
             return self._send(sql, values).fetchall()
 
+    def fetch(self, cursor: psycopg.Cursor[DictRow]) -> list[DictRow]:
+        """Return all rows of a query that was sent."""
+        with self._watchdog.over(self.connection):
+            return cursor.fetchall()
+
     def send(self, sql: str, values: Mapping[str, Any] | None = None) -> psycopg.Cursor[DictRow]:
         """Run a statement; inside a pipeline its outcome is known after `settle`."""
         with self._watchdog.over(self.connection):

@@ -1,6 +1,7 @@
 """Rows over one PostgreSQL connection: the shared statements, many sets of values in one round trip."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
@@ -17,6 +18,8 @@ from antechamber.store.statements import statements
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
 _INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]+)\)\s+VALUES\s+\(([^)]+)\)")
+_STOCK: Final = 512
+"""Keys that are taken from a sequence at once."""
 _TYPES: Final = {str: "text", int: "bigint", bytes: "bytea"}
 
 
@@ -70,9 +73,10 @@ def _json(rows: Sequence[Mapping[str, Any]]) -> str:
 class PostgresRows(Admissions, Recall, Reviews, Access, Reports):
     """All rows over one connection."""
 
-    def __init__(self, link: Link) -> None:
-        """Use a connection whose transaction somebody else controls."""
+    def __init__(self, link: Link, stock: dict[str, deque[int]] | None = None) -> None:
+        """Use a connection whose transaction somebody else controls, and a stock of keys that outlives it."""
         self._link = link
+        self._stock = {} if stock is None else stock
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""
@@ -89,13 +93,30 @@ class PostgresRows(Admissions, Recall, Reviews, Access, Reports):
 
     def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
         """Return the first row for each of many sets of values, in one round trip."""
-        found: list[dict[str, Any] | None] = [None] * len(keys)
-        if keys:
-            members = tuple((name, _TYPES[type(value)]) for name, value in keys[0].items())
-            items = _json([{**values, "position": position} for position, values in enumerate(keys)])
-            for row in self._link.rows(for_each(statement, members), {"items": items}):
-                found[row.pop("position")] = row
+        return self.find_all((statement, keys))[0]
+
+    def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
+        """Do several such look-ups in one round trip."""
+        sent = [self._ask(statement, keys) if keys else None for statement, keys in asked]
+        found: list[list[dict[str, Any] | None]] = []
+        for (_, keys), cursor in zip(asked, sent, strict=True):
+            rows: list[dict[str, Any] | None] = [None] * len(keys)
+            for row in self._link.fetch(cursor) if cursor is not None else ():
+                rows[row.pop("position")] = row
+            found.append(rows)
         return found
+
+    def _ask(self, statement: str, keys: Sequence[Mapping[str, Any]]) -> Any:
+        members = tuple((name, _TYPES[type(value)]) for name, value in keys[0].items())
+        items = _json([{**values, "position": position} for position, values in enumerate(keys)])
+        return self._link.send(for_each(statement, members), {"items": items})
+
+    def take(self, table: str, number: int, /) -> list[int]:
+        """Return that many integer keys; a stock of them saves a round trip, and gaps harm nobody."""
+        stock = self._stock.setdefault(table, deque())
+        if len(stock) < number:
+            stock.extend(row["id"] for row in self.all(f"take_{table}", number=max(number, _STOCK)))
+        return [stock.popleft() for _ in range(number)]
 
     def run(self, statement: str, /, **values: Any) -> int:
         """Run a write and return how many rows it touched."""

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -23,6 +24,8 @@ RECONNECT_SECONDS: Final = 3
 SETTLE_SECONDS: Final = 15
 """How long a lost COMMIT is asked after before its callers hear 503, which tells them to send the same again."""
 _PAUSE: Final = 0.2
+_IMPATIENT: Final = "SET LOCAL lock_timeout = '10ms'"
+"""For the rest of a transaction that has waited for a lock once."""
 
 
 class Writer:
@@ -37,7 +40,9 @@ class Writer:
         self._writer_id = writer_id
         self._watchdog = watchdog
         self._commits = 0
-        self._committing = False
+        self._stock: dict[str, deque[int]] = {}
+        self._careful = False
+        self._waited = False
         self._stack = contextlib.ExitStack()
         self._link = self._connected()
 
@@ -78,30 +83,49 @@ class Writer:
         """
         if is_lost(self.connection):
             self._link = self._reconnected(RECONNECT_SECONDS)
-        self._rows = PostgresRows(self._link)
+        self._rows = PostgresRows(self._link, self._stock)
         self._stack = contextlib.ExitStack()
         self._link.pipeline = self._stack.enter_context(self.connection.pipeline())
         self._link.send("BEGIN")
+        if self._waited:
+            self._link.send(_IMPATIENT)
 
     def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
-        """Run work inside a savepoint, again where another process was first: then it sees what that one wrote."""
-        tries = MOST_TRIES
-        while True:
-            tries -= 1
+        """Run work inside a savepoint.
+
+        Most transactions meet no obstacle. So what is written is first sent without waiting for each outcome, in two
+        round trips altogether; where anything goes wrong the whole transaction begins again with care, to learn whose
+        fault it was.
+        """
+        if self._careful:
+            return self._carefully(work, promotes=promotes)
+        try:
+            return self._attempt(work, promotes=promotes)
+        except psycopg.Error:
+            raise
+        except BaseException:
+            self._link.send("ROLLBACK TO SAVEPOINT work")
+            raise
+
+    def _carefully(self, work: Callable[[Any], T], *, promotes: bool) -> T:
+        """Run work and wait for its outcome; again where another process was first: then it sees what that wrote."""
+        for left in reversed(range(MOST_TRIES)):
             try:
-                return self._attempt(work, promotes=promotes)
+                result = self._attempt(work, promotes=promotes)
+                self._link.settle()
             except errors.UniqueViolation:
                 self._undo()
-                if not tries:
+                if not left:
                     raise
-            except errors.LockNotAvailable:
+            except BaseException as error:
                 self._undo()
-                # Who waited in company need not wait again alone: the whole group's patience is one.
-                self._link.send("SET LOCAL lock_timeout = '10ms'")
+                if isinstance(error, errors.LockNotAvailable):
+                    # Who waited in company need not wait again alone: the whole group's patience is one.
+                    self._link.send(_IMPATIENT)
                 raise
-            except BaseException:
-                self._undo()
-                raise
+            else:
+                return result
+        raise AssertionError
 
     def _attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
         self._link.send("SAVEPOINT work")
@@ -111,7 +135,6 @@ class Writer:
         if promotes:
             self._link.send("SET LOCAL ROLE antechamber_admission")
         self._link.send("RELEASE SAVEPOINT work")
-        self._link.settle()
         return result
 
     def _undo(self) -> None:
@@ -130,9 +153,8 @@ class Writer:
         # Every try has a number of its own: one whose end nobody learned must not be taken for the next one's.
         self._commits += 1
         number = self._commits
-        self._link.send(single("mark_commit"), {"writer_id": self._writer_id, "commits": number})
-        self._link.settle()
         try:
+            self._link.send(single("mark_commit"), {"writer_id": self._writer_id, "commits": number})
             ended = self._link.send("COMMIT")
             self._link.settle()
         except (psycopg.Error, OSError) as error:
@@ -148,6 +170,7 @@ class Writer:
                 message = f"COMMIT ended as {ended.statusmessage}"
                 raise AgainError(message)
             self._leave_pipeline()
+        self._careful = self._waited = False
 
     def _happened(self, number: int) -> bool:
         """Ask what was committed last; the row's lock makes the answer wait for the lost transaction's end.
@@ -182,9 +205,12 @@ class Writer:
             self.connection.close()
 
     def translate(self, error: Exception) -> Exception:
-        """Turn a driver's error into ours."""
+        """Turn a driver's error into ours; what went wrong in a hurry is tried again with care."""
         if isinstance(error, errors.ReadOnlySqlTransaction):
             self.connection.close()
+        if isinstance(error, psycopg.Error) and not self._careful:
+            self._careful, self._waited = True, isinstance(error, errors.LockNotAvailable)
+            return AgainError(str(error))
         return translate(error)
 
     def close(self) -> None:

@@ -10,13 +10,15 @@ SELECT s.id, s.submission_id, s.disposition, s.reason_code, s.fingerprint, s.key
     p.proposal_id, p.state AS proposal_state
 FROM submissions AS s
 LEFT JOIN proposals AS p ON p.id = s.proposal
-WHERE s.producer = :producer AND s.idempotency_key = :idempotency_key
+WHERE s.producer = (SELECT id FROM producers WHERE producer_identity = :producer_identity)
+    AND s.idempotency_key = :idempotency_key
 
 -- name: known_proposal
 SELECT p.id, p.proposal_id, p.state, own.id AS own_submission, own.submission_id AS own_submission_id
 FROM proposals AS p
 LEFT JOIN submissions AS own ON own.id = (
-    SELECT min(s.id) FROM submissions AS s WHERE s.proposal = p.id AND s.producer = :producer
+    SELECT min(s.id) FROM submissions AS s
+    WHERE s.proposal = p.id AND s.producer = (SELECT id FROM producers WHERE producer_identity = :producer_identity)
 )
 WHERE p.submission_scope = :submission_scope AND p.scope_id = :scope_id AND p.source_event_hash = :source_event_hash
 

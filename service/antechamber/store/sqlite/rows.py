@@ -43,6 +43,14 @@ class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
         """Return the first row for each of many sets of values."""
         return [self.one(statement, **values) for values in keys]
 
+    def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
+        """Do several such look-ups; a call costs nothing here, so one after another."""
+        return [self.find(statement, keys) for statement, keys in asked]
+
+    def take(self, table: str, number: int, /) -> list[int]:
+        """Return that many integer keys behind the last one."""
+        return [row["id"] for row in self.all(f"take_{table}", number=number)]
+
     def add(self, statement: str, rows: Sequence[Mapping[str, Any]], _order: Sequence[str], /) -> None:
         """Run an insert for all rows; a single writer waits for nobody, so any order is good."""
         self.repeat(statement, rows)
