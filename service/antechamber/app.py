@@ -2,17 +2,19 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
 import socket
+import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final
 
 import uvloop
-from granian.constants import Interfaces
+from granian.constants import HTTPModes, Interfaces
 from granian.log import LogLevels
 from granian.server.embed import Server
 from litestar import Litestar
@@ -47,6 +49,23 @@ _log: Final = logging.getLogger(__name__)
 def clock() -> int:
     """Return the time now, in microseconds since 1970 UTC."""
     return time.time_ns() // 1000
+
+
+class Chance:
+    """Unpredictable bytes of the operating system, drawn many at a time: each draw is a system call."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._gate = threading.Lock()
+        self._stock = b""
+
+    def __call__(self, number: int) -> bytes:
+        """Return that many bytes, which nobody else gets."""
+        with self._gate:
+            if len(self._stock) < number:
+                self._stock = os.urandom(max(number, 4096))
+            drawn, self._stock = self._stock[:number], self._stock[number:]
+            return drawn
 
 
 def open_store(place: Place, *, serving: bool = False, create: bool = True) -> Store:
@@ -192,7 +211,7 @@ def create_app(settings: Settings) -> Litestar:
     secret = load_secret(settings.data)
     fleet = Fleet(store, policies, clock, process_id=str(uuid.uuid4()), name=f"{socket.gethostname()}:{settings.port}")
     access = Access(store, clock, os.urandom)
-    admission = Admission(store, policies, secret, clock, os.urandom)
+    admission = Admission(store, policies, secret, clock, Chance())
     services = Services(
         admission=admission,
         recall=Recall(store, policies),
@@ -248,6 +267,10 @@ def serve(settings: Settings, ready: str) -> None:
     Raises AntechamberError where settings, policy or folder cannot be used, or the port is taken.
     """
     app = create_app(settings)
+    # What is there by now stays; and most of what requests make is gone by itself before a collection would look at it.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(app, settings, ready))
 
@@ -258,6 +281,7 @@ async def _serve(app: Litestar, settings: Settings, ready: str) -> None:
         address=settings.host,
         port=settings.port,
         interface=Interfaces.ASGI,
+        http=HTTPModes.http1,
         websockets=False,
         log_level=LogLevels.error,
     )

@@ -46,7 +46,7 @@ class Authentication(AbstractAuthenticationMiddleware):
         Raises ClientException for a foreign host name: a page elsewhere must not reach us by rebinding its own name.
         """
         state = connection.app.state
-        if _host_name(connection.headers.get("host", "")) not in state.hosts:
+        if host_name(connection.headers.get("host", "")) not in state.hosts:
             raise ClientException(detail="This service is not known by that host name; see serve --public-url.")
         access: Access = state.access
         header = connection.headers.get("authorization")
@@ -63,7 +63,7 @@ async def _looked_up(access: Access, look_up: Callable[[str], T], secret: str) -
     return look_up(secret) if access.remembers(secret) else await asyncio.to_thread(look_up, secret)
 
 
-def _host_name(host: str) -> str:
+def host_name(host: str) -> str:
     """Cut the port off a Host field; an address in brackets keeps them."""
     name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
     return name.lower()

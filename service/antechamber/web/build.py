@@ -81,7 +81,7 @@ def build(
         directories=[templates / "assets"],
         exception_handlers={InternalServerException: problems.on_not_found, ValueError: problems.on_not_found},
     )
-    return Litestar(
+    application = submit.Application(
         route_handlers=[*_handlers(), assets],
         state=state,
         dependencies={name: Provide(_constant(flow), sync_to_thread=False) for name, flow in flows.items()},
@@ -101,6 +101,8 @@ def build(
         openapi_config=None,
         logging_config=None,
     )
+    application.common_headers = tuple(_common_headers(settings))
+    return application
 
 
 def _handlers() -> list[Any]:
@@ -127,10 +129,14 @@ def _constant(value: Any) -> Callable[[], Any]:
     return provide
 
 
+def _common_headers(settings: Settings) -> list[tuple[bytes, bytes]]:
+    ours = _HEADERS | (_TLS_HEADERS if settings.secure else {})
+    return [(name.encode(), value.encode()) for name, value in ours.items()]
+
+
 def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[None]]:
     """Return what adds the headers that every answer has, where it does not say otherwise itself."""
-    ours = _HEADERS | (_TLS_HEADERS if settings.secure else {})
-    always = [(name.encode(), value.encode()) for name, value in ours.items()]
+    always = _common_headers(settings)
     unstored = [(b"cache-control", b"no-store"), *always]
 
     async def add(message: Message, scope: Scope) -> None:

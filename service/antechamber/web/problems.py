@@ -16,6 +16,7 @@ from antechamber.core.submission import read_key_header
 from antechamber.flows.replies import Reply
 from antechamber.web.auth import SAFE_METHODS, SignInNeededError
 
+TOO_LARGE: Final = f"a submission may have {MAX_BODY} bytes, a batch 4 MiB"
 PROBLEM: Final = "application/problem+json"
 _log: Final = logging.getLogger(__name__)
 _PAGE_TEXTS: Final = {
@@ -63,12 +64,16 @@ def on_refused(request: AnyRequest, error: RefusedError) -> Response[bytes]:
     return respond(request.app.state.admission.refusal(error.reasons, _echo(request), outcome))
 
 
-def _echo(request: AnyRequest) -> Echo:
+def header_echo(keys: list[str]) -> Echo:
     """Echo the key of the header where nothing else of a request was read."""
     try:
-        return Echo(idempotency_key=read_key_header(request.headers.getall("idempotency-key", [])))
+        return Echo(idempotency_key=read_key_header(keys))
     except RefusedError:
         return Echo()
+
+
+def _echo(request: AnyRequest) -> Echo:
+    return header_echo(request.headers.getall("idempotency-key", []))
 
 
 def on_not_found(request: AnyRequest, _error: Exception) -> Response[Any]:
@@ -79,7 +84,7 @@ def on_not_found(request: AnyRequest, _error: Exception) -> Response[Any]:
 def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
     """Answer what the framework refuses: unknown routes, methods, oversized bodies, foreign hosts."""
     if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and request.scope["path"].startswith("/v1/"):
-        reason = Reason(code="body-too-large", message=f"a submission may have {MAX_BODY} bytes, a batch 4 MiB")
+        reason = Reason(code="body-too-large", message=TOO_LARGE)
         return respond(request.app.state.admission.refusal([reason], _echo(request)))
     return plain(request, HTTPStatus(error.status_code), error.detail, error.headers)
 

@@ -39,7 +39,8 @@ def for_each(name: str, members: tuple[tuple[str, str], ...]) -> str:
     body = _VALUE.sub(r"item.\1", statements("postgres")[name].replace("%", "%%"))
     return (
         f"SELECT item.position, found.* FROM json_to_recordset(%(items)s) AS item (position bigint, {columns}) "  # noqa: S608 -- names of our own
-        f"CROSS JOIN LATERAL ({body}) AS found"
+        # The limit says that one row is wanted, and keeps the planner from reading whole tables into a hash join.
+        f"CROSS JOIN LATERAL ({body}\nLIMIT 1) AS found"
     )
 
 
@@ -63,11 +64,14 @@ def _storable(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _json(rows: Sequence[Mapping[str, Any]]) -> str:
-    plain = [
-        {name: f"\\x{value.hex()}" if isinstance(value, bytes) else value for name, value in row.items()}
-        for row in rows
-    ]
+    """Form a JSON array of rows; bytes as PostgreSQL writes them."""
+    raw = [name for name, value in rows[0].items() if value is None or isinstance(value, bytes)]
+    plain = [{**row, **{name: _hex(row[name]) for name in raw}} for row in rows] if raw else rows
     return msgspec.json.encode(plain).decode()
+
+
+def _hex(value: Any) -> Any:
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else value
 
 
 class PostgresRows(Admissions, Recall, Reviews, Access, Reports):
