@@ -35,6 +35,8 @@ class Book:
     def __init__(self) -> None:
         """Begin with knowing nothing."""
         self.entries: list[Entry] = []
+        self.distinct = False
+        """Whether no key and no content occurs twice in the group, so that no judgement rests on an earlier one."""
         self.producers: dict[str, int] = {}
         """Integer keys of the group's producers, 0 for one that was never seen."""
         self._submissions: dict[Key, KnownSubmission] = {}
@@ -112,7 +114,7 @@ class Book:
     def enter(self, entry: Entry) -> None:
         """Take up what a judgement writes, so that the next one knows it."""
         self.entries.append(entry)
-        if entry.judgement.bind:
+        if entry.judgement.bind and not self.distinct:
             self._bind(entry)
         if entry.judgement.quarantine:
             self._quarantine(entry)

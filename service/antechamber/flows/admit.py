@@ -169,8 +169,9 @@ class Admission:
             reason = Reason(code="key-invalid", message=message, pointer="/idempotency_key")
             return self.refusal([reason], echo_of(submission))
         force, now = self._policies.current, self._clock()
+        reasons = evaluate(force.policy, submission, now)
         verdict = Verdict(
-            reasons=evaluate(force.policy, submission, now),
+            reasons=reasons,
             owner=force.policy.owner(submission.producer_identity) or "",
             policy_digest=force.digest,
             limits=force.policy.limits,

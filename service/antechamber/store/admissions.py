@@ -32,6 +32,7 @@ class Admissions(Statements):
             ("known_submission", [dict(zip(_KEY, key, strict=True)) for key in keys]),
             ("known_proposal", [dict(zip(_CONTENT, content, strict=True)) for content in contents]),
         )
+        book.distinct = len(candidates) == len(keys) == len({content[:3] for content in contents})
         book.producers = {name: row["id"] if row else 0 for name, row in zip(identities, producers, strict=True)}
         for key, row in zip(keys, known, strict=True):
             if row is not None:

@@ -46,6 +46,11 @@ def reply_headers(reply: Reply) -> dict[str, str]:
     return headers
 
 
+def raw_headers(reply: Reply) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an answer as they travel."""
+    return [(name.encode(), value.encode("latin-1")) for name, value in reply_headers(reply).items()]
+
+
 def respond(reply: Reply) -> Response[bytes]:
     """Send an answer of a submit route."""
     headers = reply_headers(reply)

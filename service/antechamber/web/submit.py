@@ -19,7 +19,7 @@ from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.replies import Reply
 from antechamber.web.auth import host_name, unauthorized
-from antechamber.web.problems import TOO_LARGE, header_echo, reply_headers
+from antechamber.web.problems import TOO_LARGE, header_echo, raw_headers
 
 PATH: Final = "/v1/submissions"
 _METHODS: Final = ("OPTIONS", "POST")
@@ -62,14 +62,22 @@ class Application(Litestar):
 
     def _ordinary(self, headers: RawHeaders) -> Bearer | None:
         """Return whose request this is; None unless one host and one known token are named."""
-        hosts = [value for name, value in headers if name == b"host"]
-        tokens = [value for name, value in headers if name == b"authorization"]
-        if len(hosts) != 1 or len(tokens) != 1 or not tokens[0].startswith(b"Bearer "):
+        host = token = None
+        for name, value in headers:
+            if name == b"host":
+                if host is not None:
+                    return None
+                host = value
+            elif name == b"authorization":
+                if token is not None:
+                    return None
+                token = value
+        if host is None or token is None or not token.startswith(b"Bearer "):
             return None
-        if host_name(hosts[0].decode("latin-1")) not in self.state.hosts:
+        if host_name(host.decode("latin-1")) not in self.state.hosts:
             return None
         access: Access = self.state.access
-        return access.remembered_bearer(tokens[0][7:].decode("latin-1"))
+        return access.remembered_bearer(token[7:].decode("latin-1"))
 
 
 async def _submitted(scope: HTTPScope, receive: Receive, admission: Admission, bearer: Bearer) -> Reply:
@@ -104,8 +112,7 @@ async def _read_body(headers: RawHeaders, receive: Receive) -> bytes:
 
 
 async def _answer(send: Send, reply: Reply, common: tuple[tuple[bytes, bytes], ...]) -> None:
-    headers = [(name.encode(), value.encode("latin-1")) for name, value in reply_headers(reply).items()]
-    await _send(send, reply.status, [*headers, *common], reply.body)
+    await _send(send, reply.status, [*raw_headers(reply), *common], reply.body)
 
 
 async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:

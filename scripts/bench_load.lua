@@ -1,0 +1,35 @@
+-- Load for wrk: each thread posts its own bodies to one of the ports, each body once.
+-- BENCH_BODIES is the path of the bodies without the thread's number, BENCH_PORTS a list of ports, BENCH_TOKEN a bearer.
+local count = 0
+
+function setup(thread)
+    local ports = {}
+    for port in os.getenv("BENCH_PORTS"):gmatch("%d+") do ports[#ports + 1] = port end
+    thread:set("number", count)
+    thread.addr = wrk.lookup("127.0.0.1", ports[count % #ports + 1])[1]
+    count = count + 1
+end
+
+local bodies, sent, headers = {}, 0, nil
+
+function init()
+    for line in io.lines(os.getenv("BENCH_BODIES") .. number) do bodies[#bodies + 1] = line end
+    headers = {
+        ["Authorization"] = "Bearer " .. os.getenv("BENCH_TOKEN"),
+        ["Content-Type"] = "application/json",
+    }
+end
+
+function request()
+    sent = sent + 1
+    -- Where the bodies run out an empty one is refused, and the refusals show that more were needed.
+    return wrk.format("POST", "/v1/submissions", headers, bodies[sent] or "")
+end
+
+function done(summary, latency)
+    local errors = summary.errors
+    io.write(string.format(
+        "\nRESULT %d %d %d %.3f %.3f %.6f\n", summary.requests, errors.status,
+        errors.connect + errors.read + errors.write + errors.timeout,
+        latency:percentile(50) / 1000, latency:percentile(99) / 1000, summary.duration / 1e6))
+end

@@ -1,0 +1,159 @@
+"""The peer: FastAPI and PostgreSQL with a unique key, as a good engineer would write it in an afternoon.
+
+One transaction per request: insert the idempotency key, insert the event, commit. A key that is there already answers
+with the receipt kept under it. The body is checked by pydantic and the hash recomputed, as the contract asks. asyncpg,
+because it was faster here than psycopg's asynchronous pool; the receipt is sent as the bytes that are stored.
+"""
+
+import contextlib
+import json
+import os
+import uuid
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+import asyncpg
+from blake3 import blake3
+from fastapi import FastAPI, Response
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/@-]{0,127}$")]
+Scope = Literal["session", "project", "agent_team", "agent_repo", "organization", "cross_organization"]
+CONNECTIONS = int(os.environ.get("PEER_CONNECTIONS", "10"))
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS idempotency_keys (
+    producer text NOT NULL,
+    key text NOT NULL,
+    hash text NOT NULL,
+    receipt text NOT NULL,
+    PRIMARY KEY (producer, key)
+);
+CREATE TABLE IF NOT EXISTS events (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    submission_id uuid NOT NULL UNIQUE,
+    producer text NOT NULL,
+    scope text NOT NULL,
+    scope_id text NOT NULL,
+    hash text NOT NULL,
+    payload jsonb NOT NULL,
+    source_span jsonb NOT NULL,
+    observed_at timestamptz,
+    received_at timestamptz NOT NULL
+);
+"""
+
+
+class Strict(BaseModel):
+    """Unknown members are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Payload(Strict):
+    """The candidate memory."""
+
+    kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+    content: Annotated[str, Field(min_length=1)]
+    tags: list[str] | None = None
+    attributes: dict[str, Any] | None = None
+
+
+class SourceSpan(Strict):
+    """Where it was seen."""
+
+    uri: Annotated[str, Field(min_length=1)]
+    start: int | None = None
+    end: int | None = None
+    revision: str | None = None
+    heading: str | None = None
+
+
+class Event(Strict):
+    """One submission."""
+
+    idempotency_key: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}$")]
+    producer_identity: Annotated[str, Field(pattern=r"^(worker|tool|repo|service):[A-Za-z0-9][A-Za-z0-9._/@-]{0,127}$")]
+    submission_scope: Scope
+    scope_id: Name
+    source_event_hash: str
+    payload: Payload
+    source_span: SourceSpan
+    observed_at: AwareDatetime | None = None
+
+
+def canonical(value: Any) -> bytes:
+    """Return RFC 8785 bytes, for values without floats."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+@contextlib.asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Open the pool and make the tables."""
+    async with asyncpg.create_pool(os.environ["PEER_DATABASE_URL"], min_size=CONNECTIONS, max_size=CONNECTIONS) as pool:
+        async with pool.acquire() as connection, connection.transaction():
+            # Several processes start at once; they take turns.
+            await connection.execute("SELECT pg_advisory_xact_lock(1)")
+            await connection.execute(SCHEMA)
+        app.state.pool = pool
+        yield
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+@app.post("/v1/submissions")
+async def submit(event: Event) -> Response:
+    """Store one event under its key, once."""
+    payload, span = event.payload.model_dump(exclude_unset=True), event.source_span.model_dump(exclude_unset=True)
+    digest = "blake3:" + blake3(canonical({"payload": payload, "source_span": span, "version": 1})).hexdigest()
+    if digest != event.source_event_hash:
+        return Response(b'{"detail":"hash-mismatch"}', 400, media_type="application/json")
+    submission_id, now = uuid.uuid4(), datetime.now(UTC)
+    receipt = json.dumps(
+        {
+            "submission_id": str(submission_id),
+            "idempotency_key": event.idempotency_key,
+            "producer_identity": event.producer_identity,
+            "source_event_hash": digest,
+            "disposition": "accepted-for-review",
+            "received_at": now.isoformat(),
+        }
+    )
+    async with app.state.pool.acquire() as connection, connection.transaction():
+        fresh = await connection.fetchval(
+            "INSERT INTO idempotency_keys (producer, key, hash, receipt) VALUES ($1, $2, $3, $4) "
+            "ON CONFLICT DO NOTHING RETURNING true",
+            event.producer_identity,
+            event.idempotency_key,
+            digest,
+            receipt,
+        )
+        if not fresh:
+            return await replay(connection, event, digest)
+        await connection.execute(
+            "INSERT INTO events (submission_id, producer, scope, scope_id, hash, payload, source_span, observed_at, "
+            "received_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            submission_id,
+            event.producer_identity,
+            event.submission_scope,
+            event.scope_id,
+            digest,
+            json.dumps(payload),
+            json.dumps(span),
+            event.observed_at,
+            now,
+        )
+    return Response(receipt, 201, media_type="application/json")
+
+
+async def replay(connection: asyncpg.Connection, event: Event, digest: str) -> Response:
+    """Answer a key that is there already."""
+    kept = await connection.fetchrow(
+        "SELECT hash, receipt FROM idempotency_keys WHERE producer = $1 AND key = $2",
+        event.producer_identity,
+        event.idempotency_key,
+    )
+    if kept["hash"] != digest:
+        return Response(b'{"detail":"key-reused"}', 422, media_type="application/json")
+    return Response(kept["receipt"], 201, media_type="application/json")
