@@ -107,6 +107,16 @@ def test_a_normal_body_is_read_quickly(changes: dict[str, Any]) -> None:
     assert quick == slowly(raw, header_key)
 
 
+@pytest.mark.parametrize("content", ["a\r\nb", "e\u0301"], ids=["carriage return", "decomposed"])
+def test_a_hash_over_a_text_that_is_not_normal_is_left_to_the_slow_way(content: str) -> None:
+    """Whoever hashed before normalizing is refused, with the reasons, there."""
+    body = event(content)
+    body["source_event_hash"] = digest(event_bytes(body["payload"], body["source_span"]))
+    raw = msgspec.json.encode(body)
+    assert read_quickly(raw) is None
+    assert slowly(raw, None) is None
+
+
 @pytest.mark.parametrize("vector", VECTORS["accepted"], ids=lambda vector: vector["name"])
 def test_it_agrees_with_the_published_vectors(vector: dict[str, Any]) -> None:
     """An event as published is read as the vectors say, and its normal form is, too."""

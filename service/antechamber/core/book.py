@@ -68,10 +68,6 @@ class Book:
         """Note how many of a producer's events wait in quarantine."""
         self._waiting[producer_identity] = number
 
-    def holds(self, candidate: Candidate) -> bool:
-        """Tell whether a candidate's key is taken."""
-        return key_of(candidate.submission) in self._submissions
-
     def original(self, candidate: Candidate) -> KnownSubmission | None:
         """Return the stored submission whose key a candidate reuses for another event."""
         known = self._submissions.get(key_of(candidate.submission))
