@@ -58,14 +58,15 @@ class Chance:
         """Begin with none."""
         self._gate = threading.Lock()
         self._stock = b""
+        self._given = 0
 
     def __call__(self, number: int) -> bytes:
         """Return that many bytes, which nobody else gets."""
         with self._gate:
-            if len(self._stock) < number:
-                self._stock = os.urandom(max(number, 4096))
-            drawn, self._stock = self._stock[:number], self._stock[number:]
-            return drawn
+            if len(self._stock) - self._given < number:
+                self._stock, self._given = os.urandom(max(number, 4096)), 0
+            self._given += number
+            return self._stock[self._given - number : self._given]
 
 
 def open_store(place: Place, *, serving: bool = False, create: bool = True) -> Store:

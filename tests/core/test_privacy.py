@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.canonical import event_bytes
+from antechamber.core.canonical import canonical, event_bytes
 from antechamber.core.privacy import RULES, Finding, is_clean, scan
 from antechamber.core.tokens import PREFIXES, mint
 
@@ -380,24 +380,33 @@ def test_the_quick_look_is_never_blind(rule_id: str, text: str, place: str) -> N
             other = text
     found = scan({"/payload": payload, "/source_span": span, "/supersedes": other})
     assert rule_id in {finding.rule_id for finding in found}
-    assert not is_clean(["harmless", event_bytes(payload, span).decode(), "key-1", other or ""])
+    assert not is_clean(["harmless", event_bytes(payload, span).decode(), "key-1", canonical(other).decode()])
 
 
 @given(
     st.dictionaries(st.text(max_size=6), st.text(max_size=40) | st.integers(-(10**18), 10**18), max_size=4),
     st.sampled_from([text for texts in PRIVATE.values() for text in texts] + ["4111111111111111", ""]),
     st.text(max_size=10),
+    st.sampled_from(["", "a\n", "\t", '"', "\\", "\\n", "\0", "\x1b", '\\"']),
 )
-def test_what_the_quick_look_calls_clean_is_clean(members: dict[str, Any], secret: str, around: str) -> None:
+def test_what_the_quick_look_calls_clean_is_clean(
+    members: dict[str, Any], secret: str, around: str, escaped: str
+) -> None:
     """Random texts and numbers around and beside private values: clean means that `scan` finds nothing."""
-    payload = {"content": around + secret + around[::-1], **members}
+    payload = {"content": around + escaped + secret + escaped + around[::-1], **members}
     number = {"start": 4111111111111111} if len(around) % 2 else {}
-    canonical = event_bytes(payload, number).decode()
-    if is_clean([canonical, "key-1"]):
+    if is_clean([event_bytes(payload, number).decode(), "key-1"]):
         assert scan({"/payload": payload, "/source_span": number}) == []
 
 
 def test_an_ordinary_text_is_called_clean() -> None:
     """The quick look does spare the long one."""
-    canonical = event_bytes({"kind": "fact", "content": "Run it, then wait."}, {"uri": "u", "end": 14}).decode()
-    assert is_clean([canonical, "key-1", canonical])
+    content = 'Run it,\n\tthen "wait".'
+    text = event_bytes({"kind": "fact", "content": content}, {"uri": "u", "end": 14}).decode()
+    assert is_clean([text, "key-1", text])
+
+
+@pytest.mark.parametrize("content", ["a\\b", "\x1b[0m", "a\rb"], ids=["backslash", "control", "carriage return"])
+def test_an_unusual_escape_is_looked_at_closely(content: str) -> None:
+    """What the quick look cannot read back for sure it does not call clean."""
+    assert not is_clean([event_bytes({"kind": "fact", "content": content}, {"uri": "u"}).decode()])

@@ -123,7 +123,7 @@ def test_it_agrees_with_the_published_vectors(vector: dict[str, Any]) -> None:
     for part in (vector["event"], vector["normal_form"]):
         raw = msgspec.json.encode(event(**part, source_event_hash=vector["source_event_hash"]))
         quick = read_quickly(raw)
-        assert quick is None or quick.canonical == vector["canonical"]
+        assert quick is None or quick.payload == vector["normal_form"]["payload"]
         assert quick is None or quick == slowly(raw, None)
 
 

@@ -208,6 +208,37 @@ def test_work_that_fails_spoils_only_itself(store: Store) -> None:
         assert [rows.meta(name) for name in ("before", "broken", "after")] == ["kept", None, "kept"]
 
 
+def test_a_producer_of_an_undone_transaction_is_not_taken_for_known(store: Store) -> None:
+    """What was looked up inside a transaction that came to nothing is forgotten with it."""
+
+    def spoiled(rows: Rows) -> None:
+        for content in ("x", "y"):
+            one = candidate_of(content, producer_identity="worker:new")
+            book = rows.open_book([one])
+            named = Named(submission_id=f"undone-{content}", proposal_id=f"undone-{content}")
+            judgement = decide(one, VERDICT, book.known(one))
+            book.enter(
+                admission.Entry(
+                    candidate=one,
+                    judgement=judgement,
+                    named=named,
+                    receipt=b"{}",
+                    policy_digest="policy",
+                    owner="ada",
+                    received_at=1,
+                )
+            )
+            rows.record(book)
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        store.write(spoiled).result()
+    judgement, _ = admit(store, candidate_of("x", producer_identity="worker:new"))
+    assert judgement.propose
+    with store.read() as rows:
+        assert list(rows.check()) == []
+
+
 def test_a_reader_sees_one_snapshot(store: Store) -> None:
     """What is written while a snapshot is open does not appear in it."""
     with store.read() as rows:

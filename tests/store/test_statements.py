@@ -9,13 +9,13 @@ from antechamber.config import Place
 from antechamber.core.ports import Store
 from antechamber.store import queue
 from antechamber.store.postgres.rows import all_at_once, single
+from antechamber.store.sqlite.rows import all_at_once as sqlite_all_at_once
+from antechamber.store.sqlite.rows import for_each
 from antechamber.store.statements import overrides, parse, statements
 from support import database
 
 STORE = Path(queue.__file__).parent
 DIFFERENT = {
-    "take_submissions": "several writers share one table",
-    "take_proposals": "several writers share one table",
     "hold_producer": "SQLite has only one",
     "hold_proposal": "SQLite has only one writer",
     "index_memory": "tsvector here and FTS5 there",
@@ -24,6 +24,8 @@ DIFFERENT = {
 }
 """What PostgreSQL says differently, and a part of the reason that stands beside it."""
 ONLY_HERE = {
+    "take_submissions": "several writers share one table",
+    "take_proposals": "as take_submissions",
     "register_writer": "a connection be lost at COMMIT",
     "mark_commit": "as register_writer",
     "last_commit": "as register_writer",
@@ -33,17 +35,20 @@ ONLY_HERE = {
     "guards_switched_off": "switch triggers off",
 }
 """What only PostgreSQL needs to be told."""
+COMPOSED = {"take_submissions", "take_proposals"}
+"""Statements whose name the code puts together."""
 
 
 def called(engine: str) -> set[str]:
     """Return the statements that the store's code names, in the shared rooms or in the engine's own."""
     code = "".join(file.read_text() for folder in (STORE, STORE / engine) for file in folder.glob("*.py"))
-    return {name for name in statements(engine) if f'"{name}"' in code} | {"take_submissions", "take_proposals"}
+    return {name for name in statements(engine) if f'"{name}"' in code or name in COMPOSED}
 
 
 def test_few_statements_are_said_differently_and_each_says_why() -> None:
-    """SQLite uses the shared ones as they are; PostgreSQL's own begin with their reason."""
-    assert overrides("sqlite") == {}
+    """SQLite uses the shared ones as they are and one more; PostgreSQL's own begin with their reason."""
+    assert set(overrides("sqlite")) == {"last_keys"}
+    assert "-- Why: the only writer" in overrides("sqlite")["last_keys"]
     told = overrides("postgres")
     shared = statements("sqlite")
     assert {name for name in told if name in shared} == set(DIFFERENT)
@@ -76,6 +81,18 @@ def test_rows_are_added_at_once_only_where_nothing_is_computed(store: Store) -> 
     for name in ("add_memory", "add_producer_replays", "proposal"):
         with pytest.raises(ValueError, match="cannot be written for all rows at once"):
             all_at_once(name)
+
+
+def test_sqlite_asks_and_writes_many_at_once_only_where_that_is_the_same() -> None:
+    """A join is asked for many sets of values in one statement; what counts or computes is not."""
+    assert "item.given_producer" in for_each("known_submission", ("producer", "idempotency_key"), 3)
+    with pytest.raises(ValueError, match="cannot be asked for many at once"):
+        for_each("count_waiting", ("producer",), 2)
+    insert, values = sqlite_all_at_once("add_evidence", 2)
+    assert insert.endswith("(?, ?, ?, ?, ?), (?, ?, ?, ?, ?)")
+    assert values({"received_at": 5, "proposal": 1, "owner": 4, "producer": 3, "submission": 2}) == (1, 2, 3, 4, 5)
+    with pytest.raises(ValueError, match="cannot be written for all rows at once"):
+        sqlite_all_at_once("add_producer_replays", 2)
 
 
 def test_two_statements_of_one_name_are_refused() -> None:

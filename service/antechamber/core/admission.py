@@ -1,9 +1,9 @@
 """The judgement: what one submission becomes, given what the policy says and what is known already."""
 
-from typing import Any
+from collections.abc import Callable
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from antechamber.core.contract import Disposition, Problem, Reason, Receipt, Scope
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, PROBLEM_TYPE, Outcome
@@ -18,7 +18,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
     submission: Submission
     findings: list[Finding]
     fingerprint: bytes
-    keyed_fingerprint: bytes
+    hash_privately: Callable[[], bytes]
+
+    @property
+    def keyed_fingerprint(self) -> bytes:
+        """The digest that only who knows the secret can form; few candidates need it."""
+        return self.hash_privately()
 
     @property
     def private(self) -> bool:
@@ -38,7 +43,8 @@ def candidate(submission: Submission, findings: list[Finding], secret: bytes) ->
         submission=submission,
         findings=findings,
         fingerprint=fingerprint(compared),
-        keyed_fingerprint=fingerprint(compared, secret),
+        # A function, so that no representation of a candidate shows the secret.
+        hash_privately=lambda: fingerprint(compared, secret),
     )
 
 
@@ -102,6 +108,9 @@ class Judgement(Struct, frozen=True, kw_only=True):
     proposal: KnownProposal | None = None
 
 
+_NEW = Judgement(outcome=ACCEPTED, bind=True, propose=True)
+
+
 def decide(candidate: Candidate, verdict: Verdict, known: Known) -> Judgement:
     """Judge a candidate in the order of design section 2.2: key, privacy, policy, content."""
     if known.submission is not None:
@@ -113,7 +122,7 @@ def decide(candidate: Candidate, verdict: Verdict, known: Known) -> Judgement:
         return _refused(verdict.reasons)
     if known.proposal is not None:
         return _duplicate(known.proposal)
-    return Judgement(outcome=ACCEPTED, bind=True, propose=True)
+    return _NEW
 
 
 def _refused(reasons: list[Reason], *, quarantine: bool = False) -> Judgement:
@@ -225,27 +234,26 @@ def echo_of(submission: Submission) -> Echo:
 
 def answer(outcome: Outcome, reasons: list[Reason], echo: Echo, named: Named, policy_digest: str, now: int) -> Receipt:
     """Form the answer: a receipt, or a problem where the outcome is a refusal."""
-    members: dict[str, Any] = {
-        "status": outcome.status,
-        "submission_id": named.submission_id,
-        "idempotency_key": echo.idempotency_key,
-        "producer_identity": echo.producer_identity,
-        "submission_scope": echo.submission_scope,
-        "scope_id": echo.scope_id,
-        "source_event_hash": echo.source_event_hash,
-        "disposition": outcome.disposition,
-        "duplicate_of": named.duplicate_of,
-        "proposal_id": named.proposal_id,
-        "quarantine_id": named.quarantine_id,
-        "reasons": reasons,
-        "retry_same_key": outcome.retry_same_key,
-        "safe_new_key": outcome.safe_new_key,
-        "policy_digest": policy_digest,
-        "received_at": format_time(now),
-    }
-    if outcome.status < 400:  # noqa: PLR2004 -- RFC 9110: below 400 is no error
-        return Receipt(**members)
-    detail = "; ".join(reason.message for reason in reasons)
-    return Problem(
-        **members, type=PROBLEM_TYPE + reasons[0].code, title=outcome.title, detail=f"{detail}. {outcome.advice}"
+    receipt = Receipt(
+        status=outcome.status,
+        submission_id=named.submission_id,
+        idempotency_key=echo.idempotency_key,
+        producer_identity=echo.producer_identity,
+        submission_scope=echo.submission_scope,
+        scope_id=echo.scope_id,
+        source_event_hash=echo.source_event_hash,
+        disposition=outcome.disposition,
+        duplicate_of=named.duplicate_of,
+        proposal_id=named.proposal_id,
+        quarantine_id=named.quarantine_id,
+        reasons=reasons,
+        retry_same_key=outcome.retry_same_key,
+        safe_new_key=outcome.safe_new_key,
+        policy_digest=policy_digest,
+        received_at=format_time(now),
     )
+    if outcome.status < 400:  # noqa: PLR2004 -- RFC 9110: below 400 is no error
+        return receipt
+    detail = "; ".join(reason.message for reason in reasons)
+    said = {"type": PROBLEM_TYPE + reasons[0].code, "title": outcome.title, "detail": f"{detail}. {outcome.advice}"}
+    return Problem(**(asdict(receipt) | said))

@@ -77,6 +77,8 @@ class Book:
 
     def refusable(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Return the candidates that may end in quarantine: private ones, and those that reuse a key."""
+        if self.distinct and not self._submissions:
+            return [one for one in candidates if one.private]
         first: dict[Key, bytes] = {}
         return [
             one

@@ -179,6 +179,11 @@ def canonical(value: Any) -> bytes:
     return _encoder.encode(value)
 
 
+def decoded(text: str) -> Any:
+    """Read back what `canonical` wrote."""
+    return _decoder.decode(text)
+
+
 def digest(data: bytes) -> str:
     """Name bytes by their BLAKE3-256, as `b3sum` prints it, with the prefix of normal form 1."""
     return HASH_PREFIX + blake3(data).hexdigest()
@@ -186,4 +191,9 @@ def digest(data: bytes) -> str:
 
 def event_bytes(payload: dict[str, Any], source_span: dict[str, Any]) -> bytes:
     """Return the canonical bytes of an event in normal form; their digest is the source-event hash."""
-    return canonical({"payload": payload, "source_span": source_span, "version": NORMAL_FORM})
+    return join_event(canonical(payload), canonical(source_span))
+
+
+def join_event(payload: bytes, source_span: bytes) -> bytes:
+    """Join the canonical bytes of both objects to those of the event: its members are in order already."""
+    return b'{"payload":%b,"source_span":%b,"version":%d}' % (payload, source_span, NORMAL_FORM)

@@ -152,7 +152,7 @@ def evaluate(policy: Policy, submission: Submission, now: int) -> list[Reason]:
     seen, oldest = submission.observed_at, now - rules.stale_after_days * DAY
     if (
         granted
-        and submission.payload["kind"] in rules.kinds
+        and submission.kind in rules.kinds
         and (seen is None or oldest <= seen <= now + FUTURE_TOLERANCE)
         and submission.size <= rules.max_bytes
     ):
@@ -160,7 +160,7 @@ def evaluate(policy: Policy, submission: Submission, now: int) -> list[Reason]:
     checks: tuple[tuple[bool, Code, str, str], ...] = (
         (not granted, "scope-not-granted", "this producer may not submit to this scope", "/submission_scope"),
         (
-            submission.payload["kind"] not in rules.kinds,
+            submission.kind not in rules.kinds,
             "kind-unsupported",
             "this scope takes " + ", ".join(rules.kinds),
             "/payload/kind",

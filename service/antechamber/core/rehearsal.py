@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from antechamber.core.canonical import event_bytes, normalize
+from antechamber.core.canonical import canonical, event_bytes, normalize
 from antechamber.core.contract import CODES
 from antechamber.core.policy import DAY, Case, Policy, covers, evaluate
 from antechamber.core.privacy import scan
@@ -25,14 +25,15 @@ def outcome(policy: Policy, case: Case) -> str:
     payload, span = normalize({"kind": case.kind, "content": case.content}, {"uri": "repo://example/notes"})
     if scan({"/payload": payload}, frozenset(policy.privacy.off)):
         return "private-detected"
-    values: dict[str, Any] = {"submission_scope": scope, "scope_id": scope_id, "payload": payload, "source_span": span}
-    data = event_bytes(payload, span)
+    values: dict[str, Any] = {"submission_scope": scope, "scope_id": scope_id}
     submission = Submission(
         idempotency_key="rehearsal",
         producer_identity=case.producer,
         source_event_hash="",
-        size=len(data),
-        canonical=data.decode(),
+        kind=payload["kind"],
+        payload_json=canonical(payload).decode(),
+        source_span_json=canonical(span).decode(),
+        size=len(event_bytes(payload, span)),
         observed_at=_NOW - case.age_days * DAY,
         **values,
     )

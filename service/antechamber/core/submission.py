@@ -15,9 +15,10 @@ from antechamber.core.canonical import (
     canonical,
     check_profile,
     decode,
+    decoded,
     digest,
     escape_pointer,
-    event_bytes,
+    join_event,
     normalize,
 )
 from antechamber.core.contract import (
@@ -91,16 +92,29 @@ class Submission(Struct, frozen=True, kw_only=True):
     submission_scope: Scope
     scope_id: str
     source_event_hash: str
-    payload: dict[str, Any]
-    source_span: dict[str, Any]
+    kind: str
+    payload_json: str
+    """The canonical payload, as it is stored."""
+    source_span_json: str
+    """The canonical source span, as it is stored."""
     size: int
     """Bytes of the canonical event."""
-    canonical: str
-    """The canonical event."""
     observed_at: int | None = None
     """Microseconds since 1970 UTC."""
     visibility: Visibility | None = None
     supersedes: str | None = None
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The payload in normal form."""
+        found: dict[str, Any] = decoded(self.payload_json)
+        return found
+
+    @property
+    def source_span(self) -> dict[str, Any]:
+        """The source span in normal form."""
+        found: dict[str, Any] = decoded(self.source_span_json)
+        return found
 
 
 class Draft(Struct, frozen=True, kw_only=True):
@@ -190,17 +204,18 @@ def read_event(draft: Draft) -> Submission:
     body = draft.body
     payload, source_span = normalize(body["payload"], body["source_span"])
     _check_normal_form(payload, source_span)
-    data = event_bytes(payload, source_span)
+    payload_json, source_span_json = canonical(payload), canonical(source_span)
+    data = join_event(payload_json, source_span_json)
     submission = Submission(
         idempotency_key=draft.idempotency_key,
         producer_identity=body["producer_identity"],
         submission_scope=body["submission_scope"],
         scope_id=body["scope_id"],
         source_event_hash=digest(data),
-        payload=payload,
-        source_span=source_span,
+        kind=payload["kind"],
+        payload_json=payload_json.decode(),
+        source_span_json=source_span_json.decode(),
         size=len(data),
-        canonical=data.decode(),
         observed_at=_observed(body),
         visibility=body.get("visibility"),
         supersedes=body.get("supersedes"),

@@ -23,6 +23,7 @@ from antechamber.core.admission import (
     shown,
 )
 from antechamber.core.book import Book
+from antechamber.core.canonical import canonical
 from antechamber.core.contract import (
     KEY,
     MAX_BATCH,
@@ -37,14 +38,14 @@ from antechamber.core.contract import (
 from antechamber.core.errors import AntechamberError, BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
 from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER, Outcome
-from antechamber.core.policy import Verdict, evaluate
+from antechamber.core.policy import Verdict
 from antechamber.core.ports import AdmissionRows, Clock, Randomness, ReplayKey, Store
 from antechamber.core.privacy import Finding, is_clean, scan
 from antechamber.core.quick import read_quickly
 from antechamber.core.roles import Bearer
 from antechamber.core.submission import Submission, read_draft, read_event, read_key_header
 from antechamber.flows.meter import Meter, Tally
-from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.policies import InForce, PolicyKeeper
 from antechamber.flows.replies import Reply, first_reply, kept, replay, reply_of
 from antechamber.flows.together import Together
 
@@ -147,10 +148,13 @@ class Admission:
 
     def prepare(self, submissions: Sequence[Submission], channel: Channel) -> list[Prepared | Reply]:
         """Look for private data and ask the policy; nothing was found in most, so all are looked through at once."""
-        plain = [one for one in submissions if "\\" not in one.canonical]
-        clean = {id(one) for one in plain} if is_clean(part for one in plain for part in _parts(one)) else set()
-        off = self._policies.current.off
-        return [self._judge(one, [] if id(one) in clean else _findings(one, off), channel) for one in submissions]
+        texts = [_text(one) for one in submissions]
+        clean = is_clean(texts)
+        force, now = self._policies.current, self._clock()
+        return [
+            self._judge(one, [] if clean else _findings(one, text, force.off), channel, force, now)
+            for one, text in zip(submissions, texts, strict=True)
+        ]
 
     def _check_rate(self, bearer: Bearer) -> None:
         limit = self._policies.current.policy.limits.attempts_per_minute
@@ -163,21 +167,18 @@ class Admission:
         if identity not in self._policies.current.policy.producers:
             raise refuse("producer-mismatch", "the policy does not list this producer", "/producer_identity")
 
-    def _judge(self, submission: Submission, findings: list[Finding], channel: Channel) -> Prepared | Reply:
-        if any(finding.pointer == "/idempotency_key" for finding in findings):
+    def _judge(
+        self, submission: Submission, findings: list[Finding], channel: Channel, force: InForce, now: int
+    ) -> Prepared | Reply:
+        if findings and any(finding.pointer == "/idempotency_key" for finding in findings):
             message = "the key looks like a private value; choose a random one"
             reason = Reason(code="key-invalid", message=message, pointer="/idempotency_key")
             return self.refusal([reason], echo_of(submission))
-        force, now = self._policies.current, self._clock()
-        reasons = evaluate(force.policy, submission, now)
-        verdict = Verdict(
-            reasons=reasons,
-            owner=force.policy.owner(submission.producer_identity) or "",
-            policy_digest=force.digest,
-            limits=force.policy.limits,
-        )
         return Prepared(
-            candidate=candidate(submission, findings, self._secret), verdict=verdict, channel=channel, now=now
+            candidate=candidate(submission, findings, self._secret),
+            verdict=force.judge(submission, now),
+            channel=channel,
+            now=now,
         )
 
     def _settle(self, group: Sequence[Prepared | Reply], rows: AdmissionRows) -> list[Settled]:
@@ -299,14 +300,15 @@ def _failure(error: AntechamberError) -> Reason:
     return Reason(code=code, message=str(error))
 
 
-def _parts(submission: Submission) -> list[str]:
-    """Return every text of a submission that is looked through."""
-    parts = (submission.canonical, submission.idempotency_key, submission.scope_id, submission.supersedes)
-    return [part for part in parts if part is not None]
+def _text(submission: Submission) -> str:
+    """Return every text of a submission that is looked through, apart from each other."""
+    event = f"{submission.payload_json}\n\n{submission.source_span_json}\n\n{submission.idempotency_key}"
+    claim = canonical(submission.supersedes).decode() if submission.supersedes else ""
+    return f"{event}\n\n{submission.scope_id}\n\n{claim}"
 
 
-def _findings(submission: Submission, off: frozenset[str]) -> list[Finding]:
-    if is_clean(_parts(submission)):
+def _findings(submission: Submission, text: str, off: frozenset[str]) -> list[Finding]:
+    if is_clean([text]):
         return []
     places = {
         "/idempotency_key": submission.idempotency_key,

@@ -7,10 +7,12 @@ from typing import Final
 
 from blake3 import blake3
 from msgspec import Struct
+from msgspec.structs import replace
 
 from antechamber.config import read_policy
 from antechamber.core.errors import PolicyError
-from antechamber.core.policy import Policy
+from antechamber.core.policy import Policy, Verdict, evaluate
+from antechamber.core.submission import Submission
 
 _log: Final = logging.getLogger(__name__)
 
@@ -22,10 +24,23 @@ class InForce(Struct, frozen=True):
     digest: str
     off: frozenset[str]
     """Rules of privacy that stay silent."""
+    passed: dict[str, Verdict]
+    """What is said of a submission that nothing speaks against, for each producer."""
+    stranger: Verdict
+    """The same for a producer that an edit took off the list a moment ago; its submission lacks the grant."""
+
+    def judge(self, submission: Submission, now: int) -> Verdict:
+        """Say what this policy says of a submission at a time (microseconds since 1970 UTC)."""
+        reasons = evaluate(self.policy, submission, now)
+        passed = self.passed.get(submission.producer_identity, self.stranger)
+        return replace(passed, reasons=reasons) if reasons else passed
 
 
 def _in_force(policy: Policy) -> InForce:
-    return InForce(policy, policy.digest(), frozenset(policy.privacy.off))
+    digest = policy.digest()
+    stranger = Verdict(reasons=[], owner="", policy_digest=digest, limits=policy.limits)
+    passed = {name: replace(stranger, owner=producer.owner) for name, producer in policy.producers.items()}
+    return InForce(policy, digest, frozenset(policy.privacy.off), passed, stranger)
 
 
 class PolicyKeeper:

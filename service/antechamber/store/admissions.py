@@ -20,29 +20,42 @@ def _text(value: Any) -> str:
 class Admissions(Statements):
     """Implements core.ports.AdmissionRows over named statements."""
 
+    known_producers: dict[str, int]
+    """Integer keys of producers that were found before; whoever undoes a transaction empties it."""
+
     def open_book(self, candidates: Sequence[Candidate]) -> Book:
         """Look up keys, contents, earlier conflicts and the caps, and only what the judgements need."""
         book = Book()
         submissions = [one.submission for one in candidates]
-        identities = list(dict.fromkeys(one.producer_identity for one in submissions))
-        keys = list(dict.fromkeys(map(key_of, submissions)))
-        contents = list(dict.fromkeys((*content_of(one), one.producer_identity) for one in submissions))
-        producers, known, proposals = self.find_all(
-            ("producer_id", [{"producer_identity": identity} for identity in identities]),
-            ("known_submission", [dict(zip(_KEY, key, strict=True)) for key in keys]),
-            ("known_proposal", [dict(zip(_CONTENT, content, strict=True)) for content in contents]),
+        book.producers = producers = self._numbers({one.producer_identity: 0 for one in submissions})
+        keys = dict.fromkeys(map(key_of, submissions))
+        contents = dict.fromkeys((content_of(one), one.producer_identity) for one in submissions)
+        known, proposals = self.find_all(
+            ("known_submission", [{"producer": producers[name], "idempotency_key": key} for name, key in keys]),
+            (
+                "known_proposal",
+                [
+                    {"submission_scope": a, "scope_id": b, "source_event_hash": c, "producer": producers[name]}
+                    for (a, b, c), name in contents
+                ],
+            ),
         )
-        book.distinct = len(candidates) == len(keys) == len({content[:3] for content in contents})
-        book.producers = {name: row["id"] if row else 0 for name, row in zip(identities, producers, strict=True)}
+        book.distinct = len(candidates) == len(keys) == len({content for content, _ in contents})
         for key, row in zip(keys, known, strict=True):
             if row is not None:
                 book.note_submission(key, msgspec.convert(row, KnownSubmission, strict=False))
-        for (scope, scope_id, source_event_hash, producer), row in zip(contents, proposals, strict=True):
+        for (content, name), row in zip(contents, proposals, strict=True):
             if row is not None:
-                content = (scope, scope_id, source_event_hash)
-                book.note_proposal(content, producer, msgspec.convert(row, KnownProposal))
+                book.note_proposal(content, name, msgspec.convert(row, KnownProposal))
         self._note_refusals(book, book.refusable(candidates))
         return book
+
+    def _numbers(self, producers: dict[str, int]) -> dict[str, int]:
+        """Fill in the integer keys of producers, 0 for one that was never seen."""
+        asked = [name for name in producers if name not in self.known_producers]
+        found = self.find("producer_id", [{"producer_identity": name} for name in asked]) if asked else []
+        self.known_producers.update({name: row["id"] for name, row in zip(asked, found, strict=True) if row})
+        return {name: self.known_producers.get(name, 0) for name in producers}
 
     def _note_refusals(self, book: Book, candidates: Sequence[Candidate]) -> None:
         """Look up the caps and the earlier conflicts of those that may end in quarantine."""
@@ -69,10 +82,13 @@ class Admissions(Statements):
         entries = book.entries
         bound = [one for one in entries if one.judgement.bind]
         made = [one for one in entries if one.judgement.propose]
+        taken = (
+            self.take(submissions=len(bound), proposals=len(made)) if bound else {"submissions": [], "proposals": []}
+        )
         writing = _Writing(
             self._known_or_new(book.producers) if bound else book.producers,
-            {one.named.submission_id: key for one, key in zip(bound, self._take("submissions", bound), strict=True)},
-            {one.named.proposal_id: key for one, key in zip(made, self._take("proposals", made), strict=True)},
+            {one.named.submission_id: key for one, key in zip(bound, taken["submissions"], strict=True)},
+            {one.named.proposal_id: key for one, key in zip(made, taken["proposals"], strict=True)},
         )
         self._add("add_proposal", map(writing.proposal, made))
         self._add("add_submission", map(writing.submission, bound))
@@ -83,10 +99,6 @@ class Admissions(Statements):
                 self.run("withdraw_proposal", proposal_id=one.judgement.original.proposal_id)
         if any(one.judgement.propose or one.judgement.quarantine or one.judgement.withdraw for one in entries):
             self.announce()
-
-    def _take(self, table: str, entries: Sequence[Entry]) -> list[int]:
-        """Take as many unused integer keys as there are rows to write."""
-        return self.take(table, len(entries)) if entries else []
 
     def _add(self, statement: str, rows: Iterable[Row]) -> None:
         if ordered := list(rows):
@@ -104,11 +116,11 @@ class Admissions(Statements):
         self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int
     ) -> None:
         """Bind a free key to a receipt that no event will ever match."""
-        known = self.one("producer_id", producer_identity=producer_identity)
+        producers = self._known_or_new(self._numbers({producer_identity: 0}))
         row = dict.fromkeys(_SEAL_LACKS) | {
-            "id": self.take("submissions", 1)[0],
+            "id": self.take(submissions=1)["submissions"][0],
             "submission_id": submission_id,
-            "producer": self._known_or_new({producer_identity: known["id"] if known else 0})[producer_identity],
+            "producer": producers[producer_identity],
             "idempotency_key": key,
             "disposition": "rejected-invalid",
             "reason_code": "sealed",
@@ -122,7 +134,8 @@ class Admissions(Statements):
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
         """Return id and receipt of the submission under a key."""
-        found = self.one("known_submission", producer_identity=producer_identity, idempotency_key=key)
+        producer = self._numbers({producer_identity: 0})[producer_identity]
+        found = self.one("known_submission", producer=producer, idempotency_key=key)
         return (found["submission_id"], found["receipt"]) if found else None
 
     def count_replays(self, attempts: Mapping[ReplayKey, int]) -> None:
@@ -142,8 +155,6 @@ _UNIQUE: Final = {
     "add_quarantine": ("submission", "fingerprint"),
 }
 """What decides a race between processes; rows are added in its order, so that two of them never wait in a ring."""
-_KEY: Final = ("producer_identity", "idempotency_key")
-_CONTENT: Final = ("submission_scope", "scope_id", "source_event_hash", "producer_identity")
 _SEAL_LACKS: Final = (
     "submission_scope",
     "scope_id",
@@ -191,8 +202,8 @@ class _Writing:
             "submission_scope": submission.submission_scope,
             "scope_id": submission.scope_id,
             "source_event_hash": submission.source_event_hash,
-            "payload": _text(submission.payload),
-            "source_span": _text(submission.source_span),
+            "payload": submission.payload_json,
+            "source_span": submission.source_span_json,
             "visibility": submission.visibility,
             "supersedes": None if submission.supersedes is None else _text(submission.supersedes),
             "observed_at": submission.observed_at,
@@ -248,8 +259,8 @@ class _Writing:
             "scope_id": None if candidate.hides_scope else event.scope_id,
             "visibility": event.visibility,
             "supersedes": None if private or event.supersedes is None else _text(event.supersedes),
-            "payload": None if private else _text(event.payload),
-            "source_span": None if private else _text(event.source_span),
+            "payload": None if private else event.payload_json,
+            "source_span": None if private else event.source_span_json,
             "findings": _text(msgspec.to_builtins(candidate.findings)),
             "policy_digest": entry.policy_digest,
             "received_at": entry.received_at,

@@ -1,12 +1,14 @@
 """From errors to answers: one JSON shape for agents (RFC 9457), one page for people."""
 
 import logging
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Redirect, Template
+from msgspec.structs import replace
 
 from antechamber.core.admission import Echo
 from antechamber.core.contract import MAX_BODY, Code, Reason
@@ -33,22 +35,34 @@ def reply_headers(reply: Reply) -> dict[str, str]:
     headers = {"content-type": PROBLEM if reply.problem else "application/json", "cache-control": "no-store"}
     if reply.disposition is not None:
         headers["submission-disposition"] = reply.disposition
-    if reply.idempotency_key is not None:
-        headers["idempotency-key"] = reply.idempotency_key
-    if reply.location is not None:
-        headers["location"] = reply.location
     if reply.replayed:
         headers["idempotent-replayed"] = "true"
     if reply.retry_after is not None:
         headers["retry-after"] = str(reply.retry_after)
     if reply.status == HTTPStatus.UNAUTHORIZED:
         headers["www-authenticate"] = "Bearer"
-    return headers
+    return headers | dict(_own_headers(reply))
+
+
+def _own_headers(reply: Reply) -> Iterator[tuple[str, str]]:
+    """Yield what no other answer's headers say."""
+    if reply.idempotency_key is not None:
+        yield "idempotency-key", reply.idempotency_key
+    if reply.location is not None:
+        yield "location", reply.location
 
 
 def raw_headers(reply: Reply) -> list[tuple[bytes, bytes]]:
     """Return the headers of an answer as they travel."""
-    return [(name.encode(), value.encode("latin-1")) for name, value in reply_headers(reply).items()]
+    kind = (reply.problem, reply.disposition, reply.replayed, reply.retry_after, reply.status)
+    if (shared := _shared_headers.get(kind)) is None:
+        bare = replace(reply, idempotency_key=None, location=None)
+        shared = _shared_headers[kind] = [(name.encode(), text.encode()) for name, text in reply_headers(bare).items()]
+    return [*shared, *((name.encode(), value.encode("latin-1")) for name, value in _own_headers(reply))]
+
+
+_shared_headers: Final[dict[tuple[object, ...], list[tuple[bytes, bytes]]]] = {}
+"""Headers by what they say; there are few different ones."""
 
 
 def respond(reply: Reply) -> Response[bytes]:

@@ -1,5 +1,6 @@
 """The scan: one pass of all rules over every string, number and name of an event."""
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final
@@ -19,6 +20,7 @@ class Finding(Struct, frozen=True, order=True):
 
 
 _SEPARATOR: Final = "\n\n"
+_ODD_ESCAPE: Final = re.compile(r"\\[^nt\"]")
 _MOST: Final = 100
 _MEMORY: Final = 64 << 20
 """Bytes that the automaton of all rules may take; it is built lazily and stays far below."""
@@ -47,13 +49,22 @@ def scan(places: dict[str, Any], off: frozenset[str] = frozenset()) -> list[Find
 
 
 def is_clean(texts: Iterable[str]) -> bool:
-    """Tell quickly that `scan` would find nothing in strings and canonical JSON texts; False means: look closer.
+    """Tell quickly that `scan` would find nothing in what canonical JSON texts hold; False means: look closer.
 
-    Without escapes a canonical text holds every string as it is, between quotation marks; taking those for the
-    separators makes it the very text that `scan` looks through, with punctuation between.
+    Names without quotation marks and backslashes may stand beside them as they are. A canonical text
+    holds every string between quotation marks; taking those for the separators, and the usual escapes back, makes it
+    the very text that `scan` looks through, with punctuation between.
     """
     joined = _SEPARATOR.join(texts)
-    return "\\" not in joined and not _candidates(joined.replace('"', _SEPARATOR))
+    if "\\" in joined:
+        # Without an escaped backslash every backslash begins an escape, and U+0000 is never written as it is.
+        if _ODD_ESCAPE.search(joined):
+            return False
+        plain = joined.replace('\\"', "\0").replace('"', _SEPARATOR).replace("\0", '"')
+        joined = plain.replace("\\n", "\n").replace("\\t", "\t")
+    else:
+        joined = joined.replace('"', _SEPARATOR)
+    return not _candidates(joined)
 
 
 def _candidates(text: str) -> list[int]:

@@ -74,13 +74,23 @@ def _hex(value: Any) -> Any:
     return f"\\x{value.hex()}" if isinstance(value, bytes) else value
 
 
+class Stock:
+    """What one writer keeps from one transaction to the next."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.keys: dict[str, deque[int]] = {}
+        self.producers: dict[str, int] = {}
+
+
 class PostgresRows(Admissions, Recall, Reviews, Access, Reports):
     """All rows over one connection."""
 
-    def __init__(self, link: Link, stock: dict[str, deque[int]] | None = None) -> None:
+    def __init__(self, link: Link, stock: Stock | None = None) -> None:
         """Use a connection whose transaction somebody else controls, and a stock of keys that outlives it."""
         self._link = link
-        self._stock = {} if stock is None else stock
+        self._stock = stock or Stock()
+        self.known_producers = self._stock.producers
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""
@@ -115,9 +125,12 @@ class PostgresRows(Admissions, Recall, Reviews, Access, Reports):
         items = _json([{**values, "position": position} for position, values in enumerate(keys)])
         return self._link.send(for_each(statement, members), {"items": items})
 
-    def take(self, table: str, number: int, /) -> list[int]:
-        """Return that many integer keys; a stock of them saves a round trip, and gaps harm nobody."""
-        stock = self._stock.setdefault(table, deque())
+    def take(self, **numbers: int) -> dict[str, list[int]]:
+        """Return integer keys; a stock of them saves a round trip, and gaps harm nobody."""
+        return {table: self._take(table, number) for table, number in numbers.items()}
+
+    def _take(self, table: str, number: int) -> list[int]:
+        stock = self._stock.keys.setdefault(table, deque())
         if len(stock) < number:
             stock.extend(row["id"] for row in self.all(f"take_{table}", number=max(number, _STOCK)))
         return [stock.popleft() for _ in range(number)]

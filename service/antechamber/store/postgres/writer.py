@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -12,7 +11,7 @@ from psycopg import errors
 
 from antechamber.core.errors import UnavailableError
 from antechamber.store.postgres.link import Connection, Link, Watchdog, connect, is_lost, translate
-from antechamber.store.postgres.rows import PostgresRows, single
+from antechamber.store.postgres.rows import PostgresRows, Stock, single
 from antechamber.store.queue import MOST_TRIES, AgainError
 from antechamber.store.shared import StoreError
 
@@ -40,7 +39,7 @@ class Writer:
         self._writer_id = writer_id
         self._watchdog = watchdog
         self._commits = 0
-        self._stock: dict[str, deque[int]] = {}
+        self._stock = Stock()
         self._careful = False
         self._waited = False
         self._stack = contextlib.ExitStack()
@@ -104,6 +103,7 @@ class Writer:
         except psycopg.Error:
             raise
         except BaseException:
+            self._stock.producers.clear()
             self._link.send("ROLLBACK TO SAVEPOINT work")
             raise
 
@@ -139,6 +139,7 @@ class Writer:
 
     def _undo(self) -> None:
         """Go back to the savepoint; a connection that was lost meanwhile shows at the next statement."""
+        self._stock.producers.clear()
         with contextlib.suppress(psycopg.Error):
             self._link.settle()
         with contextlib.suppress(psycopg.Error):
@@ -196,6 +197,7 @@ class Writer:
 
     def roll_back(self) -> None:
         """Undo everything; a connection that does not obey is given up."""
+        self._stock.producers.clear()
         self._leave_pipeline()
         if is_lost(self.connection):
             return

@@ -10,15 +10,13 @@ SELECT s.id, s.submission_id, s.disposition, s.reason_code, s.fingerprint, s.key
     p.proposal_id, p.state AS proposal_state
 FROM submissions AS s
 LEFT JOIN proposals AS p ON p.id = s.proposal
-WHERE s.producer = (SELECT id FROM producers WHERE producer_identity = :producer_identity)
-    AND s.idempotency_key = :idempotency_key
+WHERE s.producer = :producer AND s.idempotency_key = :idempotency_key
 
 -- name: known_proposal
 SELECT p.id, p.proposal_id, p.state, own.id AS own_submission, own.submission_id AS own_submission_id
 FROM proposals AS p
 LEFT JOIN submissions AS own ON own.id = (
-    SELECT min(s.id) FROM submissions AS s
-    WHERE s.proposal = p.id AND s.producer = (SELECT id FROM producers WHERE producer_identity = :producer_identity)
+    SELECT min(s.id) FROM submissions AS s WHERE s.proposal = p.id AND s.producer = :producer
 )
 WHERE p.submission_scope = :submission_scope AND p.scope_id = :scope_id AND p.source_event_hash = :source_event_hash
 
@@ -77,19 +75,3 @@ UPDATE submissions SET replays = replays + :attempts WHERE submission_id = :subm
 INSERT INTO replays (producer, hour, channel, attempts)
 SELECT producer, :hour, :channel, :attempts FROM submissions WHERE submission_id = :submission_id
 ON CONFLICT (producer, hour, channel) DO UPDATE SET attempts = replays.attempts + excluded.attempts
-
--- name: take_submissions
-WITH RECURSIVE numbers (number) AS (
-    SELECT 1
-    UNION ALL
-    SELECT number + 1 FROM numbers WHERE number < :number
-)
-SELECT (SELECT coalesce(max(id), 0) FROM submissions) + number AS id FROM numbers
-
--- name: take_proposals
-WITH RECURSIVE numbers (number) AS (
-    SELECT 1
-    UNION ALL
-    SELECT number + 1 FROM numbers WHERE number < :number
-)
-SELECT (SELECT coalesce(max(id), 0) FROM proposals) + number AS id FROM numbers

@@ -1,8 +1,16 @@
-"""Rows over one SQLite connection."""
+"""Rows over one SQLite connection: the shared statements, many sets of values in one call.
 
+Each call gives the interpreter away and has to win it back from a busy event loop, which takes longer than all that
+SQLite does in between. So look-ups and inserts of a whole group are one call each.
+"""
+
+import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from operator import itemgetter
+from typing import Any, Final
 
 from antechamber.store.access import Access
 from antechamber.store.admissions import Admissions
@@ -10,6 +18,54 @@ from antechamber.store.recall import Recall
 from antechamber.store.reports import Reports
 from antechamber.store.reviews import Reviews
 from antechamber.store.statements import statements
+
+_VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
+_SELECT: Final = re.compile(r"SELECT (?!count\()(.*?)\sFROM (.*)", re.DOTALL)
+_INSERT: Final = re.compile(r"(INSERT INTO \w+ \([^)]+\)\s+VALUES)\s+\(([^)]+)\)")
+_SIZES: Final = (256, 192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
+"""Rows of one call; 256 of 18 columns are a seventh of the values that SQLite takes (32,766)."""
+
+
+def _parts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """Divide rows into few calls of few different sizes, each of which is a statement to be prepared."""
+    start = 0
+    while left := len(rows) - start:
+        number = next(size for size in _SIZES if size <= left)
+        yield rows[start : start + number]
+        start += number
+
+
+@cache
+def for_each(name: str, members: tuple[str, ...], number: int) -> str:
+    """Return a query that runs a look-up for each of that many sets of values and numbers what it finds.
+
+    Raises ValueError for one that is more than a join.
+    """
+    match = _SELECT.fullmatch(statements("sqlite")[name])
+    if match is None:
+        message = f"{name} cannot be asked for many at once"
+        raise ValueError(message)
+    sets = ", ".join(f"({position}{', ?' * len(members)})" for position in range(number))
+    names, body = ", ".join(f"given_{member}" for member in members), _VALUE.sub(r"item.given_\1", match[2])
+    # CROSS JOIN keeps SQLite from looking through a whole table for the sets of values (its planner's documentation).
+    return (
+        f"WITH item (position, {names}) AS (VALUES {sets}) SELECT item.position, {match[1]} FROM item CROSS JOIN {body}"  # noqa: S608 -- names of our own
+    )
+
+
+@cache
+def all_at_once(name: str, number: int) -> tuple[str, Callable[[Mapping[str, Any]], tuple[Any, ...]]]:
+    """Return an `INSERT … VALUES` of that many rows, and what takes the values out of one.
+
+    Raises ValueError for another statement.
+    """
+    match = _INSERT.fullmatch(statements("sqlite")[name])
+    if match is None:
+        message = f"{name} cannot be written for all rows at once"
+        raise ValueError(message)
+    members = _VALUE.findall(match[2])
+    row = f"({', '.join('?' * len(members))})"
+    return f"{match[1]} {', '.join([row] * number)}", itemgetter(*members)
 
 
 class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
@@ -20,6 +76,7 @@ class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
         self._connection = connection
         self._statements = statements("sqlite")
         self.announced = False
+        self.known_producers: dict[str, int] = {}
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""
@@ -40,20 +97,30 @@ class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
         return self._connection.execute(self._statements[statement], values).rowcount
 
     def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
-        """Return the first row for each of many sets of values."""
+        """Return the first row for each of a few sets of values."""
         return [self.one(statement, **values) for values in keys]
 
     def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
-        """Do several such look-ups; a call costs nothing here, so one after another."""
-        return [self.find(statement, keys) for statement, keys in asked]
+        """Do several look-ups for many sets of values."""
+        return [list(chain.from_iterable(self._found(name, part) for part in _parts(keys))) for name, keys in asked]
 
-    def take(self, table: str, number: int, /) -> list[int]:
-        """Return that many integer keys behind the last one."""
-        return [row["id"] for row in self.all(f"take_{table}", number=number)]
+    def _found(self, statement: str, keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
+        query = for_each(statement, tuple(keys[0]), len(keys))
+        rows: list[dict[str, Any] | None] = [None] * len(keys)
+        for row in self._connection.execute(query, [value for values in keys for value in values.values()]):
+            rows[row["position"]] = dict(row)
+        return rows
+
+    def take(self, **numbers: int) -> dict[str, list[int]]:
+        """Return integer keys behind the last ones."""
+        last = self.all("last_keys")[0]
+        return {table: list(range(last[table] + 1, last[table] + number + 1)) for table, number in numbers.items()}
 
     def add(self, statement: str, rows: Sequence[Mapping[str, Any]], _order: Sequence[str], /) -> None:
         """Run an insert for all rows; a single writer waits for nobody, so any order is good."""
-        self.repeat(statement, rows)
+        for part in _parts(rows):
+            insert, values = all_at_once(statement, len(part))
+            self._connection.execute(insert, list(chain.from_iterable(map(values, part))))
 
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         """Run a write once for each set of values."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from antechamber.core.errors import BusyError, UnavailableError
-from antechamber.store.queue import GroupCommit
+from antechamber.store.queue import AgainError, GroupCommit
 from antechamber.store.shared import MOVED, StoreError, Watchers
 from antechamber.store.sqlite.rows import SqliteRows
 from antechamber.store.sqlite.schema import migrate
@@ -29,7 +29,13 @@ _SETTINGS: Final = (
     f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}",
     "PRAGMA cache_size = -16000",
 )
-_WRITER_SETTINGS: Final = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON")
+_WRITER_SETTINGS: Final = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+    # What a savepoint would have to restore need not survive anything.
+    "PRAGMA temp_store = MEMORY",
+)
 _UNREADABLE: Final = "the data folder cannot be opened"
 
 
@@ -39,6 +45,7 @@ class _Writer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._rows = SqliteRows(connection)
+        self._careful = False
         self.watchers = Watchers()
 
     def begin(self) -> None:
@@ -46,13 +53,21 @@ class _Writer:
         self._connection.execute("BEGIN IMMEDIATE")
 
     def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
+        """Run work; where any fails the transaction begins again with savepoints, which most never need."""
         del promotes  # SQLite knows no roles: its triggers alone guard the memories.
+        if not self._careful:
+            try:
+                return work(self._rows)
+            except Exception as error:
+                self._careful = True
+                raise AgainError(str(error)) from error
         self._connection.execute("SAVEPOINT work")
         announced = self._rows.announced
         try:
             result = work(self._rows)
         except BaseException:
             self._rows.announced = announced
+            self._rows.known_producers.clear()
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO work")
                 self._connection.execute("RELEASE work")
@@ -62,10 +77,12 @@ class _Writer:
 
     def commit(self) -> None:
         self._connection.execute("COMMIT")
+        self._careful = False
         if self._rows.announced:
             self.watchers.wake()
 
     def roll_back(self) -> None:
+        self._rows.known_producers.clear()
         if self._connection.in_transaction:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")

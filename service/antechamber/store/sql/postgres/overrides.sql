@@ -3,7 +3,7 @@
 SELECT nextval('antechamber.submissions_id_seq') AS id FROM generate_series(1, CAST(:number AS BIGINT))
 
 -- name: take_proposals
--- Why: several writers share one table, so unused keys come from its sequence instead of from its end.
+-- Why: as take_submissions.
 SELECT nextval('antechamber.proposals_id_seq') AS id FROM generate_series(1, CAST(:number AS BIGINT))
 
 -- name: hold_producer
