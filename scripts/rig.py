@@ -128,6 +128,10 @@ class Application:
         self.data = folder / "data"
         self.token = self._run("token", "issue", PRODUCER)
 
+    def add_curator(self, name: str) -> str:
+        """Make a curator's account and return the link that signs in."""
+        return self._run("user", "add", name, "--role", "curator")
+
     def _command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "antechamber.cli", *arguments, *self._where]
 

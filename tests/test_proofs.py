@@ -8,6 +8,18 @@ from typing import Any
 import msgspec
 import pytest
 
+WRONG = (
+    "lost",
+    "doubled",
+    "refused",
+    "unanswered",
+    "broken_files",
+    "decisions_lost",
+    "decisions_doubled",
+    "decisions_refused",
+    "decisions_unanswered",
+    "memories_wrong",
+)
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 
 
@@ -21,20 +33,29 @@ def prove(script: str, *options: str) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.timeout(300)
-def test_kills_of_processes_and_backends_lose_and_double_nothing() -> None:
-    """Twelve kills under load, four of each kind: all that was acknowledged is found again, once."""
-    status, numbers = prove("prove_kills.py", "--quick")
-    assert set(numbers["kills"].values()) == {4}
-    wrong = {name: numbers[name] for name in ("lost", "doubled", "refused", "unanswered", "tracebacks")}
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_no_kill_loses_or_doubles_a_submission_or_a_decision(engine: str) -> None:
+    """Fifty kills of the service, or twelve of processes and backends: all that was acknowledged is there, once."""
+    status, numbers = prove("crash.py", "--quick", "--engine", engine)
+    kinds = {
+        "sqlite": {"kill -9 of a process"},
+        "postgres": {"kill -9 of a process", "kill -9 of a backend", "pg_terminate_backend"},
+    }
+    assert set(numbers["kills"]) == kinds[engine]
+    assert sum(numbers["kills"].values()) == {"sqlite": 50, "postgres": 12}[engine]
+    wrong = {name: numbers[name] for name in (*WRONG, "tracebacks")}
     assert wrong == dict.fromkeys(wrong, 0), numbers
     assert numbers["acknowledged"] > 100
+    assert numbers["decisions"] > 10
+    assert numbers["memories"] > 5
     assert numbers["answers"]["no answer"] > 0
     assert status == 0
 
 
 @pytest.mark.timeout(300)
-def test_the_proof_of_kills_sees_a_lost_submission_and_a_doubled_proposal() -> None:
-    """One row taken away and one put in beside the service: the proof counts both and fails."""
-    status, numbers = prove("prove_kills.py", "--kills", "3", "--sabotage")
-    assert (numbers["lost"], numbers["doubled"]) == (1, 1)
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_the_proof_sees_what_is_lost_and_what_is_doubled(engine: str) -> None:
+    """Rows taken away and put in beside the service: the proof counts each and fails."""
+    status, numbers = prove("crash.py", "--kills", "4", "--sabotage", "--engine", engine)
+    assert (numbers["lost"], numbers["doubled"], numbers["decisions_lost"]) == (1, 1, 1)
     assert status == 1

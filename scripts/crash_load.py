@@ -1,8 +1,8 @@
 """The load under which processes are killed, and the ledger of what was acknowledged meanwhile.
 
-Each client posts events of its own and sends every unclear one again, same key and same bytes, to either process, until
-it is answered with a 2xx or a 422. Some events go to both processes at once, some contents under two keys at once, some
-answered ones once more.
+Each client posts events of its own and sends every unclear one again, same key and same bytes, to any process, until it
+is answered with a 2xx or a 422. Some events go out over two connections at once, some contents under two keys at once,
+some answered ones once more.
 """
 
 import http.client
@@ -44,15 +44,16 @@ def submission(key: str, content: str) -> bytes:
 
 
 class Sender:
-    """One thread's connections to both processes."""
+    """One thread's connections to all processes; where there is only one, two to that."""
 
     def __init__(self, ports: Sequence[int], token: str) -> None:
         """Connect at the first request."""
-        self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT) for port in ports]
+        both = ports if len(ports) > 1 else [*ports, *ports]
+        self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT) for port in both]
         self._headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
 
     def __len__(self) -> int:
-        """Return the number of processes."""
+        """Return the number of connections."""
         return len(self._links)
 
     def begin(self, process: int, raw: bytes) -> bool:
