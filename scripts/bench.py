@@ -9,32 +9,43 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+import bench_batch
 import bench_engines
+import bench_single
+import bench_storm
 
 SECTIONS: Final[dict[str, tuple[str, Callable[..., bool]]]] = {
+    "single": ("submissions one by one beside a typed Litestar POST that stores nothing", bench_single.run),
+    "batch": ("NDJSON of 1,000 lines beside single submissions and a bare executemany", bench_batch.run),
+    "storm": ("a hundred retries of each of a thousand keys beside first submissions", bench_storm.run),
     "engines": ("1, 2 and 4 processes over one PostgreSQL beside FastAPI with a unique key", bench_engines.run),
 }
+QUICK: Final = "single"
+"""The section of --quick without a name: ours and the no-op, less than a minute."""
 
 
 def main() -> None:
-    """Run a section; exit 1 where something could not be measured."""
+    """Run one section or all; exit 1 where something could not be measured."""
     listed = "\n".join(f"  {name:<12}{text}" for name, (text, _) in SECTIONS.items())
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
-        description=f"{__doc__}\n\nsections:\n{listed}",
+        description=f"{__doc__}\n\nsections, all of them unless one is named:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("section", choices=SECTIONS, help="what to measure")
-    parser.add_argument("--quick", action="store_true", help="fewer sides, one short round, less than a minute")
-    parser.add_argument("--rounds", type=int, help="how often everything is measured; 5 by default, 1 with --quick")
+    parser.add_argument("section", nargs="?", choices=SECTIONS, help="what to measure")
+    parser.add_argument("--quick", action="store_true", help=f"fewer sides and rounds; without a section, {QUICK}")
+    parser.add_argument("--rounds", type=int, help="how often everything is measured; 5 by default")
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
     arguments = parser.parse_args()
 
     def tell(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    _, run = SECTIONS[arguments.section]
-    sys.exit(0 if run(arguments.rounds, quick=arguments.quick, as_json=arguments.json, tell=tell) else 1)
+    names = [arguments.section] if arguments.section else [QUICK] if arguments.quick else list(SECTIONS)
+    done = [
+        SECTIONS[name][1](arguments.rounds, quick=arguments.quick, as_json=arguments.json, tell=tell) for name in names
+    ]
+    sys.exit(0 if all(done) else 1)
 
 
 if __name__ == "__main__":

@@ -81,13 +81,18 @@ def write_bodies(folder: Path, name: str, number: int) -> Path:
     return folder / f"{name}."
 
 
-def load(bodies: Path, ports: Sequence[int], token: str, connections: int, seconds: float) -> Load:
-    """Post bodies for some time and say what came back.
+def load(
+    bodies: Path, ports: Sequence[int], token: str, connections: int, seconds: float, *, once: bool = False
+) -> Load:
+    """Post bodies for some time, or with `once` each of them within it, and say what came back.
+
+    wrk knows no end but that of the time, so `once` takes the loader over raw sockets.
 
     Raises RuntimeError where the bodies ran out or the loader failed.
     """
     told = {"BENCH_BODIES": str(bodies), "BENCH_PORTS": " ".join(map(str, ports)), "BENCH_TOKEN": token}
-    if wrk := shutil.which("wrk"):
+    told["BENCH_ONCE"] = "1" if once else "0"
+    if (wrk := shutil.which("wrk")) and not once:
         script = str(Path(__file__).with_name("bench_load.lua"))
         # The address given here is replaced by each thread's own.
         command = [wrk, f"-t{SHARDS}", f"-c{connections}", f"-d{seconds:g}s", "--timeout", "20s", "-s", script]
@@ -121,6 +126,8 @@ class Poster:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=_BUFFER)
         while (start := time.perf_counter()) < deadline:
             raw = next(self._bodies, b"")
+            if not raw and os.environ.get("BENCH_ONCE") == "1":
+                break
             writer.write(b"%b%d\r\n\r\n%b" % (self._head, len(raw), raw))
             head = await reader.readuntil(b"\r\n\r\n")
             length = head.lower().split(b"content-length:")[1].split(b"\r\n")[0]

@@ -321,7 +321,8 @@ def _findings(submission: Submission, text: str, off: frozenset[str]) -> list[Fi
 
 
 def _numbered(number: int, body: bytes) -> bytes:
-    return msgspec.json.encode({**msgspec.json.decode(body), "line": number}) + b"\n"
+    """Add the line's number to an answer, which is a JSON object with members."""
+    return b'%b,"line":%d}\n' % (body[:-1], number)
 
 
 def split_batch(raw: bytes) -> list[tuple[int, bytes]]:
