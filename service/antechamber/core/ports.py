@@ -253,6 +253,9 @@ class Store(Protocol):
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
         """Call `wake` from some thread after the queue or the quarantine changed; return what ends that."""
 
+    def trouble(self) -> str | None:
+        """Say why nothing is stored until the process is started again; None while all is well."""
+
     def close(self) -> None:
         """Finish what was accepted and release everything."""
 

@@ -45,7 +45,11 @@ class Overview:
         """List what needs an operator now."""
         alarm = self._policies.alarm
         edited = f"The edited policy is not in force, the earlier one still is. {alarm}" if alarm else None
-        return [text for text in (edited, self._fleet.alarm) if text is not None]
+        return [text for text in (self._store.trouble(), edited, self._fleet.alarm) if text is not None]
+
+    def stores(self) -> bool:
+        """Tell whether anything can be stored."""
+        return self._store.trouble() is None
 
     def health(self) -> dict[str, Any]:
         """Check that the store answers, and say what runs.

@@ -109,9 +109,10 @@ def readyz(request: Request[Caller | None, Any, Any], overview: NamedDependency[
         details = overview.health()
     except (BusyError, UnavailableError):
         return Response({"status": "unavailable"}, status_code=503, headers=NO_STORE | {"retry-after": "2"})
-    status = {"status": "degraded" if details["alarms"] else "ready"}
+    stores = overview.stores()
+    status = {"status": "degraded" if details["alarms"] else "ready"} if stores else {"status": "read-only"}
     operator = isinstance(request.user, Person) and request.user.role == "operator"
-    return Response(status | (details if operator else {}), headers=NO_STORE)
+    return Response(status | (details if operator else {}), status_code=200 if stores else 503, headers=NO_STORE)
 
 
 @get("/schema/openapi.json", guards=[needs_token_or_sign_in], sync_to_thread=False)

@@ -137,6 +137,10 @@ class PostgresStore:
                 connection.close()
         self._readers.putconn(connection)
 
+    def trouble(self) -> str | None:
+        """Return None: the server itself stops where its disk fails."""
+        return None
+
     def close(self) -> None:
         """Finish what was accepted and hang up."""
         self._writer.close()

@@ -36,6 +36,13 @@ _WRITER_SETTINGS: Final = (
     # What a savepoint would have to restore need not survive anything.
     "PRAGMA temp_store = MEMORY",
 )
+_UNSYNCED: Final = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
+_DISTRUST: Final = (
+    "the disk failed to sync, so nothing more is stored until the service is started again; "
+    "what was acknowledged before is there"
+)
+"""After a failed fsync the kernel may have dropped what it could not write and call the next one a success (Rebello et
+al., Can Applications Recover from fsync Failures?, USENIX ATC 2020); a fresh start reads what is really there."""
 _UNREADABLE: Final = "the data folder cannot be opened"
 
 
@@ -46,9 +53,16 @@ class _Writer:
         self._connection = connection
         self._rows = SqliteRows(connection)
         self._careful = False
+        self.trouble: str | None = None
         self.watchers = Watchers()
 
     def begin(self) -> None:
+        """Open a transaction that may write.
+
+        Raises UnavailableError once the disk has failed to sync.
+        """
+        if self.trouble is not None:
+            raise UnavailableError(self.trouble)
         self._rows.announced = False
         self._connection.execute("BEGIN IMMEDIATE")
 
@@ -88,6 +102,11 @@ class _Writer:
                 self._connection.execute("ROLLBACK")
 
     def translate(self, error: Exception) -> Exception:
+        """Turn SQLite's errors into ours, and stop where the disk cannot be trusted any more."""
+        if getattr(error, "sqlite_errorcode", None) in _UNSYNCED:
+            self.trouble = _DISTRUST
+            _log.critical("%s: %s", _DISTRUST, error)
+            return UnavailableError(_DISTRUST)
         return translate(error)
 
     def close(self) -> None:
@@ -155,6 +174,7 @@ class SqliteStore:
             )
         transactions = _Writer(self._connection)
         self.watch = transactions.watchers.watch
+        self._transactions = transactions
         self._writer = GroupCommit(transactions)
 
     def write(self, work: Callable[[Any], T]) -> Future[T]:
@@ -195,6 +215,10 @@ class SqliteStore:
             return self._readers.get_nowait()
         except queue.Empty:
             return _connect(self._path, read_only=True)
+
+    def trouble(self) -> str | None:
+        """Say that the disk failed to sync; None while all is well."""
+        return self._transactions.trouble
 
     def close(self) -> None:
         """Finish what was accepted and release the files."""

@@ -1,0 +1,194 @@
+"""Disks that fail under a running server: each write and sync of an act in turn gets an error (strace injects it)."""
+
+import contextlib
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from antechamber import app
+from antechamber.config import Place
+from support import Desk, event, serving
+
+CALLS = ("pwrite64", "fdatasync", "fsync", "ftruncate", "rename")
+ERRORS = ("EIO", "ENOSPC")
+MOST = 60
+"""More calls than one act makes."""
+
+
+class Acts(NamedTuple):
+    """What may be done to a running server, each with a number of its own; it returns the status."""
+
+    url: str
+    secret: str
+    auditor: str
+    desk: Desk
+
+    def submit(self, number: int) -> int:
+        """Submit an event."""
+        headers = {"authorization": f"Bearer {self.secret}"}
+        body = event(f"Event {number} on a bad disk.", idempotency_key=f"disk-{number}")
+        return httpx.post(f"{self.url}/v1/submissions", json=body, headers=headers, timeout=30).status_code
+
+    def approve(self, number: int) -> int:
+        """Approve the proposal of an event; the same form again has the same decision key."""
+        form = forms.setdefault((self.url, number), {})
+        if not form:
+            headers = {"authorization": f"Bearer {self.secret}"}
+            receipt = httpx.get(f"{self.url}/v1/submissions/by-key/disk-{number}", headers=headers).json()
+            form |= self.desk.form(receipt["proposal_id"]) | {"proposal": receipt["proposal_id"]}
+        fields = {name: value for name, value in form.items() if name != "proposal"}
+        return self.desk.post(f"/review/{form['proposal']}/approve", fields).status_code
+
+    def export(self, _number: int) -> int:
+        """Export all review records."""
+        headers = {"authorization": f"Bearer {self.auditor}"}
+        return httpx.get(f"{self.url}/v1/audit/review-records", headers=headers, timeout=30).status_code
+
+
+forms: dict[tuple[str, int], dict[str, str]] = {}
+
+
+@contextlib.contextmanager
+def failing(pid: int, data: Path, call: str, error: str, number: int | str) -> Iterator[Callable[[], bool]]:
+    """Let a call on the store's files fail; yields what tells whether that happened."""
+    log = data.parent / "injected.log"
+    files = [part for name in ("antechamber.db", "antechamber.db-wal") for part in ("-P", str(data / name))]
+    command = [shutil.which("strace") or "strace", "-f", "-p", str(pid), "-e", f"trace={call}", *files]
+    command += ["-e", f"inject={call}:error={error}:when={number}", "-o", str(log)]
+    tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: S603 -- our own choice
+    assert tracer.stderr is not None
+    attached = tracer.stderr.readline()
+    assert "attached" in attached, attached
+    # It says more as threads come; nobody reading would make it wait.
+    reader = threading.Thread(target=tracer.stderr.read, daemon=True)
+    reader.start()
+    try:
+        yield lambda: "(INJECTED)" in log.read_text()
+    finally:
+        tracer.send_signal(signal.SIGTERM)
+        tracer.wait(20)
+        reader.join(5)
+        tracer.stderr.close()
+
+
+@contextlib.contextmanager
+def served(data: Path, policies: Path) -> Iterator[tuple[Acts, int]]:
+    """Serve a folder with a producer, an auditor and a curator."""
+    place = Place(data=data)
+    app.open_store(place).close()
+    with app.opened_access(place) as access:
+        _, secret = access.issue("worker:release-bot", "producer", [], None)
+        _, auditor = access.issue("checker", "auditor", [], None)
+        if "bob" not in {user.name for user in access.users()}:
+            access.add_user("bob", "curator", None, None)
+        link = access.link("bob")
+    with serving(place, policies) as (url, process), httpx.Client(base_url=url, timeout=30) as browser:
+        assert browser.post("/login", data={"link": link}).status_code == 303
+        yield Acts(url, secret, auditor, Desk(browser)), process.pid  # type: ignore[arg-type]
+
+
+def rows(data: Path, question: str, *values: Any) -> list[Any]:
+    """Ask the file."""
+    with contextlib.closing(sqlite3.connect(f"{(data / 'antechamber.db').as_uri()}?mode=ro", uri=True)) as connection:
+        return connection.execute(question, values).fetchall()
+
+
+def kept(data: Path, act: str, number: int) -> int:
+    """Count what an act left."""
+    if act == "submit":
+        question = "SELECT count(*) FROM submissions WHERE idempotency_key = ?"
+    else:
+        question = (
+            "SELECT count(*) FROM memories AS m JOIN submissions AS s ON s.proposal = m.proposal "
+            "WHERE s.idempotency_key = ?"
+        )
+    found: int = rows(data, question, f"disk-{number}")[0][0]
+    return found
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("act", ["submit", "approve", "export"])
+def test_no_failing_write_is_answered_as_done(act: str, error: str, tmp_path: Path, policies: Path) -> None:
+    """Each write, sync and truncation of an act fails in turn: no success that is not kept, none that is kept twice.
+
+    The same again, without the fault, succeeds; where a sync failed, after a new start.
+    """
+    data, number, hits = tmp_path / "data", 0, 0
+    for call in CALLS:
+        with contextlib.ExitStack() as stack:
+            acts, pid = stack.enter_context(served(data, policies))
+            for place in range(1, MOST):
+                number += 1
+                if act == "approve":
+                    assert acts.submit(number) == 201
+                with failing(pid, data, call, error, place) as happened:
+                    status = getattr(acts, act)(number)
+                    hit = happened()
+                hits += hit
+                if act != "export":
+                    assert status in {200, 201, 303, 503}
+                    assert kept(data, act, number) >= (status != 503)
+                if not hit:
+                    assert status in {200, 201, 303}
+                    break
+                if call in {"fdatasync", "fsync"}:
+                    assert status == 503
+                    assert httpx.get(f"{acts.url}/readyz").json() == {"status": "read-only"}
+                    stack.close()
+                    acts, pid = stack.enter_context(served(data, policies))
+                again = getattr(acts, act)(number)
+                assert again in {200, 201, 303} or (act == "approve" and again == 409)
+                assert kept(data, act, number) == 1
+            else:
+                pytest.fail("the act never ended without a fault")
+    assert hits >= {"submit": 5, "approve": 5, "export": 0}[act]
+    assert rows(data, "PRAGMA integrity_check") == [("ok",)]
+
+
+@pytest.mark.timeout(120)
+def test_a_failed_sync_ends_all_writing_until_the_next_start(tmp_path: Path, policies: Path) -> None:
+    """One failed fdatasync is enough: 503 from then on, /readyz and the desk say so, reading goes on."""
+    data = tmp_path / "data"
+    with served(data, policies) as (acts, pid):
+        assert acts.submit(1) == 201
+        with failing(pid, data, "fdatasync", "EIO", 1):
+            assert acts.submit(2) == 503
+        answers = [acts.submit(number) for number in (2, 3)]
+        assert answers == [503, 503]
+        ready = httpx.get(f"{acts.url}/readyz")
+        assert (ready.status_code, ready.json()) == (503, {"status": "read-only"})
+        page = acts.desk.browser.get("/review").text
+        assert re.search("the disk failed to sync", page)
+        assert "Event 1 on a bad disk." in page
+    with served(data, policies) as (acts, _):
+        assert [acts.submit(number) for number in (1, 2, 3)] == [201, 201, 201]
+        assert httpx.get(f"{acts.url}/readyz").json() == {"status": "ready"}
+    assert rows(data, "SELECT count(*) FROM submissions") == [(3,)]
+
+
+@pytest.mark.timeout(120)
+def test_a_full_disk_is_told_and_recovers_by_itself(tmp_path: Path, policies: Path) -> None:
+    """While every write fails for lack of space: 503 with Retry-After, reading goes on; with space again all works."""
+    data = tmp_path / "data"
+    with served(data, policies) as (acts, pid):
+        assert acts.submit(1) == 201
+        with failing(pid, data, "pwrite64", "ENOSPC", "1+"):
+            headers = {"authorization": f"Bearer {acts.secret}"}
+            body = event("No room.", idempotency_key="disk-2")
+            answer = httpx.post(f"{acts.url}/v1/submissions", json=body, headers=headers, timeout=30)
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+            assert answer.json()["retry_same_key"] is True
+            assert httpx.get(f"{acts.url}/readyz").json() == {"status": "ready"}
+            assert "Event 1 on a bad disk." in acts.desk.browser.get("/review").text
+        assert acts.submit(2) == 201
+    assert rows(data, "PRAGMA integrity_check") == [("ok",)]
