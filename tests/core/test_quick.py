@@ -1,6 +1,7 @@
 """The quick way to a submission: it says the same as the slow way, or nothing."""
 
 import json
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,21 @@ def test_a_normal_body_is_read_quickly(changes: dict[str, Any]) -> None:
     quick = read_quickly(raw, header_key)
     assert quick is not None
     assert quick == slowly(raw, header_key)
+
+
+@settings(max_examples=400)
+@given(
+    st.dates(date(1, 1, 2), date(9999, 12, 30)),
+    st.times(),
+    st.text("0123456789", max_size=8),
+    st.sampled_from(["Z", "z", "+00:00", "-00:00", "+05:45", "-11:30", "+23:59", "+24:00", "+02:60", "", "+0100"]),
+    st.sampled_from(["", "", "", "59", "60", "61"]),
+)
+def test_times_are_read_alike(day: date, minute: time, fraction: str, offset: str, second: str) -> None:
+    """Each way of writing a time is the same moment both ways, or refused both ways."""
+    text = f"{day.isoformat()}T{minute:%H:%M}:{second or minute.second:0>2}"
+    raw = msgspec.json.encode(event("x", observed_at=text + (f".{fraction}" if fraction else "") + offset))
+    assert read_quickly(raw) == slowly(raw, None)
 
 
 @pytest.mark.parametrize("content", ["a\r\nb", "e\u0301"], ids=["carriage return", "decomposed"])

@@ -17,6 +17,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
     submission: Submission
     findings: list[Finding]
+    private: bool
+    """Whether nothing of this event may be kept."""
     fingerprint: bytes
     hash_privately: Callable[[], bytes]
 
@@ -24,11 +26,6 @@ class Candidate(Struct, frozen=True, kw_only=True):
     def keyed_fingerprint(self) -> bytes:
         """The digest that only who knows the secret can form; few candidates need it."""
         return self.hash_privately()
-
-    @property
-    def private(self) -> bool:
-        """Whether nothing of this event may be kept."""
-        return bool(self.findings) or self.submission.visibility == "private"
 
     @property
     def hides_scope(self) -> bool:
@@ -42,6 +39,7 @@ def candidate(submission: Submission, findings: list[Finding], secret: bytes) ->
     return Candidate(
         submission=submission,
         findings=findings,
+        private=bool(findings) or submission.visibility == "private",
         fingerprint=fingerprint(compared),
         # A function, so that no representation of a candidate shows the secret.
         hash_privately=lambda: fingerprint(compared, secret),

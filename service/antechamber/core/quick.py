@@ -31,9 +31,12 @@ from antechamber.core.submission import Submission, parse_time
 
 _PLAIN_TAG: Final = re.compile(r"[!-@\[-~]{1,64}")
 """A tag of printable ASCII without space and capitals: normal as it stands."""
-_UTC_SECOND: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\dZ", re.ASCII)
+_PLAIN_TIME: Final = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d(?:\.\d{1,6})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
+)
+"""What the standard library reads as RFC 3339 means it: no leap second, no more digits than it keeps."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND: Final = timedelta(seconds=1)
+_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class _Payload(Struct, forbid_unknown_fields=True):
@@ -163,10 +166,10 @@ def _are_normal(tags: list[str]) -> bool:
 
 
 def _micros(text: str) -> int:
-    """Read a time; nearly all come in whole seconds of UTC.
+    """Read a time.
 
     Raises ValueError.
     """
-    if _UTC_SECOND.fullmatch(text):
-        return (datetime.fromisoformat(text) - _EPOCH) // _SECOND * 1_000_000
+    if _PLAIN_TIME.fullmatch(text):
+        return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
     return parse_time(text)

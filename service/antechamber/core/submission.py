@@ -146,16 +146,14 @@ def parse_time(text: str) -> int:
     return since // timedelta(microseconds=1) + micros
 
 
+@lru_cache(maxsize=256)
 def format_time(micros: int) -> str:
-    """Write microseconds since 1970 UTC as RFC 3339; what lies before the year 1, as its beginning."""
+    """Write microseconds since 1970 UTC as RFC 3339; what lies before the year 1, as its beginning.
+
+    Those who are judged together share their time.
+    """
     second, rest = divmod(max(micros, _FIRST), 1_000_000)
-    return f"{_second(second)}.{rest:06}Z"
-
-
-@lru_cache(maxsize=64)
-def _second(second: int) -> str:
-    """Write a second; many answers share one."""
-    return (_EPOCH + timedelta(seconds=second)).isoformat()[:19]
+    return f"{(_EPOCH + timedelta(seconds=second)).isoformat()[:19]}.{rest:06}Z"
 
 
 def read_key_header(values: list[str]) -> str | None:

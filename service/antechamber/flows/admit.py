@@ -213,16 +213,14 @@ class Admission:
         return Settled(reply, counted)
 
     def _name(self, prepared: Prepared, judgement: Judgement) -> Named:
-        proposal = judgement.proposal
+        proposal, drawn, now = judgement.proposal, self._randomness(30), prepared.now
+        proposal_id = proposal.proposal_id if proposal else None
         return Named(
-            submission_id=judgement.original.submission_id if judgement.original else self._id(prepared.now),
+            submission_id=judgement.original.submission_id if judgement.original else uuid7(now, drawn[:10]),
             duplicate_of=proposal.own_submission_id if proposal else None,
-            proposal_id=self._id(prepared.now) if judgement.propose else proposal.proposal_id if proposal else None,
-            quarantine_id=self._id(prepared.now) if judgement.quarantine else None,
+            proposal_id=uuid7(now, drawn[10:20]) if judgement.propose else proposal_id,
+            quarantine_id=uuid7(now, drawn[20:]) if judgement.quarantine else None,
         )
-
-    def _id(self, now: int) -> str:
-        return uuid7(now, self._randomness(10))
 
     async def seal(self, key: str, bearer: Bearer) -> Reply:
         """Bind a free key to a receipt without event, or return the receipt already there."""
@@ -248,7 +246,7 @@ class Admission:
             members = {**msgspec.json.decode(known[1]), "duplicate": True}
             return msgspec.structs.replace(reply_of(msgspec.json.encode(members), key), status=200, problem=False)
         now, digest = self._clock(), self._policies.current.digest
-        named = Named(submission_id=self._id(now))
+        named = Named(submission_id=uuid7(now, self._randomness(10)))
         reason = Reason(code="sealed", message="this key was sealed by its producer", pointer="/idempotency_key")
         receipt = answer(
             OUTCOMES["sealed"], [reason], Echo(idempotency_key=key, producer_identity=producer), named, digest, now
