@@ -5,6 +5,7 @@ import contextlib
 import gc
 import logging
 import os
+import resource
 import signal
 import socket
 import threading
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 import uvloop
 from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
 from litestar import Litestar
@@ -49,6 +51,14 @@ _log: Final = logging.getLogger(__name__)
 def clock() -> int:
     """Return the time now, in microseconds since 1970 UTC."""
     return time.time_ns() // 1000
+
+
+CONNECTIONS: Final = 1024
+"""Connections that are served at the same time; further ones wait for the kernel to hand them over."""
+HEAD_MILLISECONDS: Final = 10_000
+"""How long the head of a request may take, and how long a connection may be idle."""
+HEAD_BYTES: Final = 65_536
+"""How large the head of a request may be."""
 
 
 class Chance:
@@ -224,8 +234,9 @@ def create_app(settings: Settings) -> Litestar:
     )
 
     @contextlib.asynccontextmanager
-    async def lifespan(_app: Litestar) -> AsyncIterator[None]:
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
         tasks = [
+            asyncio.create_task(app.state.uploads.watch(app.state.stopping)),
             asyncio.create_task(_repeat(policies.refresh, POLICY_EVERY)),
             asyncio.create_task(_repeat(admission.flush, FLUSH_EVERY)),
             asyncio.create_task(_repeat(access.flush, FLUSH_EVERY)),
@@ -268,12 +279,21 @@ def serve(settings: Settings, ready: str) -> None:
     Raises AntechamberError where settings, policy or folder cannot be used, or the port is taken.
     """
     app = create_app(settings)
+    _allow_files(4 * CONNECTIONS)
     # What is there by now stays; and most of what requests make is gone by itself before a collection would look at it.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(app, settings, ready))
+
+
+def _allow_files(number: int) -> None:
+    """Raise the soft limit of open files, which is often too low for that many connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _serve(app: Litestar, settings: Settings, ready: str) -> None:
@@ -283,6 +303,9 @@ async def _serve(app: Litestar, settings: Settings, ready: str) -> None:
         port=settings.port,
         interface=Interfaces.ASGI,
         http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=HEAD_MILLISECONDS, max_buffer_size=HEAD_BYTES),
+        backlog=CONNECTIONS,
+        backpressure=CONNECTIONS,
         websockets=False,
         log_level=LogLevels.error,
     )

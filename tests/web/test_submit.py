@@ -477,7 +477,7 @@ def test_private_comes_before_policy(service: Service) -> None:
 
 INVALID: dict[str, tuple[dict[str, Any], str, str]] = {
     "stale": ({"observed_at": times(days=-401)}, "stale", "/observed_at"),
-    "future": ({"observed_at": times(minutes=10)}, "observed-in-future", "/observed_at"),
+    "future": ({"observed_at": times(days=1)}, "observed-in-future", "/observed_at"),
     "kind": ({"payload": {"kind": "gossip", "content": "Psst."}}, "kind-unsupported", "/payload/kind"),
     "scope id": ({"scope_id": "gemini"}, "scope-not-granted", "/submission_scope"),
     "scope": ({"submission_scope": "agent_team"}, "scope-not-granted", "/submission_scope"),

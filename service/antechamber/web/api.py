@@ -28,7 +28,9 @@ async def read_body(request: AgentRequest) -> bytes:
     Raises RefusedError.
     """
     try:
-        return await request.body()
+        return await request.app.state.uploads.read(request.body())  # type: ignore[no-any-return]
+    except TimeoutError as error:
+        raise refuse("malformed", str(error)) from None
     except RequestEntityTooLarge:
         raise
     except HTTPException:

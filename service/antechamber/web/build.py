@@ -31,6 +31,7 @@ from antechamber.flows.review import Desk
 from antechamber.web import api, audit, desk, login, news, problems, submit
 from antechamber.web.auth import Authentication, Passwords, SignInNeededError
 from antechamber.web.reveal import reveal, shorten, visible
+from antechamber.web.uploads import Uploads
 
 _HEADERS: Final = {
     "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
@@ -74,6 +75,7 @@ def build(
             "alarms": services.overview.alarms,
             # Set when the process is told to end: streams end by themselves, and nothing is cut off.
             "stopping": asyncio.Event(),
+            "uploads": Uploads(),
         }
     )
     assets = create_static_files_router(

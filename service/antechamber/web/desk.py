@@ -35,8 +35,8 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
     Raises ClientException for a form that cannot be read.
     """
     try:
-        form = await request.form()
-    except (ValueError, LookupError, InternalServerException) as error:
+        form = await request.app.state.uploads.read(request.form())
+    except (TimeoutError, ValueError, LookupError, InternalServerException) as error:
         raise ClientException(detail="The form could not be read, so nothing was changed. Send it again.") from error
     fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
     if any("\0" in value for value in fields.values()):

@@ -12,14 +12,15 @@ from litestar import Litestar, asgi
 from litestar.exceptions import MethodNotAllowedException
 from litestar.types import HTTPScope, Receive, Scope, Send
 
-from antechamber.core.contract import MAX_BODY, Reason
-from antechamber.core.errors import RefusedError, refuse
+from antechamber.core.contract import MAX_BODY, Code, Reason
+from antechamber.core.errors import RefusedError, UnavailableError, refuse
 from antechamber.core.roles import Bearer
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.replies import Reply
 from antechamber.web.auth import host_name, unauthorized
 from antechamber.web.problems import TOO_LARGE, header_echo, raw_headers
+from antechamber.web.uploads import Uploads
 
 PATH: Final = "/v1/submissions"
 _METHODS: Final = ("OPTIONS", "POST")
@@ -39,7 +40,8 @@ async def submit(scope: HTTPScope, receive: Receive, send: Send) -> None:
         await _send(send, 204, [(b"allow", _ALLOW.encode())], b"")
         return
     admission: Admission = scope["litestar_app"].state.admission
-    await _answer(send, await _submitted(scope, receive, admission, bearer), ())
+    uploads: Uploads = scope["litestar_app"].state.uploads
+    await _answer(send, await _submitted(scope, receive, admission, bearer, uploads), ())
 
 
 class Application(Litestar):
@@ -55,7 +57,7 @@ class Application(Litestar):
             request = cast("HTTPScope", scope)
             bearer = self._ordinary(request["headers"]) if request["method"] == "POST" else None
             if bearer is not None:
-                reply = await _submitted(request, receive, self.state.admission, bearer)
+                reply = await _submitted(request, receive, self.state.admission, bearer, self.state.uploads)
                 await _answer(send, reply, self.common_headers)
                 return
         await super().__call__(scope, receive, send)
@@ -80,13 +82,18 @@ class Application(Litestar):
         return access.remembered_bearer(token[7:].decode("latin-1"))
 
 
-async def _submitted(scope: HTTPScope, receive: Receive, admission: Admission, bearer: Bearer) -> Reply:
+async def _submitted(
+    scope: HTTPScope, receive: Receive, admission: Admission, bearer: Bearer, uploads: Uploads
+) -> Reply:
     """Read the body and have it judged; every failure is an answer too."""
     keys = [value.decode("latin-1") for name, value in scope["headers"] if name == b"idempotency-key"]
     try:
-        body = await _read_body(scope["headers"], receive)
+        body = await uploads.read(_read_body(scope["headers"], receive))
     except RefusedError as error:
         return admission.refusal(error.reasons, header_echo(keys))
+    except (TimeoutError, UnavailableError) as error:
+        code: Code = "unavailable" if isinstance(error, UnavailableError) else "malformed"
+        return admission.refusal([Reason(code=code, message=str(error))], header_echo(keys))
     return await admission.submit(body, keys, bearer)
 
 
