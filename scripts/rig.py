@@ -150,8 +150,6 @@ class Application:
             end(process)
             message = "antechamber serve did not become ready; its message stands above"
             raise RuntimeError(message)
-        # The line comes a moment before the port is open.
-        until_listening(port, process)
         return process
 
 

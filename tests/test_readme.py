@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,19 +82,6 @@ def test_the_start_by_hand_accepts_and_then_replays(tmp_path: Path) -> None:
         read_until(session, r"1  accepted-for-review(.|\n)*1  replayed")
 
 
-def readiness(port: int) -> dict[str, str]:
-    """Ask a service that said that it is ready; its port opens a moment after that line."""
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            found: dict[str, str] = httpx.get(f"http://127.0.0.1:{port}/readyz").json()
-        except httpx.ConnectError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        else:
-            return found
-
-
 def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> None:
     """The third block makes the schema and starts two processes on one database, both ready."""
     url, ports = postgres.empty(), [free_port(), free_port()]
@@ -106,7 +92,7 @@ def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> No
     with shell(script, tmp_path) as session:
         read_until(session, r"Took step(.|\n)*Antechamber is ready(.|\n)*Antechamber is ready")
         for port in ports:
-            assert readiness(port) == {"status": "ready"}
+            assert httpx.get(f"http://127.0.0.1:{port}/readyz").json() == {"status": "ready"}
     postgres.drop(url)
 
 

@@ -296,6 +296,19 @@ def _allow_files(number: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+async def _announce(settings: Settings, ready: str) -> None:
+    """Say that the service is ready as soon as its port is open."""
+    while True:
+        try:
+            _, writer = await asyncio.open_connection(settings.host, settings.port)
+        except OSError:
+            await asyncio.sleep(0.01)
+        else:
+            writer.close()
+            print(ready, flush=True)  # noqa: T201 -- the one line an operator waits for
+            return
+
+
 async def _serve(app: Litestar, settings: Settings, ready: str) -> None:
     server = Server(
         app,
@@ -309,8 +322,9 @@ async def _serve(app: Litestar, settings: Settings, ready: str) -> None:
         websockets=False,
         log_level=LogLevels.error,
     )
-    server.on_startup(lambda: print(ready, flush=True))  # noqa: T201 -- the one line an operator waits for
-    loop = asyncio.get_running_loop()
+    loop, waiting = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+    # The server calls this once the address is its own, a moment before it listens there.
+    server.on_startup(lambda: waiting.add(loop.create_task(_announce(settings, ready))))
 
     def stop() -> None:
         app.state.stopping.set()

@@ -52,7 +52,7 @@ class Judge:
 
     def judge(self, group: Sequence[Candidate]) -> None:
         """Judge a group in one transaction and note what each one heard."""
-        self._store.gather(self._settle, group).result()
+        self._store.gather(self._settle, group, 0).result()
 
     def _settle(self, group: Sequence[Candidate], rows: Rows) -> list[None]:
         book = rows.open_book(group)

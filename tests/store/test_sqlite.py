@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,19 @@ def test_too_much_waiting_work_is_refused_at_once(path: Path, monkeypatch: pytes
     store = SqliteStore(path)
     with pytest.raises(UnavailableError):
         store.write(lambda rows: rows.meta("name"))
+    store.close()
+
+
+def test_too_many_waiting_bytes_are_refused_at_once_and_taken_when_there_is_room(path: Path) -> None:
+    """While large items wait for a slow transaction further ones are refused; afterwards they are taken."""
+    store, gate = SqliteStore(path), threading.Event()
+    held = store.write(lambda _: gate.wait(20))
+    large = store.gather(lambda items, _: items, ["large"], admission_queue.MOST_BYTES)
+    with pytest.raises(UnavailableError, match="too much is waiting"):
+        store.gather(lambda items, _: items, ["one more"], 1)
+    gate.set()
+    assert (held.result(), large.result()) == (True, ["large"])
+    assert store.gather(lambda items, _: items, ["one more"], 1).result() == ["one more"]
     store.close()
 
 

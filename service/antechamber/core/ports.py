@@ -241,8 +241,13 @@ class Store(Protocol):
         processes share the store `work` may run again on what another one wrote first.
         """
 
-    def gather(self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item]) -> Future[list[T]]:
-        """Run `work` on these items and all others that wait for the same `work`, in one call and transaction."""
+    def gather(
+        self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item], size: int
+    ) -> Future[list[T]]:
+        """Run `work` on these items and all others that wait for the same `work`, in one call and transaction.
+
+        `size` is how many bytes they hold together. Raises UnavailableError where too much waits already.
+        """
 
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:
         """Like `write`, with the right to admit memories."""

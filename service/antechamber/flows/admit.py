@@ -100,7 +100,8 @@ class Admission:
 
     def _judged(self, prepared: Sequence[Prepared | Reply]) -> Future[list[Settled]]:
         """Have candidates judged with all others that wait, and count the attempts that got no row of their own."""
-        waiting = self._store.gather(self._settle, prepared)
+        size = sum(one.candidate.submission.size for one in prepared if isinstance(one, Prepared))
+        waiting = self._store.gather(self._settle, prepared, size)
         waiting.add_done_callback(self._count)
         return waiting
 

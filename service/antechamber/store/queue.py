@@ -14,7 +14,9 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 10_000
-"""Work that may wait; beyond it the store says so at once instead of letting callers time out."""
+"""Items that may wait; beyond it the store says so at once instead of letting callers time out."""
+MOST_BYTES: Final = 32 << 20
+"""Bytes of all that waits, so that memory stays flat; what comes first is taken however large it is."""
 MOST_TOGETHER: Final = 512
 """Items that share one transaction; a single piece of work with more of them is not divided."""
 MOST_TRIES: Final = 5
@@ -50,11 +52,15 @@ class Transactions(Protocol):
 class _Job:
     """Some work, and whoever waits for it; jobs with items and the same work are done in one call."""
 
-    __slots__ = ("error", "future", "items", "promotes", "result", "work")
+    __slots__ = ("error", "future", "items", "number", "promotes", "result", "size", "work")
 
-    def __init__(self, work: Callable[..., Any], items: Sequence[Any] | None = None, *, promotes: bool = False) -> None:
+    def __init__(
+        self, work: Callable[..., Any], items: Sequence[Any] | None = None, size: int = 0, *, promotes: bool = False
+    ) -> None:
         self.work = work
         self.items = items
+        self.number = 1 if items is None else len(items)
+        self.size = size
         self.promotes = promotes
         self.future: Future[Any] = Future()
         self.result: Any = None
@@ -81,6 +87,7 @@ class GroupCommit:
         self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
+        self._number = self._size = 0
         self._thread = threading.Thread(target=self._serve, name="antechamber-writer", daemon=True)
         self._thread.start()
 
@@ -91,21 +98,23 @@ class GroupCommit:
         """
         return self._put(_Job(work, promotes=promotes))
 
-    def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any]) -> Future[list[T]]:
-        """Queue items for work that takes all that wait for it in one call.
+    def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any], size: int) -> Future[list[T]]:
+        """Queue items of together `size` bytes for work that takes all that wait for it in one call.
 
         Raises UnavailableError when too much is waiting, or after close.
         """
-        return self._put(_Job(work, items))
+        return self._put(_Job(work, items, size))
 
     def _put(self, job: _Job) -> Future[Any]:
         with self._gate:
             if self._closed:
                 message = "the store is shutting down"
                 raise UnavailableError(message)
-            if self._waiting.qsize() >= MOST_WAITING:
+            if self._number >= MOST_WAITING or self._size >= MOST_BYTES:
                 message = "too much is waiting to be stored"
                 raise UnavailableError(message)
+            self._number += job.number
+            self._size += job.size
             self._waiting.put(job)
         return job.future
 
@@ -123,6 +132,9 @@ class GroupCommit:
             jobs, last = self._take()
             if jobs:
                 self._run(jobs)
+            with self._gate:
+                self._number -= sum(job.number for job in jobs)
+                self._size -= sum(job.size for job in jobs)
             for job in jobs:
                 job.settle()
         self._transactions.close()
@@ -134,7 +146,7 @@ class GroupCommit:
         item = self._waiting.get()
         while item is not None:
             jobs.append(item)
-            number += 1 if item.items is None else len(item.items)
+            number += item.number
             if number >= MOST_TOGETHER:
                 return jobs, False
             try:

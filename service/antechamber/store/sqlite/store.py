@@ -181,9 +181,9 @@ class SqliteStore:
         """Run `work` in a transaction; the future resolves once it is on disk."""
         return self._writer.submit(work)
 
-    def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any]) -> Future[list[T]]:
+    def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any], size: int) -> Future[list[T]]:
         """Run `work` on all items that wait for it, in one call."""
-        return self._writer.gather(work, items)
+        return self._writer.gather(work, items, size)
 
     def promote(self, work: Callable[[Any], T]) -> Future[T]:
         """Like `write`, for work that may admit memories."""
