@@ -186,7 +186,7 @@ def main() -> None:
     with workplace() as folder, field_of(arguments.engine, folder) as field:
         times = fight(field, minutes, kills)
         if arguments.sabotage:
-            field.sabotage()
+            field.sabotage(next(iter(minutes.acknowledged()), ""))
         decided = examine(field, minutes)
         numbers = report(field, times, time.monotonic() - start) | decided
     if arguments.json:

@@ -52,7 +52,7 @@ class Field:
         """Return what the engine finds broken in its own files."""
         raise NotImplementedError
 
-    def sabotage(self) -> None:
+    def sabotage(self, decision_key: str) -> None:
         """Lose one acknowledged submission and one decision, and double one proposal: the proof must see it."""
         raise NotImplementedError
 
@@ -147,17 +147,17 @@ class OneFile(Field):
             return [str(error)]
         return [text for text in found if text != "ok"]
 
-    def sabotage(self) -> None:
+    def sabotage(self, decision_key: str) -> None:
         """Do as somebody with the file would, past every trigger."""
-        connection = sqlite3.connect(self._file)
+        connection = sqlite3.connect(self._file, isolation_level=None)
+        connection.execute("DROP TRIGGER review_records_stay")
+        connection.execute("DELETE FROM review_records WHERE decision_key = ?", [decision_key])
         connection.executescript("""
             PRAGMA legacy_alter_table = ON;
             DROP TRIGGER submissions_stay;
-            DROP TRIGGER review_records_stay;
             DELETE FROM submissions WHERE id = (
                 SELECT max(id) FROM submissions WHERE disposition = 'accepted-for-review'
             );
-            DELETE FROM review_records WHERE id = (SELECT min(id) FROM review_records WHERE decision = 'reject');
             CREATE TABLE copied AS SELECT * FROM proposals;
             INSERT INTO copied SELECT * FROM proposals WHERE state = 'pending' ORDER BY id DESC LIMIT 1 OFFSET 1;
             DROP TABLE proposals;
@@ -209,7 +209,7 @@ class OneServer(Field):
         """Return nothing: PostgreSQL recovers from its own log or does not start."""
         return []
 
-    def sabotage(self) -> None:
+    def sabotage(self, decision_key: str) -> None:
         """Do as the owner of the database could, past every trigger."""
         with psycopg.connect(self._url) as connection:
             connection.execute("SET search_path = antechamber")
@@ -218,9 +218,7 @@ class OneServer(Field):
                 "DELETE FROM submissions "
                 "WHERE id = (SELECT max(id) FROM submissions WHERE disposition = 'accepted-for-review')"
             )
-            connection.execute(
-                "DELETE FROM review_records WHERE id = (SELECT min(id) FROM review_records WHERE decision = 'reject')"
-            )
+            connection.execute("DELETE FROM review_records WHERE decision_key = %s", [decision_key])
             row = connection.execute(
                 "SELECT conname FROM pg_constraint WHERE conrelid = 'proposals'::regclass AND contype = 'u' "
                 "AND cardinality(conkey) = 3"
