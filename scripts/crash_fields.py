@@ -226,8 +226,8 @@ class OneServer(Field):
             constraint = row[0] if row else "missing"
             connection.execute(f"ALTER TABLE proposals DROP CONSTRAINT {constraint}")
             connection.execute(
-                "INSERT INTO proposals (proposal_id, producer, owner, submission_scope, scope_id, source_event_hash, "
+                "INSERT INTO proposals (id, proposal_id, producer, owner, submission_scope, scope_id, "
                 "payload, source_span, received_at) "
-                "SELECT 'twin', producer, owner, submission_scope, scope_id, source_event_hash, payload, source_span, "
-                "received_at FROM proposals WHERE state = 'pending' ORDER BY id LIMIT 1"
+                "SELECT -id, 'twin', producer, owner, submission_scope, scope_id, source_event_hash, payload, "
+                "source_span, received_at FROM proposals WHERE state = 'pending' ORDER BY id LIMIT 1"
             )

@@ -59,3 +59,26 @@ def test_the_proof_sees_what_is_lost_and_what_is_doubled(engine: str) -> None:
     status, numbers = prove("crash.py", "--kills", "4", "--sabotage", "--engine", engine)
     assert (numbers["lost"], numbers["doubled"], numbers["decisions_lost"]) == (1, 1, 1)
     assert status == 1
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_one_order_of_events_explains_whatever_agents_and_curators_saw(engine: str) -> None:
+    """A hundred and twenty small fights with hang-ups and kills; on PostgreSQL through two processes."""
+    status, numbers = prove("histories.py", "--quick", "--engine", engine)
+    assert (numbers["histories"], numbers["unexplained"], numbers["kills"]) == (120, 0, 6)
+    for seen in (
+        "submit: accepted",
+        "submit: joined",
+        "submit: again",
+        "submit: conflict",
+        "submit: sealed",
+        "submit: no answer",
+        "seal: bound",
+        "read: absent",
+        "read: found",
+        "decide: made",
+        "decide: refused",
+    ):
+        assert numbers[seen] > 10, (seen, numbers)
+    assert status == 0

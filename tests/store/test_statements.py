@@ -25,7 +25,6 @@ DIFFERENT = {
 """What PostgreSQL says differently, and a part of the reason that stands beside it."""
 ONLY_HERE = {
     "take_submissions": "several writers share one table",
-    "take_proposals": "as take_submissions",
     "register_writer": "a connection be lost at COMMIT",
     "mark_commit": "as register_writer",
     "last_commit": "as register_writer",
@@ -35,7 +34,7 @@ ONLY_HERE = {
     "guards_switched_off": "switch triggers off",
 }
 """What only PostgreSQL needs to be told."""
-COMPOSED = {"take_submissions", "take_proposals"}
+COMPOSED = {"take_submissions"}
 """Statements whose name the code puts together."""
 
 
@@ -47,8 +46,8 @@ def called(engine: str) -> set[str]:
 
 def test_few_statements_are_said_differently_and_each_says_why() -> None:
     """SQLite uses the shared ones as they are and one more; PostgreSQL's own begin with their reason."""
-    assert set(overrides("sqlite")) == {"last_keys"}
-    assert "-- Why: the only writer" in overrides("sqlite")["last_keys"]
+    assert set(overrides("sqlite")) == {"last_submission"}
+    assert "-- Why: the only writer" in overrides("sqlite")["last_submission"]
     told = overrides("postgres")
     shared = statements("sqlite")
     assert {name for name in told if name in shared} == set(DIFFERENT)

@@ -283,8 +283,8 @@ class Statements(Protocol):
     def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
         """Do several such look-ups, each a statement and its sets of values, that do not depend on each other."""
 
-    def take(self, **numbers: int) -> dict[str, list[int]]:
-        """Return as many integer keys as asked of each table that nobody uses."""
+    def take(self, number: int) -> list[int]:
+        """Return as many integer keys of submissions that nobody uses."""
 
     def run(self, statement: str, /, **values: Any) -> int:
         """Run a write and return how many rows it touched."""

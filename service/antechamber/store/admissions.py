@@ -82,13 +82,11 @@ class Admissions(Statements):
         entries = book.entries
         bound = [one for one in entries if one.judgement.bind]
         made = [one for one in entries if one.judgement.propose]
-        taken = (
-            self.take(submissions=len(bound), proposals=len(made)) if bound else {"submissions": [], "proposals": []}
-        )
+        taken = self.take(len(bound)) if bound else []
         writing = _Writing(
             self._known_or_new(book.producers) if bound else book.producers,
-            {one.named.submission_id: key for one, key in zip(bound, taken["submissions"], strict=True)},
-            {one.named.proposal_id: key for one, key in zip(made, taken["proposals"], strict=True)},
+            {one.named.submission_id: key for one, key in zip(bound, taken, strict=True)},
+            {one.named.proposal_id: key for one, key in zip(bound, taken, strict=True) if one.judgement.propose},
         )
         self._add("add_proposal", map(writing.proposal, made))
         self._add("add_submission", map(writing.submission, bound))
@@ -118,7 +116,7 @@ class Admissions(Statements):
         """Bind a free key to a receipt that no event will ever match."""
         producers = self._known_or_new(self._numbers({producer_identity: 0}))
         row = dict.fromkeys(_SEAL_LACKS) | {
-            "id": self.take(submissions=1)["submissions"][0],
+            "id": self.take(1)[0],
             "submission_id": submission_id,
             "producer": producers[producer_identity],
             "idempotency_key": key,

@@ -79,7 +79,7 @@ class Stock:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self.keys: dict[str, deque[int]] = {}
+        self.keys: deque[int] = deque()
         self.producers: dict[str, int] = {}
 
 
@@ -125,14 +125,11 @@ class PostgresRows(Admissions, Recall, Reviews, Access, Reports):
         items = _json([{**values, "position": position} for position, values in enumerate(keys)])
         return self._link.send(for_each(statement, members), {"items": items})
 
-    def take(self, **numbers: int) -> dict[str, list[int]]:
+    def take(self, number: int) -> list[int]:
         """Return integer keys; a stock of them saves a round trip, and gaps harm nobody."""
-        return {table: self._take(table, number) for table, number in numbers.items()}
-
-    def _take(self, table: str, number: int) -> list[int]:
-        stock = self._stock.keys.setdefault(table, deque())
+        stock = self._stock.keys
         if len(stock) < number:
-            stock.extend(row["id"] for row in self.all(f"take_{table}", number=max(number, _STOCK)))
+            stock.extend(row["id"] for row in self.all("take_submissions", number=max(number, _STOCK)))
         return [stock.popleft() for _ in range(number)]
 
     def run(self, statement: str, /, **values: Any) -> int:

@@ -15,9 +15,10 @@ WHERE s.producer = :producer AND s.idempotency_key = :idempotency_key
 -- name: known_proposal
 SELECT p.id, p.proposal_id, p.state, own.id AS own_submission, own.submission_id AS own_submission_id
 FROM proposals AS p
-LEFT JOIN submissions AS own ON own.id = (
-    SELECT min(s.id) FROM submissions AS s WHERE s.proposal = p.id AND s.producer = :producer
-)
+LEFT JOIN submissions AS own ON own.id = CASE
+    WHEN p.producer = :producer THEN p.id
+    ELSE (SELECT e.submission FROM evidence AS e WHERE e.proposal = p.id AND e.producer = :producer)
+END
 WHERE p.submission_scope = :submission_scope AND p.scope_id = :scope_id AND p.source_event_hash = :source_event_hash
 
 -- name: hold_producer

@@ -2,7 +2,9 @@
 SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
     p.owner, maker.producer_identity,
     (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
-    (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission WHERE s.proposal = p.id) AS conflicts,
+    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
+    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
+        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
     (SELECT count(DISTINCT r.person) FROM review_records AS r
         WHERE r.proposal = p.id AND r.resulting_version = p.version AND r.decision <> 'reject') AS approvals
 FROM proposals AS p
@@ -25,7 +27,7 @@ SELECT p.id, p.proposal_id, p.owner, p.submission_scope, p.scope_id, p.source_ev
     p.decided_at, maker.producer_identity, first.idempotency_key, first.replays, first.policy_digest, first.submission_id
 FROM proposals AS p
 JOIN producers AS maker ON maker.id = p.producer
-JOIN submissions AS first ON first.proposal = p.id AND first.disposition = 'accepted-for-review'
+JOIN submissions AS first ON first.id = p.id
 WHERE p.proposal_id = :proposal_id
 
 -- name: hold_proposal
@@ -55,8 +57,11 @@ ORDER BY r.id
 -- name: conflicts_of_proposal
 SELECT q.quarantine_id, q.received_at, q.keyed
 FROM quarantine AS q
-JOIN submissions AS s ON s.id = q.submission
-WHERE s.proposal = :proposal AND q.kind = 'conflict'
+WHERE q.kind = 'conflict' AND q.submission IN (
+    SELECT p.id FROM proposals AS p WHERE p.id = :proposal
+    UNION ALL
+    SELECT s.id FROM submissions AS s WHERE s.proposal = :proposal AND s.disposition = 'accepted-as-duplicate'
+)
 ORDER BY q.id
 
 -- name: decision_with_key

@@ -111,10 +111,10 @@ class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
             rows[row["position"]] = dict(row)
         return rows
 
-    def take(self, **numbers: int) -> dict[str, list[int]]:
-        """Return integer keys behind the last ones."""
-        last = self.all("last_keys")[0]
-        return {table: list(range(last[table] + 1, last[table] + number + 1)) for table, number in numbers.items()}
+    def take(self, number: int) -> list[int]:
+        """Return integer keys behind the last one."""
+        last = self.all("last_submission")[0]["id"]
+        return list(range(last + 1, last + number + 1))
 
     def add(self, statement: str, rows: Sequence[Mapping[str, Any]], _order: Sequence[str], /) -> None:
         """Run an insert for all rows; a single writer waits for nobody, so any order is good."""

@@ -18,6 +18,7 @@ CREATE TABLE producers (
     producer_identity TEXT NOT NULL UNIQUE
 ) STRICT;
 
+-- A proposal has the integer key of the submission that made it, which is why there is only one of these.
 CREATE TABLE proposals (
     id INTEGER PRIMARY KEY,
     proposal_id TEXT NOT NULL UNIQUE,
@@ -66,11 +67,11 @@ CREATE TABLE submissions (
     replays INTEGER NOT NULL DEFAULT 0,
     UNIQUE (producer, idempotency_key),
     CHECK (disposition <> 'rejected-private' OR (keyed = 1 AND source_event_hash IS NULL)),
-    CHECK ((disposition IN ('accepted-for-review', 'accepted-as-duplicate')) = (proposal IS NOT NULL))
+    CHECK ((disposition IN ('accepted-for-review', 'accepted-as-duplicate')) = (proposal IS NOT NULL)),
+    CHECK ((disposition = 'accepted-for-review') = (proposal IS NOT NULL AND proposal = id))
 ) STRICT;
 
-CREATE UNIQUE INDEX submissions_one_a_proposal ON submissions (proposal) WHERE disposition = 'accepted-for-review';
-CREATE INDEX submissions_of_proposal ON submissions (proposal, producer) WHERE proposal IS NOT NULL;
+CREATE INDEX submissions_joined ON submissions (proposal) WHERE disposition = 'accepted-as-duplicate';
 CREATE INDEX submissions_in_session ON submissions (producer, scope_id)
     WHERE submission_scope = 'session' AND proposal IS NOT NULL;
 

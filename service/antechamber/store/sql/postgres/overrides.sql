@@ -2,10 +2,6 @@
 -- Why: several writers share one table, so unused keys come from its sequence instead of from its end.
 SELECT nextval('antechamber.submissions_id_seq') AS id FROM generate_series(1, CAST(:number AS BIGINT))
 
--- name: take_proposals
--- Why: as take_submissions.
-SELECT nextval('antechamber.proposals_id_seq') AS id FROM generate_series(1, CAST(:number AS BIGINT))
-
 -- name: hold_producer
 -- Why: the cap of what waits in quarantine is counted and used by one writer at a time; SQLite has only one.
 SELECT CAST(pg_advisory_xact_lock(1095648082, CAST(:producer AS INTEGER)) AS TEXT) AS held

@@ -1,5 +1,3 @@
--- name: last_keys
--- Why: the only writer counts on from the last rows; on PostgreSQL several take their keys from sequences.
-SELECT
-    (SELECT coalesce(max(id), 0) FROM submissions) AS submissions,
-    (SELECT coalesce(max(id), 0) FROM proposals) AS proposals
+-- name: last_submission
+-- Why: the only writer counts on from the last row; on PostgreSQL several take their keys from a sequence.
+SELECT coalesce(max(id), 0) AS id FROM submissions
