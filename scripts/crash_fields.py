@@ -227,7 +227,7 @@ class OneServer(Field):
             connection.execute(f"ALTER TABLE proposals DROP CONSTRAINT {constraint}")
             connection.execute(
                 "INSERT INTO proposals (id, proposal_id, producer, owner, submission_scope, scope_id, "
-                "payload, source_span, received_at) "
+                "source_event_hash, payload, source_span, received_at) "
                 "SELECT -id, 'twin', producer, owner, submission_scope, scope_id, source_event_hash, payload, "
                 "source_span, received_at FROM proposals WHERE state = 'pending' ORDER BY id LIMIT 1"
             )
