@@ -32,6 +32,7 @@ from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
+from antechamber.flows.steady import SteadyClock
 from antechamber.resources import folder
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.auth import Passwords
@@ -49,8 +50,13 @@ _log: Final = logging.getLogger(__name__)
 
 
 def clock() -> int:
-    """Return the time now, in microseconds since 1970 UTC."""
+    """Return the system's time of day, in microseconds since 1970 UTC."""
     return time.time_ns() // 1000
+
+
+def elapsed() -> int:
+    """Return microseconds since some moment, which nobody can set; where the system tells, time asleep counts too."""
+    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1000
 
 
 CONNECTIONS: Final = 1024
@@ -220,16 +226,17 @@ def create_app(settings: Settings) -> Litestar:
     policies = PolicyKeeper(settings.policies)
     store = open_store(settings.place, serving=True)
     secret = load_secret(settings.data)
-    fleet = Fleet(store, policies, clock, process_id=str(uuid.uuid4()), name=f"{socket.gethostname()}:{settings.port}")
-    access = Access(store, clock, os.urandom)
-    admission = Admission(store, policies, secret, clock, Chance())
+    now = SteadyClock(clock, elapsed)
+    fleet = Fleet(store, policies, now, process_id=str(uuid.uuid4()), name=f"{socket.gethostname()}:{settings.port}")
+    access = Access(store, now, os.urandom)
+    admission = Admission(store, policies, secret, now, Chance())
     services = Services(
         admission=admission,
         recall=Recall(store, policies),
-        desk=Desk(store, policies, clock, os.urandom),
+        desk=Desk(store, policies, now, os.urandom),
         access=access,
-        export=Export(store, clock),
-        overview=Overview(store, policies, clock, fleet),
+        export=Export(store, now),
+        overview=Overview(store, policies, now, fleet),
         passwords=Passwords(),
     )
 

@@ -32,6 +32,7 @@ from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
+from antechamber.flows.steady import SteadyClock
 from support import event, locked, write_policies
 
 BOT = Bearer(id=1, name="worker:release-bot", role="producer", read=[])
@@ -85,7 +86,7 @@ class Flows:
         self.access = Access(port, self.clock, chance)
         self.export = Export(port, self.clock)
         self.fleet = Fleet(port, self.keeper, self.clock, process_id="one", name="host:1")
-        self.overview = Overview(port, self.keeper, self.clock, self.fleet)
+        self.overview = Overview(port, self.keeper, SteadyClock(self.clock, self.clock), self.fleet)
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
         """Submit one event and return the answer."""

@@ -4,11 +4,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from antechamber.core.ports import Clock, Store
+from antechamber.core.ports import Store
 from antechamber.core.records import ReplayRow, TokenRow, UserRow
 from antechamber.flows.admit import HOUR
 from antechamber.flows.fleet import Fleet
 from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.steady import SteadyClock
 
 _DAY_HOURS = 24
 
@@ -34,7 +35,7 @@ class Standing(Struct, frozen=True, kw_only=True):
 class Overview:
     """Reads figures, health and standing."""
 
-    def __init__(self, store: Store, policies: PolicyKeeper, clock: Clock, fleet: Fleet) -> None:
+    def __init__(self, store: Store, policies: PolicyKeeper, clock: SteadyClock, fleet: Fleet) -> None:
         """Read from a store."""
         self._fleet = fleet
         self._store = store
@@ -45,7 +46,9 @@ class Overview:
         """List what needs an operator now."""
         alarm = self._policies.alarm
         edited = f"The edited policy is not in force, the earlier one still is. {alarm}" if alarm else None
-        return [text for text in (self._store.trouble(), edited, self._fleet.alarm) if text is not None]
+        return [
+            text for text in (self._store.trouble(), edited, self._fleet.alarm, self._clock.alarm) if text is not None
+        ]
 
     def stores(self) -> bool:
         """Tell whether anything can be stored."""

@@ -1,0 +1,161 @@
+"""The system's clock is set back, set forward or stands still: order is by sequence, nothing expires early or late."""
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from antechamber.config import Place
+from antechamber.flows.steady import SteadyClock
+from support import Service, event, running, write_policies
+
+MINUTE = 60
+DAY = 24 * 60 * MINUTE
+JUMPS = {"a day back": -DAY, "a day forward": DAY, "a minute forward": MINUTE}
+
+
+class Machine:
+    """The two clocks of a machine: what a person may set, and what only passes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Begin with the real ones."""
+        wall, passed = time.time_ns, time.clock_gettime_ns
+        self.set_by = self.passed = 0.0
+        self.frozen: int | None = None
+        monkeypatch.setattr(time, "time_ns", lambda: self.frozen or wall() + self._ns(self.set_by + self.passed))
+        monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: passed(clock) + self._ns(self.passed))
+
+    @staticmethod
+    def _ns(seconds: float) -> int:
+        return int(seconds * 1e9)
+
+    def freeze(self) -> None:
+        """Let the time of day stand still."""
+        self.frozen = time.time_ns()
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Clocks in our hands."""
+    return Machine(monkeypatch)
+
+
+@pytest.fixture
+def running_service(machine: Machine, place: Place, tmp_path: Path) -> Iterator[Service]:
+    """A service that was started on these clocks; its producers may make three attempts a minute."""
+    del machine
+    with running(place, write_policies(tmp_path / "policies", scopes="[limits]\nattempts_per_minute = 3\n")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("seconds", JUMPS.values(), ids=JUMPS)
+def test_sessions_links_and_tokens_outlive_a_jump(machine: Machine, running_service: Service, seconds: int) -> None:
+    """Nobody is signed out, a link still leads in, a token still counts."""
+    service = running_service
+    desk, access = service.sign_in(), service.state.access
+    _, secret = access.issue("worker:release-bot", "producer", [], MINUTE * 1_000_000)
+    link = access.link("bob")
+    machine.set_by = seconds
+    assert desk.browser.get("/review").status_code == 200
+    assert service.client.post("/login", data={"link": link}, follow_redirects=False).status_code == 303
+    answer = service.client.post(
+        "/v1/submissions", content=msgspec.json.encode(event()), headers={"authorization": f"Bearer {secret}"}
+    )
+    assert answer.status_code == 201
+
+
+@pytest.mark.parametrize("seconds", [*JUMPS.values(), None], ids=[*JUMPS, "frozen"])
+def test_nothing_lives_longer_for_a_jump(machine: Machine, running_service: Service, seconds: int | None) -> None:
+    """Revocation, expiry and idleness go by what has passed, whatever the time of day says."""
+    service = running_service
+    access = service.state.access
+    desk, spare = service.sign_in(), service.sign_in()
+    for name, lifetime in (("worker:release-bot", 5 * MINUTE * 1_000_000), ("tool:watcher", None)):
+        _, secret = access.issue(name, "producer", [], lifetime)
+        assert service.client.get("/v1/memories", headers={"authorization": f"Bearer {secret}"}).status_code == 400
+        if name == "tool:watcher":
+            revoked = secret
+        else:
+            expiring = secret
+    link = access.link("bob")
+    if seconds is None:
+        machine.freeze()
+    else:
+        machine.set_by = seconds
+    access.revoke("tool:watcher")
+    machine.passed = 2
+    assert service.client.get("/v1/memories", headers={"authorization": f"Bearer {revoked}"}).status_code == 401
+    assert desk.browser.get("/review").status_code == 200
+    machine.passed = 16 * MINUTE
+    assert service.client.get("/v1/memories", headers={"authorization": f"Bearer {expiring}"}).status_code == 401
+    assert service.client.post("/login", data={"link": link}, follow_redirects=False).status_code != 303
+    machine.passed = 59 * MINUTE
+    assert desk.browser.get("/review").status_code == 200
+    assert spare.browser.get("/review").status_code == 200
+    machine.passed = 121 * MINUTE
+    assert desk.browser.get("/review", follow_redirects=False).status_code in {303, 401}
+
+
+@pytest.mark.parametrize("seconds", [*JUMPS.values(), None], ids=[*JUMPS, "frozen"])
+def test_a_rate_goes_by_what_has_passed(machine: Machine, running_service: Service, seconds: int | None) -> None:
+    """A jump neither grants attempts nor takes them; a minute does."""
+    service = running_service
+    assert [service.submit(event(f"First {n}.")).status_code for n in range(4)] == [201, 201, 201, 429]
+    if seconds is None:
+        machine.freeze()
+    else:
+        machine.set_by = seconds
+    assert service.submit(event("After the jump.")).status_code == 429
+    machine.passed = MINUTE
+    assert [service.submit(event(f"Later {n}.")).status_code for n in range(4)] == [201, 201, 201, 429]
+
+
+@pytest.mark.parametrize("seconds", [*JUMPS.values(), None], ids=[*JUMPS, "frozen"])
+def test_order_is_by_sequence(machine: Machine, running_service: Service, seconds: int | None) -> None:
+    """The queue, the records and the memories keep the order in which things happened, and stamps never run back."""
+    service, desk, told = running_service, running_service.sign_in(), []
+    for number in range(3):
+        told.append(service.submit(event(f"Number {number}.")).json())
+        machine.passed += 1
+        if number == 0 and seconds is None:
+            machine.freeze()
+        if number == 0 and seconds is not None:
+            machine.set_by = seconds
+    queue = desk.browser.get("/review").text
+    places = [queue.index(answer["proposal_id"]) for answer in told]
+    assert places == sorted(places)
+    stamps = [datetime.fromisoformat(answer["received_at"]) for answer in told]
+    assert stamps == sorted(set(stamps))
+    assert (stamps[-1] - stamps[0]).total_seconds() < 5
+    assert [answer["submission_id"] for answer in told] == sorted(answer["submission_id"] for answer in told)
+    for answer in told:
+        assert desk.decide(answer["proposal_id"], "approve").status_code == 303
+    assert [item["content"] for item in service.recall()] == ["Number 2.", "Number 1.", "Number 0."]
+
+
+def test_an_operator_hears_of_a_clock_that_was_set(machine: Machine, running_service: Service) -> None:
+    """On the desk and at /readyz, with what to do; once both agree again all is well."""
+    service = running_service
+    assert service.client.get("/readyz").json()["status"] == "ready"
+    machine.set_by = -DAY
+    assert service.client.get("/readyz").json()["status"] == "degraded"
+    assert "set back by 1 day" in service.sign_in("olga", "operator").browser.get("/dashboard").text
+    machine.set_by = DAY
+    details = service.sign_in("olga", "operator").browser.get("/readyz").json()
+    assert any("set forward by 1 day" in alarm for alarm in details["alarms"])
+    machine.set_by = 5
+    assert service.client.get("/readyz").json()["status"] == "ready"
+
+
+def test_a_service_started_on_a_wrong_clock_takes_the_right_one_at_its_next_start(machine: Machine) -> None:
+    """The time of day counts once, at the start."""
+    machine.set_by = -DAY
+    wrong = SteadyClock(lambda: time.time_ns() // 1000, lambda: time.clock_gettime_ns(0) // 1000)
+    machine.set_by = 0
+    right = SteadyClock(lambda: time.time_ns() // 1000, lambda: time.clock_gettime_ns(0) // 1000)
+    assert round((right() - wrong()) / 1e6) == DAY
+    assert wrong.alarm
+    assert right.alarm is None
