@@ -11,6 +11,9 @@ from typing import Final
 
 import bench_batch
 import bench_engines
+import bench_growth
+import bench_others
+import bench_overload
 import bench_single
 import bench_storm
 
@@ -18,10 +21,23 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., bool]]]] = {
     "single": ("submissions one by one beside a typed Litestar POST that stores nothing", bench_single.run),
     "batch": ("NDJSON of 1,000 lines beside single submissions and a bare executemany", bench_batch.run),
     "storm": ("a hundred retries of each of a thousand keys beside first submissions", bench_storm.run),
+    "peers": ("single submissions beside Redis, PostgreSQL, DBOS and two services, all durable", bench_others.run),
+    "growth": ("the same load on stores of 10,000 and a million submissions, or of --rows", bench_growth.run),
+    "overload": ("a thousand connections with bodies of 60 kB: what is refused, and memory", bench_overload.run),
     "engines": ("1, 2 and 4 processes over one PostgreSQL beside FastAPI with a unique key", bench_engines.run),
 }
 QUICK: Final = "single"
 """The section of --quick without a name: ours and the no-op, less than a minute."""
+
+
+def _sizes(text: str) -> list[int]:
+    """Read sizes such as 10k and 1M."""
+    units = {"k": 1_000, "M": 1_000_000}
+    try:
+        return [int(one.rstrip("kM")) * units.get(one[-1:], 1) for one in text.split(",")]
+    except ValueError:
+        message = f"{text} is no list of sizes such as 10k,1M,10M"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def main() -> None:
@@ -35,16 +51,21 @@ def main() -> None:
     parser.add_argument("section", nargs="?", choices=SECTIONS, help="what to measure")
     parser.add_argument("--quick", action="store_true", help=f"fewer sides and rounds; without a section, {QUICK}")
     parser.add_argument("--rounds", type=int, help="how often everything is measured; 5 by default")
+    parser.add_argument("--rows", type=_sizes, help="sizes for growth, as in 10k,1M,10M")
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
     arguments = parser.parse_args()
 
     def tell(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
+    if arguments.rows and arguments.section is None:
+        arguments.section = "growth"
     names = [arguments.section] if arguments.section else [QUICK] if arguments.quick else list(SECTIONS)
-    done = [
-        SECTIONS[name][1](arguments.rounds, quick=arguments.quick, as_json=arguments.json, tell=tell) for name in names
-    ]
+    how = {"quick": arguments.quick, "as_json": arguments.json, "tell": tell}
+    done = []
+    for name in names:
+        more = {"rows": arguments.rows or ()} if name == "growth" else {}
+        done.append(SECTIONS[name][1](arguments.rounds, **how, **more))
     sys.exit(0 if all(done) else 1)
 
 

@@ -1,5 +1,6 @@
 -- Load for wrk: each thread posts its own bodies to one of the ports, each body once.
--- BENCH_BODIES is the path of the bodies without the thread's number, BENCH_PORTS a list of ports, BENCH_TOKEN a bearer.
+-- BENCH_BODIES is the file of the bodies without the thread's number, BENCH_PORTS a list of ports, BENCH_TOKEN a bearer,
+-- BENCH_PATH the route.
 local count = 0
 
 function setup(thread)
@@ -23,7 +24,7 @@ end
 function request()
     sent = sent + 1
     -- Where the bodies run out an empty one is refused, and the refusals show that more were needed.
-    return wrk.format("POST", "/v1/submissions", headers, bodies[sent] or "")
+    return wrk.format("POST", os.getenv("BENCH_PATH"), headers, bodies[sent] or "")
 end
 
 function done(summary, latency)

@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,7 @@ from rig import PRODUCER, SCOPE
 
 SHARDS: Final = 4
 """Threads of wrk, and files of bodies: enough to give each of up to four ports the same number of connections."""
+PATH: Final = "/v1/submissions"
 _BUFFER: Final = 65536
 
 
@@ -43,7 +44,7 @@ def loader() -> str:
     return "wrk" if shutil.which("wrk") else "asyncio loader"
 
 
-def body(name: str, number: int) -> bytes:
+def body(name: str, number: int, key: str | None = None) -> bytes:
     """Form a submission of about 600 bytes with a key and a content of its own."""
     event: dict[str, Any] = {
         "payload": {
@@ -62,7 +63,7 @@ def body(name: str, number: int) -> bytes:
         },
     }
     head = {
-        "idempotency_key": f"{name}-{number}",
+        "idempotency_key": key or f"{name}-{number}",
         "producer_identity": PRODUCER,
         "submission_scope": "project",
         "scope_id": SCOPE,
@@ -72,17 +73,34 @@ def body(name: str, number: int) -> bytes:
     return msgspec.json.encode(head | event | {"observed_at": now})
 
 
-def write_bodies(folder: Path, name: str, number: int) -> Path:
-    """Write bodies in as many files as there are shards; return the path without the shard's number."""
+def write_bodies(folder: Path, name: str, number: int, key_of: Callable[[int], str] | None = None) -> Path:
+    """Write bodies in as many files as there are shards; return the path without the shard's number.
+
+    `key_of` mints the keys; without it they are the name and the number.
+    """
     for shard in range(SHARDS):
         with (folder / f"{name}.{shard}").open("wb") as file:
             for position in range(shard, number, SHARDS):
-                file.write(body(name, position) + b"\n")
+                file.write(body(name, position, key_of and key_of(position)) + b"\n")
     return folder / f"{name}."
 
 
-def load(
-    bodies: Path, ports: Sequence[int], token: str, connections: int, seconds: float, *, once: bool = False
+def reshape(source: Path, target: Path, shape: Callable[[bytes], bytes]) -> None:
+    """Write bodies once more in another form."""
+    for shard in range(SHARDS):
+        lines = source.with_name(f"{source.name}{shard}").read_bytes().splitlines()
+        target.with_name(f"{target.name}{shard}").write_bytes(b"".join(shape(line) + b"\n" for line in lines))
+
+
+def load(  # noqa: PLR0913 -- who is to be loaded, with what, how and how long
+    bodies: Path,
+    ports: Sequence[int],
+    token: str,
+    connections: int,
+    seconds: float,
+    *,
+    once: bool = False,
+    path: str = PATH,
 ) -> Load:
     """Post bodies for some time, or with `once` each of them within it, and say what came back.
 
@@ -91,7 +109,7 @@ def load(
     Raises RuntimeError where the bodies ran out or the loader failed.
     """
     told = {"BENCH_BODIES": str(bodies), "BENCH_PORTS": " ".join(map(str, ports)), "BENCH_TOKEN": token}
-    told["BENCH_ONCE"] = "1" if once else "0"
+    told |= {"BENCH_ONCE": "1" if once else "0", "BENCH_PATH": path}
     if (wrk := shutil.which("wrk")) and not once:
         script = str(Path(__file__).with_name("bench_load.lua"))
         # The address given here is replaced by each thread's own.
@@ -115,7 +133,7 @@ class Poster:
         """Take bodies from an iterator that others share."""
         self._port, self._bodies = port, bodies
         self._head = (
-            f"POST /v1/submissions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
+            f"POST {os.environ['BENCH_PATH']} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
             "Content-Type: application/json\r\nContent-Length: "
         ).encode()
         self.times: list[float] = []

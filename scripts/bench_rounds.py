@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 import psutil
 
-from bench_load import Load, load, loader, write_bodies
+from bench_load import PATH, Load, load, loader, reshape, write_bodies
 from rig import cpu_of
 
 FLIGHTS: Final = (32, 128)
@@ -39,10 +39,13 @@ class Running(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """Something that is measured; `start` gets a folder that is its own for one round."""
+    """Something that is measured; `start` gets a folder that is its own for one round and makes it."""
 
     name: str
     start: Callable[[Path], AbstractContextManager[Running]]
+    path: str = PATH
+    shape: Callable[[bytes], bytes] | None = None
+    """What makes its body of ours, where it has routes of its own."""
 
 
 class Measurement(msgspec.Struct, frozen=True):
@@ -94,16 +97,28 @@ class Rounds:
         folder = self._folder / f"side-{self._started}"
         try:
             with side.start(folder) as running:
-                load(self._warm, running.ports, running.token, FLIGHTS[0], _WARM_SECONDS)
+                load(
+                    self._of(side, self._warm), running.ports, running.token, FLIGHTS[0], _WARM_SECONDS, path=side.path
+                )
                 return [self._measure(side, number, flight, running) for flight in FLIGHTS]
         except Exception as error:  # noqa: BLE001 -- whatever keeps a peer from running is told, and the rest goes on
             self.failed[side.name] = str(error)
             self._tell(f"{side.name} FAILED: {error}")
             return []
 
+    def _of(self, side: Side, bodies: Path) -> Path:
+        """Return the bodies in a side's own form, made once."""
+        if side.shape is None:
+            return bodies
+        made = bodies.with_name(f"{side.name}-{bodies.name}")
+        if not made.with_name(f"{made.name}0").exists():
+            reshape(bodies, made, side.shape)
+        return made
+
     def _measure(self, side: Side, number: int, flight: int, running: Running) -> Measurement:
+        bodies = self._of(side, self._bodies[flight])
         rows, cpu, server = at_rest(running.count), cpu_of(running.processes), _server(running)
-        seen = load(self._bodies[flight], running.ports, running.token, flight, self._seconds)
+        seen = load(bodies, running.ports, running.token, flight, self._seconds, path=side.path)
         cpu, server = cpu_of(running.processes) - cpu, _server(running) - server
         stored = at_rest(running.count) - rows if running.count else None
         made = self._measurement(side, number, flight, seen, stored)

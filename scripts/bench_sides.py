@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -102,11 +101,20 @@ def _fastapi_postgres(processes: int, server: Postgres, _folder: Path) -> Iterat
 
 
 @contextlib.contextmanager
-def uvicorn(peer: str, port: int, told: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a peer's `app:app` in its own environment; each process listens on its own port, like ours."""
-    program = str(environment_of(peer) / "bin" / "uvicorn")
-    command = [program, "app:app", "--app-dir", str(PEERS / peer), "--port", str(port), *_UVICORN]
-    process = subprocess.Popen(command, env=os.environ | told)  # noqa: S603 -- the peer of this repository
+def uvicorn(
+    peer: str,
+    port: int,
+    told: dict[str, str],
+    *,
+    python: str = sys.executable,
+    application: str = "app:app",
+    quiet: bool = False,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a peer in its own environment; each process listens on its own port, like ours."""
+    program = str(environment_of(peer, python) / "bin" / "python")
+    command = [program, "-m", "uvicorn", application, "--app-dir", str(PEERS / peer), "--port", str(port), *_UVICORN]
+    errors = subprocess.DEVNULL if quiet else None
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(PEERS)} | told, stderr=errors)  # noqa: S603 -- the peer of this repository
     try:
         until_listening(port, process)
         yield process
@@ -114,14 +122,15 @@ def uvicorn(peer: str, port: int, told: dict[str, str]) -> Iterator[subprocess.P
         end(process)
 
 
-def environment_of(peer: str) -> Path:
+def environment_of(peer: str, python: str = sys.executable) -> Path:
     """Return a peer's virtual environment, made once for each state of its requirements, outside this repository."""
     wanted = PEERS / peer / "requirements.txt"
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path(tempfile.gettempdir())) / "antechamber-bench"
     place = cache / f"{peer}-{hashlib.sha256(wanted.read_bytes()).hexdigest()[:12]}"
     if not (place / "ready").exists():
-        venv.create(place, with_pip=True, clear=True)
-        command = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*command, "-r", str(wanted)], check=True)  # noqa: S603 -- pip with the peer's own list
+        # Not every Python brings pip along, so ours installs into the other's environment.
+        subprocess.run([python, "-m", "venv", "--clear", "--without-pip", str(place)], check=True)  # noqa: S603
+        pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python"), "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", "--quiet", "-r", str(wanted)], check=True, stdout=sys.stderr)  # noqa: S603 -- the peer's own list
         (place / "ready").touch()
     return place

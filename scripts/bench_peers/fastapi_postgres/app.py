@@ -11,15 +11,11 @@ import os
 import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
 
 import asyncpg
-from blake3 import blake3
+from events import Event, digest_of
 from fastapi import FastAPI, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/@-]{0,127}$")]
-Scope = Literal["session", "project", "agent_team", "agent_repo", "organization", "cross_organization"]
 CONNECTIONS = int(os.environ.get("PEER_CONNECTIONS", "10"))
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS idempotency_keys (
@@ -44,49 +40,6 @@ CREATE TABLE IF NOT EXISTS events (
 """
 
 
-class Strict(BaseModel):
-    """Unknown members are refused."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Payload(Strict):
-    """The candidate memory."""
-
-    kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
-    content: Annotated[str, Field(min_length=1)]
-    tags: list[str] | None = None
-    attributes: dict[str, Any] | None = None
-
-
-class SourceSpan(Strict):
-    """Where it was seen."""
-
-    uri: Annotated[str, Field(min_length=1)]
-    start: int | None = None
-    end: int | None = None
-    revision: str | None = None
-    heading: str | None = None
-
-
-class Event(Strict):
-    """One submission."""
-
-    idempotency_key: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}$")]
-    producer_identity: Annotated[str, Field(pattern=r"^(worker|tool|repo|service):[A-Za-z0-9][A-Za-z0-9._/@-]{0,127}$")]
-    submission_scope: Scope
-    scope_id: Name
-    source_event_hash: str
-    payload: Payload
-    source_span: SourceSpan
-    observed_at: AwareDatetime | None = None
-
-
-def canonical(value: Any) -> bytes:
-    """Return RFC 8785 bytes, for values without floats."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-
-
 @contextlib.asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the pool and make the tables."""
@@ -105,8 +58,7 @@ app = FastAPI(lifespan=lifespan)
 @app.post("/v1/submissions")
 async def submit(event: Event) -> Response:
     """Store one event under its key, once."""
-    payload, span = event.payload.model_dump(exclude_unset=True), event.source_span.model_dump(exclude_unset=True)
-    digest = "blake3:" + blake3(canonical({"payload": payload, "source_span": span, "version": 1})).hexdigest()
+    digest = digest_of(event)
     if digest != event.source_event_hash:
         return Response(b'{"detail":"hash-mismatch"}', 400, media_type="application/json")
     submission_id, now = uuid.uuid4(), datetime.now(UTC)
@@ -139,8 +91,8 @@ async def submit(event: Event) -> Response:
             event.submission_scope,
             event.scope_id,
             digest,
-            json.dumps(payload),
-            json.dumps(span),
+            event.payload.model_dump_json(exclude_unset=True),
+            event.source_span.model_dump_json(exclude_unset=True),
             event.observed_at,
             now,
         )

@@ -49,6 +49,8 @@ from antechamber.flows.policies import InForce, PolicyKeeper
 from antechamber.flows.replies import Reply, first_reply, kept, replay, reply_of
 from antechamber.flows.together import Together
 
+MOST_TEXT: Final = 1 << 18
+"""Bytes of the events that are looked through in one go."""
 HOUR: Final = 3_600_000_000
 """Microseconds of an hour."""
 
@@ -87,7 +89,10 @@ class Admission:
 
     async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Reply:
         """Answer one submission; every failure is an answer too."""
-        parsed = self.read(raw, key_header, bearer)
+        return await self.judged(self.read(raw, key_header, bearer))
+
+    async def judged(self, parsed: Submission | Reply) -> Reply:
+        """Answer one submission that was read; its bytes need not be kept while it waits."""
         if isinstance(parsed, Reply):
             return parsed
         try:
@@ -96,9 +101,9 @@ class Admission:
             return self.refusal([_failure(error)], echo_of(parsed))
 
     def _admit(self, submissions: list[Submission]) -> Future[list[Settled]]:
-        return self._judged(self.prepare(submissions, "http"))
+        return self._gather(self.prepare(submissions, "http"))
 
-    def _judged(self, prepared: Sequence[Prepared | Reply]) -> Future[list[Settled]]:
+    def _gather(self, prepared: Sequence[Prepared | Reply]) -> Future[list[Settled]]:
         """Have candidates judged with all others that wait, and count the attempts that got no row of their own."""
         size = sum(one.candidate.submission.size for one in prepared if isinstance(one, Prepared))
         waiting = self._store.gather(self._settle, prepared, size)
@@ -118,7 +123,7 @@ class Admission:
             return self.refusal(error.reasons)
         prepared = await asyncio.to_thread(self._prepare_batch, [line for _, line in lines], bearer)
         try:
-            settled = await asyncio.wrap_future(self._judged(prepared))
+            settled = await asyncio.wrap_future(self._gather(prepared))
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)])
         return [_numbered(number, one.reply.body) for (number, _), one in zip(lines, settled, strict=True)]
@@ -149,13 +154,16 @@ class Admission:
 
     def prepare(self, submissions: Sequence[Submission], channel: Channel) -> list[Prepared | Reply]:
         """Look for private data and ask the policy; nothing was found in most, so all are looked through at once."""
-        texts = [_text(one) for one in submissions]
-        clean = is_clean(texts)
         force, now = self._policies.current, self._clock()
-        return [
-            self._judge(one, [] if clean else _findings(one, text, force.off), channel, force, now)
-            for one, text in zip(submissions, texts, strict=True)
-        ]
+        prepared: list[Prepared | Reply] = []
+        for some in _portions(submissions):
+            texts = [_text(one) for one in some]
+            clean = is_clean(texts)
+            prepared += (
+                self._judge(one, [] if clean else _findings(one, text, force.off), channel, force, now)
+                for one, text in zip(some, texts, strict=True)
+            )
+        return prepared
 
     def _check_rate(self, bearer: Bearer) -> None:
         limit = self._policies.current.policy.limits.attempts_per_minute
@@ -304,6 +312,16 @@ def _text(submission: Submission) -> str:
     event = f"{submission.payload_json}\n\n{submission.source_span_json}\n\n{submission.idempotency_key}"
     claim = canonical(submission.supersedes).decode() if submission.supersedes else ""
     return f"{event}\n\n{submission.scope_id}\n\n{claim}"
+
+
+def _portions(submissions: Sequence[Submission]) -> Iterator[Sequence[Submission]]:
+    """Divide submissions so that the texts which are looked through together stay small."""
+    start = size = 0
+    for place, one in enumerate(submissions, 1):
+        size += one.size
+        if size >= MOST_TEXT or place == len(submissions):
+            yield submissions[start:place]
+            start, size = place, 0
 
 
 def _findings(submission: Submission, text: str, off: frozenset[str]) -> list[Finding]:

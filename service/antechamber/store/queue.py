@@ -19,6 +19,8 @@ MOST_BYTES: Final = 32 << 20
 """Bytes of all that waits, so that memory stays flat; what comes first is taken however large it is."""
 MOST_TOGETHER: Final = 512
 """Items that share one transaction; a single piece of work with more of them is not divided."""
+MOST_BYTES_TOGETHER: Final = 4 << 20
+"""Bytes that share one transaction: each is copied a few times on its way, and large ones gain little by company."""
 MOST_TRIES: Final = 5
 """Transactions that the engine undid may begin again this often before callers are told to come back."""
 
@@ -142,12 +144,12 @@ class GroupCommit:
     def _take(self) -> tuple[list[_Job], bool]:
         """Wait for work and take what is there; the flag says that nothing follows."""
         jobs: list[_Job] = []
-        number = 0
+        number = size = 0
         item = self._waiting.get()
         while item is not None:
             jobs.append(item)
-            number += item.number
-            if number >= MOST_TOGETHER:
+            number, size = number + item.number, size + item.size
+            if number >= MOST_TOGETHER or size >= MOST_BYTES_TOGETHER:
                 return jobs, False
             try:
                 item = self._waiting.get_nowait()

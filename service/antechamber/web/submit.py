@@ -94,7 +94,9 @@ async def _submitted(
     except (TimeoutError, UnavailableError) as error:
         code: Code = "unavailable" if isinstance(error, UnavailableError) else "malformed"
         return admission.refusal([Reason(code=code, message=str(error))], header_echo(keys))
-    return await admission.submit(body, keys, bearer)
+    parsed = admission.read(body, keys, bearer)
+    del body
+    return await admission.judged(parsed)
 
 
 async def _read_body(headers: RawHeaders, receive: Receive) -> bytes:
