@@ -1,6 +1,7 @@
 """The room for private data: what each rule finds and what it leaves, where a finding points, and hostile texts."""
 
 import string
+import uuid
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ GITHUB = "gh" + "p_" + "a" * 36
 OTHER_GITHUB = "gh" + "p_" + "b" * 36
 MAIL = "ada@" + "lovelace.dev"
 CARD = "4111 1111 " + "1111 1111"
+UUID = "26240490-8637-4856-9139-e2ec35ba2d48"
+"""Version 4, and its first sixteen digits are what a card's might be."""
 OWN = mint("producer", bytes(range(24)))
 JOINT = "-" * 5
 
@@ -72,6 +75,10 @@ PRIVATE: dict[str, list[str]] = {
         "noreply@example.com\nx@" + "y.museum",
     ],
     "payment-card": [
+        f"{UUID} {CARD}",
+        UUID[:18],
+        f"{UUID}-4",
+        UUID.replace("-9139-", "-0139-"),
         CARD,
         CARD.replace(" ", ""),
         CARD.replace(" ", "-"),
@@ -169,6 +176,9 @@ HARMLESS: dict[str, list[str]] = {
         "a" + CARD.replace(" ", ""),
         CARD.replace(" ", "") + "a",
         "5555" + "55555555" + "555",
+        UUID,
+        UUID.upper(),
+        f"job:{UUID}:2, before 019b0000-0000-7000-8000-000000000000",
     ],
     "iban": [
         "DE88 3704 0044 " + "0532 0130 00",
@@ -278,6 +288,12 @@ def test_no_pointer_leads_through_a_private_name(below: Any) -> None:
 def test_pointers_of_odd_names_are_escaped() -> None:
     """A slash or tilde in a name does not break the pointer."""
     assert scan({"": {"a/b~c": MAIL}}) == [Finding("/a~1b~0c", "email-address")]
+
+
+@given(st.uuids())
+def test_no_uuid_looks_private(value: uuid.UUID) -> None:
+    """Keys are best random, and a UUID is the usual one: none of them is refused for its digits."""
+    assert found(str(value)) == set()
 
 
 def test_integers_are_scanned_and_truth_values_are_not() -> None:

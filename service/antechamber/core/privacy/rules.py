@@ -21,6 +21,8 @@ class Rule(Struct, frozen=True):
     check: Callable[[str], bool] = checks.always
     overlap: bool = False
     """Whether a value may begin inside a match that the check refused, as in a row of numbers."""
+    spares_uuids: bool = False
+    """Whether the digits of a UUID (RFC 9562) count for nothing: one in some ten thousand holds what a card might be."""
 
 
 def _token(rule_id: str, title: str, pattern: str, check: Callable[[str], bool] = checks.always) -> Rule:
@@ -83,6 +85,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:^|[^0-9A-Za-z.])([0-9](?:[ \x{a0}-]?[0-9]){12,18})(?:[^0-9A-Za-z]|$)",
         checks.card_number,
         overlap=True,
+        spares_uuids=True,
     ),
     Rule(
         "iban",
@@ -90,6 +93,7 @@ RULES: Final[tuple[Rule, ...]] = (
         r"(?:^|[^0-9A-Za-z])([A-Za-z]{2}[0-9]{2}(?:[ -]?[0-9A-Za-z]){11,30})",
         checks.iban,
         overlap=True,
+        spares_uuids=True,
     ),
 )
 """Every rule in force; a policy may switch one off by its id."""

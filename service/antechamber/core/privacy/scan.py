@@ -21,6 +21,9 @@ class Finding(Struct, frozen=True, order=True):
 
 _SEPARATOR: Final = "\n\n"
 _ODD_ESCAPE: Final = re.compile(r"\\[^nt\"]")
+_UUID: Final = re.compile(
+    r"(?<![0-9A-Za-z-])[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(?![0-9A-Za-z-])", re.I
+)
 _MOST: Final = 100
 _MEMORY: Final = 64 << 20
 """Bytes that the automaton of all rules may take; it is built lazily and stays far below."""
@@ -76,8 +79,9 @@ def _rules_in(text: str, off: frozenset[str]) -> Iterator[str]:
     _, rules = _matcher()
     for index in _candidates(text):
         rule, pattern = rules[index]
+        looked_at = _UUID.sub("uuid", text) if rule.spares_uuids else text
         if rule.rule_id not in off and any(
-            rule.check(value) for value in _matches(pattern, text.encode(), overlap=rule.overlap)
+            rule.check(value) for value in _matches(pattern, looked_at.encode(), overlap=rule.overlap)
         ):
             yield rule.rule_id
 
