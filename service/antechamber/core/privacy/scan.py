@@ -22,7 +22,7 @@ class Finding(Struct, frozen=True, order=True):
 _SEPARATOR: Final = "\n\n"
 _ODD_ESCAPE: Final = re.compile(r"\\[^nt\"]")
 _UUID: Final = re.compile(
-    r"(?<![0-9A-Za-z-])[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(?![0-9A-Za-z-])", re.I
+    r"(?<![0-9a-z-])[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(?![0-9a-z-])", re.IGNORECASE
 )
 _MOST: Final = 100
 _MEMORY: Final = 64 << 20

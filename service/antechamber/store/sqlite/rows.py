@@ -1,7 +1,8 @@
 """Rows over one SQLite connection: the shared statements, many sets of values in one call.
 
 Each call gives the interpreter away and has to win it back from a busy event loop, which takes longer than all that
-SQLite does in between. So look-ups and inserts of a whole group are one call each.
+SQLite does in between. So look-ups and inserts of a whole group are one call each, filled up with NULL to one of a few
+sizes, because each size is a statement to be prepared.
 """
 
 import re
@@ -21,25 +22,30 @@ from antechamber.store.statements import statements
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
 _SELECT: Final = re.compile(r"SELECT (?!count\()(.*?)\sFROM (.*)", re.DOTALL)
-_INSERT: Final = re.compile(r"(INSERT INTO \w+ \([^)]+\)\s+VALUES)\s+\(([^)]+)\)")
-_SIZES: Final = (256, 192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
+_INSERT: Final = re.compile(r"(INSERT INTO \w+ \([^)]+\))\s+VALUES\s+\(([^)]+)\)")
+_SIZES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256)
 """Rows of one call; 256 of 18 columns are a seventh of the values that SQLite takes (32,766)."""
 
 
-def _parts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """Divide rows into few calls of few different sizes, each of which is a statement to be prepared."""
-    start = 0
-    while left := len(rows) - start:
-        number = next(size for size in _SIZES if size <= left)
-        yield rows[start : start + number]
-        start += number
+def _calls(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Sequence[Mapping[str, Any]]]]:
+    """Divide rows into few calls, each with its size, which may be larger than its number of rows."""
+    for start in range(0, len(rows), _SIZES[-1]):
+        some = rows[start : start + _SIZES[-1]]
+        yield next(size for size in _SIZES if size >= len(some)), some
+
+
+def _flat(rows: Sequence[Sequence[Any]], size: int) -> list[Any]:
+    """Return all values one after another, filled up with NULL."""
+    values = list(chain.from_iterable(rows))
+    values += [None] * ((size - len(rows)) * len(rows[0]))
+    return values
 
 
 @cache
 def for_each(name: str, members: tuple[str, ...], number: int) -> str:
     """Return a query that runs a look-up for each of that many sets of values and numbers what it finds.
 
-    Raises ValueError for one that is more than a join.
+    A set of NULLs finds nothing. Raises ValueError for one that is more than a join.
     """
     match = _SELECT.fullmatch(statements("sqlite")[name])
     if match is None:
@@ -55,7 +61,7 @@ def for_each(name: str, members: tuple[str, ...], number: int) -> str:
 
 @cache
 def all_at_once(name: str, number: int) -> tuple[str, Callable[[Mapping[str, Any]], tuple[Any, ...]]]:
-    """Return an `INSERT … VALUES` of that many rows, and what takes the values out of one.
+    """Return an insert of that many rows but for those that begin with NULL, and what takes the values out of one.
 
     Raises ValueError for another statement.
     """
@@ -65,7 +71,8 @@ def all_at_once(name: str, number: int) -> tuple[str, Callable[[Mapping[str, Any
         raise ValueError(message)
     members = _VALUE.findall(match[2])
     row = f"({', '.join('?' * len(members))})"
-    return f"{match[1]} {', '.join([row] * number)}", itemgetter(*members)
+    rows = f"SELECT * FROM (VALUES {', '.join([row] * number)}) WHERE column1 IS NOT NULL"  # noqa: S608 -- no values
+    return f"{match[1]} {rows}", itemgetter(*members)
 
 
 class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
@@ -77,6 +84,7 @@ class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
         self._statements = statements("sqlite")
         self.announced = False
         self.known_producers: dict[str, int] = {}
+        self._last: int | None = None
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""
@@ -102,25 +110,33 @@ class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
 
     def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
         """Do several look-ups for many sets of values."""
-        return [list(chain.from_iterable(self._found(name, part) for part in _parts(keys))) for name, keys in asked]
+        return [list(chain.from_iterable(self._found(name, *call) for call in _calls(keys))) for name, keys in asked]
 
-    def _found(self, statement: str, keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        query = for_each(statement, tuple(keys[0]), len(keys))
+    def _found(self, statement: str, size: int, keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
+        query = for_each(statement, tuple(keys[0]), size)
         rows: list[dict[str, Any] | None] = [None] * len(keys)
-        for row in self._connection.execute(query, [value for values in keys for value in values.values()]):
+        for row in self._connection.execute(query, _flat([tuple(values.values()) for values in keys], size)):
             rows[row["position"]] = dict(row)
         return rows
 
     def take(self, number: int) -> list[int]:
-        """Return integer keys behind the last one."""
-        last = self.all("last_submission")[0]["id"]
-        return list(range(last + 1, last + number + 1))
+        """Return integer keys behind the last one; where another process took them meanwhile, their rows collide."""
+        if self._last is None:
+            self._last = self.all("last_submission")[0]["id"]
+        first, self._last = self._last + 1, self._last + number
+        return list(range(first, first + number))
+
+    def forget(self) -> None:
+        """Forget what was known from before, because a transaction was undone."""
+        self.known_producers.clear()
+        self._last = None
 
     def add(self, statement: str, rows: Sequence[Mapping[str, Any]], _order: Sequence[str], /) -> None:
         """Run an insert for all rows; a single writer waits for nobody, so any order is good."""
-        for part in _parts(rows):
-            insert, values = all_at_once(statement, len(part))
-            self._connection.execute(insert, list(chain.from_iterable(map(values, part))))
+        for size, some in _calls(rows):
+            insert, values = all_at_once(statement, size)
+            # Not `execute`, which would give the interpreter away once more to ask for the last row's key.
+            self._connection.executemany(insert, [_flat([values(row) for row in some], size)])
 
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         """Run a write once for each set of values."""

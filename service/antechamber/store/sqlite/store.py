@@ -81,7 +81,7 @@ class _Writer:
             result = work(self._rows)
         except BaseException:
             self._rows.announced = announced
-            self._rows.known_producers.clear()
+            self._rows.forget()
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO work")
                 self._connection.execute("RELEASE work")
@@ -96,7 +96,7 @@ class _Writer:
             self.watchers.wake()
 
     def roll_back(self) -> None:
-        self._rows.known_producers.clear()
+        self._rows.forget()
         if self._connection.in_transaction:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
