@@ -154,7 +154,7 @@ def _mcp_memory_service(folder: Path) -> Iterator[Running]:
         "MCP_MEMORY_SQLITE_PATH": str(file),
         "MCP_MEMORY_SQLITE_PRAGMAS": "journal_mode=WAL,synchronous=FULL",
         "MCP_MEMORY_ALLOW_HASH_EMBEDDINGS": "1",
-        "MCP_ALLOW_ANONYMOUS_ACCESS": "true",
+        "MCP_API_KEY": "bench",
         "MCP_CONSOLIDATION_ENABLED": "false",
         "MCP_MDNS_ENABLED": "false",
         "HF_HUB_OFFLINE": "1",
@@ -169,7 +169,7 @@ def _mcp_memory_service(folder: Path) -> Iterator[Running]:
         quiet=True,
     ) as process:
         count = functools.partial(_count, file, "SELECT count(*) FROM memories")
-        yield Running([port], "none", [psutil.Process(process.pid)], count)
+        yield Running([port], "bench", [psutil.Process(process.pid)], count)
 
 
 def data_olympus() -> Side:
