@@ -1,4 +1,4 @@
--- Load for wrk: each thread posts its own bodies to one of the ports, each body once.
+-- Load for wrk: each thread posts its own bodies to one of the ports, each body once, or with BENCH_AGAIN=1 over and over.
 -- BENCH_BODIES is the file of the bodies without the thread's number, BENCH_PORTS a list of ports, BENCH_TOKEN a bearer,
 -- BENCH_PATH the route.
 local count = 0
@@ -11,7 +11,7 @@ function setup(thread)
     count = count + 1
 end
 
-local bodies, sent, headers = {}, 0, nil
+local bodies, sent, headers, again = {}, 0, nil, os.getenv("BENCH_AGAIN") == "1"
 
 function init()
     for line in io.lines(os.getenv("BENCH_BODIES") .. number) do bodies[#bodies + 1] = line end
@@ -24,7 +24,8 @@ end
 function request()
     sent = sent + 1
     -- Where the bodies run out an empty one is refused, and the refusals show that more were needed.
-    return wrk.format("POST", os.getenv("BENCH_PATH"), headers, bodies[sent] or "")
+    local body = bodies[sent] or (again and bodies[(sent - 1) % #bodies + 1]) or ""
+    return wrk.format("POST", os.getenv("BENCH_PATH"), headers, body)
 end
 
 function done(summary, latency)

@@ -5,6 +5,7 @@ the loader over raw sockets; `load` starts whichever is there.
 """
 
 import asyncio
+import itertools
 import os
 import shutil
 import statistics
@@ -100,16 +101,19 @@ def load(  # noqa: PLR0913 -- who is to be loaded, with what, how and how long
     seconds: float,
     *,
     once: bool = False,
+    again: bool = False,
     path: str = PATH,
 ) -> Load:
     """Post bodies for some time, or with `once` each of them within it, and say what came back.
+
+    With `again` the bodies are posted over and over, so that the later ones are replays.
 
     wrk knows no end but that of the time, so `once` takes the loader over raw sockets.
 
     Raises RuntimeError where the bodies ran out or the loader failed.
     """
     told = {"BENCH_BODIES": str(bodies), "BENCH_PORTS": " ".join(map(str, ports)), "BENCH_TOKEN": token}
-    told |= {"BENCH_ONCE": "1" if once else "0", "BENCH_PATH": path}
+    told |= {"BENCH_ONCE": "1" if once else "0", "BENCH_AGAIN": "1" if again else "0", "BENCH_PATH": path}
     if (wrk := shutil.which("wrk")) and not once:
         script = str(Path(__file__).with_name("bench_load.lua"))
         # The address given here is replaced by each thread's own.
@@ -174,5 +178,6 @@ async def _post_all(shards: list[Iterator[bytes]], connections: int, seconds: fl
 if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         files = [Path(f"{os.environ['BENCH_BODIES']}{shard}") for shard in range(SHARDS)]
-        bodies = [iter(file.read_bytes().splitlines()) for file in files]
+        shards = [file.read_bytes().splitlines() for file in files]
+        bodies = [itertools.cycle(one) if os.environ["BENCH_AGAIN"] == "1" else iter(one) for one in shards]
         runner.run(_post_all(bodies, int(sys.argv[1]), float(sys.argv[2])))
