@@ -1,5 +1,6 @@
 """The wheel: everything a user needs is inside, and it runs without the checkout."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -30,6 +31,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "policies/producers.toml",
         "templates/desk.html",
         "templates/assets/antechamber.css",
+        "templates/assets/keys.js",
         "store/sql/admission.sql",
         "store/schema/sqlite/0001_foundation.sql",
     ],
@@ -37,6 +39,17 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_what_the_service_reads(installed: Path, name: str) -> None:
     """Templates, policies, SQL and the typing marker are in the package."""
     assert (installed / "antechamber" / name).is_file()
+
+
+def test_what_a_page_loads_stays_small() -> None:
+    """Own scripts of at most 22 kB, an own sheet of at most 10 kB, compressed; and nothing else."""
+    assets = ROOT / "templates" / "assets"
+    sizes = {file.suffix: 0 for file in assets.iterdir()}
+    for file in assets.iterdir():
+        sizes[file.suffix] += len(gzip.compress(file.read_bytes()))
+    assert set(sizes) == {".css", ".js", ".svg"}
+    assert sizes[".js"] <= 22_000
+    assert sizes[".css"] <= 10_000
 
 
 def test_the_installed_package_runs_away_from_the_checkout(installed: Path, tmp_path: Path) -> None:

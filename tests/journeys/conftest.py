@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from antechamber.config import Place
+from journey import Journey
 from support import serving
 
 FLAGS = [
@@ -37,3 +38,19 @@ def live(place: Place, policies: Path) -> Iterator[tuple[str, Place]]:
     """A served place of each engine, and its address."""
     with serving(place, policies) as (url, _process):
         yield url, place
+
+
+@pytest.fixture(params=[True, False], ids=["scripts on", "scripts off"])
+def journey(request: pytest.FixtureRequest, live: tuple[str, Place], chromium: Browser) -> Iterator[Journey]:
+    """A journey whose pages may not complain about anything."""
+    made = Journey(live, chromium, scripts=request.param)
+    yield made
+    assert made.violations == []
+
+
+@pytest.fixture
+def with_scripts(live: tuple[str, Place], chromium: Browser) -> Iterator[Journey]:
+    """A journey with scripts, whose pages may not complain about anything."""
+    made = Journey(live, chromium, scripts=True)
+    yield made
+    assert made.violations == []

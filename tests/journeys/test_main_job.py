@@ -1,62 +1,11 @@
 """The main job in a real browser: submit over HTTP, judge at the desk, read back as memory; with scripts on and off."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import httpx
-import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 
-from antechamber.config import Place
-from support import antechamber, event, where
+from journey import Journey
 
 TEXT = "Run the migration before the deploy."
-
-
-class Journey:
-    """One live service with an agent's token and curators' browsers."""
-
-    def __init__(self, live: tuple[str, Place], chromium: Browser, *, scripts: bool) -> None:
-        """Issue a token as an operator would."""
-        self.url, self.place = live
-        self._chromium = chromium
-        self._scripts = scripts
-        self.token = antechamber("token", "issue", "worker:release-bot", *where(self.place)).stdout.strip()
-        self.violations: list[str] = []
-
-    def submit(self, **members: Any) -> dict[str, Any]:
-        """Submit an event as the agent."""
-        headers = {"authorization": f"Bearer {self.token}"}
-        answer: dict[str, Any] = httpx.post(f"{self.url}/v1/submissions", json=event(**members), headers=headers).json()
-        return answer
-
-    def remembered(self) -> list[str]:
-        """Read the memories as the agent."""
-        headers = {"authorization": f"Bearer {self.token}"}
-        params = {"submission_scope": "project", "scope_id": "apollo"}
-        items = httpx.get(f"{self.url}/v1/memories", params=params, headers=headers).json()["items"]
-        return [item["content"] for item in items]
-
-    def sign_in(self, name: str, *, width: int = 1280) -> Page:
-        """Open a printed sign-in link in a fresh browser window and press its button."""
-        added = antechamber("user", "add", name, "--role", "curator", *where(self.place), "--url", self.url)
-        context = self._chromium.new_context(
-            java_script_enabled=self._scripts, viewport={"width": width, "height": 900}
-        )
-        page = context.new_page()
-        page.on("console", lambda message: self.violations.append(message.text))
-        page.goto(added.stdout.strip())
-        page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("heading", name="Queue")).to_be_visible()
-        return page
-
-
-@pytest.fixture(params=[True, False], ids=["scripts on", "scripts off"])
-def journey(request: pytest.FixtureRequest, live: tuple[str, Place], chromium: Browser) -> Iterator[Journey]:
-    """A journey whose pages may not complain about anything."""
-    made = Journey(live, chromium, scripts=request.param)
-    yield made
-    assert made.violations == []
 
 
 def test_an_approved_proposal_becomes_memory_and_not_before(journey: Journey) -> None:
@@ -80,9 +29,8 @@ def test_a_rejected_proposal_is_never_remembered(journey: Journey) -> None:
     answer = journey.submit(content=TEXT)
     page = journey.sign_in("bob")
     page.get_by_role("link", name=TEXT).click()
-    form = page.locator("form", has=page.get_by_role("button", name="Reject"))
-    form.get_by_label("Reason").select_option("wrong")
-    form.get_by_role("button", name="Reject").click()
+    page.get_by_label("Note").first.fill("Nobody does that.")
+    page.get_by_role("button", name="Reject: wrong").click()
     expect(page.get_by_role("status")).to_contain_text("Rejected")
     expect(page.get_by_text("Nothing waits for you")).to_be_visible()
     assert journey.remembered() == []

@@ -55,6 +55,8 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/audit"): DESK,
     ("GET", "/dashboard"): FIGURES,
     ("GET", "/schema"): FIGURES,
+    ("GET", "/settings"): FIGURES,
+    ("POST", "/settings"): FORM,
     ("GET", "/schema/openapi.json"): _row(401, 401, 401, 200, 200, 200, 200, 200, 200),
     ("GET", "/"): _row(*[303] * 9),
     ("GET", "/login"): PUBLIC,

@@ -17,6 +17,7 @@ HOSTILE = (
     "bidi \u202eecived\u202c zero\u200bwidth tag\U000e0041\U000e007f line\u2028end filler\u3164 nbsp\u00a0here"
 )
 DRAWN = ("U+202E", "U+202C", "U+200B", "U+E0041", "U+E007F", "U+2028", "U+3164", "U+00A0")
+OWN_SCRIPT = re.compile(r"/assets/keys\.js\?[0-9a-f]{12}")
 STATE = re.compile(r'<span class="word [a-z]*">\s*(pending|approved|rejected)</span>')
 
 
@@ -48,13 +49,21 @@ class _Suspect(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Look at a tag and its attributes."""
+        """Look at a tag and its attributes; the desk's one script is loaded from here, empty and for itself."""
+        own = dict(attrs)
+        if tag == "script" and own.keys() == {"src", "defer"} and OWN_SCRIPT.fullmatch(own["src"] or ""):
+            return
         if tag in {"script", "style", "img", "iframe", "object", "embed", "svg", "base", "b", "template"}:
             self.found.append(tag)
         for name, value in attrs:
             leads = name in {"href", "src", "action", "formaction"} and re.match(r"[/#](?![/\\])", value or "") is None
             if leads or name.startswith("on") or name in {"style", "srcdoc", "ping"}:
                 self.found.append(f"{tag} {name}={value}")
+
+    def handle_data(self, data: str) -> None:
+        """Look for text that a browser would run."""
+        if self.lasttag == "script" and data.strip():
+            self.found.append(f"script {data}")
 
 
 def _csrf(desk: Desk) -> str:
@@ -162,7 +171,10 @@ def test_every_reason_of_the_contract_is_offered_and_taken(service: Service) -> 
     for number, reason in enumerate(reasons):
         proposal = _propose(service, f"Sentence {number}.")
         page = _page(desk, f"/review/{proposal}")
-        assert re.findall(r"<option >([a-z-]+)</option>", page) == reasons * 2
+        assert re.findall(r"<option >([a-z-]+)</option>", page) == reasons
+        assert re.findall(r'name="reason_code" value="([a-z-]+)" data-digit="([1-9])"', page) == [
+            (code, str(digit)) for digit, code in enumerate(reasons, 1)
+        ]
         assert desk.decide(proposal, "reject", reason_code=reason).status_code == 303
     assert [record["reason_code"] for record in _records(service)] == reasons
 
@@ -254,7 +266,9 @@ def test_owners_do_not_judge_their_own_producers(service: Service, decision: str
     proposal = _propose(service)
     for name, person in (("ada", None), ("ada-private", "ada")):
         owner = service.sign_in(name, person=person)
-        assert owner.browser.get(f"/review/{proposal}").text.count("disabled") == 3
+        page = owner.browser.get(f"/review/{proposal}").text
+        acts = re.findall(r"<(?:button|fieldset)[^>]*\bdisabled\b[^>]*>", page.replace("<button disabled hidden>", ""))
+        assert len(acts) == 3
         response = owner.decide(proposal, decision, content="Changed.", reason_code="other")
         assert response.status_code == 403
         assert "somebody else has to judge" in response.text
@@ -342,7 +356,7 @@ def test_a_decided_proposal_says_who_decided(service: Service) -> None:
     assert "The last decision was made by bob" in late.text
     assert "My changed text." in late.text
     assert "<form method" in late.text.partition("</header>")[0]
-    assert "<form method" not in late.text.partition("</header>")[2]
+    assert "<form method" not in late.text.partition("</header>")[2].partition("</main>")[0]
 
 
 def test_two_curators_at_once_make_one_decision(service: Service) -> None:

@@ -19,6 +19,7 @@ ALWAYS = {
 }
 POLICY = {
     "default-src 'none'",
+    "script-src 'self'",
     "style-src 'self'",
     "img-src 'self'",
     "form-action 'self'",

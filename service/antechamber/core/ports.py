@@ -168,6 +168,9 @@ class AccessRows(Protocol):
     def use_link(self, digest: str, now: int) -> UserRow | None:
         """Consume a link and return whose it is; None where it is used, expired or unknown."""
 
+    def set_keys(self, user: int, keys: str | None) -> None:
+        """Keep somebody's choice of keys."""
+
     def add_session(self, digest: str, user: int, now: int) -> None:
         """Begin a session."""
 

@@ -28,6 +28,8 @@ class Person(Struct, frozen=True, kw_only=True):
     role: PersonRole
     session: str
     """Digest of the session id."""
+    keys: str | None = None
+    """The choice of keys, as core.shortcuts keeps it."""
 
 
 Caller = Bearer | Person

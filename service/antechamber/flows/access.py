@@ -242,7 +242,15 @@ class Access:
         seen = max(row.seen_at, self._seen.get(digest, 0))
         if now - seen > IDLE or now - row.created_at > ABSOLUTE:
             return None
-        return Person(id=row.id, name=row.name, person=row.person, role=row.role, session=digest)
+        return Person(id=row.id, name=row.name, person=row.person, role=row.role, session=digest, keys=row.keys)
+
+    def choose_keys(self, person: Person, keys: str | None) -> None:
+        """Keep a person's choice of keys for every session of theirs.
+
+        Raises BusyError or UnavailableError.
+        """
+        self._store.write(lambda rows: rows.set_keys(person.id, keys)).result()
+        self._people.clear()
 
     def sign_out(self, person: Person) -> None:
         """End a session at once."""

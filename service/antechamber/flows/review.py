@@ -76,6 +76,8 @@ class Dossier(Struct, frozen=True, kw_only=True):
     approve_blocker: str | None
     edit_blocker: str | None
     reject_blocker: str | None
+    next: str | None
+    """The proposal that waits behind this one."""
 
 
 class Decided(Struct, frozen=True, kw_only=True):
@@ -133,6 +135,7 @@ class Desk:
             duplicates, duplicate_replays = rows.own_duplicates(proposal.id)
             records = rows.review_records(proposal.id)
             conflicts = rows.conflicts(proposal.id)
+            following = rows.next_pending(proposal_id)
         reviewed = _reviewed(policy, proposal, records)
         return Dossier(
             proposal=proposal,
@@ -148,6 +151,7 @@ class Desk:
             approve_blocker=blocker(reviewed, person.person, "approve"),
             edit_blocker=blocker(reviewed, person.person, "edit"),
             reject_blocker=blocker(reviewed, person.person, "reject"),
+            next=following,
         )
 
     def decide(self, proposal_id: str, decision: Decision, person: Person) -> Decided:

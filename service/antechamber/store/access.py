@@ -81,6 +81,10 @@ class Access(Statements):
             return None
         return msgspec.convert(row, UserRow)
 
+    def set_keys(self, user: int, keys: str | None) -> None:
+        """Keep somebody's choice of keys."""
+        self.run("set_keys", user=user, keys=keys)
+
     def add_session(self, digest: str, user: int, now: int) -> None:
         """Begin a session."""
         self.run("add_session", digest=digest, user=user, now=now)

@@ -21,6 +21,7 @@ from litestar.types import Message, Scope
 
 from antechamber.config import Settings
 from antechamber.core.errors import BusyError, NotFoundError, RefusedError, UnavailableError
+from antechamber.core.shortcuts import SHORTCUTS
 from antechamber.core.submission import format_time
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
@@ -29,13 +30,14 @@ from antechamber.flows.overview import Overview
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.web import api, audit, desk, login, news, problems, submit
+from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, Passwords, SignInNeededError
 from antechamber.web.reveal import reveal, shorten, visible
 from antechamber.web.uploads import Uploads
 
 _HEADERS: Final = {
-    "content-security-policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "same-origin",
@@ -113,6 +115,8 @@ def _handlers() -> list[Any]:
         Router("/", route_handlers=[desk.Review, desk.Decisions, desk.quarantine, desk.memories, desk.memory]),
         news.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
+        # Handlers of one path have to come together: Litestar 2.25 wraps a lone one again for each that follows.
+        Router("/", route_handlers=[preferences.show_settings, preferences.choose_keys]),
         audit.export_review_records,
         audit.audit,
         audit.dashboard,
@@ -160,17 +164,24 @@ def environment(templates: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    sheet = (templates / "assets" / "antechamber.css").read_bytes()
-    made.globals["sheet"] = f"/assets/antechamber.css?{blake3(sheet).hexdigest()[:12]}"
+    for name, file in (("sheet", "antechamber.css"), ("keys_script", "keys.js")):
+        digest = blake3((templates / "assets" / file).read_bytes()).hexdigest()[:12]
+        made.globals[name] = f"/assets/{file}?{digest}"
+    made.globals["shortcuts"] = SHORTCUTS
     made.filters |= {
         "reveal": reveal,
         "shorten": shorten,
         "visible": visible,
         "moment": format_time,
+        "json": _json,
         "pretty": _pretty,
         "decoded": msgspec.json.decode,
     }
     return made
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _pretty(value: Any) -> str:

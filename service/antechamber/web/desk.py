@@ -14,6 +14,7 @@ from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import BusyError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
 from antechamber.core.review import Decision, DecisionKind, InvalidDecisionError
 from antechamber.core.roles import Person
+from antechamber.core.shortcuts import keys_of
 from antechamber.flows.review import Decided, Desk
 from antechamber.web.auth import check_form, csrf_token, needs_role
 from antechamber.web.problems import AnyRequest
@@ -53,6 +54,7 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "counters": None if person.role == "operator" else state.desk.counters(),
         "alarms": state.alarms(),
         "here": request.scope["path"],
+        "keys": keys_of(person.keys),
     }
     return Template(name, context=common | context, status_code=status, headers=NO_STORE)
 

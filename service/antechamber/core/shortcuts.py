@@ -1,0 +1,65 @@
+"""The keys of the desk: one for each thing a person does all day, to be changed or switched off (WCAG 2.2, 2.1.4)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+OFF: Final = "off"
+"""What is kept of somebody who wants no keys."""
+
+
+class Shortcut(Struct, frozen=True):
+    """One action with the key that it has until a person chooses another."""
+
+    action: str
+    key: str
+    label: str
+
+
+SHORTCUTS: Final = (
+    Shortcut("approve", "a", "Approve what is shown"),
+    Shortcut("reject", "r", "Reject; then the digit of a reason"),
+    Shortcut("edit", "e", "Go to the text and edit it"),
+    Shortcut("skip", "s", "Skip to the next proposal"),
+    Shortcut("next", "j", "Move to the next row"),
+    Shortcut("previous", "k", "Move to the row before"),
+    Shortcut("queue", "u", "Up to the queue"),
+    Shortcut("help", "?", "Show the keys of this page"),
+)
+USUAL: Final[dict[str, str]] = {one.action: one.key for one in SHORTCUTS}
+
+
+class ShortcutError(ValueError):
+    """Keys that cannot be kept; the text says what to change."""
+
+
+def keys_of(kept: str | None) -> dict[str, str]:
+    """Return the key of each action from what is kept of a person; none where they are switched off.
+
+    An action that is newer than the choice has its usual key, unless that was taken.
+    """
+    if kept is None:
+        return dict(USUAL)
+    if kept == OFF:
+        return {}
+    chosen: dict[str, str] = msgspec.json.decode(kept)
+    own = {action: key for action, key in chosen.items() if action in USUAL}
+    return own | {action: key for action, key in USUAL.items() if action not in own and key not in own.values()}
+
+
+def keep(chosen: Mapping[str, str]) -> str | None:
+    """Return what is to be kept of a choice of keys; None for the usual ones.
+
+    Raises ShortcutError unless every action has one key of its own that is a letter or a sign, neither digit nor space.
+    """
+    for one in SHORTCUTS:
+        key = chosen.get(one.action, "")
+        if len(key) != 1 or not "!" <= key <= "~" or key.isdigit():
+            message = f'"{one.label}" needs one key: a letter or a sign; digits choose reasons'
+            raise ShortcutError(message)
+    if len({chosen[action] for action in USUAL}) < len(USUAL):
+        message = "Two actions have the same key; give each its own"
+        raise ShortcutError(message)
+    return None if chosen == USUAL else msgspec.json.encode({action: chosen[action] for action in USUAL}).decode()

@@ -1,0 +1,82 @@
+// Keys press what is on the page: a key finds the button, link or field that names its action and clicks it. Nothing here
+// decides anything, so a key can do no more than a mouse.
+(() => {
+  'use strict';
+  const body = document.body;
+  const keys = JSON.parse(body.dataset.keys || '{}');
+  const actions = new Map(Object.entries(keys).map(([action, key]) => [key, action]));
+  if (!actions.size) return;
+
+  // A key that was pressed for the page before must not act on this one: armed once this one is painted, and a little later.
+  const REST = 250;
+  const PATIENCE = 4000;
+  let armed = false;
+  let waiting = 0;
+  const arm = () => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => {
+    armed = true;
+    body.dataset.armed = '';
+  }, REST)));
+  const disarm = () => { armed = false; delete body.dataset.armed; };
+  addEventListener('pageshow', () => { disarm(); arm(); });
+  addEventListener('pagehide', disarm);
+
+  const usable = (one) => !one.disabled && one.getClientRects().length > 0;
+  const named = (action) => [...document.querySelectorAll(`[data-act="${action}"]`)].find(usable);
+  const typing = (one) => one.isContentEditable || one.matches('input, textarea, select');
+
+  const choose = (on) => {
+    clearTimeout(waiting);
+    waiting = on ? setTimeout(() => choose(false), PATIENCE) : 0;
+    const reasons = document.querySelector('[data-reasons]');
+    if (!reasons) return;
+    reasons.toggleAttribute('data-waiting', on);
+    reasons.querySelector('[aria-live]').textContent = on ? 'Press the digit of a reason, or Escape.' : '';
+  };
+
+  const step = (by) => {
+    const rows = [...document.querySelectorAll('.rows a.whole')];
+    if (!rows.length) return;
+    const at = rows.indexOf(document.activeElement);
+    const to = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1);
+    rows[to].focus();
+  };
+
+  const help = () => {
+    const dialog = document.getElementById('keys');
+    if (dialog && !dialog.open) dialog.showModal();
+  };
+
+  const act = (action) => {
+    if (action === 'next') return step(1);
+    if (action === 'previous') return step(-1);
+    if (action === 'help') return help();
+    const found = named(action);
+    if (!found) return undefined;
+    if (action === 'reject') {
+      found.scrollIntoView({ block: 'nearest' });
+      return choose(true);
+    }
+    if (found.matches('button[type=submit], button:not([type])')) disarm();
+    return found.click();
+  };
+
+  addEventListener('keydown', (event) => {
+    if (!armed || event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (typing(event.target) || document.querySelector('dialog[open]')) return;
+    if (waiting) {
+      if (event.key === 'Escape') return choose(false);
+      const reason = /^[1-9]$/.test(event.key) && [...document.querySelectorAll(`[data-digit="${event.key}"]`)].find(usable);
+      if (reason) {
+        event.preventDefault();
+        choose(false);
+        disarm();
+        return reason.click();
+      }
+    }
+    const action = actions.get(event.key);
+    if (!action) return;
+    event.preventDefault();
+    if (waiting && action !== 'reject') choose(false);
+    act(action);
+  });
+})();

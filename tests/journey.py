@@ -1,0 +1,47 @@
+"""A journey: one live service, an agent with a token, and people in browser windows of their own."""
+
+from typing import Any
+
+import httpx
+from playwright.sync_api import Browser, Page, expect
+
+from antechamber.config import Place
+from support import antechamber, event, where
+
+
+class Journey:
+    """One live service with an agent's token and curators' browsers."""
+
+    def __init__(self, live: tuple[str, Place], chromium: Browser, *, scripts: bool) -> None:
+        """Issue a token as an operator would."""
+        self.url, self.place = live
+        self._chromium = chromium
+        self._scripts = scripts
+        self.token = antechamber("token", "issue", "worker:release-bot", *where(self.place)).stdout.strip()
+        self.violations: list[str] = []
+
+    def submit(self, **members: Any) -> dict[str, Any]:
+        """Submit an event as the agent."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        answer: dict[str, Any] = httpx.post(f"{self.url}/v1/submissions", json=event(**members), headers=headers).json()
+        return answer
+
+    def remembered(self) -> list[str]:
+        """Read the memories as the agent."""
+        headers = {"authorization": f"Bearer {self.token}"}
+        params = {"submission_scope": "project", "scope_id": "apollo"}
+        items = httpx.get(f"{self.url}/v1/memories", params=params, headers=headers).json()["items"]
+        return [item["content"] for item in items]
+
+    def sign_in(self, name: str, *, width: int = 1280) -> Page:
+        """Open a printed sign-in link in a fresh browser window and press its button."""
+        added = antechamber("user", "add", name, "--role", "curator", *where(self.place), "--url", self.url)
+        context = self._chromium.new_context(
+            java_script_enabled=self._scripts, viewport={"width": width, "height": 900}
+        )
+        page = context.new_page()
+        page.on("console", lambda message: self.violations.append(message.text))
+        page.goto(added.stdout.strip())
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", name="Queue")).to_be_visible()
+        return page
