@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import json
 import socket
+import struct
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -119,19 +119,43 @@ def test_hundreds_of_unfinished_requests_keep_nobody_waiting(live: tuple[str, st
         one.close()
 
 
+def test_a_client_that_goes_away_learns_by_its_retry(live: tuple[str, str, Any]) -> None:
+    """Whoever hangs up once everything is sent, politely or not, is admitted or not at all; the retry tells which."""
+    url, secret, _ = live
+    bodies = [
+        json.dumps(event(f"Nobody waits for answer {n}.", idempotency_key=f"gone-{n}")).encode() for n in range(40)
+    ]
+    for number, raw in enumerate(bodies):
+        head = f"POST /v1/submissions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {secret}\r\n"
+        link = connected(url)
+        if number % 2:
+            # No lingering: closing resets the connection.
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        link.sendall(f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw)
+        link.close()
+    with httpx.Client(base_url=url, headers={"authorization": f"Bearer {secret}"}) as client:
+        first = [client.post("/v1/submissions", content=raw).json() for raw in bodies]
+        again = [client.post("/v1/submissions", content=raw).json() for raw in bodies]
+    assert {answer["status"] for answer in first} == {201}
+    assert any(answer["duplicate"] for answer in first)
+    assert again == [answer | {"duplicate": True} for answer in first]
+    assert len({answer["proposal_id"] for answer in first}) == len(bodies)
+
+
 def test_a_half_sent_body_does_not_keep_the_service_from_ending(live: tuple[str, str, Any]) -> None:
     """SIGTERM while a body is half sent: its sender hears 503 with the key free, and the process ends in order."""
     url, secret, process = live
     raw = json.dumps(event("Half.", idempotency_key="half")).encode()
     head = (
         f"POST /v1/submissions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {secret}\r\n"
-        f"Idempotency-Key: half\r\nContent-Length: {len(raw)}\r\n\r\n"
+        f"Idempotency-Key: half\r\nContent-Length: {len(raw)}\r\nExpect: 100-continue\r\n\r\n"
     )
     link = connected(url)
-    link.sendall(head.encode() + raw[:50])
-    time.sleep(0.5)
+    link.sendall(head.encode())
+    # The server says so once somebody reads the body.
+    assert link.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    link.sendall(raw[:50])
     process.terminate()
-    link.settimeout(20)
     answer = link.recv(65536)
     assert answer.startswith(b"HTTP/1.1 503")
     assert b"the service is shutting down" in answer
