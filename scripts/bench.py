@@ -30,12 +30,25 @@ QUICK: Final = "single"
 """The section of --quick without a name: ours and the no-op, less than a minute."""
 
 
+def positive(text: str) -> int:
+    """Read a whole number from 1."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        message = f"{text} is no whole number from 1"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
 def _sizes(text: str) -> list[int]:
     """Read sizes such as 10k and 1M."""
     units = {"k": 1_000, "M": 1_000_000}
     try:
-        return [int(one.rstrip("kM")) * units.get(one[-1:], 1) for one in text.split(",")]
-    except ValueError:
+        sizes = [int(one.rstrip("kM")) * units.get(one[-1:], 1) for one in text.split(",")]
+        return [positive(str(one)) for one in sizes]
+    except (ValueError, argparse.ArgumentTypeError):
         message = f"{text} is no list of sizes such as 10k,1M,10M"
         raise argparse.ArgumentTypeError(message) from None
 
@@ -50,7 +63,7 @@ def main() -> None:
     )
     parser.add_argument("section", nargs="?", choices=SECTIONS, help="what to measure")
     parser.add_argument("--quick", action="store_true", help=f"fewer sides and rounds; without a section, {QUICK}")
-    parser.add_argument("--rounds", type=int, help="how often everything is measured; 5 by default")
+    parser.add_argument("--rounds", type=positive, help="how often everything is measured; 5 by default")
     parser.add_argument("--rows", type=_sizes, help="sizes for growth, as in 10k,1M,10M")
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
     arguments = parser.parse_args()
@@ -58,8 +71,10 @@ def main() -> None:
     def tell(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    if arguments.rows and arguments.section is None:
-        arguments.section = "growth"
+    if arguments.rows:
+        arguments.section = arguments.section or "growth"
+        if arguments.section != "growth":
+            parser.error(f"--rows belongs to growth, not to {arguments.section}")
     names = [arguments.section] if arguments.section else [QUICK] if arguments.quick else list(SECTIONS)
     how = {"quick": arguments.quick, "as_json": arguments.json, "tell": tell}
     done = []

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import Any, Final
 
 from antechamber.store.sqlite.store import SqliteStore
@@ -74,6 +74,8 @@ def _round(folder: Path, singles: Path, file: Path) -> dict[str, float]:
         "executemany per s": _bare(folder / "batch" / "data" / "antechamber.db", folder / "bare.db"),
         "accepted": told["accepted"],
         "stored": stored,
+        "batch p50 ms": told["p50"],
+        "batch p99 ms": told["p99"],
     }
 
 
@@ -105,7 +107,7 @@ def _post_all(port: int, token: str, file: Path) -> dict[str, Any]:
     """Post batches over a few connections, as a program of its own."""
     lines = file.read_bytes().splitlines(keepends=True)
     batches = iter([b"".join(lines[first : first + LINES]) for first in range(0, len(lines), LINES)])
-    gate, accepted = threading.Lock(), [0]
+    gate, accepted, times = threading.Lock(), [0], list[float]()
 
     def post() -> None:
         link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -115,10 +117,12 @@ def _post_all(port: int, token: str, file: Path) -> dict[str, Any]:
                 batch = next(batches, None)
             if batch is None:
                 return
+            sent = time.perf_counter()
             link.request("POST", "/v1/submissions/batch", batch, headers)
             found = link.getresponse().read().count(b'"status":201')
             with gate:
                 accepted[0] += found
+                times.append((time.perf_counter() - sent) * 1000)
 
     threads = [threading.Thread(target=post) for _ in range(CONNECTIONS)]
     start = time.perf_counter()
@@ -126,7 +130,8 @@ def _post_all(port: int, token: str, file: Path) -> dict[str, Any]:
         thread.start()
     for thread in threads:
         thread.join()
-    return {"accepted": accepted[0], "seconds": time.perf_counter() - start}
+    seconds, cuts = time.perf_counter() - start, quantiles(times, n=100)
+    return {"accepted": accepted[0], "seconds": seconds, "p50": cuts[49], "p99": cuts[98]}
 
 
 if __name__ == "__main__":

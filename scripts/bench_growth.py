@@ -6,6 +6,7 @@ service is started over it, loaded, and stopped; every round visits every size. 
 rounds begin when it was filled, and the warm-up is a second.
 """
 
+import contextlib
 import http.client
 import json
 import os
@@ -23,7 +24,7 @@ import psutil
 from antechamber.core.canonical import canonical, digest, join_event
 from antechamber.core.ids import uuid7
 from bench_load import body, load, loader, write_bodies
-from bench_rounds import FLIGHTS, Tell
+from bench_rounds import FLIGHTS, Tell, at_rest
 from rig import Application, end, free_port, workplace
 
 ROWS: Final = (10_000, 1_000_000)
@@ -89,6 +90,12 @@ class Grown:
         target.execute("PRAGMA journal_mode = WAL")
         target.close()
 
+    def _stored(self) -> int:
+        """Count submissions; those that the filling made have the first integer keys."""
+        with contextlib.closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as reader:
+            found: int = reader.execute("SELECT count(*) FROM submissions WHERE id > ?", [self.rows]).fetchone()[0]
+        return found
+
     def measure(self, count: int, flights: Sequence[int], seconds: float) -> Iterator[dict[str, Any]]:
         """Start the service, warm it up, load it, and say what was seen."""
         port, start = free_port(), time.monotonic()
@@ -100,9 +107,11 @@ class Grown:
             load(warm, [port], self._application.token, FLIGHTS[0], 1.0)
             for flight in flights:
                 bodies = write_bodies(self._folder, f"{name}-{flight}", int(_MOST_A_SECOND * seconds), make)
+                before = at_rest(self._stored)
                 seen = load(bodies, [port], self._application.token, flight, seconds)
-                if seen.refused or seen.broken:
-                    message = f"{seen.refused} refused, {seen.broken} broken"
+                stored = at_rest(self._stored) - before
+                if seen.refused or seen.broken or not 0 <= stored - seen.acknowledged <= flight:
+                    message = f"{seen.refused} refused, {seen.broken} broken, stored {stored} of {seen.acknowledged}"
                     raise RuntimeError(message)
                 yield {
                     "section": "growth",
@@ -110,6 +119,8 @@ class Grown:
                     "keys": self.kind,
                     "rows": self.rows,
                     "in_flight": flight,
+                    "acknowledged": seen.acknowledged,
+                    "stored": stored,
                     "rate": round(seen.acknowledged / seen.seconds),
                     "p50_ms": seen.p50_ms,
                     "p99_ms": seen.p99_ms,

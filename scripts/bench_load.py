@@ -34,6 +34,8 @@ class Load(msgspec.Struct, frozen=True):
 
     acknowledged: int
     refused: int
+    unavailable: int
+    """Those of the refused that were told 503; counted where bodies are posted over and over."""
     broken: int
     p50_ms: float
     p99_ms: float
@@ -126,8 +128,8 @@ def load(  # noqa: PLR0913 -- who is to be loaded, with what, how and how long
     if line is None:
         message = f"the loader failed: {done.stdout[-500:]}{done.stderr[-500:]}"
         raise RuntimeError(message)
-    answered, refused, broken, p50, p99, took = map(float, line.split()[1:])
-    return Load(int(answered - refused), int(refused), int(broken), p50, p99, took)
+    answered, refused, unavailable, broken, p50, p99, took = map(float, line.split()[1:])
+    return Load(int(answered - refused), int(refused), int(unavailable), int(broken), p50, p99, took)
 
 
 class Poster:
@@ -141,7 +143,7 @@ class Poster:
             "Content-Type: application/json\r\nContent-Length: "
         ).encode()
         self.times: list[float] = []
-        self.refused = 0
+        self.refused = self.unavailable = 0
 
     async def post(self, deadline: float) -> None:
         """Post until the time is over."""
@@ -158,6 +160,7 @@ class Poster:
                 break
             self.times.append(end - start)
             self.refused += not head.startswith(b"HTTP/1.1 20")
+            self.unavailable += head.startswith(b"HTTP/1.1 503")
         writer.close()
 
 
@@ -171,8 +174,9 @@ async def _post_all(shards: list[Iterator[bytes]], connections: int, seconds: fl
     cuts = statistics.quantiles(times, n=100)
     broken = sum(isinstance(one, BaseException) for one in results)
     refused = sum(one.refused for one in posters)
+    unavailable = sum(one.unavailable for one in posters)
     answered = sum(len(one.times) for one in posters)
-    print("RESULT", answered, refused, broken, cuts[49], cuts[98], time.perf_counter() - start)
+    print("RESULT", answered, refused, unavailable, broken, cuts[49], cuts[98], time.perf_counter() - start)
 
 
 if __name__ == "__main__":
