@@ -268,7 +268,7 @@ class Desk:
     def form(self, proposal_id: str) -> dict[str, str]:
         """Open a proposal and return the hidden fields of its forms."""
         text = self.browser.get(f"/review/{proposal_id}").text
-        return dict(re.findall(r'name="(csrf|version|shown_hash|decision_key)" value="([^"]*)"', text))
+        return dict(re.findall(r'name="(csrf|version|shown_hash|decision_key|undoes)" value="([^"]*)"', text))
 
     def decide(self, proposal_id: str, decision: str, **fields: str) -> httpx.Response:
         """Open a proposal, fill its form in and send it; the redirect is not followed."""

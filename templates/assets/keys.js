@@ -24,13 +24,23 @@
   const named = (action) => [...document.querySelectorAll(`[data-act="${action}"]`)].find(usable);
   const typing = (one) => one.isContentEditable || one.matches('input, textarea, select');
 
-  const choose = (on) => {
+  // Two keys for what needs a choice: the first lights a group of buttons, the digit presses one of them.
+  const choose = (group) => {
     clearTimeout(waiting);
-    waiting = on ? setTimeout(() => choose(false), PATIENCE) : 0;
-    const reasons = document.querySelector('[data-reasons]');
-    if (!reasons) return;
-    reasons.toggleAttribute('data-waiting', on);
-    reasons.querySelector('[aria-live]').textContent = on ? 'Press the digit of a reason, or Escape.' : '';
+    for (const lit of document.querySelectorAll('[data-waiting]')) {
+      lit.removeAttribute('data-waiting');
+      lit.querySelector('[aria-live]').textContent = '';
+    }
+    waiting = group ? setTimeout(() => choose(null), PATIENCE) : 0;
+    if (!group) return;
+    group.setAttribute('data-waiting', '');
+    group.querySelector('[aria-live]').textContent = 'Press the digit of a choice, or Escape.';
+    group.scrollIntoView({ block: 'nearest' });
+  };
+
+  const open = (summary) => {
+    summary.parentElement.open = true;
+    summary.parentElement.querySelector('textarea').focus();
   };
 
   const step = (by) => {
@@ -52,10 +62,8 @@
     if (action === 'help') return help();
     const found = named(action);
     if (!found) return undefined;
-    if (action === 'reject') {
-      found.scrollIntoView({ block: 'nearest' });
-      return choose(true);
-    }
+    if (found.matches('[data-digits]')) return choose(found);
+    if (found.matches('summary')) return open(found);
     if (found.matches('button[type=submit], button:not([type])')) disarm();
     return found.click();
   };
@@ -64,19 +72,19 @@
     if (!armed || event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (typing(event.target) || document.querySelector('dialog[open]')) return;
     if (waiting) {
-      if (event.key === 'Escape') return choose(false);
-      const reason = /^[1-9]$/.test(event.key) && [...document.querySelectorAll(`[data-digit="${event.key}"]`)].find(usable);
-      if (reason) {
+      if (event.key === 'Escape') return choose(null);
+      const choice = /^[1-9]$/.test(event.key) && [...document.querySelectorAll(`[data-waiting] [data-digit="${event.key}"]`)].find(usable);
+      if (choice) {
         event.preventDefault();
-        choose(false);
+        choose(null);
         disarm();
-        return reason.click();
+        return choice.click();
       }
     }
     const action = actions.get(event.key);
     if (!action) return;
     event.preventDefault();
-    if (waiting && action !== 'reject') choose(false);
+    if (waiting) choose(null);
     act(action);
   });
 })();

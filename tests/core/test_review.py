@@ -10,13 +10,17 @@ from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.review import (
     MAX_REASON,
+    QUICK_UNDO,
     Approval,
     Decision,
     DecisionKind,
     InvalidDecisionError,
     ReviewedProposal,
     Ruling,
+    Standing,
+    Target,
     blocker,
+    open_decisions,
     required_persons,
     rule,
     standing_approvals,
@@ -26,6 +30,7 @@ from antechamber.core.review import (
 PAYLOAD = {"kind": "fact", "content": "Run the migration first.", "tags": ["deploy"]}
 SHOWN = canonical(PAYLOAD)
 KINDS: tuple[DecisionKind, ...] = ("approve", "edit", "reject")
+OLD = Target(memory_id="m-1", state="active")
 
 
 def proposal(**members: Any) -> ReviewedProposal:
@@ -57,9 +62,22 @@ def decision(kind: DecisionKind, of: ReviewedProposal | None = None, **members: 
     return Decision(**plain | members)
 
 
-def ruled(of: ReviewedProposal, kind: DecisionKind, person: str = "bob", **members: Any) -> Ruling:
+def ruled(
+    of: ReviewedProposal,
+    kind: DecisionKind,
+    person: str = "bob",
+    now: int = 0,
+    target: Target | None = None,
+    **members: Any,
+) -> Ruling:
     """Decide on what is shown of a proposal."""
-    return rule(of, decision(kind, of, **members), person)
+    named = {"target": target.memory_id} if target else {}
+    return rule(of, decision(kind, of, **named | members), person, now, target)
+
+
+def stands(kind: DecisionKind, person: str = "bob", shown: bytes = SHOWN) -> Standing:
+    """Return a decision that nobody took back, made at the time 0."""
+    return Standing(review_record_id="r-1", kind=kind, person=person, decided_at=0, shown=shown)
 
 
 def after(of: ReviewedProposal, ruling: Ruling, person: str) -> ReviewedProposal:
@@ -99,6 +117,8 @@ def test_one_approval_admits_where_one_person_is_wanted() -> None:
         resulting=SHOWN,
         approvals_required=1,
         admits=True,
+        text=SHOWN,
+        second=False,
     )
 
 
@@ -112,6 +132,8 @@ def test_a_rejection_ends_a_proposal() -> None:
         resulting=None,
         approvals_required=1,
         admits=False,
+        text=SHOWN,
+        second=False,
     )
 
 
@@ -126,6 +148,8 @@ def test_an_edit_raises_the_version_and_waits_for_a_second_person() -> None:
         resulting=edited,
         approvals_required=2,
         admits=False,
+        text=edited,
+        second=False,
     )
 
 
@@ -307,3 +331,139 @@ def test_an_edited_text_is_brought_to_normal_form() -> None:
     """An edit is normalized as a submission is: NFC, LF, trimmed of three characters, nothing else."""
     ruling = ruled(proposal(), "edit", content=" \r\nCafe\u0301\r\nA\rB\u00a0\n")
     assert ruling.resulting == canonical({**PAYLOAD, "content": "Caf\u00e9\nA\nB\u00a0"})
+
+
+def test_superseding_approves_and_names_the_memory() -> None:
+    """The version rises with the name, so that all who approve approve the same."""
+    ruling = ruled(proposal(), "supersede", target=OLD, reason_code=None)
+    assert (ruling.state, ruling.version, ruling.replaces, ruling.target) == ("approved", 2, "m-1", "m-1")
+    assert (ruling.admits, ruling.resulting) == (True, SHOWN)
+    with_one = proposal(curators=2, approvals=[Approval(person="eve", version=1, text_hash=text_hash(SHOWN))])
+    second = ruled(with_one, "supersede", target=OLD)
+    assert (second.state, second.version, second.admits) == ("pending", 2, False)
+    named = msgspec.structs.replace(
+        with_one,
+        version=2,
+        replaces=OLD,
+        approvals=[Approval(person="bob", version=2, text_hash=text_hash(SHOWN))],
+    )
+    last = ruled(named, "approve", "eve")
+    assert (last.admits, last.version, last.replaces, last.target) == (True, 2, "m-1", "m-1")
+
+
+@pytest.mark.parametrize("kind", ["supersede", "merge"])
+def test_a_memory_has_to_be_named_and_active(kind: DecisionKind) -> None:
+    """None, one that is not of this scope and one that ended are refused."""
+    with pytest.raises(InvalidDecisionError, match="Choose the memory"):
+        ruled(proposal(), kind)
+    with pytest.raises(StaleDecisionError):
+        rule(proposal(), decision(kind, target="m-9"), "bob")
+    with pytest.raises(StaleDecisionError):
+        ruled(proposal(), kind, target=Target(memory_id="m-1", state="retracted"))
+
+
+def test_nobody_approves_what_would_supersede_a_memory_that_ended() -> None:
+    """Naming another memory or editing is still possible."""
+    ended = proposal(replaces=Target(memory_id="m-1", state="superseded"))
+    with pytest.raises(ForbiddenDecisionError, match="superseded by now"):
+        ruled(ended, "approve")
+    assert ruled(ended, "supersede", target=Target(memory_id="m-2", state="active")).admits
+    assert ruled(ended, "edit").replaces is None
+
+
+def test_merging_ends_a_proposal_as_a_duplicate_of_a_memory() -> None:
+    """No memory is made, and the record names the one that says the same."""
+    ruling = ruled(proposal(), "merge", target=OLD, reason_code=None)
+    assert (ruling.state, ruling.reason_code, ruling.target, ruling.resulting) == ("rejected", "duplicate", "m-1", None)
+    assert ruling.replaces is None
+
+
+def test_asking_for_a_second_curator_wants_two_and_voids_nothing() -> None:
+    """The text and its approvals stay; one person is not enough any more, and asking twice is refused."""
+    asked = ruled(proposal(), "flag", reason_code=None)
+    assert (asked.state, asked.version, asked.second, asked.approvals_required) == ("pending", 1, True, 2)
+    flagged = proposal(second=True)
+    assert required_persons(flagged) == 2
+    assert not ruled(flagged, "approve").admits
+    with pytest.raises(ForbiddenDecisionError, match="asked for already"):
+        ruled(flagged, "flag", "eve")
+
+
+def test_a_fresh_decision_of_ones_own_is_taken_back_without_a_reason() -> None:
+    """Somebody else's and an old one want one."""
+    decided = proposal(state="rejected", standing=stands("reject"))
+    ruling = ruled(decided, "undo", now=QUICK_UNDO, undoes="r-1", reason_code=None)
+    assert (ruling.state, ruling.version, ruling.undoes, ruling.reason_code) == ("pending", 2, "r-1", None)
+    for person, now in (("bob", QUICK_UNDO + 1), ("eve", 0)):
+        with pytest.raises(InvalidDecisionError, match="Choose a reason"):
+            ruled(decided, "undo", person, now, undoes="r-1", reason_code=None)
+        assert ruled(decided, "undo", person, now, undoes="r-1", reason_code="other").reason_code == "other"
+
+
+def test_taking_an_approval_back_retracts_its_memory() -> None:
+    """The proposal waits again under a new version, for which no approval counts."""
+    approved = proposal(
+        state="approved",
+        memory="active",
+        standing=stands("approve"),
+        approvals=[Approval(person="bob", version=1, text_hash=text_hash(SHOWN))],
+    )
+    ruling = ruled(approved, "undo", undoes="r-1", reason_code=None)
+    assert (ruling.state, ruling.version, ruling.memory, ruling.resulting) == ("pending", 2, "retracted", None)
+    again = msgspec.structs.replace(approved, state="pending", version=2, memory="retracted", standing=None)
+    assert standing_approvals(again) == set()
+    assert open_decisions(again) == ["approve", "edit", "supersede", "reject", "merge", "flag"]
+
+
+def test_taking_an_edit_back_restores_the_text_and_forgets_the_memory_to_supersede() -> None:
+    """What the editor was shown stands again."""
+    edited = proposal(
+        payload={**PAYLOAD, "content": "Another text."}, version=2, edited=True, replaces=OLD, standing=stands("edit")
+    )
+    ruling = ruled(edited, "undo", undoes="r-1", reason_code=None)
+    assert (ruling.state, ruling.version, ruling.text, ruling.replaces) == ("pending", 3, SHOWN, None)
+    assert ruling.memory is None
+
+
+def test_taking_a_request_for_a_second_curator_back_wants_one_again() -> None:
+    """Only its own effect is undone."""
+    ruling = ruled(proposal(second=True, standing=stands("flag")), "undo", undoes="r-1", reason_code=None)
+    assert (ruling.second, ruling.state) == (False, "pending")
+
+
+def test_ending_a_memory_and_taking_that_back() -> None:
+    """Retract and expire want a reason and an active memory; undoing either brings the memory back as it was."""
+    remembered = proposal(state="approved", memory="active", standing=stands("approve"))
+    for kind, state in (("retract", "retracted"), ("expire", "expired")):
+        decided: DecisionKind = kind  # type: ignore[assignment]
+        ruling = ruled(remembered, decided, reason_code="outdated")
+        assert (ruling.state, ruling.version, ruling.memory) == ("approved", 1, state)
+        with pytest.raises(InvalidDecisionError):
+            ruled(remembered, decided, reason_code=None)
+        ended = msgspec.structs.replace(remembered, memory=state, standing=stands(decided))
+        with pytest.raises(StaleDecisionError):
+            ruled(ended, decided)
+        back = ruled(ended, "undo", undoes="r-1", reason_code=None)
+        assert (back.state, back.version, back.memory) == ("approved", 1, "active")
+
+
+def test_an_undo_names_the_decision_that_stands() -> None:
+    """One that was taken back or followed by another is stale; without any there is nothing to take back."""
+    decided = proposal(state="rejected", standing=stands("reject"))
+    with pytest.raises(StaleDecisionError):
+        ruled(decided, "undo", undoes="r-0", reason_code=None)
+    with pytest.raises(ForbiddenDecisionError, match="no decision"):
+        ruled(proposal(), "undo", undoes="r-1", reason_code=None)
+    superseded = proposal(state="approved", memory="superseded", standing=stands("approve"))
+    with pytest.raises(ForbiddenDecisionError, match="superseded by another decision"):
+        ruled(superseded, "undo", undoes="r-1", reason_code=None)
+
+
+@pytest.mark.parametrize("kind", ["supersede", "merge", "flag", "undo", "retract", "expire"])
+def test_owners_make_no_decision_of_any_kind(kind: DecisionKind) -> None:
+    """Also what ends a memory or takes a decision back is somebody else's."""
+    pending = kind in {"supersede", "merge", "flag"}
+    of = proposal(state="pending" if pending else "approved", memory=None if pending else "active")
+    of = msgspec.structs.replace(of, standing=stands("approve"))
+    with pytest.raises(ForbiddenDecisionError, match="somebody else"):
+        ruled(of, kind, "ada", target=OLD if pending and kind != "flag" else None, undoes="r-1")

@@ -124,8 +124,8 @@ def test_a_private_retry_withdraws_once_and_answers_the_same_again(flows: Flows)
     assert (first["disposition"], second) == ("rejected-conflict", first | {"duplicate": True})
     dossier = flows.desk.dossier(proposal, flows.curator())
     assert (dossier.proposal.withdrawn, dossier.proposal.version) == (True, 2)
-    assert dossier.approve_blocker
-    assert dossier.reject_blocker is None
+    assert dossier.blockers["approve"]
+    assert dossier.blockers["reject"] is None
 
 
 def test_replays_are_counted_and_written_when_flushed(flows: Flows) -> None:
@@ -193,7 +193,7 @@ def test_what_is_not_there_is_not_found(flows: Flows) -> None:
     with pytest.raises(NotFoundError):
         flows.desk.dossier("nowhere", bob)
     with pytest.raises(NotFoundError):
-        flows.desk.memory("nowhere")
+        flows.desk.memory("nowhere", bob)
 
 
 def test_an_edit_may_neither_be_private_nor_too_large(flows: Flows) -> None:

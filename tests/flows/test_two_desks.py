@@ -87,7 +87,7 @@ def test_two_first_approvals_at_once_are_the_two_that_were_wanted(two: tuple[Ser
     for _ in range(ROUNDS):
         proposal_id = submitted(two, submission_scope="organization", scope_id="labs")
         results = at_once(two, proposal_id, ("approve", "approve"))
-        assert sorted(result.state for result in results if isinstance(result, Decided)) == ["approved", "pending"]
+        assert sorted(result.outcome for result in results if isinstance(result, Decided)) == ["approved", "waits"]
         assert len({result.memory_id for result in results if isinstance(result, Decided)} - {None}) == 1
 
 

@@ -95,7 +95,7 @@ def test_escape_takes_a_rejection_back_before_it_is_one(with_scripts: Journey) -
     """After Escape a digit means nothing; without a rejection begun it never does."""
     page = opened(queue(with_scripts, 1), "first")
     press(page, "1", "r", "Escape", "1", "r")
-    expect(page.get_by_text("Press the digit of a reason")).to_be_visible()
+    expect(page.get_by_text("Press the digit of a choice")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("3")
     page.reload()
@@ -115,7 +115,7 @@ def test_help_names_the_keys_and_a_key_can_be_another(with_scripts: Journey) -> 
     page.get_by_role("link", name="Queue").click()
     opened(page, "first")
     press(page, "a")
-    expect(page.get_by_role("button", name="Approve")).to_contain_text("y")
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_contain_text("y")
     press(page, "y")
     expect(page.get_by_role("status")).to_contain_text("Approved")
     assert with_scripts.remembered() == ["The first lesson."]
@@ -123,10 +123,49 @@ def test_help_names_the_keys_and_a_key_can_be_another(with_scripts: Journey) -> 
     page.get_by_label("Use single keys").uncheck()
     page.get_by_role("button", name="Keep").click()
     page.get_by_role("link", name="Queue").click()
-    page.get_by_role("link", name="The second lesson.").click()
-    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    page.locator("a.whole").filter(has_text="The second lesson.").click()
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
     page.keyboard.press("y")
     page.keyboard.press("a")
     page.wait_for_timeout(500)
     assert page.locator("kbd").count() == 0
+    assert with_scripts.remembered() == ["The first lesson."]
+
+
+def test_undo_is_one_key_and_the_heading_has_the_focus(with_scripts: Journey) -> None:
+    """After each decision the next heading is focused, and z takes the decision back from wherever it led."""
+    page = queue(with_scripts, 3)
+    press(page, "g")
+    expect(page.locator("p.text").first).to_have_text("The first lesson.")
+    press(page, "a")
+    expect(page.locator("h1")).to_be_focused()
+    assert with_scripts.remembered() == ["The first lesson."]
+    press(page, "z")
+    expect(page.get_by_role("status")).to_contain_text("Taken back")
+    expect(page.locator("p.text").first).to_have_text("The first lesson.")
+    assert with_scripts.remembered() == []
+    press(page, "r", "9")
+    expect(page.get_by_role("status")).to_contain_text("Rejected")
+    press(page, "z")
+    expect(page.get_by_role("status")).to_contain_text("Taken back")
+    press(page, "f")
+    expect(page.get_by_role("status")).to_contain_text("second curator is asked for")
+    expect(page.locator("p.text").first).to_have_text("The second lesson.")
+
+
+def test_merging_and_superseding_are_two_keys(with_scripts: Journey) -> None:
+    """M lights the choices beside similar memories; odd digits supersede, even ones merge."""
+    page = queue(with_scripts, 3)
+    press(page, "g")
+    press(page, "a")
+    expect(page.locator("p.text").first).to_have_text("The second lesson.")
+    press(page, "m", "2")
+    expect(page.get_by_role("status")).to_contain_text("Merged")
+    expect(page.locator("p.text").first).to_have_text("The third lesson.")
+    assert with_scripts.remembered() == ["The first lesson."]
+    press(page, "m", "Escape", "1", "m", "1")
+    expect(page.get_by_role("status")).to_contain_text("Approved")
+    assert with_scripts.remembered() == ["The third lesson."]
+    press(page, "z")
+    expect(page.get_by_role("status")).to_contain_text("Taken back")
     assert with_scripts.remembered() == ["The first lesson."]

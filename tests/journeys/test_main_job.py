@@ -21,7 +21,7 @@ def test_an_approved_proposal_becomes_memory_and_not_before(journey: Journey) ->
     assert journey.remembered() == [TEXT]
     page.get_by_role("link", name="Memories").click()
     page.get_by_role("link", name=TEXT).click()
-    expect(page.get_by_text("Decisions that admitted it")).to_be_visible()
+    expect(page.get_by_text("From decision to decision")).to_be_visible()
 
 
 def test_a_rejected_proposal_is_never_remembered(journey: Journey) -> None:

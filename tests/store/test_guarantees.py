@@ -229,10 +229,51 @@ def test_a_table_of_ones_own_does_not_stand_in_for_the_records(raw: Raw, filled:
     raw.refused(MEMORY.replace("INTO memories", "INTO main.memories") if raw.engine == "sqlite" else MEMORY, parts)
 
 
-def test_a_memory_that_ended_does_not_come_back(raw: Raw) -> None:
-    """A memory may end, once."""
-    raw.execute("UPDATE memories SET state = 'retracted'")
+CHANGE = """
+INSERT INTO memory_changes (memory, state, review_record, changed_at)
+SELECT m.id, :state, r.id, 1 FROM memories AS m, review_records AS r WHERE r.decision = :decision
+"""
+
+
+def test_a_memory_changes_only_by_a_decision_that_says_so(raw: Raw, filled: Service) -> None:
+    """Neither its state nor a change of it can be written without the review record that brings it about."""
+    for state in ("superseded", "retracted", "expired"):
+        raw.refused("UPDATE memories SET state = :state", {"state": state})
+        for decision in ("approve", "reject"):
+            raw.refused(CHANGE, {"state": state, "decision": decision})
+    raw.refused(CHANGE, {"state": "active", "decision": "reject"})
+    memory = filled.recall()[0]["memory_id"]
+    desk = filled.sign_in("bob")
+    assert desk.decide(proposal(filled, "approved"), "retract", reason_code="wrong").status_code == 303
+    assert filled.recall() == []
     raw.refused("UPDATE memories SET state = 'active'")
+    for decision in ("approve", "retract", "reject"):
+        raw.refused(CHANGE, {"state": "active", "decision": decision})
+    assert desk.decide(proposal(filled, "approved"), "undo").status_code == 303
+    assert [item["memory_id"] for item in filled.recall()] == [memory]
+
+
+def test_changes_of_memories_are_append_only(raw: Raw, filled: Service) -> None:
+    """No change can be rewritten, removed or put in another's place."""
+    assert (
+        filled.sign_in("bob").decide(proposal(filled, "approved"), "expire", reason_code="outdated").status_code == 303
+    )
+    raw.refused("UPDATE memory_changes SET changed_at = 0")
+    raw.refused("DELETE FROM memory_changes")
+    raw.refused(raw.copy("memory_changes", "LIMIT 1"))
+    if raw.engine == "sqlite":
+        raw.refused(raw.copy("memory_changes", "LIMIT 1", id="id").replace("INSERT", "INSERT OR REPLACE", 1))
+
+
+def test_a_record_takes_back_one_of_the_same_proposal_once(raw: Raw, filled: Service) -> None:
+    """An undo that names a foreign record, an undo or a record twice is refused."""
+    desk = filled.sign_in("bob")
+    assert desk.decide(proposal(filled, "rejected"), "undo").status_code == 303
+    another = "(SELECT id FROM review_records WHERE decision = 'approve' ORDER BY id LIMIT 1)"
+    own = "(SELECT id FROM review_records WHERE decision = 'undo')"
+    for undoes in (another, own, "undoes"):
+        changes = {"review_record_id": "'next'", "decision_key": "'next'", "undoes": undoes}
+        raw.refused(raw.copy("review_records", "WHERE decision = 'undo'", **changes))
 
 
 def test_nothing_private_is_left(place: Place, policies: Path) -> None:

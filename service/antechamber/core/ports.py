@@ -15,8 +15,11 @@ from antechamber.core.records import (
     BrowsedMemory,
     ConflictMark,
     EvidenceRow,
+    LatestDecision,
+    MemoryChange,
     MemoryHit,
     MemoryRow,
+    NearMemory,
     ProcessRow,
     ProposalRow,
     QuarantineRow,
@@ -92,8 +95,17 @@ class ReviewRows(Protocol):
     def count_pending(self, most: int) -> int:
         """Count pending proposals, at most `most`."""
 
-    def next_pending(self, proposal_id: str) -> str | None:
-        """Return the pending proposal that follows one."""
+    def free_proposals(self, person: str, after: str | None, now: int) -> list[str]:
+        """Return a few pending proposals behind one that this person could judge and nobody else holds."""
+
+    def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
+        """Claim a pending proposal; False where somebody else holds it."""
+
+    def release(self, proposal_id: str, person: str | None) -> None:
+        """End a person's claim, or whosever it is."""
+
+    def count_held(self, person: str, now: int) -> int:
+        """Count the proposals that others hold."""
 
     def proposal(self, proposal_id: str) -> ProposalRow | None:
         """Return one proposal."""
@@ -116,14 +128,29 @@ class ReviewRows(Protocol):
     def decision_with_key(self, decision_key: str) -> bool:
         """Tell whether a one-time decision key was used."""
 
+    def target(self, memory_id: str, submission_scope: str, scope_id: str) -> review.Target | None:
+        """Return a memory of exactly this scope that a decision may name."""
+
+    def memories_near(self, submission_scope: str, scope_id: str, number: int) -> list[NearMemory]:
+        """Return the newest active memories of exactly this scope."""
+
+    def hold_memory(self, memory_id: str) -> None:
+        """Let no other transaction change a memory until this one ends."""
+
+    def latest_decisions(self, number: int) -> list[LatestDecision]:
+        """Return the latest decisions on proposals, newest first."""
+
     def decide(self, proposal: ProposalRow, person: Person, entry: review.Entry) -> None:
-        """Write the review record, move the proposal and admit the memory if so ruled."""
+        """Write the review record, move the proposal and its memories as ruled, and admit one if so ruled."""
 
     def browse_memories(self, words: Sequence[str], after: str | None, number: int) -> list[BrowsedMemory]:
         """Return memories of all scopes, newest first."""
 
     def memory(self, memory_id: str) -> MemoryRow | None:
         """Return one memory."""
+
+    def memory_changes(self, memory: int) -> list[MemoryChange]:
+        """Return the states that a memory had, oldest first."""
 
     def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
         """Return waiting refused events, newest first."""

@@ -32,6 +32,9 @@ class MemoryHit(Struct, frozen=True, kw_only=True):
     scope_id: str
     source_span: dict[str, Any]
     supersedes: str | None
+    """What the producer claimed."""
+    replaces: str | None
+    """What it superseded by the curators' decision."""
     admitted_at: int
 
 
@@ -51,6 +54,10 @@ class QueueRow(Struct, frozen=True, kw_only=True):
     """Distinct owners of independent evidence."""
     conflicts: int
     approvals: int
+    second: bool
+    """Whether a curator asked for a second one."""
+    claimed_by: str | None
+    claimed_until: int | None
 
 
 class ProposalRow(Struct, frozen=True, kw_only=True):
@@ -76,6 +83,16 @@ class ProposalRow(Struct, frozen=True, kw_only=True):
     state: ProposalState
     version: int
     withdrawn: bool
+    second: bool
+    """Whether a curator asked for a second one."""
+    replaces: str | None
+    """The memory that this text supersedes once it is admitted, and that memory's state."""
+    replaces_state: MemoryState | None
+    memory_id: str | None
+    """The memory that it became last, and that memory's state."""
+    memory_state: MemoryState | None
+    claimed_by: str | None
+    claimed_until: int | None
     decided_at: int | None
     submission_id: str
     idempotency_key: str
@@ -117,17 +134,35 @@ class ReviewRecordRow(Struct, frozen=True, kw_only=True):
     resulting_hash: str | None
     policy_digest: str
     decided_at: int
+    target: str | None
+    """The memory that the decision names."""
+    undoes: str | None
+    """The review record that it takes back."""
+
+
+class LatestDecision(Struct, frozen=True, kw_only=True):
+    """One decision in the list of the latest ones."""
+
+    review_record_id: str
+    decision: DecisionKind
+    reason_code: ReasonCode | None
+    person: str
+    decided_at: int
+    shown: dict[str, Any]
+    proposal_id: str
 
 
 class AuditRow(ReviewRecordRow, frozen=True, kw_only=True):
     """One decision with the proposal it belongs to, as auditors list and export it."""
 
     sequence: int
-    proposal_id: str
+    proposal_id: str | None
+    quarantine_id: str | None
+    """The refused event that was decided on, where it was not a proposal."""
     approvals_required: int
-    submission_scope: Scope
-    scope_id: str
-    source_event_hash: str
+    submission_scope: Scope | None
+    scope_id: str | None
+    source_event_hash: str | None
     producer_identity: str
     memory_id: str | None
 
@@ -158,12 +193,37 @@ class BrowsedMemory(Struct, frozen=True, kw_only=True):
 class MemoryRow(BrowsedMemory, frozen=True, kw_only=True):
     """One memory with where it came from."""
 
+    id: int
     text_hash: str
     source_span: dict[str, Any]
     supersedes: str | None
+    """What the producer claimed."""
+    replaces: str | None
+    """The memory that it superseded by the curators' decision."""
+    replaced_by: str | None
     version: int
     proposal: int
     proposal_id: str
+
+
+class NearMemory(Struct, frozen=True, kw_only=True):
+    """One active memory of a proposal's scope."""
+
+    memory_id: str
+    payload: dict[str, Any]
+    admitted_at: int
+
+
+class MemoryChange(Struct, frozen=True, kw_only=True):
+    """One state of a memory and the decision that brought it about."""
+
+    state: MemoryState
+    changed_at: int
+    review_record_id: str
+    decision: DecisionKind
+    reason_code: ReasonCode | None
+    reason_text: str
+    person: str
 
 
 class QuarantineRow(Struct, frozen=True, kw_only=True):

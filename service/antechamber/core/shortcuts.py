@@ -19,9 +19,13 @@ class Shortcut(Struct, frozen=True):
 
 
 SHORTCUTS: Final = (
+    Shortcut("start", "g", "Go: claim the first free proposal and open it"),
     Shortcut("approve", "a", "Approve what is shown"),
     Shortcut("reject", "r", "Reject; then the digit of a reason"),
     Shortcut("edit", "e", "Go to the text and edit it"),
+    Shortcut("merge", "m", "Merge into or supersede a memory; then the digit of a choice"),
+    Shortcut("flag", "f", "Ask for a second curator"),
+    Shortcut("undo", "z", "Take your last decision back"),
     Shortcut("skip", "s", "Skip to the next proposal"),
     Shortcut("next", "j", "Move to the next row"),
     Shortcut("previous", "k", "Move to the row before"),

@@ -62,7 +62,8 @@ class Export:
 
 
 def _covered(grants: list[str], row: AuditRow) -> bool:
-    return covers(grants, row.submission_scope, row.scope_id)
+    # A refused event whose scope was private has none; only those who may see everything see it.
+    return covers(grants, row.submission_scope or "", row.scope_id or "")
 
 
 def _record(row: AuditRow) -> dict[str, Any]:

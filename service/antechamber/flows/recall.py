@@ -113,6 +113,6 @@ def _item(hit: MemoryHit) -> MemoryItem:
         submission_scope=hit.submission_scope,
         scope_id=hit.scope_id,
         source_span=hit.source_span,
-        supersedes=hit.supersedes,
+        supersedes=hit.replaces or hit.supersedes,
         admitted_at=format_time(hit.admitted_at),
     )

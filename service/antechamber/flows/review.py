@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -12,11 +12,11 @@ from antechamber.core.errors import ForbiddenDecisionError, NotFoundError, Stale
 from antechamber.core.ids import uuid7
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Clock, Randomness, Rows, Store
-from antechamber.core.privacy import Finding, scan
+from antechamber.core.privacy import scan
 from antechamber.core.records import (
     BrowsedMemory,
-    ConflictMark,
-    EvidenceRow,
+    LatestDecision,
+    MemoryChange,
     MemoryRow,
     ProposalRow,
     QuarantineRow,
@@ -24,26 +24,45 @@ from antechamber.core.records import (
     ReviewRecordRow,
 )
 from antechamber.core.review import (
-    Approval,
     Decision,
+    DecisionKind,
     Entry,
     InvalidDecisionError,
-    ReviewedProposal,
     Ruling,
+    Standing,
     blocker,
-    required_persons,
     rule,
-    standing_approvals,
     text_hash,
+    undo_needs_reason,
 )
 from antechamber.core.roles import Person
+from antechamber.flows.dossier import Dossier, gather, places, reviewed
 from antechamber.flows.policies import PolicyKeeper
 
 R = TypeVar("R")
 
 PAGE: Final = 50
+LEASE: Final = 300_000_000
+"""Microseconds that a claim lasts."""
+Outcome = Literal["approved", "waits", "rejected", "merged", "flagged", "undone", "retracted", "expired"]
+STAYING: Final = frozenset({"undo", "retract", "expire"})
+"""Decisions after which a curator stays with what was decided on."""
 MOST_COUNTED: Final = 1000
 """Counters stop here: nobody needs to know how far a queue lies beyond a thousand."""
+
+
+_OUTCOMES: Final[dict[DecisionKind, Outcome]] = {
+    "reject": "rejected",
+    "merge": "merged",
+    "flag": "flagged",
+    "undo": "undone",
+    "retract": "retracted",
+    "expire": "expired",
+}
+
+
+def _outcome(kind: DecisionKind, ruling: Ruling) -> Outcome:
+    return _OUTCOMES.get(kind) or ("approved" if ruling.admits else "waits")
 
 
 class Counters(Struct, frozen=True, kw_only=True):
@@ -58,42 +77,38 @@ class Queue(Struct, frozen=True, kw_only=True):
 
     items: list[QueueRow]
     next: str | None
-
-
-class Dossier(Struct, frozen=True, kw_only=True):
-    """Everything a curator sees of one proposal."""
-
-    proposal: ProposalRow
-    shown_hash: str
-    evidence: list[EvidenceRow]
-    own_duplicates: int
-    replays: int
-    records: list[ReviewRecordRow]
-    conflicts: list[ConflictMark]
-    findings: list[Finding]
-    approved_by: list[str]
-    required: int
-    approve_blocker: str | None
-    edit_blocker: str | None
-    reject_blocker: str | None
-    next: str | None
-    """The proposal that waits behind this one."""
+    held: int
+    """Proposals that others hold."""
+    now: int
 
 
 class Decided(Struct, frozen=True, kw_only=True):
     """What a decision led to."""
 
     proposal_id: str
-    state: str
+    outcome: Outcome
     memory_id: str | None
+    """The memory that the proposal became, or was."""
     next: str | None
+    """The proposal that this person holds now."""
+
+
+class Taken(Struct, frozen=True, kw_only=True):
+    """A decision just made, and what taking it back would need to say."""
+
+    proposal: ProposalRow
+    shown_hash: str
+    standing: Standing
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """One memory and the decisions that admitted it."""
+    """One memory, the decisions that admitted it and what became of it."""
 
     memory: MemoryRow
     records: list[ReviewRecordRow]
+    changes: list[MemoryChange]
+    dossier: Dossier
+    """Its proposal, with what can be decided about it now."""
 
 
 class Desk:
@@ -117,42 +132,42 @@ class Desk:
         """Call `wake` from some thread after what waits has changed, in whichever process; return what ends that."""
         return self._store.watch(wake)
 
-    def queue(self, after: str | None) -> Queue:
+    def queue(self, after: str | None, person: Person) -> Queue:
         """Return one page of pending proposals, oldest first."""
+        now = self._clock()
         with self._store.read() as rows:
-            items = rows.pending_proposals(after, PAGE + 1)
-        return Queue(items=items[:PAGE], next=items[PAGE - 1].proposal_id if len(items) > PAGE else None)
+            items, held = rows.pending_proposals(after, PAGE + 1), rows.count_held(person.person, now)
+        following = items[PAGE - 1].proposal_id if len(items) > PAGE else None
+        return Queue(items=items[:PAGE], next=following, held=held, now=now)
 
     def dossier(self, proposal_id: str, person: Person) -> Dossier:
         """Gather one proposal with its evidence, history and findings.
 
         Raises NotFoundError.
         """
-        policy = self._policies.current.policy
         with self._store.read() as rows:
             proposal = _found(rows.proposal(proposal_id))
-            evidence = rows.evidence(proposal.id)
-            duplicates, duplicate_replays = rows.own_duplicates(proposal.id)
-            records = rows.review_records(proposal.id)
-            conflicts = rows.conflicts(proposal.id)
-            following = rows.next_pending(proposal_id)
-        reviewed = _reviewed(policy, proposal, records)
-        return Dossier(
-            proposal=proposal,
-            shown_hash=text_hash(canonical(proposal.payload)),
-            evidence=evidence,
-            own_duplicates=duplicates,
-            replays=proposal.replays + duplicate_replays,
-            records=records,
-            conflicts=conflicts,
-            findings=_findings(policy, proposal),
-            approved_by=sorted(standing_approvals(reviewed)),
-            required=required_persons(reviewed),
-            approve_blocker=blocker(reviewed, person.person, "approve"),
-            edit_blocker=blocker(reviewed, person.person, "edit"),
-            reject_blocker=blocker(reviewed, person.person, "reject"),
-            next=following,
-        )
+            return gather(rows, self._policies.current.policy, proposal, person.person, self._clock())
+
+    def taken(self, proposal_id: str, person: Person) -> Taken | None:
+        """Return the decision that this person just made on a proposal; None where another one stands."""
+        with self._store.read() as rows:
+            proposal = rows.proposal(proposal_id)
+            records = rows.review_records(proposal.id) if proposal else []
+        if proposal is None:
+            return None
+        facts = reviewed(self._policies.current.policy, proposal, records)
+        last = facts.standing
+        if last is None or undo_needs_reason(last, person.person, self._clock()):
+            return None
+        if blocker(facts, person.person, "undo") is not None:
+            return None
+        return Taken(proposal=proposal, shown_hash=text_hash(canonical(proposal.payload)), standing=last)
+
+    def latest(self, number: int) -> list[LatestDecision]:
+        """Return the latest decisions of all curators, newest first."""
+        with self._store.read() as rows:
+            return rows.latest_decisions(number)
 
     def decide(self, proposal_id: str, decision: Decision, person: Person) -> Decided:
         """Make one decision, in one transaction with everything it leads to.
@@ -167,12 +182,13 @@ class Desk:
 
     def _decide(self, proposal_id: str, decision: Decision, person: Person, rows: Rows) -> Decided:
         force, now = self._policies.current, self._clock()
-        rows.hold_proposal(proposal_id)
-        proposal = _found(rows.proposal(proposal_id))
+        proposal = _held(rows, proposal_id, decision.target)
         if not decision.decision_key or rows.decision_with_key(decision.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
-        ruling = rule(_reviewed(force.policy, proposal, rows.review_records(proposal.id)), decision, person.person)
+        target = rows.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
+        facts = reviewed(force.policy, proposal, rows.review_records(proposal.id))
+        ruling = rule(facts, decision, person.person, now, target)
         _check_text(force.policy, proposal, ruling)
         _check_note(force.policy, decision.reason_text)
         entry = Entry(
@@ -184,12 +200,49 @@ class Desk:
             decided_at=now,
         )
         rows.decide(proposal, person, entry)
+        rows.release(proposal_id, None)
+        goes_on = decision.kind not in STAYING
         return Decided(
             proposal_id=proposal_id,
-            state=ruling.state,
-            memory_id=entry.memory_id if ruling.admits else None,
-            next=rows.next_pending(proposal_id),
+            outcome=_outcome(decision.kind, ruling),
+            memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
+            next=self._claim_next(rows, person, proposal_id, now) if goes_on else None,
         )
+
+    def start(self, person: Person) -> str | None:
+        """Claim the first proposal that this person could judge; None where there is none."""
+        return self._go_on(person, None)
+
+    def skip(self, proposal_id: str, person: Person) -> str | None:
+        """Let go of a proposal and claim the next one; None where there is no other."""
+        return self._go_on(person, proposal_id)
+
+    def _go_on(self, person: Person, after: str | None) -> str | None:
+        def work(rows: Rows) -> str | None:
+            if after is not None:
+                rows.release(after, person.person)
+            return self._claim_next(rows, person, after, self._clock())
+
+        return self._store.write(work).result()
+
+    def claim(self, proposal_id: str, person: Person) -> None:
+        """Claim a proposal, whoever holds it now.
+
+        Raises NotFoundError where no such proposal waits.
+        """
+        now = self._clock()
+        claimed = self._store.write(
+            lambda rows: rows.claim(proposal_id, person.person, now, now + LEASE, override=True)
+        ).result()
+        _found(claimed or None)
+
+    def _claim_next(self, rows: Rows, person: Person, after: str | None, now: int) -> str | None:
+        """Claim the proposal behind one, or else the first, that nobody else holds."""
+        near = rows.free_proposals(person.person, after, now)
+        for proposal_id in near or rows.free_proposals(person.person, None, now):
+            if proposal_id != after and rows.claim(proposal_id, person.person, now, now + LEASE, override=False):
+                return proposal_id
+        return None
 
     def quarantine(self, after: str | None) -> tuple[list[QuarantineRow], str | None]:
         """Return one page of waiting refused events, newest first, and where the next begins."""
@@ -203,14 +256,16 @@ class Desk:
             items = rows.browse_memories(words, after, PAGE + 1)
         return items[:PAGE], items[PAGE - 1].memory_id if len(items) > PAGE else None
 
-    def memory(self, memory_id: str) -> Provenance:
-        """Return one memory with the decisions behind it.
+    def memory(self, memory_id: str, person: Person) -> Provenance:
+        """Return one memory with the decisions behind it and what this person can do about it.
 
         Raises NotFoundError.
         """
         with self._store.read() as rows:
             memory = _found(rows.memory(memory_id))
-            return Provenance(memory=memory, records=rows.review_records(memory.proposal))
+            records, changes = rows.review_records(memory.proposal), rows.memory_changes(memory.id)
+        dossier = self.dossier(memory.proposal_id, person)
+        return Provenance(memory=memory, records=records, changes=changes, dossier=dossier)
 
 
 def _found(row: R | None) -> R:
@@ -220,37 +275,14 @@ def _found(row: R | None) -> R:
     return row
 
 
-def _reviewed(policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
-    owners = {proposal.owner, policy.owner(proposal.producer_identity) or proposal.owner}
-    return ReviewedProposal(
-        state=proposal.state,
-        version=proposal.version,
-        payload=proposal.payload,
-        owners=frozenset(owners),
-        edited=proposal.edited,
-        withdrawn=proposal.withdrawn,
-        approvals=[
-            Approval(person=record.person, version=record.resulting_version, text_hash=record.resulting_hash or "")
-            for record in records
-            if record.decision != "reject"
-        ],
-        curators=policy.rules(proposal.submission_scope).curators,
-    )
-
-
-def _findings(policy: Policy, proposal: ProposalRow) -> list[Finding]:
-    """Look again with the rules of today: what was clean when it came may not be now."""
-    return scan(_places(proposal, proposal.payload), frozenset(policy.privacy.off))
-
-
-def _places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
-    """Name all of a proposal that a memory would repeat."""
-    return {
-        "/scope_id": proposal.scope_id,
-        "/payload": payload,
-        "/source_span": proposal.source_span,
-        "/supersedes": proposal.supersedes,
-    }
+def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
+    """Return a proposal that nobody else can decide on meanwhile, nor end the memories that it touches."""
+    rows.hold_proposal(proposal_id)
+    proposal = _found(rows.proposal(proposal_id))
+    touched = sorted({proposal.replaces or "", proposal.memory_id or "", target} - {""})
+    for memory_id in touched:
+        rows.hold_memory(memory_id)
+    return _found(rows.proposal(proposal_id)) if touched else proposal
 
 
 def _check_note(policy: Policy, note: str) -> None:
@@ -268,8 +300,8 @@ def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling) -> None:
     if len(ruling.resulting) > most:
         message = f"The text is too long: this scope takes {most} bytes."
         raise InvalidDecisionError(message)
-    places = _places(proposal, msgspec.json.decode(ruling.resulting))
-    if findings := scan(places, frozenset(policy.privacy.off)):
+    looked_through = places(proposal, msgspec.json.decode(ruling.resulting))
+    if findings := scan(looked_through, frozenset(policy.privacy.off)):
         rules = ", ".join(sorted({finding.rule_id for finding in findings}))
         message = f"The text holds private data ({rules}). Remove it, or reject the proposal with the reason private."
         raise InvalidDecisionError(message)

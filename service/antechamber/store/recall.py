@@ -39,7 +39,7 @@ class Recall(Statements):
             return None
         proposal = row.pop("proposal")
         reason = self.one("last_reason", proposal=proposal) if row["state"] not in {None, "pending"} else None
-        memory = self.one("memory_of_proposal", proposal=proposal)
+        memory = self.one("memory_of_proposal", proposal=proposal) if row["state"] == "approved" else None
         return msgspec.convert(
             {"reason_code": None, "memory_id": None, **row, **(reason or {}), **(memory or {})}, StoredReceipt
         )

@@ -66,6 +66,8 @@ class Reports(Statements):
         yield from self.check_files()
         for row in self.all("memories_without_approval"):
             yield f"memory {row['memory_id']} lacks the approvals of its text"
+        for row in self.all("memories_out_of_step"):
+            yield f"memory {row['memory_id']} has another state than its last change says"
         for row in self.each("proposals_for_check"):
             if digest(event_bytes(_json(row, "payload"), _json(row, "source_span"))) != row["source_event_hash"]:
                 yield f"proposal {row['proposal_id']} differs from its source-event hash"

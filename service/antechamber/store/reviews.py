@@ -5,19 +5,24 @@ from typing import Any
 
 import msgspec
 
+from antechamber.core.canonical import canonical
+from antechamber.core.contract import MemoryState
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.ports import Statements
 from antechamber.core.records import (
     BrowsedMemory,
     ConflictMark,
     EvidenceRow,
+    LatestDecision,
+    MemoryChange,
     MemoryRow,
+    NearMemory,
     ProposalRow,
     QuarantineRow,
     QueueRow,
     ReviewRecordRow,
 )
-from antechamber.core.review import Entry, text_hash
+from antechamber.core.review import Entry, Target, text_hash
 from antechamber.core.roles import Person
 from antechamber.core.words import words_of
 from antechamber.store.recall import decoded
@@ -28,6 +33,13 @@ def _with_text(row: dict[str, Any]) -> dict[str, Any]:
     row = decoded(row, "payload", "edited_payload", "source_span", "supersedes")
     edited = row.pop("edited_payload")
     return {**row, "proposed": row["payload"], "payload": edited or row["payload"], "edited": edited is not None}
+
+
+def _decided_at(proposal: ProposalRow, entry: Entry) -> int | None:
+    """Say when a proposal was decided: now, never, or before where it stays as it was."""
+    if entry.ruling.state == "pending":
+        return None
+    return entry.decided_at if proposal.state == "pending" else proposal.decided_at
 
 
 class Reviews(Statements):
@@ -43,13 +55,24 @@ class Reviews(Statements):
         row = self.one("count_pending", most=most)
         return row["number"] if row else 0
 
-    def next_pending(self, proposal_id: str) -> str | None:
-        """Return the pending proposal that follows one, or else the oldest."""
-        row = self.one("next_pending", proposal_id=proposal_id)
-        if row is None:
-            first = self.pending_proposals(None, 1)
-            return first[0].proposal_id if first else None
-        return str(row["proposal_id"])
+    def free_proposals(self, person: str, after: str | None, now: int) -> list[str]:
+        """Return a few pending proposals behind one that this person could judge and nobody else holds."""
+        rows = self.all("free_proposals", person=person, after=after, now=now)
+        return [row["proposal_id"] for row in rows]
+
+    def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
+        """Claim a pending proposal; False where somebody else holds it."""
+        values = {"proposal_id": proposal_id, "person": person, "now": now, "until": until}
+        return self.run("claim", **values, override=int(override)) > 0
+
+    def release(self, proposal_id: str, person: str | None) -> None:
+        """End a person's claim, or whosever it is."""
+        self.run("release", proposal_id=proposal_id, person=person)
+
+    def count_held(self, person: str, now: int) -> int:
+        """Count the proposals that others hold."""
+        row = self.one("count_held", person=person, now=now)
+        return row["number"] if row else 0
 
     def proposal(self, proposal_id: str) -> ProposalRow | None:
         """Return one proposal."""
@@ -81,26 +104,53 @@ class Reviews(Statements):
         """Tell whether a one-time decision key was used."""
         return self.one("decision_with_key", decision_key=decision_key) is not None
 
+    def target(self, memory_id: str, submission_scope: str, scope_id: str) -> Target | None:
+        """Return a memory of exactly this scope that a decision may name."""
+        row = self.one("memory_in_scope", memory_id=memory_id, submission_scope=submission_scope, scope_id=scope_id)
+        return msgspec.convert(row, Target) if row else None
+
+    def memories_near(self, submission_scope: str, scope_id: str, number: int) -> list[NearMemory]:
+        """Return the newest active memories of exactly this scope."""
+        rows = self.all("memories_near", submission_scope=submission_scope, scope_id=scope_id, number=number)
+        return [msgspec.convert(decoded(row, "payload"), NearMemory) for row in rows]
+
+    def hold_memory(self, memory_id: str) -> None:
+        """Let no other transaction change a memory until this one ends."""
+        self.one("hold_memory", memory_id=memory_id)
+
+    def latest_decisions(self, number: int) -> list[LatestDecision]:
+        """Return the latest decisions on proposals, newest first."""
+        rows = self.all("latest_decisions", number=number)
+        return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
+
     def decide(self, proposal: ProposalRow, person: Person, entry: Entry) -> None:
-        """Write the review record, move the proposal and admit the memory if so ruled.
+        """Write the review record, move the proposal and its memories as ruled, and admit one if so ruled.
 
         Raises StaleDecisionError where another transaction moved the proposal first.
         """
         ruling = entry.ruling
         record = self._add_review_record(proposal, person, entry)
-        text = (ruling.resulting or ruling.shown).decode()
+        text = ruling.text.decode()
+        changed = entry.decision.kind == "edit" or (proposal.edited and text != canonical(proposal.proposed).decode())
         moved = self.run(
             "move_proposal",
             proposal=proposal.id,
             from_version=proposal.version,
+            from_state=proposal.state,
             state=ruling.state,
             version=ruling.version,
-            edited_payload=text if proposal.edited or entry.decision.kind == "edit" else None,
-            decided_at=None if ruling.state == "pending" else entry.decided_at,
+            edited_payload=text if changed else None,
+            decided_at=_decided_at(proposal, entry),
+            second=int(ruling.second),
+            replaces=ruling.replaces,
         )
         if not moved:
             message = "somebody else decided first"
             raise StaleDecisionError(message)
+        if ruling.undoes is not None:
+            self._restore(ruling.undoes, record, entry.decided_at)
+        if ruling.memory is not None and ruling.memory != "active" and proposal.memory_id is not None:
+            self._change(proposal.memory_id, ruling.memory, record, entry.decided_at)
         if ruling.admits:
             self._admit(proposal.id, record, text, entry)
         self.announce()
@@ -111,6 +161,7 @@ class Reviews(Statements):
             "add_review_record",
             review_record_id=entry.review_record_id,
             proposal=proposal.id,
+            quarantine=None,
             version=proposal.version,
             resulting_version=ruling.version,
             decision=decision.kind,
@@ -123,6 +174,8 @@ class Reviews(Statements):
             resulting=ruling.resulting.decode() if ruling.resulting else None,
             resulting_hash=text_hash(ruling.resulting) if ruling.resulting else None,
             approvals_required=ruling.approvals_required,
+            target=ruling.target,
+            undoes=ruling.undoes,
             decision_key=decision.decision_key,
             policy_digest=entry.policy_digest,
             decided_at=entry.decided_at,
@@ -138,8 +191,28 @@ class Reviews(Statements):
             payload=text,
             text_hash=text_hash(text.encode()),
             admitted_at=entry.decided_at,
-        )
-        self.run("index_memory", memory=memory[0]["id"], words=" ".join(words_of(msgspec.json.decode(text)["content"])))
+        )[0]["id"]
+        self._add_change(memory, "active", record, entry.decided_at)
+        self.run("index_memory", memory=memory, words=" ".join(words_of(msgspec.json.decode(text)["content"])))
+        if entry.ruling.replaces is not None:
+            self._change(entry.ruling.replaces, "superseded", record, entry.decided_at)
+
+    def _restore(self, undone: str, record: int, now: int) -> None:
+        """Bring back the memories that a decision had ended, now that it is taken back."""
+        for row in self.all("ended_by", review_record_id=undone):
+            self._move(row["memory"], "active", record, now)
+
+    def _change(self, memory_id: str, state: MemoryState, record: int, now: int) -> None:
+        found = self.one("memory_number", memory_id=memory_id)
+        if found is not None:
+            self._move(found["id"], state, record, now)
+
+    def _move(self, memory: int, state: MemoryState, record: int, now: int) -> None:
+        self._add_change(memory, state, record, now)
+        self.run("move_memory", memory=memory, state=state)
+
+    def _add_change(self, memory: int, state: MemoryState, record: int, now: int) -> None:
+        self.run("add_memory_change", memory=memory, state=state, review_record=record, changed_at=now)
 
     def browse_memories(self, words: Sequence[str], after: str | None, number: int) -> list[BrowsedMemory]:
         """Return memories of all scopes, newest first."""
@@ -157,6 +230,10 @@ class Reviews(Statements):
         """Return one memory."""
         row = self.one("memory", memory_id=memory_id)
         return msgspec.convert(decoded(row, "payload", "source_span", "supersedes"), MemoryRow) if row else None
+
+    def memory_changes(self, memory: int) -> list[MemoryChange]:
+        """Return the states that a memory had, oldest first."""
+        return msgspec.convert(self.all("changes_of_memory", memory=memory), list[MemoryChange])
 
     def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
         """Return waiting refused events, newest first."""

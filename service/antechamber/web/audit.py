@@ -12,6 +12,7 @@ from antechamber.core.contract import CODES, SCOPES, Disposition
 from antechamber.core.errors import BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.outcomes import FIXTURES, OUTCOMES
 from antechamber.core.records import AuditFilter
+from antechamber.core.review import DECISIONS
 from antechamber.core.roles import Bearer, Caller, Person
 from antechamber.core.submission import parse_time
 from antechamber.flows.export import MEDIA_TYPES, Export, Format
@@ -20,7 +21,6 @@ from antechamber.web.auth import needs_auditor, needs_role, needs_token_or_sign_
 from antechamber.web.desk import NO_STORE, PersonRequest, page
 from antechamber.web.openapi import document
 
-DECISIONS: Final = ("approve", "edit", "reject")
 _PAGE: Final = 50
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {"submission_scope": SCOPES, "decision": DECISIONS}
 

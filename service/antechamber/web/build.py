@@ -29,7 +29,7 @@ from antechamber.flows.export import Export
 from antechamber.flows.overview import Overview
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
-from antechamber.web import api, audit, desk, login, news, problems, submit
+from antechamber.web import api, audit, decisions, desk, login, news, problems, submit
 from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, Passwords, SignInNeededError
 from antechamber.web.reveal import reveal, shorten, visible
@@ -112,7 +112,7 @@ def build(
 def _handlers() -> list[Any]:
     return [
         Router("/", route_handlers=[submit.submit, api.Submissions, api.Memories, api.refuse_direct_write]),
-        Router("/", route_handlers=[desk.Review, desk.Decisions, desk.quarantine, desk.memories, desk.memory]),
+        Router("/", route_handlers=[desk.Review, decisions.Decisions, desk.quarantine, desk.memories, desk.memory]),
         news.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path have to come together: Litestar 2.25 wraps a lone one again for each that follows.

@@ -1,32 +1,39 @@
-"""The review desk: pages for curators, the same without forms for auditors. Every act is a POST that answers 303."""
+"""The review desk: pages for curators, the same without forms for auditors. None of them changes anything."""
 
-import asyncio
 import secrets
 from typing import Any, Final
 
-from litestar import Controller, Request, get, post
+from litestar import Controller, Request, get
 from litestar.di import NamedDependency
-from litestar.exceptions import ClientException, InternalServerException, PermissionDeniedException
+from litestar.exceptions import ClientException, InternalServerException
 from litestar.params import FromPath
-from litestar.response import Redirect, Template
+from litestar.response import Template
 
 from antechamber.core.contract import REASON_CODES
-from antechamber.core.errors import BusyError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
-from antechamber.core.review import Decision, DecisionKind, InvalidDecisionError
+from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.roles import Person
 from antechamber.core.shortcuts import keys_of
-from antechamber.flows.review import Decided, Desk
-from antechamber.web.auth import check_form, csrf_token, needs_role
+from antechamber.flows.review import Desk
+from antechamber.web.auth import csrf_token, needs_role
 from antechamber.web.problems import AnyRequest
 
 MAX_FORM: Final = 512 * 1024
 NO_STORE: Final = {"cache-control": "no-store"}
 PersonRequest = Request[Person, Any, Any]
-_DECISIONS: Final[dict[str, DecisionKind]] = {"approve": "approve", "edit": "edit", "reject": "reject"}
+_LATEST: Final = 50
+"""Decisions in the list of the latest ones."""
 _DONE: Final = {
     "approved": "Approved. It is a memory now.",
-    "pending": "Recorded. It waits for a second person.",
+    "waits": "Recorded. It waits for a second person.",
     "rejected": "Rejected.",
+    "merged": "Merged: the memory stands, and this was not remembered twice.",
+    "flagged": "A second curator is asked for.",
+    "undone": "Taken back. Both records stay.",
+    "retracted": "Retracted. Nobody reads it any more.",
+    "expired": "Expired. Nobody reads it any more.",
+    "claimed": "It is yours for five minutes.",
+    "all-held": "All that waits for you is held by somebody else, or needs somebody else.",
+    "kept": "Kept. It holds for all your sessions.",
 }
 
 
@@ -55,8 +62,26 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "alarms": state.alarms(),
         "here": request.scope["path"],
         "keys": keys_of(person.keys),
+        "reasons": REASON_CODES,
+        # Each form gets a key of its own: a decision counts once, however often its form is sent.
+        "one_time_key": lambda: secrets.token_urlsafe(24),
     }
+    common |= _just_done(request, person)
     return Template(name, context=common | context, status_code=status, headers=NO_STORE)
+
+
+def _just_done(request: AnyRequest, person: Person) -> dict[str, Any]:
+    """Say what the act before this page led to, and how to take it back while that is still easy."""
+    done, last = request.query_params.get("done", ""), request.query_params.get("last")
+    if request.method != "GET" or done not in _DONE:
+        return {"done": None, "taken": None}
+    taken = None
+    if last and person.role == "curator":
+        try:
+            taken = request.app.state.desk.taken(last, person)
+        except (BusyError, UnavailableError):
+            taken = None
+    return {"done": _DONE[done], "taken": taken}
 
 
 class Review(Controller):
@@ -68,67 +93,17 @@ class Review(Controller):
     @get("/", sync_to_thread=True)
     def queue(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
         """Show pending proposals, oldest first."""
-        done = _DONE.get(request.query_params.get("done", ""))
-        return page(request, "queue.html", queue=desk.queue(request.query_params.get("after")), done=done)
+        return page(request, "queue.html", queue=desk.queue(request.query_params.get("after"), request.user))
+
+    @get("/latest", sync_to_thread=True)
+    def latest(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+        """Show the latest decisions, each with the way back."""
+        return page(request, "latest.html", items=desk.latest(_LATEST))
 
     @get("/{proposal_id:str}", sync_to_thread=True)
     def proposal(self, proposal_id: FromPath[str], request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
         """Show one proposal with everything a decision needs."""
-        return show_proposal(request, desk, proposal_id, done=_DONE.get(request.query_params.get("done", "")))
-
-
-class Decisions(Controller):
-    """`/review/{proposal_id}/…`: approve, edit or reject.
-
-    The checks are in the form's handling and not in a guard, to lose no typed text.
-    """
-
-    path = "/review"
-
-    @post("/{proposal_id:str}/{decision:str}", request_max_body_size=MAX_FORM)
-    async def decide(
-        self, proposal_id: FromPath[str], decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]
-    ) -> Template | Redirect:
-        """Make one decision and go on to the next proposal."""
-        form = await read_form(request)
-        person = check_form(request, form)
-        if person.role != "curator":
-            raise PermissionDeniedException(detail="Only a curator decides.")
-        kind = _DECISIONS.get(decision)
-        if kind is None:
-            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, "No such decision.", 404)
-        try:
-            decided = await asyncio.to_thread(desk.decide, proposal_id, read_decision(kind, form), person)
-        except StaleDecisionError as error:
-            return await asyncio.to_thread(_stale, request, desk, proposal_id, form, str(error))
-        except (BusyError, UnavailableError) as error:
-            text = f"The service cannot store anything right now: {error}. Try again in a moment."
-            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, text, 503)
-        except ForbiddenDecisionError as error:
-            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, str(error), 403)
-        except InvalidDecisionError as error:
-            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, str(error), 400)
-        return Redirect(_next_place(decided), status_code=303)
-
-
-def _next_place(decided: Decided) -> str:
-    """Go on to the next proposal, or to the empty queue."""
-    place = "/review" if decided.next in {None, decided.proposal_id} else f"/review/{decided.next}"
-    return f"{place}?done={decided.state}"
-
-
-def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
-    """Read a decision's form; what is missing or no number counts as stale."""
-    version = form.get("version", "")
-    return Decision(
-        kind=kind,
-        version=int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0,  # noqa: PLR2004
-        shown_hash=form.get("shown_hash", ""),
-        decision_key=form.get("decision_key", "")[:128],
-        reason_code=form.get("reason_code") or None,
-        reason_text=form.get("reason_text", ""),
-        content=form.get("content", ""),
-    )
+        return show_proposal(request, desk, proposal_id)
 
 
 def show_proposal(  # noqa: PLR0913 -- what the page may have to say besides the proposal
@@ -139,32 +114,11 @@ def show_proposal(  # noqa: PLR0913 -- what the page may have to say besides the
     form: dict[str, str] | None = None,
     error: str | None = None,
     stale: str | None = None,
-    done: str | None = None,
     status: int = 200,
 ) -> Template:
     """Render a proposal; after a refused decision with what was typed."""
-    return page(
-        request,
-        "proposal.html",
-        status,
-        dossier=desk.dossier(proposal_id, request.scope["user"]),
-        decision_key=secrets.token_urlsafe(24),
-        reasons=REASON_CODES,
-        form=form or {},
-        error=error,
-        stale=stale,
-        done=done,
-    )
-
-
-def _stale(request: AnyRequest, desk: Desk, proposal_id: str, form: dict[str, str], why: str) -> Template:
-    return show_proposal(request, desk, proposal_id, form=form, stale=why, status=409)
-
-
-def _refused(
-    request: AnyRequest, desk: Desk, proposal_id: str, form: dict[str, str], why: str, status: int
-) -> Template:
-    return show_proposal(request, desk, proposal_id, form=form, error=why, status=status)
+    dossier = desk.dossier(proposal_id, request.scope["user"])
+    return page(request, "proposal.html", status, dossier=dossier, form=form or {}, error=error, stale=stale)
 
 
 @get("/quarantine", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
@@ -185,4 +139,4 @@ def memories(request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
 @get("/memories/{memory_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def memory(memory_id: FromPath[str], request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
     """Show one memory and the decisions that admitted it."""
-    return page(request, "memory.html", provenance=desk.memory(memory_id))
+    return page(request, "memory.html", provenance=desk.memory(memory_id, request.user))

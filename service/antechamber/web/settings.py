@@ -1,7 +1,6 @@
 """`/settings`: what a person chose for themselves."""
 
 import asyncio
-from typing import Final
 
 from litestar import get, post
 from litestar.di import NamedDependency
@@ -14,17 +13,12 @@ from antechamber.web.auth import check_form, needs_role
 from antechamber.web.desk import MAX_FORM, PersonRequest, page, read_form
 from antechamber.web.problems import AnyRequest
 
-_DONE: Final = {"kept": "Kept. It holds for all your sessions."}
-
 
 @get("/settings", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
 def show_settings(request: PersonRequest) -> Template:
     """Show the choice of keys."""
     kept = request.user.keys
-    done = _DONE.get(request.query_params.get("done", ""))
-    return page(
-        request, "settings.html", on=kept != OFF, chosen=keys_of(None if kept == OFF else kept), done=done, error=None
-    )
+    return page(request, "settings.html", on=kept != OFF, chosen=keys_of(None if kept == OFF else kept), error=None)
 
 
 @post("/settings", request_max_body_size=MAX_FORM)
@@ -37,8 +31,8 @@ async def choose_keys(request: AnyRequest, access: NamedDependency[Access]) -> T
         kept = OFF if "on" not in form else keep(chosen)
         await asyncio.to_thread(access.choose_keys, person, kept)
     except ShortcutError as error:
-        return page(request, "settings.html", 400, on=True, chosen=chosen, done=None, error=str(error))
+        return page(request, "settings.html", 400, on=True, chosen=chosen, error=str(error))
     except (BusyError, UnavailableError) as error:
         text = f"The service cannot store anything right now: {error}. Try again in a moment."
-        return page(request, "settings.html", 503, on="on" in form, chosen=chosen, done=None, error=text)
+        return page(request, "settings.html", 503, on="on" in form, chosen=chosen, error=text)
     return Redirect("/settings?done=kept", status_code=303)

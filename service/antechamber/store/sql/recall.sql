@@ -13,7 +13,8 @@ LEFT JOIN proposals AS p ON p.id = s.proposal
 WHERE s.idempotency_key = :idempotency_key AND owner.producer_identity = :producer_identity
 
 -- name: last_reason
-SELECT reason_code FROM review_records WHERE proposal = :proposal ORDER BY id DESC LIMIT 1
+SELECT reason_code FROM review_records
+WHERE proposal = :proposal AND decision IN ('approve', 'edit', 'supersede', 'reject', 'merge') ORDER BY id DESC LIMIT 1
 
 -- name: memory_of_proposal
 SELECT memory_id FROM memories WHERE proposal = :proposal ORDER BY id DESC LIMIT 1
@@ -29,16 +30,20 @@ SELECT id FROM memories
 WHERE memory_id = :memory_id AND submission_scope = :submission_scope AND scope_id = :scope_id
 
 -- name: memories_of_scope
-SELECT memory_id, payload, submission_scope, scope_id, source_span, supersedes, admitted_at
-FROM memories
-WHERE submission_scope = :submission_scope AND scope_id = :scope_id AND state = 'active' AND id < :before
-ORDER BY id DESC
+SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.admitted_at,
+    before.memory_id AS replaces
+FROM memories AS m
+LEFT JOIN memories AS before ON before.id = m.replaces
+WHERE m.submission_scope = :submission_scope AND m.scope_id = :scope_id AND m.state = 'active' AND m.id < :before
+ORDER BY m.id DESC
 LIMIT :number
 
 -- name: memories_of_scope_matching
-SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.admitted_at
+SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.admitted_at,
+    before.memory_id AS replaces
 FROM memories_search AS found
 JOIN memories AS m ON m.id = found.rowid
+LEFT JOIN memories AS before ON before.id = m.replaces
 WHERE found.memories_search MATCH :words
     AND m.submission_scope = :submission_scope AND m.scope_id = :scope_id AND m.state = 'active' AND m.id < :before
 ORDER BY m.id DESC

@@ -47,9 +47,15 @@ INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDA
 SELECT m.memory_id FROM memories AS m
 WHERE NOT EXISTS (
     SELECT count(*) FROM review_records AS r
-    WHERE r.proposal = m.proposal AND r.resulting_version = m.version AND r.decision IN ('approve', 'edit')
+    WHERE r.proposal = m.proposal AND r.resulting_version = m.version AND r.decision IN ('approve', 'edit', 'supersede')
         AND r.resulting = m.payload AND r.resulting_hash = m.text_hash
     HAVING count(DISTINCT r.person) >= max(r.approvals_required)
+)
+
+-- name: memories_out_of_step
+SELECT m.memory_id FROM memories AS m
+WHERE m.state <> coalesce(
+    (SELECT c.state FROM memory_changes AS c WHERE c.memory = m.id ORDER BY c.id DESC LIMIT 1), 'without a change'
 )
 
 -- name: proposals_for_check

@@ -6,9 +6,12 @@ SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_i
     + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
         WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
     (SELECT count(DISTINCT r.person) FROM review_records AS r
-        WHERE r.proposal = p.id AND r.resulting_version = p.version AND r.decision <> 'reject') AS approvals
+        WHERE r.proposal = p.id AND r.resulting_version = p.version
+            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
+    p.second, c.person AS claimed_by, c.until AS claimed_until
 FROM proposals AS p
 JOIN producers AS maker ON maker.id = p.producer
+LEFT JOIN claims AS c ON c.proposal = p.id
 WHERE p.state = 'pending' AND p.id > coalesce((SELECT id FROM proposals WHERE proposal_id = :after), 0)
 ORDER BY p.id
 LIMIT :number
@@ -16,18 +19,48 @@ LIMIT :number
 -- name: count_pending
 SELECT count(*) AS number FROM (SELECT 1 FROM proposals WHERE state = 'pending' LIMIT :most) AS counted
 
--- name: next_pending
-SELECT proposal_id FROM proposals
-WHERE state = 'pending' AND id > (SELECT id FROM proposals WHERE proposal_id = :proposal_id)
-ORDER BY id LIMIT 1
+-- name: free_proposals
+SELECT near.proposal_id FROM (
+    SELECT p.id, p.proposal_id, p.owner, p.version
+    FROM proposals AS p
+    WHERE p.state = 'pending' AND p.id > coalesce((SELECT id FROM proposals WHERE proposal_id = :after), 0)
+    ORDER BY p.id
+    LIMIT 200
+) AS near
+LEFT JOIN claims AS c ON c.proposal = near.id AND c.until > :now AND c.person <> :person
+WHERE c.proposal IS NULL AND near.owner <> :person AND NOT EXISTS (
+    SELECT 1 FROM review_records AS r
+    WHERE r.proposal = near.id AND r.person = :person AND r.resulting_version = near.version
+        AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
+)
+ORDER BY near.id
+LIMIT 5
+
+-- name: claim
+INSERT INTO claims (proposal, person, until)
+SELECT p.id, :person, :until FROM proposals AS p WHERE p.proposal_id = :proposal_id AND p.state = 'pending'
+ON CONFLICT (proposal) DO UPDATE SET person = excluded.person, until = excluded.until
+WHERE claims.until <= :now OR claims.person = excluded.person OR :override = 1
+
+-- name: release
+DELETE FROM claims
+WHERE proposal = (SELECT id FROM proposals WHERE proposal_id = :proposal_id) AND (person = :person OR :person IS NULL)
+
+-- name: count_held
+SELECT count(*) AS number FROM claims WHERE until > :now AND person <> :person
 
 -- name: proposal
 SELECT p.id, p.proposal_id, p.owner, p.submission_scope, p.scope_id, p.source_event_hash, p.payload, p.edited_payload,
     p.source_span, p.visibility, p.supersedes, p.observed_at, p.received_at, p.state, p.version, p.withdrawn,
-    p.decided_at, maker.producer_identity, first.idempotency_key, first.replays, first.policy_digest, first.submission_id
+    p.decided_at, p.second, maker.producer_identity, first.idempotency_key, first.replays, first.policy_digest,
+    first.submission_id, target.memory_id AS replaces, target.state AS replaces_state, own.memory_id,
+    own.state AS memory_state, c.person AS claimed_by, c.until AS claimed_until
 FROM proposals AS p
 JOIN producers AS maker ON maker.id = p.producer
 JOIN submissions AS first ON first.id = p.id
+LEFT JOIN claims AS c ON c.proposal = p.id
+LEFT JOIN memories AS target ON target.id = p.replaces
+LEFT JOIN memories AS own ON own.id = (SELECT max(m.id) FROM memories AS m WHERE m.proposal = p.id)
 WHERE p.proposal_id = :proposal_id
 
 -- name: hold_proposal
@@ -47,12 +80,22 @@ FROM submissions
 WHERE proposal = :proposal AND disposition = 'accepted-as-duplicate' AND duplicate_of IS NOT NULL
 
 -- name: review_records_of_proposal
-SELECT r.review_record_id, r.version, r.resulting_version, r.decision, r.reason_code, r.reason_text, u.name AS curator,
-    r.person, r.shown, r.resulting, r.resulting_hash, r.shown_hash, r.policy_digest, r.decided_at
+SELECT r.id, r.review_record_id, r.version, r.resulting_version, r.decision, r.reason_code, r.reason_text,
+    u.name AS curator, r.person, r.shown, r.resulting, r.resulting_hash, r.shown_hash, r.policy_digest, r.decided_at,
+    target.memory_id AS target, undone.review_record_id AS undoes
 FROM review_records AS r
 JOIN users AS u ON u.id = r.curator
+LEFT JOIN memories AS target ON target.id = r.target
+LEFT JOIN review_records AS undone ON undone.id = r.undoes
 WHERE r.proposal = :proposal
 ORDER BY r.id
+
+-- name: latest_decisions
+SELECT r.review_record_id, r.decision, r.reason_code, r.person, r.decided_at, r.shown, p.proposal_id
+FROM review_records AS r
+JOIN proposals AS p ON p.id = r.proposal
+ORDER BY r.id DESC
+LIMIT :number
 
 -- name: conflicts_of_proposal
 SELECT q.quarantine_id, q.received_at, q.keyed
@@ -69,29 +112,70 @@ SELECT r.decision, r.person, r.decided_at FROM review_records AS r WHERE r.decis
 
 -- name: add_review_record
 INSERT INTO review_records (
-    review_record_id, proposal, version, resulting_version, decision, reason_code, reason_text, curator, person, shown,
-    shown_hash, resulting, resulting_hash, approvals_required, decision_key, policy_digest, decided_at
+    review_record_id, proposal, quarantine, version, resulting_version, decision, reason_code, reason_text, curator,
+    person, shown, shown_hash, resulting, resulting_hash, approvals_required, target, undoes, decision_key, policy_digest,
+    decided_at
 ) VALUES (
-    :review_record_id, :proposal, :version, :resulting_version, :decision, :reason_code, :reason_text, :curator, :person,
-    :shown, :shown_hash, :resulting, :resulting_hash, :approvals_required, :decision_key, :policy_digest, :decided_at
+    :review_record_id, :proposal, :quarantine, :version, :resulting_version, :decision, :reason_code, :reason_text,
+    :curator, :person, :shown, :shown_hash, :resulting, :resulting_hash, :approvals_required,
+    (SELECT id FROM memories WHERE memory_id = :target),
+    (SELECT id FROM review_records WHERE review_record_id = :undoes), :decision_key, :policy_digest, :decided_at
 )
 RETURNING id
 
 -- name: move_proposal
 UPDATE proposals
-SET state = :state, version = :version, edited_payload = :edited_payload, decided_at = :decided_at
-WHERE id = :proposal AND version = :from_version AND state = 'pending'
+SET state = :state, version = :version, edited_payload = :edited_payload, decided_at = :decided_at, second = :second,
+    replaces = (SELECT id FROM memories WHERE memory_id = :replaces)
+WHERE id = :proposal AND version = :from_version AND state = :from_state
 
 -- name: add_memory
 INSERT INTO memories (
     memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id, source_span, supersedes,
-    admitted_at
+    replaces, admitted_at
 )
 SELECT :memory_id, p.id, p.version, :review_record, :payload, :text_hash, p.submission_scope, p.scope_id, p.source_span,
-    p.supersedes, :admitted_at
+    p.supersedes, p.replaces, :admitted_at
 FROM proposals AS p
 WHERE p.id = :proposal
 RETURNING id
+
+-- name: add_memory_change
+INSERT INTO memory_changes (memory, state, review_record, changed_at)
+VALUES (:memory, :state, :review_record, :changed_at)
+
+-- name: move_memory
+UPDATE memories SET state = :state WHERE id = :memory
+
+-- name: memory_in_scope
+SELECT m.memory_id, m.state
+FROM memories AS m
+WHERE m.memory_id = :memory_id AND m.submission_scope = :submission_scope AND m.scope_id = :scope_id
+
+-- name: memories_near
+SELECT m.memory_id, m.payload, m.admitted_at
+FROM memories AS m
+WHERE m.submission_scope = :submission_scope AND m.scope_id = :scope_id AND m.state = 'active'
+ORDER BY m.id DESC
+LIMIT :number
+
+-- name: memory_number
+SELECT id FROM memories WHERE memory_id = :memory_id
+
+-- name: hold_memory
+SELECT id FROM memories WHERE memory_id = :memory_id
+
+-- name: changes_of_memory
+SELECT c.state, c.changed_at, r.review_record_id, r.decision, r.reason_code, r.reason_text, r.person
+FROM memory_changes AS c
+JOIN review_records AS r ON r.id = c.review_record
+WHERE c.memory = :memory
+ORDER BY c.id
+
+-- name: ended_by
+SELECT c.memory FROM memory_changes AS c
+JOIN review_records AS r ON r.id = c.review_record
+WHERE r.review_record_id = :review_record_id AND c.state <> 'active'
 
 -- name: index_memory
 INSERT INTO memories_search (rowid, words) VALUES (:memory, :words)
@@ -117,11 +201,16 @@ ORDER BY m.id DESC
 LIMIT :number
 
 -- name: memory
-SELECT m.memory_id, m.payload, m.text_hash, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.state,
-    m.admitted_at, m.version, p.id AS proposal, p.proposal_id, maker.producer_identity
+SELECT m.id, m.memory_id, m.payload, m.text_hash, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.state,
+    m.admitted_at, m.version, p.id AS proposal, p.proposal_id, maker.producer_identity, before.memory_id AS replaces,
+    (
+        SELECT after.memory_id FROM memories AS after
+        WHERE after.replaces = m.id AND after.state <> 'retracted' ORDER BY after.id DESC LIMIT 1
+    ) AS replaced_by
 FROM memories AS m
 JOIN proposals AS p ON p.id = m.proposal
 JOIN producers AS maker ON maker.id = p.producer
+LEFT JOIN memories AS before ON before.id = m.replaces
 WHERE m.memory_id = :memory_id
 
 -- name: waiting_quarantine

@@ -38,10 +38,22 @@ CREATE TABLE proposals (
     version INTEGER NOT NULL DEFAULT 1,
     withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (withdrawn IN (0, 1)),
     decided_at INTEGER,
+    -- Whether a curator asked for a second one, and the memory that this text is to supersede.
+    second INTEGER NOT NULL DEFAULT 0 CHECK (second IN (0, 1)),
+    replaces INTEGER REFERENCES memories (id),
     UNIQUE (submission_scope, scope_id, source_event_hash)
 ) STRICT;
 
 CREATE INDEX proposals_pending ON proposals (id) WHERE state = 'pending';
+
+-- Who is looking at what. A claim is a courtesy with an end; what guards a decision is the proposal's version.
+CREATE TABLE claims (
+    proposal INTEGER PRIMARY KEY REFERENCES proposals (id),
+    person TEXT NOT NULL,
+    until INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX claims_by_end ON claims (until);
 
 CREATE TABLE submissions (
     id INTEGER PRIMARY KEY,
@@ -143,10 +155,15 @@ CREATE TABLE users (
 CREATE TABLE review_records (
     id INTEGER PRIMARY KEY,
     review_record_id TEXT NOT NULL UNIQUE,
-    proposal INTEGER NOT NULL REFERENCES proposals (id),
+    proposal INTEGER REFERENCES proposals (id),
+    quarantine INTEGER UNIQUE REFERENCES quarantine (id),
     version INTEGER NOT NULL,
     resulting_version INTEGER NOT NULL,
-    decision TEXT NOT NULL CHECK (decision IN ('approve', 'edit', 'reject')),
+    decision TEXT NOT NULL CHECK (
+        decision IN (
+            'approve', 'edit', 'supersede', 'reject', 'merge', 'flag', 'undo', 'retract', 'expire', 'keep', 'open', 'dismiss'
+        )
+    ),
     reason_code TEXT,
     reason_text TEXT NOT NULL,
     curator INTEGER NOT NULL REFERENCES users (id),
@@ -156,13 +173,20 @@ CREATE TABLE review_records (
     resulting TEXT,
     resulting_hash TEXT,
     approvals_required INTEGER NOT NULL CHECK (approvals_required BETWEEN 1 AND 2),
+    -- The memory that the decision names, and the record that it takes back.
+    target INTEGER REFERENCES memories (id),
+    undoes INTEGER UNIQUE REFERENCES review_records (id),
     decision_key TEXT NOT NULL UNIQUE,
     policy_digest TEXT NOT NULL,
     decided_at INTEGER NOT NULL,
     UNIQUE (id, proposal, resulting_version, resulting_hash),
-    CHECK (decision = 'approve' OR reason_code IS NOT NULL),
-    CHECK (decision <> 'edit' OR approvals_required = 2),
-    CHECK ((decision = 'reject') = (resulting IS NULL)),
+    CHECK ((proposal IS NULL) = (decision IN ('keep', 'open', 'dismiss'))),
+    CHECK ((proposal IS NULL) = (quarantine IS NOT NULL)),
+    CHECK (decision IN ('approve', 'supersede', 'flag', 'undo', 'keep', 'open', 'dismiss') OR reason_code IS NOT NULL),
+    CHECK (decision NOT IN ('edit', 'flag') OR approvals_required = 2),
+    CHECK ((decision IN ('approve', 'edit', 'supersede')) = (resulting IS NOT NULL)),
+    CHECK (decision NOT IN ('supersede', 'merge') OR target IS NOT NULL),
+    CHECK ((decision = 'undo') = (undoes IS NOT NULL)),
     CHECK ((resulting IS NULL) = (resulting_hash IS NULL))
 ) STRICT;
 
@@ -185,6 +209,13 @@ WHEN NOT EXISTS (
 )
 BEGIN SELECT RAISE(ABORT, 'only a curator may decide, and only in person'); END;
 
+CREATE TRIGGER review_records_undo_their_own
+BEFORE INSERT ON review_records
+WHEN NEW.undoes IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM review_records WHERE id = NEW.undoes AND proposal = NEW.proposal AND decision <> 'undo'
+)
+BEGIN SELECT RAISE(ABORT, 'a decision takes back one of the same proposal'); END;
+
 CREATE TRIGGER review_records_are_final
 BEFORE UPDATE ON review_records
 BEGIN SELECT RAISE(ABORT, 'review records are append-only'); END;
@@ -206,6 +237,8 @@ CREATE TABLE memories (
     source_span TEXT NOT NULL,
     supersedes TEXT,
     state TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'superseded', 'retracted', 'expired')),
+    -- What it superseded by the curators' decision; the column before holds what the producer claimed.
+    replaces INTEGER REFERENCES memories (id),
     admitted_at INTEGER NOT NULL,
     UNIQUE (proposal, version),
     FOREIGN KEY (review_record, proposal, version, text_hash)
@@ -231,7 +264,7 @@ WHEN NOT EXISTS (
     FROM review_records AS approval
     WHERE approval.proposal = NEW.proposal
         AND approval.resulting_version = NEW.version
-        AND approval.decision IN ('approve', 'edit')
+        AND approval.decision IN ('approve', 'edit', 'supersede')
         AND approval.resulting = NEW.payload
         AND approval.resulting_hash = NEW.text_hash
     HAVING count(DISTINCT approval.person) >= max(approval.approvals_required)
@@ -244,18 +277,68 @@ WHEN NEW.state <> 'active' OR NOT EXISTS (
     SELECT 1 FROM proposals
     WHERE id = NEW.proposal AND version = NEW.version AND state = 'approved' AND withdrawn = 0
         AND submission_scope = NEW.submission_scope AND scope_id = NEW.scope_id AND source_span = NEW.source_span
+        AND replaces IS NEW.replaces
 )
 BEGIN SELECT RAISE(ABORT, 'a memory belongs to the scope and source of its approved proposal'); END;
 
 CREATE TRIGGER memories_are_final
 BEFORE UPDATE OF id, memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id,
-    source_span, supersedes, admitted_at ON memories
+    source_span, supersedes, replaces, admitted_at ON memories
 BEGIN SELECT RAISE(ABORT, 'what a memory says never changes'); END;
 
-CREATE TRIGGER memories_end_once
+-- Every state that a memory ever had, each by the decision that brought it about.
+CREATE TABLE memory_changes (
+    id INTEGER PRIMARY KEY,
+    memory INTEGER NOT NULL REFERENCES memories (id),
+    state TEXT NOT NULL CHECK (state IN ('active', 'superseded', 'retracted', 'expired')),
+    review_record INTEGER NOT NULL REFERENCES review_records (id),
+    changed_at INTEGER NOT NULL,
+    UNIQUE (memory, review_record)
+) STRICT;
+
+CREATE TRIGGER memory_changes_are_not_replaced
+BEFORE INSERT ON memory_changes
+WHEN EXISTS (
+    SELECT 1 FROM memory_changes
+    WHERE id = NEW.id OR (memory = NEW.memory AND review_record = NEW.review_record)
+)
+BEGIN SELECT RAISE(ABORT, 'changes of memories are append-only'); END;
+
+CREATE TRIGGER memory_changes_need_their_decision
+BEFORE INSERT ON memory_changes
+WHEN NOT EXISTS (
+    SELECT 1
+    FROM memories AS m
+    JOIN review_records AS r ON r.id = NEW.review_record
+    LEFT JOIN proposals AS p ON p.id = r.proposal
+    LEFT JOIN memory_changes AS last
+        ON last.id = (SELECT max(c.id) FROM memory_changes AS c WHERE c.memory = NEW.memory)
+    WHERE m.id = NEW.memory AND CASE
+        WHEN last.id IS NULL THEN NEW.state = 'active' AND r.id = m.review_record
+        WHEN NEW.state = 'active' THEN last.state <> 'active' AND r.decision = 'undo' AND r.undoes = last.review_record
+        WHEN last.state <> 'active' THEN FALSE
+        WHEN NEW.state = 'superseded' THEN
+            r.decision IN ('approve', 'edit', 'supersede') AND p.state = 'approved' AND p.replaces = m.id
+        WHEN NEW.state = 'expired' THEN r.decision = 'expire' AND r.proposal = m.proposal
+        ELSE r.proposal = m.proposal AND (
+            r.decision = 'retract' OR (r.decision = 'undo' AND r.undoes = m.review_record)
+        )
+    END
+)
+BEGIN SELECT RAISE(ABORT, 'a memory changes only by the decision that says so'); END;
+
+CREATE TRIGGER memory_changes_are_final
+BEFORE UPDATE ON memory_changes
+BEGIN SELECT RAISE(ABORT, 'changes of memories are append-only'); END;
+
+CREATE TRIGGER memory_changes_stay
+BEFORE DELETE ON memory_changes
+BEGIN SELECT RAISE(ABORT, 'changes of memories are append-only'); END;
+
+CREATE TRIGGER memories_follow_their_changes
 BEFORE UPDATE OF state ON memories
-WHEN OLD.state <> 'active'
-BEGIN SELECT RAISE(ABORT, 'a memory that ended does not come back'); END;
+WHEN NEW.state IS NOT (SELECT state FROM memory_changes WHERE memory = NEW.id ORDER BY id DESC LIMIT 1)
+BEGIN SELECT RAISE(ABORT, 'the state of a memory is that of its last change'); END;
 
 CREATE TRIGGER memories_stay
 BEFORE DELETE ON memories
@@ -264,12 +347,17 @@ BEGIN SELECT RAISE(ABORT, 'memories are not deleted'); END;
 CREATE VIEW audited_records AS
 SELECT r.id AS sequence, r.review_record_id, p.proposal_id, r.version, r.resulting_version, r.decision, r.reason_code,
     r.reason_text, u.name AS curator, r.person, r.shown, r.shown_hash, r.resulting, r.resulting_hash, r.approvals_required,
-    r.policy_digest, r.decided_at, p.submission_scope, p.scope_id, p.source_event_hash, maker.producer_identity, m.memory_id
+    r.policy_digest, r.decided_at, coalesce(p.submission_scope, q.submission_scope) AS submission_scope,
+    coalesce(p.scope_id, q.scope_id) AS scope_id, coalesce(p.source_event_hash, q.source_event_hash) AS source_event_hash,
+    maker.producer_identity, m.memory_id, target.memory_id AS target, undone.review_record_id AS undoes, q.quarantine_id
 FROM review_records AS r
-JOIN proposals AS p ON p.id = r.proposal
-JOIN producers AS maker ON maker.id = p.producer
+LEFT JOIN proposals AS p ON p.id = r.proposal
+LEFT JOIN quarantine AS q ON q.id = r.quarantine
+JOIN producers AS maker ON maker.id = coalesce(p.producer, q.producer)
 JOIN users AS u ON u.id = r.curator
-LEFT JOIN memories AS m ON m.review_record = r.id;
+LEFT JOIN memories AS m ON m.review_record = r.id
+LEFT JOIN memories AS target ON target.id = r.target
+LEFT JOIN review_records AS undone ON undone.id = r.undoes;
 
 -- Words only, no second copy of the text, and as core.words forms them: the tokenizer has nothing left to fold. Filled by
 -- the statement index_memory: under trusted_schema=OFF no trigger may write to a virtual table.

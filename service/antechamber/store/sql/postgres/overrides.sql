@@ -10,15 +10,21 @@ SELECT CAST(pg_advisory_xact_lock(1095648082, CAST(:producer AS INTEGER)) AS TEX
 -- Why: two first approvals of two persons must see each other; SQLite has only one writer.
 SELECT id FROM proposals WHERE proposal_id = :proposal_id FOR NO KEY UPDATE
 
+-- name: hold_memory
+-- Why: two decisions that end the same memory must see each other; SQLite has only one writer.
+SELECT id FROM memories WHERE memory_id = :memory_id FOR NO KEY UPDATE
+
 -- name: index_memory
 -- Why: full-text search is a tsvector here and FTS5 there; both hold the same words.
 INSERT INTO memories_search (memory, words) VALUES (:memory, array_to_tsvector(string_to_array(:words, ' ')))
 
 -- name: memories_of_scope_matching
 -- Why: full-text search is a tsvector here and FTS5 there.
-SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.admitted_at
+SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.admitted_at,
+    before.memory_id AS replaces
 FROM memories_search AS found
 JOIN memories AS m ON m.id = found.memory
+LEFT JOIN memories AS before ON before.id = m.replaces
 WHERE found.words @@ CAST(replace(:words, ' ', ' & ') AS tsquery)
     AND m.submission_scope = :submission_scope AND m.scope_id = :scope_id AND m.state = 'active' AND m.id < :before
 ORDER BY m.id DESC

@@ -1,0 +1,198 @@
+"""A tour of the desk: a service brought into every state worth seeing, and the way to each page in it.
+
+Used to take pictures and to look for barriers; texts are made up.
+"""
+
+import contextlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from antechamber.client.http import hash_event
+from antechamber.resources import folder
+
+FLAGS: Final = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync", "--disable-dev-shm-usage")
+BOT, WATCHER = "worker:release-bot", "tool:log-watcher"
+OLD: Final = "Run the database migration before the deploy: old workers read the new schema."
+NEW: Final = "Run the database migration an hour before the deploy: old workers read the new schema, new ones do not."
+LONG: Final = "\n".join(
+    f"{line}. What is learned at length is told at length, and every line of it is read." for line in range(1, 400)
+)
+WORD: Final = "incomprehensibilities" * 400
+Visit = Callable[[Page], None]
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start the browser.
+
+    Raises RuntimeError where there is none.
+    """
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        message = "Chromium is needed; scripts/test installs it where it can"
+        raise RuntimeError(message)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+def policies(target: Path) -> Path:
+    """Write the shipped policy into a folder."""
+    shutil.copytree(folder("policies"), target)
+    return target
+
+
+class Tour:
+    """A service with people and events in it."""
+
+    def __init__(self, url: str, where: list[str], browser: Browser) -> None:
+        """Use a service that runs; `where` are the options that tell the command line of its place."""
+        self.url, self._where, self._browser = url, where, browser
+        self._tokens = {name: self._run("token", "issue", name) for name in (BOT, WATCHER)}
+        self._states = {name: self._sign_in(name, role) for name, role in _PEOPLE.items()}
+        self._number = 0
+
+    def _run(self, *arguments: str) -> str:
+        command = [sys.executable, "-m", "antechamber.cli", *arguments, *self._where]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
+
+    def _sign_in(self, name: str, role: str) -> Any:
+        context = self._browser.new_context()
+        page = context.new_page()
+        page.goto(self._run("user", "add", name, "--role", role, "--url", self.url))
+        page.get_by_role("button", name="Sign in").click()
+        state = context.storage_state()
+        context.close()
+        return state
+
+    def context(self, name: str, **options: Any) -> BrowserContext:
+        """Open a window of somebody who is signed in."""
+        return self._browser.new_context(storage_state=self._states[name], **options)
+
+    def submit(self, content: str, producer: str = BOT, **members: Any) -> dict[str, Any]:
+        """Submit an event and return the answer."""
+        self._number += 1
+        event: dict[str, Any] = {
+            "payload": {"kind": "procedure", "content": content, "tags": ["deploy"], "attributes": {"severity": 2}},
+            "source_span": {"uri": "repo://apollo/RUNBOOK.md", "start": 10, "end": 14, "heading": "Deploy"},
+        }
+        body = {
+            "idempotency_key": f"tour-{self._number}",
+            "producer_identity": producer,
+            "submission_scope": "project",
+            "scope_id": "apollo",
+            "source_event_hash": hash_event(event),
+        }
+        headers = {"authorization": f"Bearer {self._tokens[producer]}"}
+        answer = httpx.post(f"{self.url}/v1/submissions", json=body | event | members, headers=headers)
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def empty(self) -> Iterator[tuple[str, str, Visit]]:
+        """Yield name, person and way of each page before anything has come."""
+        for path in ("review", "review/latest", "quarantine", "memories", "audit", "dashboard"):
+            yield f"empty-{path.replace('/', '-')}", "cora", self._go(f"/{path}")
+
+    def fill(self) -> None:
+        """Bring the service into a state in which every page has something to show."""
+        first = self.submit(OLD, idempotency_key="deploy-1")
+        self.submit(OLD, WATCHER)
+        self._decide("cora", first["proposal_id"], "Approve")
+        gone = self.submit("The staging host is called Gemini.")
+        self._decide("cora", gone["proposal_id"], "Approve")
+        wrong = self.submit("Deploys are free on Fridays.")
+        self._decide("cora", wrong["proposal_id"], "Reject: wrong")
+        self.ids = {"decided": wrong["proposal_id"], "new": self.submit(NEW)["proposal_id"]}
+        self.ids["hidden"] = self.submit("Rollback is safe\u202e.ton ro\u202c on Fridays.\u200b")["proposal_id"]
+        self.ids["long"] = self.submit(LONG)["proposal_id"]
+        self.ids["word"] = self.submit(WORD)["proposal_id"]
+        wide = {"submission_scope": "organization", "scope_id": "apollo-labs"}
+        self.ids["wide"] = self.submit("Every service has an owner.", WATCHER, **wide)["proposal_id"]
+        self._decide("cora", self.ids["wide"], "Approve")
+        self.submit("Migrations may run at any time.", idempotency_key="deploy-1")
+        self.submit("Page mira@orbit-works.dev when it fails.")
+        for number, what in enumerate(("caches", "queues", "mailboxes", "backups", "certificates")):
+            self.submit(f"Look at the {what} first when the {number + 2} o'clock alarm rings.", WATCHER)
+        params = {"submission_scope": "project", "scope_id": "apollo"}
+        headers = {"authorization": f"Bearer {self._tokens[BOT]}"}
+        items = httpx.get(f"{self.url}/v1/memories", params=params, headers=headers).json()["items"]
+        self.ids["memory"] = next(one["memory_id"] for one in items if one["content"] == OLD)
+        self.ids["ended"] = next(one["memory_id"] for one in items if one["content"] != OLD)
+        with contextlib.closing(self.context("cora")) as context:
+            page = context.new_page()
+            page.goto(f"{self.url}/memories/{self.ids['ended']}")
+            page.get_by_label("Reason").first.select_option("outdated")
+            page.get_by_role("button", name="Retract").click()
+
+    def _decide(self, name: str, proposal_id: str, button: str) -> None:
+        with contextlib.closing(self.context(name)) as context:
+            page = context.new_page()
+            page.goto(f"{self.url}/review/{proposal_id}")
+            page.get_by_role("button", name=button, exact=True).click()
+            page.get_by_role("status").wait_for()
+
+    def _go(self, path: str) -> Visit:
+        return lambda page: page.goto(f"{self.url}{path}") and None
+
+    def full(self) -> Iterator[tuple[str, str, Visit]]:
+        """Yield name, person and way of each page once there is something on it."""
+        ids = self.ids
+        paths = {
+            "queue": "/review",
+            "queue-note": f"/review?done=approved&last={ids['wide']}",
+            "latest": "/review/latest",
+            "proposal": f"/review/{ids['new']}",
+            "proposal-hidden": f"/review/{ids['hidden']}",
+            "proposal-long": f"/review/{ids['long']}",
+            "proposal-word": f"/review/{ids['word']}",
+            "proposal-wide": f"/review/{ids['wide']}",
+            "proposal-decided": f"/review/{ids['decided']}",
+            "quarantine": "/quarantine",
+            "memories": "/memories",
+            "memories-none": "/memories?q=nowhere",
+            "memory": f"/memories/{ids['memory']}",
+            "memory-ended": f"/memories/{ids['ended']}",
+            "audit": "/audit",
+            "audit-error": "/audit?since=yesterday",
+            "dashboard": "/dashboard",
+            "settings": "/settings",
+            "error": "/nowhere",
+            "contract": "/contract",
+            "schema": "/schema",
+        }
+        for name, path in paths.items():
+            yield name, "cora", self._go(path)
+        yield "proposal-400", "cora", self._blank_edit
+        yield "proposal-409", "cora", self._stale
+        yield "help", "cora", self._help
+        yield "auditor-proposal", "ada-audits", self._go(f"/review/{ids['new']}")
+        yield "operator-dashboard", "olga", self._go("/dashboard")
+
+    def _blank_edit(self, page: Page) -> None:
+        page.goto(f"{self.url}/review/{self.ids['new']}")
+        page.get_by_text("Edit or redact").click()
+        page.get_by_label("Reason").first.select_option("unclear")
+        page.get_by_label("Note").nth(1).fill("What I wanted to say.")
+        page.get_by_role("button", name="Edit", exact=True).click()
+
+    def _stale(self, page: Page) -> None:
+        page.goto(f"{self.url}/review/{self.ids['new']}")
+        page.locator("input[name=version]").first.evaluate("one => one.form.elements.version.value = '7'")
+        page.get_by_role("button", name="Approve", exact=True).click()
+
+    def _help(self, page: Page) -> None:
+        page.goto(f"{self.url}/review/{self.ids['new']}")
+        if page.evaluate("document.scripts.length"):
+            page.wait_for_selector("body[data-armed]")
+            page.keyboard.press("?")
+
+
+_PEOPLE: Final = {"cora": "curator", "dora": "curator", "ada-audits": "auditor", "olga": "operator"}

@@ -1,0 +1,173 @@
+"""Dossiers: everything that a curator sees of one proposal, gathered from one snapshot."""
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from antechamber.core.canonical import canonical
+from antechamber.core.contract import MemoryState
+from antechamber.core.likeness import AKIN, Change, compare, most_alike
+from antechamber.core.policy import Policy
+from antechamber.core.ports import Rows
+from antechamber.core.privacy import Finding, scan
+from antechamber.core.records import (
+    ConflictMark,
+    EvidenceRow,
+    NearMemory,
+    ProposalRow,
+    ReviewRecordRow,
+)
+from antechamber.core.review import (
+    APPROVING,
+    Approval,
+    DecisionKind,
+    ReviewedProposal,
+    Standing,
+    Target,
+    blocker,
+    open_decisions,
+    required_persons,
+    standing_approvals,
+    text_hash,
+    undo_needs_reason,
+)
+
+NEAR: Final = 500
+"""Memories of the scope, the newest ones, among which similar ones are looked for."""
+SIMILAR: Final = 4
+"""Similar memories that are shown: each has two buttons, and nine digits are all there are."""
+
+
+class Similar(Struct, frozen=True, kw_only=True):
+    """A memory that says something like a proposal's text."""
+
+    memory: NearMemory
+    likeness: int
+    """0 to 100."""
+    changes: list[Change]
+    """From the memory's text to the proposal's."""
+    claimed: bool
+    """Whether the producer says that its event supersedes this memory."""
+
+
+class Dossier(Struct, frozen=True, kw_only=True):
+    """Everything a curator sees of one proposal."""
+
+    proposal: ProposalRow
+    shown_hash: str
+    evidence: list[EvidenceRow]
+    own_duplicates: int
+    replays: int
+    records: list[ReviewRecordRow]
+    conflicts: list[ConflictMark]
+    findings: list[Finding]
+    similar: list[Similar]
+    edits: list[Change]
+    """From the text as it was proposed to the text as it stands; empty where nobody edited it."""
+    approved_by: list[str]
+    required: int
+    blockers: dict[DecisionKind, str | None]
+    """For each decision that the proposal's state allows, why this person cannot make it."""
+    standing: Standing | None
+    """The last decision that was not taken back."""
+    undo_needs_reason: bool
+    claimed_by: str | None
+    """Who holds it now."""
+
+
+def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
+    """Gather what belongs to a proposal."""
+    records = rows.review_records(proposal.id)
+    duplicates, duplicate_replays = rows.own_duplicates(proposal.id)
+    facts = reviewed(policy, proposal, records)
+    last = facts.standing
+    near = rows.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if proposal.state == "pending" else []
+    return Dossier(
+        proposal=proposal,
+        shown_hash=text_hash(canonical(proposal.payload)),
+        evidence=rows.evidence(proposal.id),
+        own_duplicates=duplicates,
+        replays=proposal.replays + duplicate_replays,
+        records=records,
+        conflicts=rows.conflicts(proposal.id),
+        findings=scan(places(proposal, proposal.payload), frozenset(policy.privacy.off)),
+        similar=_similar(proposal, near),
+        edits=compare(proposal.proposed["content"], proposal.payload["content"]) if proposal.edited else [],
+        approved_by=sorted(standing_approvals(facts)),
+        required=required_persons(facts),
+        blockers={kind: blocker(facts, person, kind) for kind in open_decisions(facts)},
+        standing=last,
+        undo_needs_reason=last is not None and undo_needs_reason(last, person, now),
+        claimed_by=proposal.claimed_by if (proposal.claimed_until or 0) > now else None,
+    )
+
+
+def reviewed(policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
+    """Return what the rules of review need to know of a proposal."""
+    owners = {proposal.owner, policy.owner(proposal.producer_identity) or proposal.owner}
+    return ReviewedProposal(
+        state=proposal.state,
+        version=proposal.version,
+        payload=proposal.payload,
+        owners=frozenset(owners),
+        edited=proposal.edited,
+        withdrawn=proposal.withdrawn,
+        approvals=[
+            Approval(person=record.person, version=record.resulting_version, text_hash=record.resulting_hash or "")
+            for record in records
+            if record.decision in APPROVING
+        ],
+        curators=policy.rules(proposal.submission_scope).curators,
+        second=proposal.second,
+        replaces=_target(proposal.replaces, proposal.replaces_state),
+        memory=proposal.memory_state,
+        standing=_standing(records),
+    )
+
+
+def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
+    """Name all of a proposal that a memory would repeat, for a look by the privacy rules of today."""
+    return {
+        "/scope_id": proposal.scope_id,
+        "/payload": payload,
+        "/source_span": proposal.source_span,
+        "/supersedes": proposal.supersedes,
+    }
+
+
+def _standing(records: list[ReviewRecordRow]) -> Standing | None:
+    """Return the last decision that was not taken back."""
+    gone = {record.undoes for record in records}
+    for record in reversed(records):
+        if record.decision != "undo" and record.review_record_id not in gone:
+            return Standing(
+                review_record_id=record.review_record_id,
+                kind=record.decision,
+                person=record.person,
+                decided_at=record.decided_at,
+                shown=record.shown.encode(),
+            )
+    return None
+
+
+def _target(memory_id: str | None, state: MemoryState | None) -> Target | None:
+    return Target(memory_id=memory_id, state=state) if memory_id is not None and state is not None else None
+
+
+def _similar(proposal: ProposalRow, near: list[NearMemory]) -> list[Similar]:
+    """Return the memories most like a proposal's text, the one that its producer claims to supersede first."""
+    content = proposal.payload["content"]
+    found = most_alike(content, [one.payload["content"] for one in near], AKIN, SIMILAR)
+    claimed = next((place for place, one in enumerate(near) if one.memory_id == proposal.supersedes), None)
+    if claimed is not None:
+        [(_, likeness)] = most_alike(content, [near[claimed].payload["content"]], 0, 1)
+        found = [(claimed, likeness), *(pair for pair in found if pair[0] != claimed)][:SIMILAR]
+    return [
+        Similar(
+            memory=near[place],
+            likeness=round(likeness),
+            changes=compare(near[place].payload["content"], content),
+            claimed=place == claimed,
+        )
+        for place, likeness in found
+    ]

@@ -1,0 +1,130 @@
+"""What curators do at the desk: decisions and claims. Every act is a POST that answers 303."""
+
+import asyncio
+from typing import Final
+
+from litestar import Controller, post
+from litestar.di import NamedDependency
+from litestar.exceptions import PermissionDeniedException
+from litestar.params import FromPath
+from litestar.response import Redirect, Template
+
+from antechamber.core.errors import (
+    AntechamberError,
+    BusyError,
+    ForbiddenDecisionError,
+    StaleDecisionError,
+    UnavailableError,
+)
+from antechamber.core.review import DECISIONS, Decision, DecisionKind, InvalidDecisionError
+from antechamber.core.roles import Person
+from antechamber.flows.review import Decided, Desk
+from antechamber.web.auth import check_form
+from antechamber.web.desk import MAX_FORM, read_form, show_proposal
+from antechamber.web.problems import AnyRequest
+
+_KINDS: Final[dict[str, DecisionKind]] = {kind: kind for kind in DECISIONS}
+_STATUS: Final[dict[type[AntechamberError], int]] = {ForbiddenDecisionError: 403, InvalidDecisionError: 400}
+
+
+class Decisions(Controller):
+    """`/review/…`: approve, reject and all other decisions; claim, skip, start.
+
+    The checks are in the form's handling and not in a guard, to lose no typed text.
+    """
+
+    path = "/review"
+
+    @post("/next", request_max_body_size=MAX_FORM)
+    async def start(self, request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
+        """Claim the first proposal that is free and show it."""
+        person = _curator(request, await read_form(request))
+        return _show_next(await asyncio.to_thread(desk.start, person))
+
+    @post("/{proposal_id:str}/skip", request_max_body_size=MAX_FORM)
+    async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
+        """Let go of a proposal, claim the next one and show it."""
+        person = _curator(request, await read_form(request))
+        return _show_next(await asyncio.to_thread(desk.skip, proposal_id, person))
+
+    @post("/{proposal_id:str}/claim", request_max_body_size=MAX_FORM)
+    async def claim(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
+        """Claim a proposal, whoever holds it."""
+        person = _curator(request, await read_form(request))
+        await asyncio.to_thread(desk.claim, proposal_id, person)
+        return Redirect(f"/review/{proposal_id}?done=claimed", status_code=303)
+
+    @post("/{proposal_id:str}/{decision:str}", request_max_body_size=MAX_FORM)
+    async def decide(
+        self, proposal_id: FromPath[str], decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]
+    ) -> Template | Redirect:
+        """Make one decision and go on to the next proposal."""
+        form = await read_form(request)
+        person = _curator(request, form)
+        kind = _KINDS.get(decision)
+        if kind is None:
+            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, "No such decision.", 404)
+        try:
+            decided = await asyncio.to_thread(desk.decide, proposal_id, read_decision(kind, form), person)
+        except StaleDecisionError as error:
+            return await asyncio.to_thread(_stale, request, desk, proposal_id, form, str(error))
+        except (BusyError, UnavailableError) as error:
+            text = f"The service cannot store anything right now: {error}. Try again in a moment."
+            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, text, 503)
+        except (ForbiddenDecisionError, InvalidDecisionError) as error:
+            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, str(error), _STATUS[type(error)])
+        return Redirect(_next_place(kind, decided), status_code=303)
+
+
+def _curator(request: AnyRequest, form: dict[str, str]) -> Person:
+    """Return the curator who sent a form.
+
+    Raises PermissionDeniedException for anybody else.
+    """
+    person = check_form(request, form)
+    if person.role != "curator":
+        raise PermissionDeniedException(detail="Only a curator decides.")
+    return person
+
+
+def _show_next(proposal_id: str | None) -> Redirect:
+    place = "/review?done=all-held" if proposal_id is None else f"/review/{proposal_id}"
+    return Redirect(place, status_code=303)
+
+
+def _next_place(kind: DecisionKind, decided: Decided) -> str:
+    """Go on to the next proposal or the empty queue, or stay with what was decided on."""
+    if kind == "undo":
+        place = f"/review/{decided.proposal_id}"
+    elif kind in {"retract", "expire"}:
+        place = f"/memories/{decided.memory_id}"
+    else:
+        place = "/review" if decided.next is None else f"/review/{decided.next}"
+    last = "" if kind == "undo" else f"&last={decided.proposal_id}"
+    return f"{place}?done={decided.outcome}{last}"
+
+
+def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
+    """Read a decision's form; what is missing or no number counts as stale."""
+    version = form.get("version", "")
+    return Decision(
+        kind=kind,
+        version=int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0,  # noqa: PLR2004
+        shown_hash=form.get("shown_hash", ""),
+        decision_key=form.get("decision_key", "")[:128],
+        reason_code=form.get("reason_code") or None,
+        reason_text=form.get("reason_text", ""),
+        content=form.get("content", ""),
+        target=form.get("target", ""),
+        undoes=form.get("undoes", ""),
+    )
+
+
+def _stale(request: AnyRequest, desk: Desk, proposal_id: str, form: dict[str, str], why: str) -> Template:
+    return show_proposal(request, desk, proposal_id, form=form, stale=why, status=409)
+
+
+def _refused(
+    request: AnyRequest, desk: Desk, proposal_id: str, form: dict[str, str], why: str, status: int
+) -> Template:
+    return show_proposal(request, desk, proposal_id, form=form, error=why, status=status)

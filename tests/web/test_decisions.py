@@ -1,0 +1,187 @@
+"""Decisions beyond yes and no: superseding, merging, asking for a second, ending, and taking any of them back."""
+
+import html
+import json
+import re
+from typing import Any
+
+import pytest
+
+from support import Desk, Service, event
+
+OLD = "Run the migration before the deploy."
+NEW = "Run the migration an hour before the deploy."
+
+
+def propose(service: Service, content: str, **members: Any) -> str:
+    """Submit an event and return its proposal."""
+    proposal: str = service.submit(event(content, **members)).json()["proposal_id"]
+    return proposal
+
+
+def remembered(service: Service) -> list[str]:
+    """Return the texts of project:apollo as an agent reads them."""
+    return [item["content"] for item in service.recall()]
+
+
+def shown(desk: Desk, path: str) -> str:
+    """Open a page and return its text without marks."""
+    page = desk.browser.get(path)
+    assert page.status_code == 200
+    return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]+>", "", page.text.partition("<main")[2])))
+
+
+def records(service: Service) -> list[dict[str, Any]]:
+    """Return all review records as an auditor exports them."""
+    answer = service.client.get("/v1/audit/review-records", headers=service.bearer("auditing", "auditor"))
+    return [record for line in answer.text.splitlines() if (record := json.loads(line))["record"] == "review"]
+
+
+@pytest.fixture
+def memory(service: Service) -> str:
+    """A memory that was approved before."""
+    assert service.sign_in().decide(propose(service, OLD), "approve").status_code == 303
+    memory: str = service.recall()[0]["memory_id"]
+    return memory
+
+
+def test_a_similar_memory_stands_beside_a_proposal_word_by_word(service: Service, memory: str) -> None:
+    """The page shows how much alike they are and what came and went."""
+    page = service.sign_in().browser.get(f"/review/{propose(service, NEW)}").text
+    assert f'href="/memories/{memory}"' in page
+    assert re.search(r"<ins>.*an hour .*</ins>", page)
+    assert "% alike" in page
+    assert "% alike" not in service.sign_in().browser.get(f"/review/{propose(service, 'Cats sleep a lot.')}").text
+
+
+def test_superseding_ends_the_old_memory_and_undo_restores_it(service: Service, memory: str) -> None:
+    """Agents read the new text alone; taking it back leaves the old one as it was, and both records."""
+    desk, proposal = service.sign_in(), propose(service, NEW)
+    assert desk.decide(proposal, "supersede", target=memory).status_code == 303
+    (item,) = service.recall()
+    assert (item["content"], item["supersedes"]) == (NEW, memory)
+    assert "superseded by" in shown(desk, f"/memories/{memory}")
+    undone = desk.decide(proposal, "undo")
+    assert undone.headers["location"] == f"/review/{proposal}?done=undone"
+    assert remembered(service) == [OLD]
+    assert service.recall()[0]["memory_id"] == memory
+    assert desk.decide(proposal, "approve").status_code == 303
+    assert remembered(service) == [NEW, OLD]
+    assert [record["decision"] for record in records(service)] == ["approve", "supersede", "undo", "approve"]
+    assert records(service)[1]["target"] == memory
+    assert records(service)[2]["undoes"] == records(service)[1]["review_record_id"]
+
+
+def test_two_persons_approve_the_same_successor(service: Service) -> None:
+    """Where two are wanted the second one sees which memory would end, and it ends with their approval."""
+    wide = {"submission_scope": "organization", "scope_id": "labs"}
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    first = propose(service, OLD, **wide)
+    assert [desk.decide(first, "approve").status_code for desk in (bob, eve)] == [303, 303]
+    page = bob.browser.get(f"/review/{propose(service, NEW, **wide)}").text
+    old = re.search(r'name="target" value="([^"]+)"', page)
+    assert old
+    second = propose(service, NEW, **wide)
+    assert bob.decide(second, "supersede", target=old[1]).headers["location"].startswith("/review?done=waits")
+    assert "Once admitted it supersedes this memory" in shown(eve, f"/review/{second}")
+    assert eve.decide(second, "approve").status_code == 303
+    assert "superseded" in shown(eve, f"/memories/{old[1]}")
+
+
+def test_merging_keeps_the_memory_and_says_so(service: Service, memory: str) -> None:
+    """Nothing is remembered twice; the agent learns that it was a duplicate."""
+    desk, proposal = service.sign_in(), propose(service, NEW, idempotency_key="merged")
+    assert desk.decide(proposal, "merge", target=memory).status_code == 303
+    assert remembered(service) == [OLD]
+    answer = service.client.get("/v1/submissions/by-key/merged", headers=service.bearer()).json()
+    assert (answer["review"]["state"], answer["review"]["reason_code"]) == ("rejected", "duplicate")
+    assert desk.decide(proposal, "undo").status_code == 303
+    assert "Similar memories" in shown(desk, f"/review/{proposal}")
+
+
+@pytest.mark.parametrize("kind", ["supersede", "merge"])
+def test_a_memory_of_another_scope_cannot_be_named(service: Service, memory: str, kind: str) -> None:
+    """Nor one that is not there, nor none."""
+    desk, proposal = service.sign_in(), propose(service, NEW, submission_scope="session", scope_id="s-1")
+    assert desk.decide(proposal, kind, target=memory).status_code == 409
+    assert desk.decide(proposal, kind, target="nowhere").status_code == 409
+    assert desk.decide(proposal, kind).status_code == 400
+    assert remembered(service) == [OLD]
+
+
+def test_of_two_successors_of_one_memory_the_second_is_late(service: Service, memory: str) -> None:
+    """A memory is superseded once; whoever comes later sees that it ended."""
+    desk, one, other = service.sign_in(), propose(service, NEW), propose(service, NEW + " Always.")
+    late = desk.form(other)
+    assert desk.decide(one, "supersede", target=memory).status_code == 303
+    assert desk.post(f"/review/{other}/supersede", late | {"target": memory}).status_code == 409
+    assert remembered(service) == [NEW]
+
+
+def test_a_second_curator_that_was_asked_for_is_needed(service: Service) -> None:
+    """Whoever asks leaves the text as it is; then one approval waits for another."""
+    bob, eve, proposal = service.sign_in("bob"), service.sign_in("eve"), propose(service, OLD)
+    assert bob.decide(proposal, "flag").headers["location"].startswith("/review?done=flagged")
+    assert "second curator asked for" in shown(eve, "/review")
+    assert eve.decide(proposal, "approve").headers["location"].startswith("/review?done=waits")
+    assert remembered(service) == []
+    assert bob.decide(proposal, "approve").status_code == 303
+    assert remembered(service) == [OLD]
+
+
+@pytest.mark.parametrize(("kind", "state"), [("retract", "retracted"), ("expire", "expired")])
+def test_a_memory_ends_by_a_decision_with_a_reason(service: Service, memory: str, kind: str, state: str) -> None:
+    """Agents stop reading it, its page says who ended it and why, and that can be taken back later."""
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    page = bob.browser.get(f"/memories/{memory}").text
+    proposal = re.search(r'action="/review/([^/]+)/retract"', page)
+    assert proposal
+    assert bob.decide(proposal[1], kind).status_code == 400
+    ended = bob.decide(proposal[1], kind, reason_code="outdated", reason_text="Since last week.")
+    assert ended.headers["location"] == f"/memories/{memory}?done={state}&last={proposal[1]}"
+    assert remembered(service) == []
+    page = shown(bob, f"/memories/{memory}")
+    assert (state in page, "Since last week." in page, "End it" in page) == (True, True, False)
+    assert eve.decide(proposal[1], "undo").status_code == 400
+    assert eve.decide(proposal[1], "undo", reason_code="wrong").status_code == 303
+    assert remembered(service) == [OLD]
+
+
+def test_every_decision_can_be_taken_back_from_the_page_that_follows(service: Service) -> None:
+    """The note of the next page carries the form, for whoever decided and for nobody else."""
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    for kind, fields in (("approve", {}), ("reject", {"reason_code": "wrong"}), ("flag", {})):
+        proposal = propose(service, f"To be decided by {kind}.")
+        place = bob.decide(proposal, kind, **fields).headers["location"]
+        page = bob.browser.get(place).text
+        note = page.partition('class="note good done"')[2].partition("</form>")[0]
+        assert f'action="/review/{proposal}/undo"' in note
+        form = dict(re.findall(r'name="([a-z_]+)" value="([^"]*)"', note))
+        assert f"/review/{proposal}/undo" not in eve.browser.get(place).text.partition("<h1")[0]
+        assert bob.post(f"/review/{proposal}/undo", form).status_code == 303
+        assert bob.post(f"/review/{proposal}/undo", form).status_code == 409
+        assert "undo" not in bob.browser.get(place).text.partition("<h1")[0].partition("<main")[2]
+        assert bob.decide(proposal, "reject", reason_code="other").status_code == 303
+    assert remembered(service) == []
+
+
+def test_the_latest_decisions_lead_to_where_they_are_taken_back(service: Service) -> None:
+    """Newest first, everybody's; and before there are any it says so."""
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    assert "Nobody has decided anything yet" in shown(bob, "/review/latest")
+    for content in ("First.", "Second."):
+        bob.decide(propose(service, content), "reject", reason_code="wrong")
+    page = shown(eve, "/review/latest")
+    assert page.index("Second.") < page.index("First.")
+    assert "by bob" in page
+    assert "by you" in shown(bob, "/review/latest")
+
+
+def test_undoing_an_edit_brings_the_text_back(service: Service) -> None:
+    """One person is enough again for the text as it was proposed."""
+    bob, eve, proposal = service.sign_in("bob"), service.sign_in("eve"), propose(service, OLD)
+    assert bob.decide(proposal, "edit", content=NEW, reason_code="unclear").status_code == 303
+    assert bob.decide(proposal, "undo").status_code == 303
+    assert OLD in shown(eve, f"/review/{proposal}")
+    assert eve.decide(proposal, "approve").headers["location"].startswith("/review?done=approved")
+    assert remembered(service) == [OLD]
