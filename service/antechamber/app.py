@@ -30,6 +30,7 @@ from antechamber.flows.export import Export
 from antechamber.flows.fleet import Fleet
 from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.steady import SteadyClock
@@ -234,6 +235,7 @@ def create_app(settings: Settings) -> Litestar:
         admission=admission,
         recall=Recall(store, policies),
         desk=Desk(store, policies, now, os.urandom),
+        quarantine=Quarantine(store, policies, admission, now, os.urandom),
         access=access,
         export=Export(store, now),
         overview=Overview(store, policies, now, fleet),

@@ -155,6 +155,12 @@ class ReviewRows(Protocol):
     def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
         """Return waiting refused events, newest first."""
 
+    def quarantined_event(self, quarantine_id: str) -> QuarantineRow | None:
+        """Return one refused event, waiting or settled."""
+
+    def settle(self, quarantine_id: str, person: Person, settlement: review.Settlement) -> None:
+        """Write the review record of a refused event and settle it; raise StaleDecisionError where it was settled."""
+
     def count_quarantined(self, most: int) -> int:
         """Count waiting refused events, at most `most`."""
 

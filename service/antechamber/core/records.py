@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from antechamber.core.contract import MemoryState, ProposalState, ReasonCode, Scope, Visibility
 from antechamber.core.privacy import Finding
-from antechamber.core.review import DecisionKind
+from antechamber.core.review import DecisionKind, RecordKind
 from antechamber.core.roles import PersonRole, TokenRole
 
 
@@ -156,6 +156,7 @@ class AuditRow(ReviewRecordRow, frozen=True, kw_only=True):
     """One decision with the proposal it belongs to, as auditors list and export it."""
 
     sequence: int
+    decision: RecordKind  # type: ignore[assignment] # wider than those on proposals
     proposal_id: str | None
     quarantine_id: str | None
     """The refused event that was decided on, where it was not a proposal."""
@@ -231,7 +232,9 @@ class QuarantineRow(Struct, frozen=True, kw_only=True):
 
     quarantine_id: str
     kind: str
+    state: str
     keyed: bool
+    source_event_hash: str | None
     producer_identity: str
     idempotency_key: str | None
     submission_scope: Scope | None

@@ -8,9 +8,14 @@ from msgspec.structs import replace
 from antechamber.core.canonical import canonical, digest, normalize_text
 from antechamber.core.contract import REASON_CODES, MemoryState, ProposalState, ReasonCode
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError
+from antechamber.core.privacy import scan
 
 DecisionKind = Literal["approve", "edit", "supersede", "reject", "merge", "flag", "undo", "retract", "expire"]
-DECISIONS: Final = get_args(DecisionKind)
+SettlementKind = Literal["keep", "open", "dismiss"]
+"""What becomes of a refused event: the original stands, it is opened as a proposal of its own, it was misuse."""
+RecordKind = DecisionKind | SettlementKind
+DECISIONS: Final[tuple[DecisionKind, ...]] = get_args(DecisionKind)
+SETTLEMENTS: Final[tuple[SettlementKind, ...]] = get_args(SettlementKind)
 APPROVING: Final = frozenset({"approve", "edit", "supersede"})
 """Decisions that approve the text they result in."""
 _OF_PENDING: Final = APPROVING | {"reject", "merge", "flag"}
@@ -130,6 +135,20 @@ class Entry(Struct, frozen=True, kw_only=True):
     decided_at: int
 
 
+class Settlement(Struct, frozen=True, kw_only=True):
+    """Everything that a decision on a refused event writes."""
+
+    kind: SettlementKind
+    review_record_id: str
+    reason_text: str
+    shown: bytes
+    """The canonical payload that was shown; `null` where nothing was kept."""
+    shown_hash: str
+    decision_key: str
+    policy_digest: str
+    decided_at: int
+
+
 def text_hash(text: bytes) -> str:
     """Name the exact text that a curator was shown: the digest of a payload's canonical bytes."""
     return digest(text)
@@ -145,6 +164,19 @@ def standing_approvals(proposal: ReviewedProposal) -> set[str]:
     """Return who approved the current text at its current version."""
     current = text_hash(canonical(proposal.payload))
     return {a.person for a in proposal.approvals if a.version == proposal.version and a.text_hash == current}
+
+
+def check_note(note: str, off: frozenset[str]) -> None:
+    """Refuse a note that is too long, or that repeats a private value.
+
+    Raises InvalidDecisionError.
+    """
+    if len(note) > MAX_REASON:
+        message = f"Shorten the note to {MAX_REASON} characters."
+        raise InvalidDecisionError(message)
+    if scan({"/reason_text": note}, off):
+        message = "The note holds private data. Say what is wrong without repeating it."
+        raise InvalidDecisionError(message)
 
 
 def undo_needs_reason(standing: Standing, person: str, now: int) -> bool:
@@ -323,9 +355,6 @@ def _changed(proposal: ReviewedProposal, decision: Decision) -> bytes:
 
 
 def _reason_code(proposal: ReviewedProposal, decision: Decision, person: str, now: int) -> ReasonCode | None:
-    if len(decision.reason_text) > MAX_REASON:
-        message = f"Shorten the note to {MAX_REASON} characters."
-        raise InvalidDecisionError(message)
     if decision.kind == "merge":
         return "duplicate"
     last = proposal.standing

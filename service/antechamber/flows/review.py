@@ -19,7 +19,6 @@ from antechamber.core.records import (
     MemoryChange,
     MemoryRow,
     ProposalRow,
-    QuarantineRow,
     QueueRow,
     ReviewRecordRow,
 )
@@ -31,6 +30,7 @@ from antechamber.core.review import (
     Ruling,
     Standing,
     blocker,
+    check_note,
     rule,
     text_hash,
     undo_needs_reason,
@@ -188,9 +188,9 @@ class Desk:
             raise StaleDecisionError(message)
         target = rows.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
         facts = reviewed(force.policy, proposal, rows.review_records(proposal.id))
+        check_note(decision.reason_text, force.off)
         ruling = rule(facts, decision, person.person, now, target)
         _check_text(force.policy, proposal, ruling)
-        _check_note(force.policy, decision.reason_text)
         entry = Entry(
             decision=decision,
             ruling=ruling,
@@ -244,12 +244,6 @@ class Desk:
                 return proposal_id
         return None
 
-    def quarantine(self, after: str | None) -> tuple[list[QuarantineRow], str | None]:
-        """Return one page of waiting refused events, newest first, and where the next begins."""
-        with self._store.read() as rows:
-            items = rows.quarantined(after, PAGE + 1)
-        return items[:PAGE], items[PAGE - 1].quarantine_id if len(items) > PAGE else None
-
     def memories(self, words: Sequence[str], after: str | None) -> tuple[list[BrowsedMemory], str | None]:
         """Return one page of memories, newest first, and where the next begins."""
         with self._store.read() as rows:
@@ -283,13 +277,6 @@ def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
     for memory_id in touched:
         rows.hold_memory(memory_id)
     return _found(rows.proposal(proposal_id)) if touched else proposal
-
-
-def _check_note(policy: Policy, note: str) -> None:
-    """Refuse to keep a private value that a curator copied into the note."""
-    if scan({"/reason_text": note}, frozenset(policy.privacy.off)):
-        message = "The note holds private data. Say what is wrong without repeating it."
-        raise InvalidDecisionError(message)
 
 
 def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling) -> None:

@@ -22,7 +22,7 @@ from antechamber.core.records import (
     QueueRow,
     ReviewRecordRow,
 )
-from antechamber.core.review import Entry, Target, text_hash
+from antechamber.core.review import Entry, Settlement, Target, text_hash
 from antechamber.core.roles import Person
 from antechamber.core.words import words_of
 from antechamber.store.recall import decoded
@@ -40,6 +40,12 @@ def _decided_at(proposal: ProposalRow, entry: Entry) -> int | None:
     if entry.ruling.state == "pending":
         return None
     return entry.decided_at if proposal.state == "pending" else proposal.decided_at
+
+
+def _refused(row: dict[str, Any]) -> QuarantineRow:
+    own = ("payload", "source_span", "findings", "supersedes")
+    members = (*own, "original_payload", "original_span", "original_supersedes")
+    return msgspec.convert(decoded(row, *members), QuarantineRow, strict=False)
 
 
 class Reviews(Statements):
@@ -237,10 +243,46 @@ class Reviews(Statements):
 
     def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
         """Return waiting refused events, newest first."""
-        own = ("payload", "source_span", "findings", "supersedes")
-        members = (*own, "original_payload", "original_span", "original_supersedes")
-        rows = self.all("waiting_quarantine", after=after, number=number)
-        return [msgspec.convert(decoded(row, *members), QuarantineRow, strict=False) for row in rows]
+        return [_refused(row) for row in self.all("waiting_quarantine", after=after, number=number)]
+
+    def quarantined_event(self, quarantine_id: str) -> QuarantineRow | None:
+        """Return one refused event, waiting or settled."""
+        row = self.one("quarantined_event", quarantine_id=quarantine_id)
+        return _refused(row) if row else None
+
+    def settle(self, quarantine_id: str, person: Person, settlement: Settlement) -> None:
+        """Write the review record of a refused event and settle it.
+
+        Raises StaleDecisionError where somebody settled it before.
+        """
+        found = self.all("settle_quarantine", quarantine_id=quarantine_id)
+        if not found:
+            message = "somebody else settled this event first"
+            raise StaleDecisionError(message)
+        self.all(
+            "add_review_record",
+            review_record_id=settlement.review_record_id,
+            proposal=None,
+            quarantine=found[0]["id"],
+            version=0,
+            resulting_version=0,
+            decision=settlement.kind,
+            reason_code=None,
+            reason_text=settlement.reason_text,
+            curator=person.id,
+            person=person.person,
+            shown=settlement.shown.decode(),
+            shown_hash=settlement.shown_hash,
+            resulting=None,
+            resulting_hash=None,
+            approvals_required=1,
+            target=None,
+            undoes=None,
+            decision_key=settlement.decision_key,
+            policy_digest=settlement.policy_digest,
+            decided_at=settlement.decided_at,
+        )
+        self.announce()
 
     def count_quarantined(self, most: int) -> int:
         """Count waiting refused events, at most `most`."""

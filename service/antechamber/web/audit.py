@@ -12,7 +12,7 @@ from antechamber.core.contract import CODES, SCOPES, Disposition
 from antechamber.core.errors import BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.outcomes import FIXTURES, OUTCOMES
 from antechamber.core.records import AuditFilter
-from antechamber.core.review import DECISIONS
+from antechamber.core.review import DECISIONS, SETTLEMENTS
 from antechamber.core.roles import Bearer, Caller, Person
 from antechamber.core.submission import parse_time
 from antechamber.flows.export import MEDIA_TYPES, Export, Format
@@ -22,7 +22,7 @@ from antechamber.web.desk import NO_STORE, PersonRequest, page
 from antechamber.web.openapi import document
 
 _PAGE: Final = 50
-_CHOICES: Final[dict[str, tuple[str, ...]]] = {"submission_scope": SCOPES, "decision": DECISIONS}
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {"submission_scope": SCOPES, "decision": (*DECISIONS, *SETTLEMENTS)}
 
 
 def read_filter(query: Any) -> AuditFilter:
@@ -83,7 +83,7 @@ def audit(request: PersonRequest, export: NamedDependency[Export]) -> Template:
         given=given,
         error=error,
         scopes=SCOPES,
-        decisions=DECISIONS,
+        decisions=_CHOICES["decision"],
     )
 
 

@@ -21,15 +21,17 @@ from litestar.types import Message, Scope
 
 from antechamber.config import Settings
 from antechamber.core.errors import BusyError, NotFoundError, RefusedError, UnavailableError
+from antechamber.core.likeness import compare
 from antechamber.core.shortcuts import SHORTCUTS
 from antechamber.core.submission import format_time
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.export import Export
 from antechamber.flows.overview import Overview
+from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
-from antechamber.web import api, audit, decisions, desk, login, news, problems, submit
+from antechamber.web import api, audit, decisions, desk, login, news, problems, quarantine, submit
 from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, Passwords, SignInNeededError
 from antechamber.web.reveal import reveal, shorten, visible
@@ -53,6 +55,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     admission: Admission
     recall: Recall
     desk: Desk
+    quarantine: Quarantine
     access: Access
     export: Export
     overview: Overview
@@ -112,7 +115,17 @@ def build(
 def _handlers() -> list[Any]:
     return [
         Router("/", route_handlers=[submit.submit, api.Submissions, api.Memories, api.refuse_direct_write]),
-        Router("/", route_handlers=[desk.Review, decisions.Decisions, desk.quarantine, desk.memories, desk.memory]),
+        Router(
+            "/",
+            route_handlers=[
+                desk.Review,
+                decisions.Decisions,
+                quarantine.show_quarantine,
+                quarantine.settle,
+                desk.memories,
+                desk.memory,
+            ],
+        ),
         news.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path have to come together: Litestar 2.25 wraps a lone one again for each that follows.
@@ -175,6 +188,7 @@ def environment(templates: Path) -> Environment:
         "moment": format_time,
         "json": _json,
         "pretty": _pretty,
+        "compared": compare,
         "decoded": msgspec.json.decode,
     }
     return made

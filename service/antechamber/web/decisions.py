@@ -38,19 +38,19 @@ class Decisions(Controller):
     @post("/next", request_max_body_size=MAX_FORM)
     async def start(self, request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
         """Claim the first proposal that is free and show it."""
-        person = _curator(request, await read_form(request))
+        person = curator(request, await read_form(request))
         return _show_next(await asyncio.to_thread(desk.start, person))
 
     @post("/{proposal_id:str}/skip", request_max_body_size=MAX_FORM)
     async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
         """Let go of a proposal, claim the next one and show it."""
-        person = _curator(request, await read_form(request))
+        person = curator(request, await read_form(request))
         return _show_next(await asyncio.to_thread(desk.skip, proposal_id, person))
 
     @post("/{proposal_id:str}/claim", request_max_body_size=MAX_FORM)
     async def claim(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
         """Claim a proposal, whoever holds it."""
-        person = _curator(request, await read_form(request))
+        person = curator(request, await read_form(request))
         await asyncio.to_thread(desk.claim, proposal_id, person)
         return Redirect(f"/review/{proposal_id}?done=claimed", status_code=303)
 
@@ -60,7 +60,7 @@ class Decisions(Controller):
     ) -> Template | Redirect:
         """Make one decision and go on to the next proposal."""
         form = await read_form(request)
-        person = _curator(request, form)
+        person = curator(request, form)
         kind = _KINDS.get(decision)
         if kind is None:
             return await asyncio.to_thread(_refused, request, desk, proposal_id, form, "No such decision.", 404)
@@ -76,7 +76,7 @@ class Decisions(Controller):
         return Redirect(_next_place(kind, decided), status_code=303)
 
 
-def _curator(request: AnyRequest, form: dict[str, str]) -> Person:
+def curator(request: AnyRequest, form: dict[str, str]) -> Person:
     """Return the curator who sent a form.
 
     Raises PermissionDeniedException for anybody else.

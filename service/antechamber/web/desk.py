@@ -31,6 +31,8 @@ _DONE: Final = {
     "undone": "Taken back. Both records stay.",
     "retracted": "Retracted. Nobody reads it any more.",
     "expired": "Expired. Nobody reads it any more.",
+    "settled": "Settled. The original stands.",
+    "opened": "Opened as a proposal of its own.",
     "claimed": "It is yours for five minutes.",
     "all-held": "All that waits for you is held by somebody else, or needs somebody else.",
     "kept": "Kept. It holds for all your sessions.",
@@ -119,13 +121,6 @@ def show_proposal(  # noqa: PLR0913 -- what the page may have to say besides the
     """Render a proposal; after a refused decision with what was typed."""
     dossier = desk.dossier(proposal_id, request.scope["user"])
     return page(request, "proposal.html", status, dossier=dossier, form=form or {}, error=error, stale=stale)
-
-
-@get("/quarantine", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def quarantine(request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
-    """Show refused events beside the originals they collided with."""
-    items, following = desk.quarantine(request.query_params.get("after"))
-    return page(request, "quarantine.html", items=items, following=following)
 
 
 @get("/memories", guards=[needs_role("curator", "auditor")], sync_to_thread=True)

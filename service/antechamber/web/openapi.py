@@ -20,7 +20,7 @@ from antechamber.core.contract import (
     SubmissionBody,
 )
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, READ_DENIED, READ_MALFORMED, RETRY_AFTER, Outcome
-from antechamber.core.review import DECISIONS
+from antechamber.core.review import DECISIONS, SETTLEMENTS
 
 _STRUCTS: Final = (SubmissionBody, Receipt, Problem, MemoryPage, Review)
 _TEMPLATE: Final = "#/components/schemas/{name}"
@@ -280,7 +280,7 @@ def _audit() -> dict[str, Any]:
                     _query("until", "Decided before this RFC 3339 time"),
                     _query("submission_scope", "The scope", enum=list(SCOPES)),
                     _query("scope_id", "Its id"),
-                    _query("decision", "The decision", enum=list(DECISIONS)),
+                    _query("decision", "The decision", enum=[*DECISIONS, *SETTLEMENTS]),
                     _query("curator", "Account that decided"),
                 ],
                 "responses": exported | _refused_reading(),

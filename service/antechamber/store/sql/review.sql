@@ -214,7 +214,7 @@ LEFT JOIN memories AS before ON before.id = m.replaces
 WHERE m.memory_id = :memory_id
 
 -- name: waiting_quarantine
-SELECT q.quarantine_id, q.kind, q.keyed, q.source_event_hash, q.submission_scope, q.scope_id, q.visibility, q.supersedes,
+SELECT q.quarantine_id, q.kind, q.state, q.keyed, q.source_event_hash, q.submission_scope, q.scope_id, q.visibility, q.supersedes,
     q.payload, q.source_span, q.findings, q.received_at, maker.producer_identity,
     CASE WHEN q.kind = 'conflict' THEN s.idempotency_key END AS idempotency_key,
     p.proposal_id, p.payload AS original_payload, p.source_span AS original_span, p.submission_scope AS original_scope,
@@ -227,6 +227,22 @@ LEFT JOIN proposals AS p ON p.id = s.proposal
 WHERE q.state = 'waiting' AND q.id < coalesce((SELECT id FROM quarantine WHERE quarantine_id = :after), 9223372036854775807)
 ORDER BY q.id DESC
 LIMIT :number
+
+-- name: quarantined_event
+SELECT q.quarantine_id, q.kind, q.state, q.keyed, q.source_event_hash, q.submission_scope, q.scope_id, q.visibility, q.supersedes,
+    q.payload, q.source_span, q.findings, q.received_at, maker.producer_identity,
+    CASE WHEN q.kind = 'conflict' THEN s.idempotency_key END AS idempotency_key,
+    p.proposal_id, p.payload AS original_payload, p.source_span AS original_span, p.submission_scope AS original_scope,
+    p.scope_id AS original_scope_id, s.visibility AS original_visibility, p.supersedes AS original_supersedes,
+    s.disposition AS original_disposition, s.received_at AS original_received_at
+FROM quarantine AS q
+JOIN producers AS maker ON maker.id = q.producer
+JOIN submissions AS s ON s.id = q.submission
+LEFT JOIN proposals AS p ON p.id = s.proposal
+WHERE q.quarantine_id = :quarantine_id
+
+-- name: settle_quarantine
+UPDATE quarantine SET state = 'settled' WHERE quarantine_id = :quarantine_id AND state = 'waiting' RETURNING id
 
 -- name: count_quarantined
 SELECT count(*) AS number FROM (SELECT 1 FROM quarantine WHERE state = 'waiting' LIMIT :most) AS counted
