@@ -188,6 +188,16 @@ class Service:
         assert response.status_code == 303, response.text
         return Desk(browser)
 
+    def wait_until_sorted(self) -> None:
+        """Wait until the queue is in its order; sorting runs behind submissions."""
+        deadline = time.monotonic() + 20
+        while True:
+            with self.state.desk._store.read() as rows:
+                if not rows.unsorted(1):
+                    return
+            assert time.monotonic() < deadline, "the queue was not sorted"
+            time.sleep(0.01)
+
     def recall(self, **query: Any) -> list[dict[str, Any]]:
         """Return the memories of project:apollo as the release bot reads them."""
         params = {"submission_scope": "project", "scope_id": "apollo"} | query

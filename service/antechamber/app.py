@@ -33,6 +33,7 @@ from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
+from antechamber.flows.sorting import Sorter
 from antechamber.flows.steady import SteadyClock
 from antechamber.resources import folder
 from antechamber.store.sqlite.store import SqliteStore
@@ -242,8 +243,12 @@ def create_app(settings: Settings) -> Litestar:
         passwords=Passwords(),
     )
 
+    sorter = Sorter(store, fleet.leads)
+
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        sorting = threading.Thread(target=sorter.run, name="sorter")
+        sorting.start()
         tasks = [
             asyncio.create_task(app.state.uploads.watch(app.state.stopping)),
             asyncio.create_task(_repeat(policies.refresh, POLICY_EVERY)),
@@ -259,6 +264,8 @@ def create_app(settings: Settings) -> Litestar:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            sorter.stop()
+            await asyncio.to_thread(sorting.join)
             await asyncio.to_thread(_shut, admission, access, fleet, store)
 
     return build(settings, services, secret, folder("templates"), lifespan)

@@ -44,6 +44,7 @@ def test_an_edited_text_is_remembered_once_a_second_person_approves(journey: Jou
     journey.submit(content=TEXT)
     editor = journey.sign_in("bob")
     editor.get_by_role("link", name=TEXT).click()
+    editor.get_by_text("Edit or redact").click()
     form = editor.locator("form", has=editor.get_by_role("button", name="Edit"))
     form.get_by_label("Text to remember").fill("Run the migration first.")
     form.get_by_label("Reason").select_option("unclear")
@@ -64,6 +65,7 @@ def test_a_stale_edit_keeps_what_was_typed(journey: Journey) -> None:
     for page in (first, second):
         page.get_by_role("link", name=TEXT).click()
     first.get_by_role("button", name="Approve").click()
+    second.get_by_text("Edit or redact").click()
     form = second.locator("form", has=second.get_by_role("button", name="Edit"))
     form.get_by_label("Text to remember").fill("My careful wording.")
     form.get_by_label("Reason").select_option("unclear")
@@ -85,6 +87,7 @@ def test_hostile_text_is_drawn_and_never_run(journey: Journey) -> None:
     expect(text.locator(".mark")).to_have_text(["U+202E", "U+2066", "U+E0041"])
     assert page.title() == "Proposal · Antechamber"
     clean = "<script>document.title='owned'</script>evil [link](javascript:alert(1)) "
+    page.get_by_text("Edit or redact").click()
     expect(page.get_by_label("Text to remember")).to_have_value(clean)
     expect(page.get_by_text("3 drawn in the text")).to_be_visible()
     assert text.locator("a").count() == 0

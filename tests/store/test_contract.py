@@ -136,7 +136,7 @@ def test_the_same_content_of_another_producer_is_evidence(store: Store) -> None:
     assert again.proposal
     assert again.proposal.own_submission_id
     with store.read() as rows:
-        (row,) = rows.pending_proposals(None, 10)
+        (row,) = rows.in_line(None, 10)
         evidence = rows.evidence(found(store, row.proposal_id).id)
     assert [seen.producer_identity for seen in evidence] == ["tool:watcher"]
 

@@ -89,8 +89,9 @@ def test_empty_pages_say_what_will_come(service: Service) -> None:
 
 def test_the_queue_shows_the_oldest_first_page_by_page(service: Service) -> None:
     """The queue shows fifty at a time, oldest first, and every one exactly once."""
-    ids = [_propose(service, f"Sentence number {number}.") for number in range(53)]
+    ids = [_propose(service, " ".join(f"{number}{letter}" * 3 for letter in "abcdef")) for number in range(53)]
     desk = service.sign_in()
+    service.wait_until_sorted()
     first = _page(desk, "/review")
     following = re.search(r'rel="next" href="([^"]+)"', first)
     assert following

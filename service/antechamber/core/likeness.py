@@ -41,6 +41,24 @@ def most_alike(text: str, others: Sequence[str], least: float, most: int) -> lis
     return [(position, score) for _, score, position in found]
 
 
+class Folder:
+    """Texts, newest first, among which near duplicates of others are found quickly."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Begin with some."""
+        self._texts = [plain(text) for text in texts]
+
+    def find(self, text: str, least: float) -> int | None:
+        """Return the position of the text that is most alike, if it is at least so much alike."""
+        found = process.extractOne(plain(text), self._texts, scorer=fuzz.ratio, score_cutoff=least)
+        return found[2] if found else None
+
+    def add(self, text: str) -> int:
+        """Take in one more and return its position."""
+        self._texts.append(plain(text))
+        return len(self._texts) - 1
+
+
 def compare(before: str, after: str) -> list[Change]:
     """Return what has to be removed from one text and added to it to make the other, as runs in their order."""
     for split in (_WORDS, _LINES):
@@ -51,10 +69,13 @@ def compare(before: str, after: str) -> list[Change]:
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
-    for step in Indel.opcodes(old, new):
-        if step.tag == "equal":
-            yield Change("same", "".join(old[step.src_start : step.src_end]))
-        if step.tag in {"delete", "replace"}:
-            yield Change("removed", "".join(old[step.src_start : step.src_end]))
-        if step.tag in {"insert", "replace"}:
-            yield Change("added", "".join(new[step.dest_start : step.dest_end]))
+    """Yield runs; of what went and came in the same place, what went comes first."""
+    place = (0, 0)
+    for block in Indel.opcodes(old, new).as_matching_blocks():
+        if removed := "".join(old[place[0] : block.a]):
+            yield Change("removed", removed)
+        if added := "".join(new[place[1] : block.b]):
+            yield Change("added", added)
+        place = (block.a + block.size, block.b + block.size)
+        if block.size:
+            yield Change("same", "".join(old[block.a : place[0]]))

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-from antechamber.core import review
+from antechamber.core import review, sorting
 from antechamber.core.admission import Candidate
 from antechamber.core.book import Book
 from antechamber.core.contract import Channel
@@ -86,17 +86,23 @@ class RecallRows(Protocol):
         """Return active memories of exactly this pair, newest first, that hold all the words."""
 
 
-class ReviewRows(Protocol):
-    """What the desk shows and writes."""
+class WaitingRows(Protocol):
+    """What waits: the queue, claims on it, and how it is sorted."""
 
-    def pending_proposals(self, after: str | None, number: int) -> list[QueueRow]:
-        """Return pending proposals, oldest first."""
+    def in_line(self, after: sorting.QueuePlace | None, number: int) -> list[QueueRow]:
+        """Return rows of the queue in its order: folds first, then what is not sorted yet."""
+
+    def for_second(self, person: str, number: int) -> list[QueueRow]:
+        """Return proposals that need one more person, oldest first, of which this person could be the one."""
 
     def count_pending(self, most: int) -> int:
         """Count pending proposals, at most `most`."""
 
-    def free_proposals(self, person: str, after: str | None, now: int) -> list[str]:
-        """Return a few pending proposals behind one that this person could judge and nobody else holds."""
+    def place_in_line(self, proposal_id: str) -> sorting.QueuePlace | None:
+        """Return where a proposal stands, or stood, in the queue."""
+
+    def free_proposals(self, person: str, after: sorting.QueuePlace | None, now: int) -> list[str]:
+        """Return a few proposals behind a place that this person could judge and nobody else holds."""
 
     def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
         """Claim a pending proposal; False where somebody else holds it."""
@@ -106,6 +112,22 @@ class ReviewRows(Protocol):
 
     def count_held(self, person: str, now: int) -> int:
         """Count the proposals that others hold."""
+
+    def unsorted(self, number: int) -> list[sorting.Unsorted]:
+        """Return the oldest pending proposals that no fold holds."""
+
+    def fold_heads(self, submission_scope: str, scope_id: str, number: int) -> list[sorting.FoldHead]:
+        """Return a scope's newest folds that wait."""
+
+    def line(self, producer: int, risk: int) -> sorting.Line:
+        """Return where a producer stands in the line of a risk."""
+
+    def sort(self, places: Sequence[sorting.Place], contents: Sequence[str]) -> None:
+        """Put proposals into their folds; one that was sorted or decided meanwhile stays as it is."""
+
+
+class ReviewRows(Protocol):
+    """What the desk shows and writes."""
 
     def proposal(self, proposal_id: str) -> ProposalRow | None:
         """Return one proposal."""
@@ -263,7 +285,7 @@ class ReportRows(Protocol):
         """Yield every violation of the store's own promises."""
 
 
-class Rows(AdmissionRows, RecallRows, ReviewRows, AccessRows, ReportRows, Protocol):
+class Rows(AdmissionRows, RecallRows, WaitingRows, ReviewRows, AccessRows, ReportRows, Protocol):
     """One open transaction, or one read snapshot (whose writes the engine refuses)."""
 
 

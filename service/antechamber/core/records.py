@@ -58,6 +58,13 @@ class QueueRow(Struct, frozen=True, kw_only=True):
     """Whether a curator asked for a second one."""
     claimed_by: str | None
     claimed_until: int | None
+    id: int
+    fold: int
+    """The fold that the row stands for; 0 for what is not sorted yet."""
+    rank: int
+    turn: int
+    like_it: int
+    """How many proposals of the fold wait, this one included."""
 
 
 class ProposalRow(Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from antechamber.core.records import (
     ProposalRow,
     ReviewRecordRow,
 )
+from antechamber.core.reveal import reveal
 from antechamber.core.review import (
     APPROVING,
     Approval,
@@ -31,6 +32,7 @@ from antechamber.core.review import (
     text_hash,
     undo_needs_reason,
 )
+from antechamber.core.sorting import Mark, marks_of
 
 NEAR: Final = 500
 """Memories of the scope, the newest ones, among which similar ones are looked for."""
@@ -61,6 +63,8 @@ class Dossier(Struct, frozen=True, kw_only=True):
     records: list[ReviewRecordRow]
     conflicts: list[ConflictMark]
     findings: list[Finding]
+    marks: list[Mark]
+    """What of it asks for care, which is why it stands where it does in the queue."""
     similar: list[Similar]
     edits: list[Change]
     """From the text as it was proposed to the text as it stands; empty where nobody edited it."""
@@ -80,7 +84,7 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
     records = rows.review_records(proposal.id)
     duplicates, duplicate_replays = rows.own_duplicates(proposal.id)
     facts = reviewed(policy, proposal, records)
-    last = facts.standing
+    last, conflicts = facts.standing, rows.conflicts(proposal.id)
     near = rows.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if proposal.state == "pending" else []
     return Dossier(
         proposal=proposal,
@@ -89,8 +93,15 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
         own_duplicates=duplicates,
         replays=proposal.replays + duplicate_replays,
         records=records,
-        conflicts=rows.conflicts(proposal.id),
+        conflicts=conflicts,
         findings=scan(places(proposal, proposal.payload), frozenset(policy.privacy.off)),
+        marks=marks_of(
+            proposal.payload["content"],
+            proposal.submission_scope,
+            supersedes=proposal.supersedes is not None,
+            conflicts=len(conflicts),
+            hidden=sum(bool(piece.code) for piece in reveal(proposal.payload["content"])),
+        ),
         similar=_similar(proposal, near),
         edits=compare(proposal.proposed["content"], proposal.payload["content"]) if proposal.edited else [],
         approved_by=sorted(standing_approvals(facts)),

@@ -20,6 +20,7 @@ class Fleet:
         self._clock = clock
         self._process_id = process_id
         self._name = name
+        self._first = process_id
         self.alarm: str | None = None
         """Whose policy differs from this process's; None while all agree."""
 
@@ -33,6 +34,7 @@ class Fleet:
         self._store.write(lambda rows: rows.note_process(own, now - GONE_AFTER)).result()
         with self._store.read() as rows:
             others = rows.processes(now - GONE_AFTER)
+        self._first = min((row.process_id for row in others), default=self._process_id)
         differing = sorted(row.name for row in others if row.policy_digest != digest)
         self.alarm = (
             f"The processes enforce different policies: this one ({self._name}) {digest}, another one "
@@ -40,6 +42,10 @@ class Fleet:
             if differing
             else None
         )
+
+    def leads(self) -> bool:
+        """Tell whether this process does what only one of them has to do; for a moment two of them may think so."""
+        return self._first >= self._process_id
 
     def leave(self) -> None:
         """Sign off.

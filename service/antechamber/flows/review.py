@@ -1,5 +1,6 @@
 """Review: what the desk shows, and the only path by which a proposal becomes a memory."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Literal, TypeVar
@@ -36,6 +37,7 @@ from antechamber.core.review import (
     undo_needs_reason,
 )
 from antechamber.core.roles import Person
+from antechamber.core.sorting import QueuePlace
 from antechamber.flows.dossier import Dossier, gather, places, reviewed
 from antechamber.flows.policies import PolicyKeeper
 
@@ -51,6 +53,7 @@ MOST_COUNTED: Final = 1000
 """Counters stop here: nobody needs to know how far a queue lies beyond a thousand."""
 
 
+_PLACE: Final = re.compile(r"(?P<rank>\d)\.(?P<turn>\d{1,18})\.(?P<fold>\d{1,18})\.(?P<proposal>\d{1,18})", re.ASCII)
 _OUTCOMES: Final[dict[DecisionKind, Outcome]] = {
     "reject": "rejected",
     "merge": "merged",
@@ -76,6 +79,8 @@ class Queue(Struct, frozen=True, kw_only=True):
     """One page of the queue."""
 
     items: list[QueueRow]
+    for_second: list[QueueRow]
+    """What needs one more person, of whom the curator could be one; only on the first page."""
     next: str | None
     held: int
     """Proposals that others hold."""
@@ -111,6 +116,17 @@ class Provenance(Struct, frozen=True, kw_only=True):
     """Its proposal, with what can be decided about it now."""
 
 
+def read_place(text: str | None) -> QueuePlace | None:
+    """Read where a page of the queue begins; anything else than what `place_after` wrote is the beginning."""
+    found = _PLACE.fullmatch(text or "")
+    return QueuePlace(**{name: int(number) for name, number in found.groupdict().items()}) if found else None
+
+
+def place_after(row: QueueRow) -> str:
+    """Write where the page behind a row begins."""
+    return f"{row.rank}.{row.turn}.{row.fold}.{row.id}"
+
+
 class Desk:
     """Serves curators; auditors see the same without deciding."""
 
@@ -133,12 +149,15 @@ class Desk:
         return self._store.watch(wake)
 
     def queue(self, after: str | None, person: Person) -> Queue:
-        """Return one page of pending proposals, oldest first."""
-        now = self._clock()
+        """Return one page of what waits: by risk, then by turn, and on the first page what needs a second person."""
+        now, place = self._clock(), read_place(after)
         with self._store.read() as rows:
-            items, held = rows.pending_proposals(after, PAGE + 1), rows.count_held(person.person, now)
-        following = items[PAGE - 1].proposal_id if len(items) > PAGE else None
-        return Queue(items=items[:PAGE], next=following, held=held, now=now)
+            items, held = rows.in_line(place, PAGE + 1), rows.count_held(person.person, now)
+            for_second = rows.for_second(person.person, PAGE) if place is None and person.role == "curator" else []
+        following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
+        above = {row.proposal_id for row in for_second}
+        shown = [row for row in items[:PAGE] if row.like_it > 1 or row.proposal_id not in above]
+        return Queue(items=shown, for_second=for_second, next=following, held=held, now=now)
 
     def dossier(self, proposal_id: str, person: Person) -> Dossier:
         """Gather one proposal with its evidence, history and findings.
@@ -238,7 +257,8 @@ class Desk:
 
     def _claim_next(self, rows: Rows, person: Person, after: str | None, now: int) -> str | None:
         """Claim the proposal behind one, or else the first, that nobody else holds."""
-        near = rows.free_proposals(person.person, after, now)
+        place = rows.place_in_line(after) if after else None
+        near = rows.free_proposals(person.person, place, now)
         for proposal_id in near or rows.free_proposals(person.person, None, now):
             if proposal_id != after and rows.claim(proposal_id, person.person, now, now + LEASE, override=False):
                 return proposal_id

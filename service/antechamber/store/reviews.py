@@ -19,7 +19,6 @@ from antechamber.core.records import (
     NearMemory,
     ProposalRow,
     QuarantineRow,
-    QueueRow,
     ReviewRecordRow,
 )
 from antechamber.core.review import Entry, Settlement, Target, text_hash
@@ -28,7 +27,7 @@ from antechamber.core.words import words_of
 from antechamber.store.recall import decoded
 
 
-def _with_text(row: dict[str, Any]) -> dict[str, Any]:
+def with_text(row: dict[str, Any]) -> dict[str, Any]:
     """Tell the text as it stands from the text as it was submitted."""
     row = decoded(row, "payload", "edited_payload", "source_span", "supersedes")
     edited = row.pop("edited_payload")
@@ -51,39 +50,10 @@ def _refused(row: dict[str, Any]) -> QuarantineRow:
 class Reviews(Statements):
     """Implements core.ports.ReviewRows over named statements."""
 
-    def pending_proposals(self, after: str | None, number: int) -> list[QueueRow]:
-        """Return pending proposals, oldest first."""
-        rows = self.all("pending_proposals", after=after, number=number)
-        return [msgspec.convert(_with_text(row), QueueRow, strict=False) for row in rows]
-
-    def count_pending(self, most: int) -> int:
-        """Count pending proposals, at most `most`."""
-        row = self.one("count_pending", most=most)
-        return row["number"] if row else 0
-
-    def free_proposals(self, person: str, after: str | None, now: int) -> list[str]:
-        """Return a few pending proposals behind one that this person could judge and nobody else holds."""
-        rows = self.all("free_proposals", person=person, after=after, now=now)
-        return [row["proposal_id"] for row in rows]
-
-    def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
-        """Claim a pending proposal; False where somebody else holds it."""
-        values = {"proposal_id": proposal_id, "person": person, "now": now, "until": until}
-        return self.run("claim", **values, override=int(override)) > 0
-
-    def release(self, proposal_id: str, person: str | None) -> None:
-        """End a person's claim, or whosever it is."""
-        self.run("release", proposal_id=proposal_id, person=person)
-
-    def count_held(self, person: str, now: int) -> int:
-        """Count the proposals that others hold."""
-        row = self.one("count_held", person=person, now=now)
-        return row["number"] if row else 0
-
     def proposal(self, proposal_id: str) -> ProposalRow | None:
         """Return one proposal."""
         row = self.one("proposal", proposal_id=proposal_id)
-        return msgspec.convert(_with_text(row), ProposalRow, strict=False) if row else None
+        return msgspec.convert(with_text(row), ProposalRow, strict=False) if row else None
 
     def hold_proposal(self, proposal_id: str) -> None:
         """Let no other transaction decide on a proposal until this one ends."""
@@ -147,12 +117,15 @@ class Reviews(Statements):
             version=ruling.version,
             edited_payload=text if changed else None,
             decided_at=_decided_at(proposal, entry),
+            begun=int(ruling.state == "pending" and ruling.resulting is not None),
             second=int(ruling.second),
             replaces=ruling.replaces,
         )
         if not moved:
             message = "somebody else decided first"
             raise StaleDecisionError(message)
+        if more := (ruling.state == "pending") - (proposal.state == "pending"):
+            self.run("count_in_fold", more=more, proposal=proposal.id)
         if ruling.undoes is not None:
             self._restore(ruling.undoes, record, entry.decided_at)
         if ruling.memory is not None and ruling.memory != "active" and proposal.memory_id is not None:

@@ -22,6 +22,7 @@ from litestar.types import Message, Scope
 from antechamber.config import Settings
 from antechamber.core.errors import BusyError, NotFoundError, RefusedError, UnavailableError
 from antechamber.core.likeness import compare
+from antechamber.core.reveal import reveal, shorten, visible
 from antechamber.core.shortcuts import SHORTCUTS
 from antechamber.core.submission import format_time
 from antechamber.flows.access import Access
@@ -34,7 +35,6 @@ from antechamber.flows.review import Desk
 from antechamber.web import api, audit, decisions, desk, login, news, problems, quarantine, submit
 from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, Passwords, SignInNeededError
-from antechamber.web.reveal import reveal, shorten, visible
 from antechamber.web.uploads import Uploads
 
 _HEADERS: Final = {

@@ -18,6 +18,7 @@ T = TypeVar("T")
 TABLES: Final = (
     "meta",
     "producers",
+    "folds",
     "proposals",
     "submissions",
     "evidence",

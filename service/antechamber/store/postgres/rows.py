@@ -15,6 +15,7 @@ from antechamber.store.recall import Recall
 from antechamber.store.reports import Reports
 from antechamber.store.reviews import Reviews
 from antechamber.store.statements import statements
+from antechamber.store.waiting import Waiting
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
 _INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]+)\)\s+VALUES\s+\(([^)]+)\)")
@@ -83,7 +84,7 @@ class Stock:
         self.producers: dict[str, int] = {}
 
 
-class PostgresRows(Admissions, Recall, Reviews, Access, Reports):
+class PostgresRows(Admissions, Recall, Waiting, Reviews, Access, Reports):
     """All rows over one connection."""
 
     def __init__(self, link: Link, stock: Stock | None = None) -> None:

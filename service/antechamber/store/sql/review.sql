@@ -1,54 +1,3 @@
--- name: pending_proposals
-SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
-    p.owner, maker.producer_identity,
-    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
-    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
-    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
-        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
-    (SELECT count(DISTINCT r.person) FROM review_records AS r
-        WHERE r.proposal = p.id AND r.resulting_version = p.version
-            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
-    p.second, c.person AS claimed_by, c.until AS claimed_until
-FROM proposals AS p
-JOIN producers AS maker ON maker.id = p.producer
-LEFT JOIN claims AS c ON c.proposal = p.id
-WHERE p.state = 'pending' AND p.id > coalesce((SELECT id FROM proposals WHERE proposal_id = :after), 0)
-ORDER BY p.id
-LIMIT :number
-
--- name: count_pending
-SELECT count(*) AS number FROM (SELECT 1 FROM proposals WHERE state = 'pending' LIMIT :most) AS counted
-
--- name: free_proposals
-SELECT near.proposal_id FROM (
-    SELECT p.id, p.proposal_id, p.owner, p.version
-    FROM proposals AS p
-    WHERE p.state = 'pending' AND p.id > coalesce((SELECT id FROM proposals WHERE proposal_id = :after), 0)
-    ORDER BY p.id
-    LIMIT 200
-) AS near
-LEFT JOIN claims AS c ON c.proposal = near.id AND c.until > :now AND c.person <> :person
-WHERE c.proposal IS NULL AND near.owner <> :person AND NOT EXISTS (
-    SELECT 1 FROM review_records AS r
-    WHERE r.proposal = near.id AND r.person = :person AND r.resulting_version = near.version
-        AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
-)
-ORDER BY near.id
-LIMIT 5
-
--- name: claim
-INSERT INTO claims (proposal, person, until)
-SELECT p.id, :person, :until FROM proposals AS p WHERE p.proposal_id = :proposal_id AND p.state = 'pending'
-ON CONFLICT (proposal) DO UPDATE SET person = excluded.person, until = excluded.until
-WHERE claims.until <= :now OR claims.person = excluded.person OR :override = 1
-
--- name: release
-DELETE FROM claims
-WHERE proposal = (SELECT id FROM proposals WHERE proposal_id = :proposal_id) AND (person = :person OR :person IS NULL)
-
--- name: count_held
-SELECT count(*) AS number FROM claims WHERE until > :now AND person <> :person
-
 -- name: proposal
 SELECT p.id, p.proposal_id, p.owner, p.submission_scope, p.scope_id, p.source_event_hash, p.payload, p.edited_payload,
     p.source_span, p.visibility, p.supersedes, p.observed_at, p.received_at, p.state, p.version, p.withdrawn,
@@ -125,9 +74,12 @@ RETURNING id
 
 -- name: move_proposal
 UPDATE proposals
-SET state = :state, version = :version, edited_payload = :edited_payload, decided_at = :decided_at, second = :second,
-    replaces = (SELECT id FROM memories WHERE memory_id = :replaces)
+SET state = :state, version = :version, edited_payload = :edited_payload, decided_at = :decided_at, begun = :begun,
+    second = :second, replaces = (SELECT id FROM memories WHERE memory_id = :replaces)
 WHERE id = :proposal AND version = :from_version AND state = :from_state
+
+-- name: count_in_fold
+UPDATE folds SET pending = pending + :more WHERE id = (SELECT fold FROM proposals WHERE id = :proposal)
 
 -- name: add_memory
 INSERT INTO memories (

@@ -19,6 +19,7 @@ from antechamber.store.recall import Recall
 from antechamber.store.reports import Reports
 from antechamber.store.reviews import Reviews
 from antechamber.store.statements import statements
+from antechamber.store.waiting import Waiting
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
 _SELECT: Final = re.compile(r"SELECT (?!count\()(.*?)\sFROM (.*)", re.DOTALL)
@@ -75,7 +76,7 @@ def all_at_once(name: str, number: int) -> tuple[str, Callable[[Mapping[str, Any
     return f"{match[1]} {rows}", itemgetter(*members)
 
 
-class SqliteRows(Admissions, Recall, Reviews, Access, Reports):
+class SqliteRows(Admissions, Recall, Waiting, Reviews, Access, Reports):
     """All rows over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

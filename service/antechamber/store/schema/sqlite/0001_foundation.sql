@@ -18,6 +18,22 @@ CREATE TABLE producers (
     producer_identity TEXT NOT NULL UNIQUE
 ) STRICT;
 
+-- What one row of the queue stands for: a proposal and its near duplicates. Those that wait come by rank, turn and id.
+CREATE TABLE folds (
+    id INTEGER PRIMARY KEY,
+    submission_scope TEXT NOT NULL,
+    scope_id TEXT NOT NULL,
+    producer INTEGER NOT NULL REFERENCES producers (id),
+    content TEXT NOT NULL,
+    pending INTEGER NOT NULL CHECK (pending >= 0),
+    rank INTEGER NOT NULL,
+    turn INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX folds_in_line ON folds (rank, turn, id) WHERE pending > 0;
+CREATE INDEX folds_of_producer ON folds (producer, rank, turn) WHERE pending > 0;
+CREATE INDEX folds_of_scope ON folds (submission_scope, scope_id, id) WHERE pending > 0;
+
 -- A proposal has the integer key of the submission that made it, which is why there is only one of these.
 CREATE TABLE proposals (
     id INTEGER PRIMARY KEY,
@@ -38,13 +54,17 @@ CREATE TABLE proposals (
     version INTEGER NOT NULL DEFAULT 1,
     withdrawn INTEGER NOT NULL DEFAULT 0 CHECK (withdrawn IN (0, 1)),
     decided_at INTEGER,
-    -- Whether a curator asked for a second one, and the memory that this text is to supersede.
+    -- Whether one person has approved and another is needed, whether one asked for another, and the memory that this text is to supersede.
+    begun INTEGER NOT NULL DEFAULT 0 CHECK (begun IN (0, 1)),
     second INTEGER NOT NULL DEFAULT 0 CHECK (second IN (0, 1)),
     replaces INTEGER REFERENCES memories (id),
+    -- The row of the queue that stands for it, once it is sorted.
+    fold INTEGER REFERENCES folds (id),
     UNIQUE (submission_scope, scope_id, source_event_hash)
 ) STRICT;
 
-CREATE INDEX proposals_pending ON proposals (id) WHERE state = 'pending';
+CREATE INDEX proposals_pending ON proposals (fold, id) WHERE state = 'pending';
+CREATE INDEX proposals_for_second ON proposals (id) WHERE state = 'pending' AND (begun = 1 OR second = 1);
 
 -- Who is looking at what. A claim is a courtesy with an end; what guards a decision is the proposal's version.
 CREATE TABLE claims (

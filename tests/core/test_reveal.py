@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from antechamber.web.reveal import is_hidden, reveal, shorten
+from antechamber.core.reveal import is_hidden, reveal, shorten, visible
 
 HIDDEN = {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs"}
 FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0"
@@ -79,3 +79,26 @@ def test_a_long_text_is_cut_at_a_word() -> None:
     assert text.endswith("word …")
     assert shorten("x" * 500) == "x" * 160 + " …"
     assert shorten(" two\n\nlines\t") == "two lines"
+
+
+def test_letters_that_pose_as_others_are_drawn() -> None:
+    """A word of two alphabets has its rarer letters drawn; whole words of another alphabet are left in peace."""
+    deceiving = {
+        "p\u0430ypal": "U+0430",
+        "g\u03bfogle": "U+03BF",
+        "\uff41dmin": "U+FF41",
+        "\U0001d5baccount": "U+1D5BA",
+    }
+    for word, code in deceiving.items():
+        assert [piece.code for piece in reveal(f"see {word} now") if piece.code] == [code]
+        assert visible(word) == word
+    for honest in (
+        "\u043c\u0438\u0440",
+        "\u03b1\u03b2\u03b3",
+        "na\u00efve caf\u00e9",
+        "5\u00b5m",
+        "\u6771\u4eac Tokyo",
+        "r\u00e9sum\u00e9",
+    ):
+        assert [piece.code for piece in reveal(honest) if piece.code] == []
+    assert [piece.code for piece in reveal("\u043f\u0440\u0438vet") if piece.code] == ["U+043F", "U+0440", "U+0438"]

@@ -1,0 +1,161 @@
+-- name: folds_in_line
+SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
+    p.owner, maker.producer_identity,
+    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
+    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
+    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
+        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
+    (SELECT count(DISTINCT r.person) FROM review_records AS r
+        WHERE r.proposal = p.id AND r.resulting_version = p.version
+            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
+    p.second, c.person AS claimed_by, c.until AS claimed_until, p.id,
+    f.id AS fold, f.rank, f.turn, f.pending AS like_it
+FROM folds AS f
+JOIN proposals AS p ON p.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = f.id AND m.state = 'pending')
+JOIN producers AS maker ON maker.id = p.producer
+LEFT JOIN claims AS c ON c.proposal = p.id
+WHERE f.pending > 0 AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+ORDER BY f.rank, f.turn, f.id
+LIMIT :number
+
+-- name: unsorted_in_line
+SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
+    p.owner, maker.producer_identity,
+    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
+    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
+    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
+        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
+    (SELECT count(DISTINCT r.person) FROM review_records AS r
+        WHERE r.proposal = p.id AND r.resulting_version = p.version
+            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
+    p.second, c.person AS claimed_by, c.until AS claimed_until, p.id,
+    0 AS fold, 9 AS rank, 0 AS turn, 1 AS like_it
+FROM proposals AS p
+JOIN producers AS maker ON maker.id = p.producer
+LEFT JOIN claims AS c ON c.proposal = p.id
+WHERE p.state = 'pending' AND p.fold IS NULL AND p.id > :proposal
+ORDER BY p.id
+LIMIT :number
+
+-- name: for_second
+SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
+    p.owner, maker.producer_identity,
+    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
+    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
+    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
+        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
+    (SELECT count(DISTINCT r.person) FROM review_records AS r
+        WHERE r.proposal = p.id AND r.resulting_version = p.version
+            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
+    p.second, c.person AS claimed_by, c.until AS claimed_until, p.id,
+    coalesce(p.fold, 0) AS fold, 9 AS rank, 0 AS turn, 1 AS like_it
+FROM proposals AS p
+JOIN producers AS maker ON maker.id = p.producer
+LEFT JOIN claims AS c ON c.proposal = p.id
+WHERE p.state = 'pending' AND (p.begun = 1 OR p.second = 1) AND p.owner <> :person AND NOT EXISTS (
+    SELECT 1 FROM review_records AS r
+    WHERE r.proposal = p.id AND r.person = :person AND r.resulting_version = p.version
+        AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
+)
+ORDER BY p.id
+LIMIT :number
+
+-- name: count_pending
+SELECT count(*) AS number FROM (SELECT 1 FROM proposals WHERE state = 'pending' LIMIT :most) AS counted
+
+-- name: place_in_line
+SELECT p.id AS proposal, coalesce(f.id, 0) AS fold, coalesce(f.rank, 9) AS rank, coalesce(f.turn, 0) AS turn
+FROM proposals AS p
+LEFT JOIN folds AS f ON f.id = p.fold
+WHERE p.proposal_id = :proposal_id
+
+-- name: free_for_second
+SELECT p.proposal_id FROM proposals AS p
+LEFT JOIN claims AS c ON c.proposal = p.id AND c.until > :now AND c.person <> :person
+WHERE p.state = 'pending' AND (p.begun = 1 OR p.second = 1) AND p.owner <> :person AND c.proposal IS NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM review_records AS r
+        WHERE r.proposal = p.id AND r.person = :person AND r.resulting_version = p.version
+            AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
+    )
+ORDER BY p.id
+LIMIT 5
+
+-- name: free_in_line
+SELECT near.proposal_id FROM (
+    SELECT p.id, p.proposal_id, p.owner, p.version, f.rank, f.turn, f.id AS fold
+    FROM folds AS f
+    JOIN proposals AS p ON p.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = f.id AND m.state = 'pending')
+    WHERE f.pending > 0 AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+    ORDER BY f.rank, f.turn, f.id
+    LIMIT 100
+) AS near
+LEFT JOIN claims AS c ON c.proposal = near.id AND c.until > :now AND c.person <> :person
+WHERE c.proposal IS NULL AND near.owner <> :person AND NOT EXISTS (
+    SELECT 1 FROM review_records AS r
+    WHERE r.proposal = near.id AND r.person = :person AND r.resulting_version = near.version
+        AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
+)
+ORDER BY near.rank, near.turn, near.fold
+LIMIT 5
+
+-- name: free_unsorted
+SELECT near.proposal_id FROM (
+    SELECT p.id, p.proposal_id, p.owner, p.version
+    FROM proposals AS p
+    WHERE p.state = 'pending' AND p.fold IS NULL AND p.id > :proposal
+    ORDER BY p.id
+    LIMIT 100
+) AS near
+LEFT JOIN claims AS c ON c.proposal = near.id AND c.until > :now AND c.person <> :person
+WHERE c.proposal IS NULL AND near.owner <> :person AND NOT EXISTS (
+    SELECT 1 FROM review_records AS r
+    WHERE r.proposal = near.id AND r.person = :person AND r.resulting_version = near.version
+        AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
+)
+ORDER BY near.id
+LIMIT 5
+
+-- name: claim
+INSERT INTO claims (proposal, person, until)
+SELECT p.id, :person, :until FROM proposals AS p WHERE p.proposal_id = :proposal_id AND p.state = 'pending'
+ON CONFLICT (proposal) DO UPDATE SET person = excluded.person, until = excluded.until
+WHERE claims.until <= :now OR claims.person = excluded.person OR :override = 1
+
+-- name: release
+DELETE FROM claims
+WHERE proposal = (SELECT id FROM proposals WHERE proposal_id = :proposal_id) AND (person = :person OR :person IS NULL)
+
+-- name: count_held
+SELECT count(*) AS number FROM claims WHERE until > :now AND person <> :person
+
+-- name: unsorted
+SELECT p.id, p.producer, p.submission_scope, p.scope_id, p.payload, p.supersedes,
+    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id) AS conflicts
+FROM proposals AS p
+WHERE p.state = 'pending' AND p.fold IS NULL
+ORDER BY p.id
+LIMIT :number
+
+-- name: fold_heads
+SELECT id, content FROM folds
+WHERE submission_scope = :submission_scope AND scope_id = :scope_id AND pending > 0
+ORDER BY id DESC
+LIMIT :number
+
+-- name: first_turn
+SELECT turn FROM folds WHERE pending > 0 AND rank = :rank ORDER BY turn LIMIT 1
+
+-- name: last_turn
+SELECT turn FROM folds WHERE producer = :producer AND pending > 0 AND rank = :rank ORDER BY turn DESC LIMIT 1
+
+-- name: add_fold
+INSERT INTO folds (submission_scope, scope_id, producer, content, pending, rank, turn)
+SELECT p.submission_scope, p.scope_id, p.producer, :content, 0, :rank, :turn FROM proposals AS p WHERE p.id = :proposal
+RETURNING id
+
+-- name: put_into_fold
+UPDATE proposals SET fold = :fold WHERE id = :proposal AND fold IS NULL AND state = 'pending'
+
+-- name: grow_fold
+UPDATE folds SET pending = pending + 1, rank = CASE WHEN rank > :rank THEN :rank ELSE rank END WHERE id = :fold

@@ -1,0 +1,106 @@
+"""Rows of what waits: the queue, claims on it, and how it is sorted."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from antechamber.core.ports import Statements
+from antechamber.core.records import QueueRow
+from antechamber.core.sorting import MOST_RISK, FoldHead, Line, Place, QueuePlace, Unsorted
+from antechamber.store.recall import decoded
+from antechamber.store.reviews import with_text
+
+_FRONT: Final = QueuePlace(rank=-1, turn=0, fold=0, proposal=0)
+_BEHIND_FOLDS: Final = 9
+"""Rank of what is not sorted yet."""
+
+
+class Waiting(Statements):
+    """Implements core.ports.WaitingRows over named statements."""
+
+    def in_line(self, after: QueuePlace | None, number: int) -> list[QueueRow]:
+        """Return rows of the queue in its order: folds first, then what is not sorted yet."""
+        start = after or _FRONT
+        found: list[dict[str, Any]] = []
+        if start.rank < _BEHIND_FOLDS:
+            found = self.all("folds_in_line", rank=start.rank, turn=start.turn, fold=start.fold, number=number)
+        if len(found) < number:
+            first = start.proposal if start.rank == _BEHIND_FOLDS else 0
+            found += self.all("unsorted_in_line", proposal=first, number=number - len(found))
+        return [_queued(row) for row in found]
+
+    def for_second(self, person: str, number: int) -> list[QueueRow]:
+        """Return proposals that need one more person, oldest first, of which this person could be the one."""
+        return [_queued(row) for row in self.all("for_second", person=person, number=number)]
+
+    def count_pending(self, most: int) -> int:
+        """Count pending proposals, at most `most`."""
+        row = self.one("count_pending", most=most)
+        return row["number"] if row else 0
+
+    def place_in_line(self, proposal_id: str) -> QueuePlace | None:
+        """Return where a proposal stands, or stood, in the queue."""
+        row = self.one("place_in_line", proposal_id=proposal_id)
+        return msgspec.convert(row, QueuePlace) if row else None
+
+    def free_proposals(self, person: str, after: QueuePlace | None, now: int) -> list[str]:
+        """Return a few proposals behind a place that this person could judge and nobody else holds."""
+        start = after or _FRONT
+        found: list[dict[str, Any]] = []
+        if after is None:
+            found = self.all("free_for_second", person=person, now=now)
+        if not found and start.rank < _BEHIND_FOLDS:
+            place = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
+            found = self.all("free_in_line", person=person, now=now, **place)
+        if not found:
+            first = start.proposal if start.rank == _BEHIND_FOLDS else 0
+            found = self.all("free_unsorted", person=person, now=now, proposal=first)
+        return [row["proposal_id"] for row in found]
+
+    def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
+        """Claim a pending proposal; False where somebody else holds it."""
+        values = {"proposal_id": proposal_id, "person": person, "now": now, "until": until}
+        return self.run("claim", **values, override=int(override)) > 0
+
+    def release(self, proposal_id: str, person: str | None) -> None:
+        """End a person's claim, or whosever it is."""
+        self.run("release", proposal_id=proposal_id, person=person)
+
+    def count_held(self, person: str, now: int) -> int:
+        """Count the proposals that others hold."""
+        row = self.one("count_held", person=person, now=now)
+        return row["number"] if row else 0
+
+    def unsorted(self, number: int) -> list[Unsorted]:
+        """Return the oldest pending proposals that no fold holds."""
+        rows = self.all("unsorted", number=number)
+        return [msgspec.convert(decoded(row, "payload"), Unsorted) for row in rows]
+
+    def fold_heads(self, submission_scope: str, scope_id: str, number: int) -> list[FoldHead]:
+        """Return a scope's newest folds that wait."""
+        rows = self.all("fold_heads", submission_scope=submission_scope, scope_id=scope_id, number=number)
+        return msgspec.convert(rows, list[FoldHead])
+
+    def line(self, producer: int, risk: int) -> Line:
+        """Return where a producer stands in the line of a risk."""
+        rank = MOST_RISK - risk
+        first, last = self.one("first_turn", rank=rank), self.one("last_turn", producer=producer, rank=rank)
+        return Line(served=first["turn"] if first else 0, last=last["turn"] if last else None)
+
+    def sort(self, places: Sequence[Place], contents: Sequence[str]) -> None:
+        """Put proposals into their folds; one that was sorted or decided meanwhile stays as it is."""
+        made: dict[int, int] = {}
+        for place, content in zip(places, contents, strict=True):
+            rank = MOST_RISK - place.risk
+            fold = place.fold or made.get(place.like or 0)
+            if fold is None:
+                values = {"proposal": place.proposal, "content": content, "rank": rank, "turn": place.turn}
+                fold = int(self.all("add_fold", **values)[0]["id"])
+                made[place.proposal] = fold
+            if self.run("put_into_fold", fold=fold, proposal=place.proposal):
+                self.run("grow_fold", fold=fold, rank=rank)
+
+
+def _queued(row: dict[str, Any]) -> QueueRow:
+    return msgspec.convert(with_text(row), QueueRow, strict=False)

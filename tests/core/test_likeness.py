@@ -1,0 +1,56 @@
+"""Likeness: near duplicates found, differences told word by word."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antechamber.core.likeness import AKIN, NEARLY_SAME, Change, Folder, compare, most_alike
+
+TEXT = "Run the database migration before the deploy: old workers read the new schema, new ones do not."
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_a_difference_holds_both_texts_whole(before: str, after: str) -> None:
+    """What stayed and went is the one text, what stayed and came the other."""
+    changes = compare(before, after)
+    assert "".join(one.text for one in changes if one.kind != "added") == before
+    assert "".join(one.text for one in changes if one.kind != "removed") == after
+
+
+def test_words_are_what_differs() -> None:
+    """A changed word is one removed and one added, with the same text around it."""
+    assert compare("Deploy on Monday, not later.", "Deploy on Tuesday, not later.") == [
+        Change("same", "Deploy on "),
+        Change("removed", "Monday"),
+        Change("added", "Tuesday"),
+        Change("same", ", not later."),
+    ]
+    assert compare("", "") == []
+
+
+def test_texts_without_end_are_compared_by_lines_or_as_a_whole() -> None:
+    """Beyond what can be aligned quickly a difference is coarser, and still whole."""
+    lines = [f"{number} a b c d e f" for number in range(2000)]
+    longer = "\n".join(lines)
+    changed = longer.replace("1000 a", "1000 z")
+    assert [one.text for one in compare(longer, changed) if one.kind == "added"] == ["1000 z b c d e f\n"]
+    words = "a " * 33_000
+    assert [one.kind for one in compare(words, words + "b")] == ["removed", "added"]
+
+
+def test_the_most_alike_come_first_and_strangers_not_at_all() -> None:
+    """Case and white space do not count."""
+    others = ["Cats sleep a lot.", TEXT.upper() + "  \n", TEXT.replace("database", "search index")]
+    found = most_alike(TEXT, others, AKIN, 5)
+    assert [place for place, _ in found] == [1, 2]
+    assert found[0][1] == 100
+    assert most_alike(TEXT, others, AKIN, 1) == found[:1]
+    assert most_alike(TEXT, [], AKIN, 5) == []
+
+
+def test_a_folder_finds_the_nearest_of_what_it_holds() -> None:
+    """Near duplicates are found, also of what was added later; others are not."""
+    folder = Folder([TEXT])
+    assert folder.find(TEXT + " Always.", NEARLY_SAME) == 0
+    assert folder.find("Something else entirely, said at some length.", NEARLY_SAME) is None
+    assert folder.add("Something else entirely, said at some length.") == 1
+    assert folder.find("Something else entirely, said at such length.", NEARLY_SAME) == 1
