@@ -1,7 +1,6 @@
 """Sorting what was proposed since the last look, in the background and never in the way of submissions."""
 
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from itertools import groupby
@@ -13,11 +12,13 @@ from antechamber.core.reveal import reveal
 from antechamber.core.sorting import Mark, Place, Unsorted, marks_of, risk_of, sort
 
 BATCH: Final = 256
-"""Proposals of one look."""
+"""Proposals of one look while nothing else comes."""
+FEW: Final = 32
+"""Proposals of one look while submissions keep coming, and the seconds between two such looks: what is not sorted yet
+waits behind what is, and submissions need the interpreter more."""
+BREATH: Final = 1.0
 NEAR: Final = 300
 """Folds of a scope, the newest that wait, among which near duplicates are looked for."""
-SHARE: Final = 0.1
-"""Of one thread's time while submissions keep coming; what is left waits unsorted behind what is sorted."""
 MOST_KEPT: Final = 4000
 """Characters of a text that a fold keeps to compare others with."""
 PATIENCE: Final = 5.0
@@ -32,36 +33,39 @@ class Sorter:
         self._store = store
         self._leads = leads
         self._news = threading.Event()
-        self._over = False
+        self._over = threading.Event()
         self._forget = store.watch(self._news.set)
 
     def run(self) -> None:
         """Sort until `stop`; runs in a thread of its own."""
-        while not self._over:
+        most = FEW
+        while not self._over.is_set():
             self._news.clear()
-            start = time.monotonic()
             try:
-                number = self.look() if self._leads() else 0
+                number = self.look(most) if self._leads() else 0
             except (BusyError, UnavailableError):
                 number = 0
-            if number < BATCH:
+            # Its own writing wakes nobody, so news are others'.
+            busy = number > 0 and self._news.is_set()
+            if busy:
+                self._over.wait(BREATH)
+            elif number < most:
                 self._news.wait(PATIENCE)
-            elif self._news.is_set():
-                time.sleep((time.monotonic() - start) * (1 / SHARE - 1))
+            most = FEW if busy else BATCH
 
     def stop(self) -> None:
         """End `run` soon."""
-        self._over = True
+        self._over.set()
         self._news.set()
         self._forget()
 
-    def look(self) -> int:
-        """Sort the oldest proposals that are unsorted, a batch at most, and return how many there were.
+    def look(self, most: int = BATCH) -> int:
+        """Sort the oldest proposals that are unsorted, so many at most, and return how many there were.
 
         Raises BusyError or UnavailableError.
         """
         with self._store.read() as rows:
-            unsorted = rows.unsorted(BATCH)
+            unsorted = rows.unsorted(most)
             places = [
                 place
                 for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
