@@ -49,6 +49,8 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/review/changes"): DESK,
     ("GET", "/review/{proposal_id}"): DESK,
     ("GET", "/review/latest"): DESK,
+    ("GET", "/review/group"): DESK,
+    ("POST", "/review/group/{decision}"): FORM,
     ("POST", "/review/next"): FORM,
     ("POST", "/quarantine/{quarantine_id}/{decision}"): FORM,
     ("POST", "/review/{proposal_id}/skip"): FORM,

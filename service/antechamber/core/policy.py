@@ -48,11 +48,13 @@ class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How much of something is kept or answered."""
+    """How much of something is kept, answered or done at once."""
 
     conflicts_per_key: Annotated[int, Meta(ge=0)] = 100
     waiting_per_producer: Annotated[int, Meta(ge=0)] = 1000
     attempts_per_minute: Annotated[int, Meta(ge=1)] | None = None
+    bulk_approve: bool = False
+    """Whether a group of proposals may be approved at once; never those that ask for care."""
 
 
 class Privacy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -113,6 +113,15 @@ class WaitingRows(Protocol):
     def count_held(self, person: str, now: int) -> int:
         """Count the proposals that others hold."""
 
+    def group_like(self, proposal_id: str, number: int) -> list[str]:
+        """Return the waiting proposals of a proposal's fold, oldest first."""
+
+    def group_of_producer(self, producer_identity: str, since: int, number: int) -> list[str]:
+        """Return the waiting proposals of a producer that came since a time, oldest first, of the newest 20,000."""
+
+    def sink(self, proposal_id: str) -> None:
+        """Let what is left of a proposal's fold wait behind all other folds."""
+
     def unsorted(self, number: int) -> list[sorting.Unsorted]:
         """Return the oldest pending proposals that no fold holds."""
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Final, Literal, TypeVar
 
@@ -9,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.canonical import canonical
-from antechamber.core.errors import ForbiddenDecisionError, NotFoundError, StaleDecisionError
+from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, NotFoundError, StaleDecisionError
 from antechamber.core.ids import uuid7
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Clock, Randomness, Rows, Store
@@ -44,6 +45,9 @@ from antechamber.flows.policies import PolicyKeeper
 R = TypeVar("R")
 
 PAGE: Final = 50
+MOST_AT_ONCE: Final = 100
+"""Proposals of a group that can be decided on at once."""
+HOUR: Final = 3_600_000_000
 LEASE: Final = 300_000_000
 """Microseconds that a claim lasts."""
 Outcome = Literal["approved", "waits", "rejected", "merged", "flagged", "undone", "retracted", "expired"]
@@ -106,6 +110,15 @@ class Taken(Struct, frozen=True, kw_only=True):
     standing: Standing
 
 
+class Group(Struct, frozen=True, kw_only=True):
+    """Proposals that may be decided on together, each shown whole."""
+
+    items: list[Dossier]
+    more: bool
+    """Whether there are more than can be decided on at once."""
+    approves: bool
+
+
 class Provenance(Struct, frozen=True, kw_only=True):
     """One memory, the decisions that admitted it and what became of it."""
 
@@ -125,6 +138,15 @@ def read_place(text: str | None) -> QueuePlace | None:
 def place_after(row: QueueRow) -> str:
     """Write where the page behind a row begins."""
     return f"{row.rank}.{row.turn}.{row.fold}.{row.id}"
+
+
+def _failure_of(future: Future[None]) -> str | None:
+    """Say what kept a decision of a group from being made; None where it was made."""
+    try:
+        future.result()
+    except AntechamberError as error:
+        return str(error)
+    return None
 
 
 class Desk:
@@ -199,7 +221,9 @@ class Desk:
             raise ForbiddenDecisionError(message)
         return self._store.promote(partial(self._decide, proposal_id, decision, person)).result()
 
-    def _decide(self, proposal_id: str, decision: Decision, person: Person, rows: Rows) -> Decided:
+    def _decide(
+        self, proposal_id: str, decision: Decision, person: Person, rows: Rows, *, going_on: bool = True
+    ) -> Decided:
         force, now = self._policies.current, self._clock()
         proposal = _held(rows, proposal_id, decision.target)
         if not decision.decision_key or rows.decision_with_key(decision.decision_key):
@@ -220,13 +244,59 @@ class Desk:
         )
         rows.decide(proposal, person, entry)
         rows.release(proposal_id, None)
-        goes_on = decision.kind not in STAYING
+        goes_on = going_on and decision.kind not in STAYING
         return Decided(
             proposal_id=proposal_id,
             outcome=_outcome(decision.kind, ruling),
             memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
             next=self._claim_next(rows, person, proposal_id, now) if goes_on else None,
         )
+
+    def group(self, person: Person, *, like: str | None = None, producer: str | None = None) -> Group:
+        """Return near duplicates of a proposal, or what a producer sent within the last hour; a hundred at most."""
+        policy, now = self._policies.current.policy, self._clock()
+        with self._store.read() as rows:
+            ids = rows.group_like(like, MOST_AT_ONCE + 1) if like else []
+            if producer:
+                ids = rows.group_of_producer(producer, now - HOUR, MOST_AT_ONCE + 1)
+            found = [rows.proposal(one) for one in ids[:MOST_AT_ONCE]]
+            items = [gather(rows, policy, one, person.person, now) for one in found if one is not None]
+        return Group(items=items, more=len(ids) > MOST_AT_ONCE, approves=policy.limits.bulk_approve)
+
+    def decide_many(self, decisions: Sequence[tuple[str, Decision]], person: Person) -> list[tuple[str, str | None]]:
+        """Make the same decision on each of a group, each with its own record; return ids and what kept one from it.
+
+        Raises ForbiddenDecisionError where the policy lets nobody do so.
+        """
+        if person.role != "curator":
+            message = "Only a curator decides."
+            raise ForbiddenDecisionError(message)
+        for _, decision in decisions:
+            if decision.kind not in {"reject", "approve"}:
+                message = "A group is approved or rejected, nothing else."
+                raise ForbiddenDecisionError(message)
+        waiting = [
+            (one, self._store.promote(partial(self._decide_in_group, one, decision, person)))
+            for one, decision in decisions[:MOST_AT_ONCE]
+        ]
+        return [(one, _failure_of(future)) for one, future in waiting]
+
+    def _decide_in_group(self, proposal_id: str, decision: Decision, person: Person, rows: Rows) -> None:
+        if decision.kind == "approve":
+            self._check_bulk_approval(rows, proposal_id, person)
+        self._decide(proposal_id, decision, person, rows, going_on=False)
+        if decision.kind == "reject":
+            rows.sink(proposal_id)
+
+    def _check_bulk_approval(self, rows: Rows, proposal_id: str, person: Person) -> None:
+        policy = self._policies.current.policy
+        if not policy.limits.bulk_approve:
+            message = "The policy lets nobody approve a group at once."
+            raise ForbiddenDecisionError(message)
+        dossier = gather(rows, policy, _found(rows.proposal(proposal_id)), person.person, self._clock())
+        if dossier.findings or dossier.marks:
+            message = "It asks for care; open it and decide on it alone."
+            raise ForbiddenDecisionError(message)
 
     def start(self, person: Person) -> str | None:
         """Claim the first proposal that this person could judge; None where there is none."""

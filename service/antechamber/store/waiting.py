@@ -12,6 +12,8 @@ from antechamber.store.recall import decoded
 from antechamber.store.reviews import with_text
 
 _FRONT: Final = QueuePlace(rank=-1, turn=0, fold=0, proposal=0)
+_SUNK: Final = 4
+"""Rank of a fold of which a group was rejected; as the statement `grow_fold` knows it."""
 _BEHIND_FOLDS: Final = 9
 """Rank of what is not sorted yet."""
 
@@ -71,6 +73,19 @@ class Waiting(Statements):
         """Count the proposals that others hold."""
         row = self.one("count_held", person=person, now=now)
         return row["number"] if row else 0
+
+    def group_like(self, proposal_id: str, number: int) -> list[str]:
+        """Return the waiting proposals of a proposal's fold, oldest first."""
+        return [row["proposal_id"] for row in self.all("group_like", proposal_id=proposal_id, number=number)]
+
+    def group_of_producer(self, producer_identity: str, since: int, number: int) -> list[str]:
+        """Return the waiting proposals of a producer that came since a time, oldest first, of the newest 20,000."""
+        rows = self.all("group_of_producer", producer_identity=producer_identity, since=since, number=number)
+        return [row["proposal_id"] for row in rows]
+
+    def sink(self, proposal_id: str) -> None:
+        """Let what is left of a proposal's fold wait behind all other folds."""
+        self.run("sink_fold", proposal_id=proposal_id, rank=_SUNK)
 
     def unsorted(self, number: int) -> list[Unsorted]:
         """Return the oldest pending proposals that no fold holds."""

@@ -18,9 +18,9 @@ from antechamber.core.errors import (
 )
 from antechamber.core.review import DECISIONS, Decision, DecisionKind, InvalidDecisionError
 from antechamber.core.roles import Person
-from antechamber.flows.review import Decided, Desk
+from antechamber.flows.review import MOST_AT_ONCE, Decided, Desk
 from antechamber.web.auth import check_form
-from antechamber.web.desk import MAX_FORM, read_form, show_proposal
+from antechamber.web.desk import MAX_FORM, read_form, show_group, show_proposal
 from antechamber.web.problems import AnyRequest
 
 _KINDS: Final[dict[str, DecisionKind]] = {kind: kind for kind in DECISIONS}
@@ -40,6 +40,21 @@ class Decisions(Controller):
         """Claim the first proposal that is free and show it."""
         person = curator(request, await read_form(request))
         return _show_next(await asyncio.to_thread(desk.start, person))
+
+    @post("/group/{decision:str}", request_max_body_size=MAX_FORM)
+    async def decide_many(self, decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Template:
+        """Decide on the chosen ones of a group and show what became of each.
+
+        No redirect, which could not carry a hundred results; sent again, every item answers that it was sent before.
+        """
+        form = await read_form(request)
+        person = curator(request, form)
+        try:
+            results = await asyncio.to_thread(desk.decide_many, read_group(_KINDS[decision], form), person)
+        except (ForbiddenDecisionError, KeyError, ValueError) as error:
+            text = "No such decision." if isinstance(error, KeyError) else str(error)
+            return await asyncio.to_thread(show_group, request, desk, None, text)
+        return await asyncio.to_thread(show_group, request, desk, results)
 
     @post("/{proposal_id:str}/skip", request_max_body_size=MAX_FORM)
     async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
@@ -118,6 +133,26 @@ def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
         target=form.get("target", ""),
         undoes=form.get("undoes", ""),
     )
+
+
+def read_group(kind: DecisionKind, form: dict[str, str]) -> list[tuple[str, Decision]]:
+    """Read which items of a group were chosen, each with its version and the hash of the text shown.
+
+    Raises ValueError where none was, or too many were.
+    """
+    chosen = [value for name, value in form.items() if name.startswith("item-")]
+    if not 0 < len(chosen) <= MOST_AT_ONCE:
+        message = f"Choose between 1 and {MOST_AT_ONCE} proposals."
+        raise ValueError(message)
+    decisions = []
+    for value in chosen:
+        proposal_id, _, rest = value.partition(" ")
+        version, _, shown_hash = rest.partition(" ")
+        # Each record has a key of its own, made of the form's: a form that is sent twice counts once for each item.
+        key = form.get("decision_key", "") and f"{form['decision_key'][:64]}.{proposal_id[:64]}"
+        own = form | {"version": version, "shown_hash": shown_hash, "decision_key": key}
+        decisions.append((proposal_id, read_decision(kind, own)))
+    return decisions
 
 
 def _stale(request: AnyRequest, desk: Desk, proposal_id: str, form: dict[str, str], why: str) -> Template:

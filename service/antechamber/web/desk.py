@@ -102,6 +102,11 @@ class Review(Controller):
         """Show the latest decisions, each with the way back."""
         return page(request, "latest.html", items=desk.latest(_LATEST))
 
+    @get("/group", sync_to_thread=True)
+    def group(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+        """Show a group of proposals, each whole, to be decided on together."""
+        return show_group(request, desk)
+
     @get("/{proposal_id:str}", sync_to_thread=True)
     def proposal(self, proposal_id: FromPath[str], request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
         """Show one proposal with everything a decision needs."""
@@ -121,6 +126,17 @@ def show_proposal(  # noqa: PLR0913 -- what the page may have to say besides the
     """Render a proposal; after a refused decision with what was typed."""
     dossier = desk.dossier(proposal_id, request.scope["user"])
     return page(request, "proposal.html", status, dossier=dossier, form=form or {}, error=error, stale=stale)
+
+
+def show_group(
+    request: AnyRequest, desk: Desk, results: list[tuple[str, str | None]] | None = None, error: str | None = None
+) -> Template:
+    """Render a group; after a decision on one with what became of each."""
+    query = request.query_params
+    like, producer = query.get("like"), query.get("producer")
+    group = desk.group(request.scope["user"], like=like, producer=producer)
+    context = {"group": group, "like": like, "producer": producer, "results": results, "error": error}
+    return page(request, "group.html", 400 if error else 200, **context)
 
 
 @get("/memories", guards=[needs_role("curator", "auditor")], sync_to_thread=True)

@@ -129,6 +129,24 @@ WHERE proposal = (SELECT id FROM proposals WHERE proposal_id = :proposal_id) AND
 -- name: count_held
 SELECT count(*) AS number FROM claims WHERE until > :now AND person <> :person
 
+-- name: group_like
+SELECT m.proposal_id FROM proposals AS m
+WHERE m.state = 'pending' AND m.fold = (SELECT fold FROM proposals WHERE proposal_id = :proposal_id)
+ORDER BY m.id
+LIMIT :number
+
+-- name: group_of_producer
+SELECT near.proposal_id FROM (
+    SELECT p.id, p.proposal_id, p.producer, p.state, p.received_at FROM proposals AS p ORDER BY p.id DESC LIMIT 20000
+) AS near
+WHERE near.state = 'pending' AND near.received_at >= :since
+    AND near.producer = (SELECT id FROM producers WHERE producer_identity = :producer_identity)
+ORDER BY near.id
+LIMIT :number
+
+-- name: sink_fold
+UPDATE folds SET rank = :rank WHERE id = (SELECT fold FROM proposals WHERE proposal_id = :proposal_id)
+
 -- name: unsorted
 SELECT p.id, p.producer, p.submission_scope, p.scope_id, p.payload, p.supersedes,
     (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id) AS conflicts
@@ -158,4 +176,4 @@ RETURNING id
 UPDATE proposals SET fold = :fold WHERE id = :proposal AND fold IS NULL AND state = 'pending'
 
 -- name: grow_fold
-UPDATE folds SET pending = pending + 1, rank = CASE WHEN rank > :rank THEN :rank ELSE rank END WHERE id = :fold
+UPDATE folds SET pending = pending + 1, rank = CASE WHEN rank > :rank AND rank < 4 THEN :rank ELSE rank END WHERE id = :fold

@@ -1,0 +1,126 @@
+"""Groups: near duplicates or one producer's last hour, decided on together and recorded one by one."""
+
+import html
+import json
+import re
+from typing import Any
+
+from support import Desk, Service, event
+
+COPY = "The staging host is rebuilt every night at two, so keep no files there. Copy {}."
+
+
+def flood(service: Service, number: int) -> list[str]:
+    """Submit near duplicates and return their proposals."""
+    made = [service.submit(event(COPY.format(one))).json()["proposal_id"] for one in range(number)]
+    service.wait_until_sorted()
+    return made
+
+
+def form(page: str) -> dict[str, str]:
+    """Return the fields of a group's form with every box ticked."""
+    return dict(re.findall(r'name="(csrf|decision_key|item-\d+)" value="([^"]*)"', page.partition("<main")[2]))
+
+
+def decide(desk: Desk, place: str, kind: str, fields: dict[str, str]) -> str:
+    """Send a group's form and return the page that answers, without marks."""
+    response = desk.post(f"/review/group/{kind}?{place}", fields)
+    assert response.status_code in {200, 400}
+    return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]+>", "", response.text.partition("<main")[2])))
+
+
+def records(service: Service) -> list[dict[str, Any]]:
+    """Return all review records as an auditor exports them."""
+    answer = service.client.get("/v1/audit/review-records", headers=service.bearer("auditing", "auditor"))
+    return [record for line in answer.text.splitlines() if (record := json.loads(line))["record"] == "review"]
+
+
+def test_a_flood_is_rejected_a_hundred_at_a_time_and_the_rest_sinks(service: Service) -> None:
+    """Each has its own record; what is left of the flood stands behind everything else."""
+    copies = flood(service, 130)
+    other = service.submit(event("Prefer short branches to long ones.")).json()["proposal_id"]
+    service.wait_until_sorted()
+    desk, place = service.sign_in(), f"like={copies[0]}"
+    page = desk.browser.get(f"/review/group?{place}").text
+    assert page.count("<article") == 100
+    assert "and more behind them" in page
+    answer = decide(desk, place, "reject", form(page) | {"reason_code": "duplicate", "reason_text": "A flood."})
+    assert "100 recorded, each on its own." in answer
+    made = records(service)
+    assert (len(made), {record["reason_code"] for record in made}) == (100, {"duplicate"})
+    assert len({record["review_record_id"] for record in made}) == 100
+    queue = desk.browser.get("/review").text
+    assert re.findall(r'class="whole" dir="auto" href="/review/([^"]+)"', queue) == [other, copies[100]]
+    assert "others like it were rejected" in queue
+    service.submit(event(COPY.format("again")))
+    service.wait_until_sorted()
+    assert re.findall(r'class="whole" dir="auto" href="/review/([^"]+)"', desk.browser.get("/review").text)[0] == other
+
+
+def test_only_what_is_ticked_and_unchanged_is_decided(service: Service) -> None:
+    """One that somebody decided meanwhile, or whose text is another, is reported; the rest is done."""
+    copies = flood(service, 4)
+    bob, eve, place = service.sign_in("bob"), service.sign_in("eve"), f"like={copies[0]}"
+    fields = form(bob.browser.get(f"/review/group?{place}").text)
+    assert eve.decide(copies[1], "approve").status_code == 303
+    changed = fields | {"item-3": fields["item-3"][:-1] + "?", "reason_code": "wrong"}
+    del changed["item-4"]
+    answer = decide(bob, place, "reject", changed)
+    assert "1 recorded, each on its own. 2 not:" in answer
+    assert "this proposal was approved meanwhile" in answer
+    assert "the text or its findings changed" in answer
+    again = decide(bob, place, "reject", changed)
+    assert "0 recorded" in again
+    assert len(records(service)) == 2
+
+
+def test_a_form_without_reason_choice_or_known_decision_records_nothing(service: Service) -> None:
+    """Each is told what is missing."""
+    copies = flood(service, 2)
+    desk, place = service.sign_in(), f"like={copies[0]}"
+    fields = form(desk.browser.get(f"/review/group?{place}").text)
+    assert "Choose a reason" in decide(desk, place, "reject", fields)
+    nothing = {name: value for name, value in fields.items() if not name.startswith("item-")}
+    assert "Choose between 1 and 100" in decide(desk, place, "reject", nothing | {"reason_code": "wrong"})
+    many = nothing | {f"item-{number}": f"x 1 {number}" for number in range(101)}
+    assert "Choose between 1 and 100" in decide(desk, place, "reject", many | {"reason_code": "wrong"})
+    for kind in ("undo", "edit", "promote"):
+        assert "Nothing was recorded" in decide(desk, place, kind, fields | {"reason_code": "wrong"})
+    broken = nothing | {"item-1": "", "item-2": "a b c d", "reason_code": "wrong"}
+    assert "0 recorded" in decide(desk, place, "reject", broken)
+    assert records(service) == []
+
+
+def test_a_group_is_approved_only_where_the_policy_says_so_and_never_what_asks_for_care(
+    service: Service, policies: Any
+) -> None:
+    """Shipped off; switched on, marked texts are left for one by one."""
+    copies = flood(service, 3)
+    odd = service.submit(event(COPY.format("\u202e3"))).json()["proposal_id"]
+    service.wait_until_sorted()
+    desk, place = service.sign_in(), f"like={copies[0]}"
+    fields = form(desk.browser.get(f"/review/group?{place}").text)
+    assert "The policy lets nobody approve a group at once." in decide(desk, place, "approve", fields)
+    assert service.recall() == []
+    (policies / "scopes.toml").write_text("[limits]\nbulk_approve = true\n")
+    service.state.overview._policies.refresh()
+    fields = form(desk.browser.get(f"/review/group?{place}").text)
+    answer = decide(desk, place, "approve", fields)
+    assert "3 recorded, each on its own. 1 not:" in answer
+    assert "It asks for care" in answer
+    assert len(service.recall()) == 3
+    assert desk.browser.get(f"/review/{odd}").text.count("pending</span>") == 1
+
+
+def test_the_last_hour_of_one_producer_is_a_group(service: Service) -> None:
+    """What others sent, or what came earlier, is not in it; owners cannot judge it."""
+    own = [service.submit(event(f"{word} is what failed.")).json()["proposal_id"] for word in ("Alpha", "Bravo")]
+    service.submit(event("Delta is what failed.", producer_identity="tool:watcher"))
+    place = "producer=worker:release-bot"
+    page = service.sign_in().browser.get(f"/review/group?{place}").text
+    assert re.findall(r'name="item-\d" value="([^ ]+) ', page) == own
+    ada = service.sign_in("ada")
+    fields = form(ada.browser.get(f"/review/group?{place}").text) | {"reason_code": "wrong"}
+    assert "0 recorded, each on its own. 2 not:" in decide(ada, place, "reject", fields)
+    assert "Nothing of this group waits" in ada.browser.get("/review/group?producer=worker:nobody").text
+    assert "Nothing of this group waits" in ada.browser.get("/review/group").text
