@@ -212,7 +212,7 @@ def test_an_edit_waits_for_a_second_person(service: Service) -> None:
     assert edited.headers["location"] == f"/review?done=waits&last={proposal}"
     page = _page(bob, f"/review/{proposal}")
     assert "version 2" in page
-    assert "needs 2 persons" in page
+    assert "It needs 2 persons: approved by bob." in _page(eve, f"/review/{proposal}")
     assert "What was changed since it was proposed" in page
     assert bob.decide(proposal, "approve").status_code == 403
     assert service.recall() == []
@@ -248,7 +248,7 @@ def test_an_organization_wants_two_persons(service: Service) -> None:
     refused = again.decide(proposal, "approve")
     assert refused.status_code == 403
     assert "It needs a second person" in refused.text
-    assert "Approved by bob." in _page(eve, f"/review/{proposal}")
+    assert "It needs 2 persons: approved by bob." in _page(eve, f"/review/{proposal}")
     assert eve.decide(proposal, "approve").headers["location"] == f"/review?done=approved&last={proposal}"
     assert [record["person"] for record in _records(service)] == ["bob", "eve"]
 

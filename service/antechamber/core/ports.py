@@ -21,6 +21,7 @@ from antechamber.core.records import (
     MemoryRow,
     NearMemory,
     ProcessRow,
+    ProducerRecord,
     ProposalRow,
     QuarantineRow,
     QueueRow,
@@ -155,6 +156,12 @@ class ReviewRows(Protocol):
 
     def conflicts(self, proposal: int) -> list[ConflictMark]:
         """Return the quarantined events under a proposal's key."""
+
+    def producer_record(self, producer_identity: str) -> ProducerRecord:
+        """Return what became of a producer's latest proposals."""
+
+    def same_text(self, proposal: int, shown_hash: str) -> list[LatestDecision]:
+        """Return decisions that were made on exactly this text of other proposals, newest first."""
 
     def decision_with_key(self, decision_key: str) -> bool:
         """Tell whether a one-time decision key was used."""

@@ -100,6 +100,8 @@ class ProposalRow(Struct, frozen=True, kw_only=True):
     memory_state: MemoryState | None
     claimed_by: str | None
     claimed_until: int | None
+    like_it: int
+    """How many proposals of its fold wait, this one included."""
     decided_at: int | None
     submission_id: str
     idempotency_key: str
@@ -157,6 +159,17 @@ class LatestDecision(Struct, frozen=True, kw_only=True):
     decided_at: int
     shown: dict[str, Any]
     proposal_id: str
+
+
+class ProducerRecord(Struct, frozen=True, kw_only=True):
+    """What became of a producer's proposals."""
+
+    approved: int
+    rejected: int
+    overturned: int
+    """Decisions on them that were taken back."""
+    counted: int
+    """Its share of the latest 2,000 decisions on all proposals."""
 
 
 class AuditRow(ReviewRecordRow, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ SHORTCUTS: Final = (
     Shortcut("merge", "m", "Merge into or supersede a memory; then the digit of a choice"),
     Shortcut("flag", "f", "Ask for a second curator"),
     Shortcut("undo", "z", "Take your last decision back"),
+    Shortcut("group", "b", "Open all that is nearly the same"),
     Shortcut("skip", "s", "Skip to the next proposal"),
     Shortcut("next", "j", "Move to the next row"),
     Shortcut("previous", "k", "Move to the row before"),

@@ -13,10 +13,13 @@ from antechamber.core.privacy import Finding, scan
 from antechamber.core.records import (
     ConflictMark,
     EvidenceRow,
+    LatestDecision,
     NearMemory,
+    ProducerRecord,
     ProposalRow,
     ReviewRecordRow,
 )
+from antechamber.core.requirements import Requirement, Situation, evaluate, obstacle
 from antechamber.core.reveal import reveal
 from antechamber.core.review import (
     APPROVING,
@@ -70,6 +73,12 @@ class Dossier(Struct, frozen=True, kw_only=True):
     """From the text as it was proposed to the text as it stands; empty where nobody edited it."""
     approved_by: list[str]
     required: int
+    requirements: list[Requirement]
+    """What an approval by this person needs; evaluated only while it waits."""
+    producer: ProducerRecord
+    """How often proposals of this producer were approved, rejected and overturned."""
+    same_text: list[LatestDecision]
+    """Decisions on the same text elsewhere."""
     blockers: dict[DecisionKind, str | None]
     """For each decision that the proposal's state allows, why this person cannot make it."""
     standing: Standing | None
@@ -85,10 +94,16 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
     duplicates, duplicate_replays = rows.own_duplicates(proposal.id)
     facts = reviewed(policy, proposal, records)
     last, conflicts = facts.standing, rows.conflicts(proposal.id)
-    near = rows.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if proposal.state == "pending" else []
+    shown_hash = text_hash(canonical(proposal.payload))
+    pending = proposal.state == "pending"
+    needed = evaluate(situation(policy, proposal, facts, person)) if pending else []
+    blockers = {kind: blocker(facts, person, kind) for kind in open_decisions(facts)}
+    if pending:
+        blockers["approve"] = blockers["approve"] or obstacle(needed)
+    near = rows.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if pending else []
     return Dossier(
         proposal=proposal,
-        shown_hash=text_hash(canonical(proposal.payload)),
+        shown_hash=shown_hash,
         evidence=rows.evidence(proposal.id),
         own_duplicates=duplicates,
         replays=proposal.replays + duplicate_replays,
@@ -106,7 +121,10 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
         edits=compare(proposal.proposed["content"], proposal.payload["content"]) if proposal.edited else [],
         approved_by=sorted(standing_approvals(facts)),
         required=required_persons(facts),
-        blockers={kind: blocker(facts, person, kind) for kind in open_decisions(facts)},
+        requirements=needed,
+        producer=rows.producer_record(proposal.producer_identity),
+        same_text=rows.same_text(proposal.id, shown_hash),
+        blockers=blockers,
         standing=last,
         undo_needs_reason=last is not None and undo_needs_reason(last, person, now),
         claimed_by=proposal.claimed_by if (proposal.claimed_until or 0) > now else None,
@@ -144,6 +162,17 @@ def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
         "/source_span": proposal.source_span,
         "/supersedes": proposal.supersedes,
     }
+
+
+def situation(policy: Policy, proposal: ProposalRow, facts: ReviewedProposal, person: str) -> Situation:
+    """Return what requirements are evaluated on."""
+    return Situation(
+        proposal=facts,
+        person=person,
+        rules=policy.rules(proposal.submission_scope),
+        off=frozenset(policy.privacy.off),
+        places=places(proposal, proposal.payload),
+    )
 
 
 def _standing(records: list[ReviewRecordRow]) -> Standing | None:

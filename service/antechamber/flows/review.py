@@ -24,6 +24,7 @@ from antechamber.core.records import (
     QueueRow,
     ReviewRecordRow,
 )
+from antechamber.core.requirements import Situation, evaluate
 from antechamber.core.review import (
     Decision,
     DecisionKind,
@@ -39,7 +40,7 @@ from antechamber.core.review import (
 )
 from antechamber.core.roles import Person
 from antechamber.core.sorting import QueuePlace
-from antechamber.flows.dossier import Dossier, gather, places, reviewed
+from antechamber.flows.dossier import Dossier, gather, places, reviewed, situation
 from antechamber.flows.policies import PolicyKeeper
 
 R = TypeVar("R")
@@ -232,6 +233,8 @@ class Desk:
         target = rows.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
         facts = reviewed(force.policy, proposal, rows.review_records(proposal.id))
         check_note(decision.reason_text, force.off)
+        if decision.kind == "approve":
+            _check_requirements(situation(force.policy, proposal, facts, person.person))
         ruling = rule(facts, decision, person.person, now, target)
         _check_text(force.policy, proposal, ruling)
         entry = Entry(
@@ -367,6 +370,13 @@ def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
     for memory_id in touched:
         rows.hold_memory(memory_id)
     return _found(rows.proposal(proposal_id)) if touched else proposal
+
+
+def _check_requirements(seen: Situation) -> None:
+    """Refuse an approval where a requirement could not even be evaluated; each rule refuses what is unsatisfied."""
+    for one in evaluate(seen):
+        if one.state == "error":
+            raise ForbiddenDecisionError(one.text)
 
 
 def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling) -> None:

@@ -17,6 +17,7 @@ from antechamber.core.records import (
     MemoryChange,
     MemoryRow,
     NearMemory,
+    ProducerRecord,
     ProposalRow,
     QuarantineRow,
     ReviewRecordRow,
@@ -75,6 +76,16 @@ class Reviews(Statements):
     def conflicts(self, proposal: int) -> list[ConflictMark]:
         """Return the quarantined events under a proposal's key."""
         return msgspec.convert(self.all("conflicts_of_proposal", proposal=proposal), list[ConflictMark], strict=False)
+
+    def producer_record(self, producer_identity: str) -> ProducerRecord:
+        """Return what became of a producer's latest proposals."""
+        row = self.one("producer_record", producer_identity=producer_identity)
+        return msgspec.convert(row, ProducerRecord)
+
+    def same_text(self, proposal: int, shown_hash: str) -> list[LatestDecision]:
+        """Return decisions that were made on exactly this text of other proposals, newest first."""
+        rows = self.all("same_text", proposal=proposal, shown_hash=shown_hash)
+        return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
     def decision_with_key(self, decision_key: str) -> bool:
         """Tell whether a one-time decision key was used."""

@@ -3,7 +3,8 @@ SELECT p.id, p.proposal_id, p.owner, p.submission_scope, p.scope_id, p.source_ev
     p.source_span, p.visibility, p.supersedes, p.observed_at, p.received_at, p.state, p.version, p.withdrawn,
     p.decided_at, p.second, maker.producer_identity, first.idempotency_key, first.replays, first.policy_digest,
     first.submission_id, target.memory_id AS replaces, target.state AS replaces_state, own.memory_id,
-    own.state AS memory_state, c.person AS claimed_by, c.until AS claimed_until
+    own.state AS memory_state, c.person AS claimed_by, c.until AS claimed_until,
+    coalesce((SELECT f.pending FROM folds AS f WHERE f.id = p.fold), 1) AS like_it
 FROM proposals AS p
 JOIN producers AS maker ON maker.id = p.producer
 JOIN submissions AS first ON first.id = p.id
@@ -38,6 +39,24 @@ LEFT JOIN memories AS target ON target.id = r.target
 LEFT JOIN review_records AS undone ON undone.id = r.undoes
 WHERE r.proposal = :proposal
 ORDER BY r.id
+
+-- name: producer_record
+SELECT count(*) AS counted,
+    CAST(coalesce(sum(CASE WHEN near.decision IN ('approve', 'supersede') THEN 1 ELSE 0 END), 0) AS BIGINT) AS approved,
+    CAST(coalesce(sum(CASE WHEN near.decision IN ('reject', 'merge') THEN 1 ELSE 0 END), 0) AS BIGINT) AS rejected,
+    CAST(coalesce(sum(CASE WHEN near.decision = 'undo' THEN 1 ELSE 0 END), 0) AS BIGINT) AS overturned
+FROM (SELECT proposal, decision FROM review_records ORDER BY id DESC LIMIT 2000) AS near
+JOIN proposals AS p ON p.id = near.proposal
+JOIN producers AS maker ON maker.id = p.producer
+WHERE maker.producer_identity = :producer_identity
+
+-- name: same_text
+SELECT r.review_record_id, r.decision, r.reason_code, r.person, r.decided_at, r.shown, p.proposal_id
+FROM review_records AS r
+JOIN proposals AS p ON p.id = r.proposal
+WHERE r.shown_hash = :shown_hash AND r.proposal <> :proposal
+ORDER BY r.id DESC
+LIMIT 5
 
 -- name: latest_decisions
 SELECT r.review_record_id, r.decision, r.reason_code, r.person, r.decided_at, r.shown, p.proposal_id

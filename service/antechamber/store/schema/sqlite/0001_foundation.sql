@@ -212,6 +212,7 @@ CREATE TABLE review_records (
 
 CREATE INDEX review_records_of_proposal ON review_records (proposal, id);
 CREATE INDEX review_records_by_time ON review_records (decided_at, id);
+CREATE INDEX review_records_by_text ON review_records (shown_hash);
 
 -- REPLACE deletes without firing delete triggers on a connection that leaves recursive_triggers off.
 CREATE TRIGGER review_records_are_not_replaced

@@ -1,0 +1,88 @@
+"""What an approval needs, point by point, in every state."""
+
+from typing import Any
+
+import pytest
+
+from antechamber.core import requirements
+from antechamber.core.canonical import canonical
+from antechamber.core.policy import Rules
+from antechamber.core.requirements import CHECKS, Requirement, Situation, evaluate, obstacle
+from antechamber.core.review import Approval, ReviewedProposal, Target, text_hash
+
+PAYLOAD = {"kind": "fact", "content": "Run the migration first."}
+MAIL = {"kind": "fact", "content": "Ask ada@love" + "lace.dev."}
+
+
+def situation(
+    person: str = "bob", off: frozenset[str] = frozenset(), rules: Rules | None = None, **members: Any
+) -> Situation:
+    """Return a fresh proposal that ada answers for, looked at by a person."""
+    plain: dict[str, Any] = {
+        "state": "pending",
+        "version": 1,
+        "payload": PAYLOAD,
+        "owners": frozenset({"ada"}),
+        "edited": False,
+        "withdrawn": False,
+        "approvals": [],
+        "curators": 1,
+    }
+    proposal = ReviewedProposal(**plain | members)
+    places = {"/payload": proposal.payload}
+    return Situation(proposal=proposal, person=person, rules=rules or Rules(), off=off, places=places)
+
+
+def states(of: Situation) -> dict[str, str]:
+    """Return the state of each requirement that is not satisfied."""
+    return {one.code: one.state for one in evaluate(of) if one.state != "satisfied"}
+
+
+def by(person: str) -> list[Approval]:
+    """Return a person's approval of the text."""
+    return [Approval(person=person, version=1, text_hash=text_hash(canonical(PAYLOAD)))]
+
+
+TABLE: list[tuple[Situation, dict[str, str], bool]] = [
+    (situation(), {"target-active": "not-applicable"}, False),
+    (situation("ada"), {"other-person": "unsatisfied", "target-active": "not-applicable"}, True),
+    (situation(withdrawn=True), {"not-withdrawn": "unsatisfied", "target-active": "not-applicable"}, True),
+    (situation(payload=MAIL), {"no-private-data": "unsatisfied", "target-active": "not-applicable"}, True),
+    (
+        situation(payload=MAIL, off=frozenset({"email-address"})),
+        {"no-private-data": "overridden", "target-active": "not-applicable"},
+        False,
+    ),
+    (situation(rules=Rules(max_bytes=10)), {"fits-scope": "unsatisfied", "target-active": "not-applicable"}, True),
+    (situation(replaces=Target(memory_id="m", state="active")), {}, False),
+    (situation(replaces=Target(memory_id="m", state="expired")), {"target-active": "unsatisfied"}, True),
+    (situation(curators=2), {"persons": "unsatisfied", "target-active": "not-applicable"}, False),
+    (situation(curators=2, approvals=by("eve")), {"target-active": "not-applicable"}, False),
+    (
+        situation(curators=2, approvals=by("bob")),
+        {"persons": "unsatisfied", "target-active": "not-applicable"},
+        True,
+    ),
+    (situation(second=True), {"persons": "unsatisfied", "target-active": "not-applicable"}, False),
+]
+
+
+@pytest.mark.parametrize(("of", "expected", "blocked"), TABLE)
+def test_each_requirement_says_its_state(of: Situation, expected: dict[str, str], *, blocked: bool) -> None:
+    """And only what is unsatisfied or failed for this person stands in the way."""
+    assert states(of) == expected
+    assert (obstacle(evaluate(of)) is not None) == blocked
+    assert all(one.text.endswith(".") or one.state == "overridden" for one in evaluate(of))
+
+
+def test_a_requirement_that_cannot_be_evaluated_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error is a state of its own and never a pass."""
+
+    def broken(_situation: Situation) -> Requirement:
+        raise ArithmeticError
+
+    monkeypatch.setitem(requirements.CHECKS, "fits-scope", broken)
+    found = evaluate(situation())
+    assert states(situation()) == {"fits-scope": "error", "target-active": "not-applicable"}
+    assert obstacle(found) == "Whether fits-scope holds could not be found out (ArithmeticError)."
+    assert list(CHECKS) == [one.code for one in found]
