@@ -31,6 +31,7 @@ SHORTCUTS: Final = (
     Shortcut("next", "j", "Move to the next row"),
     Shortcut("previous", "k", "Move to the row before"),
     Shortcut("queue", "u", "Up to the queue"),
+    Shortcut("refresh", ".", "Show what changed meanwhile"),
     Shortcut("help", "?", "Show the keys of this page"),
 )
 USUAL: Final[dict[str, str]] = {one.action: one.key for one in SHORTCUTS}

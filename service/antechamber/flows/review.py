@@ -78,6 +78,8 @@ class Counters(Struct, frozen=True, kw_only=True):
 
     pending: int
     quarantined: int
+    proposal: str | None = None
+    """State and version of the proposal that was asked for."""
 
 
 class Queue(Struct, frozen=True, kw_only=True):
@@ -160,11 +162,14 @@ class Desk:
         self._clock = clock
         self._randomness = randomness
 
-    def counters(self) -> Counters:
-        """Count what waits, up to a thousand and one."""
+    def counters(self, proposal_id: str | None = None) -> Counters:
+        """Count what waits, up to a thousand and one, and look at one proposal."""
         with self._store.read() as rows:
+            proposal = rows.proposal(proposal_id) if proposal_id else None
             return Counters(
-                pending=rows.count_pending(MOST_COUNTED + 1), quarantined=rows.count_quarantined(MOST_COUNTED + 1)
+                pending=rows.count_pending(MOST_COUNTED + 1),
+                quarantined=rows.count_quarantined(MOST_COUNTED + 1),
+                proposal=f"{proposal.state} {proposal.version}" if proposal else None,
             )
 
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:

@@ -39,7 +39,7 @@ from antechamber.web.uploads import Uploads
 
 _HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "same-origin",
@@ -177,7 +177,7 @@ def environment(templates: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name, file in (("sheet", "antechamber.css"), ("keys_script", "keys.js")):
+    for name, file in (("sheet", "antechamber.css"), ("keys_script", "keys.js"), ("live_script", "live.js")):
         digest = blake3((templates / "assets" / file).read_bytes()).hexdigest()[:12]
         made.globals[name] = f"/assets/{file}?{digest}"
     made.globals["shortcuts"] = SHORTCUTS

@@ -26,18 +26,22 @@ LONGEST: Final = 40
 
 @get("/review/changes", guards=[needs_role("curator", "auditor")])
 async def changes(request: PersonRequest, desk: NamedDependency[Desk]) -> ServerSentEvent:
-    """Stream the counters of queue and quarantine (event `counters`, JSON {pending, quarantined})."""
-    return ServerSentEvent(_counters(desk, request.app.state.stopping), headers={"cache-control": "no-store"})
+    """Stream the counters of queue and quarantine (event `counters`, JSON {pending, quarantined, proposal}).
+
+    `proposal` is state and version of the one that the query names, null without.
+    """
+    watched = request.query_params.get("proposal")
+    return ServerSentEvent(_counters(desk, request.app.state.stopping, watched), headers={"cache-control": "no-store"})
 
 
-async def _counters(desk: Desk, stopping: asyncio.Event) -> AsyncIterator[ServerSentEventMessage]:
+async def _counters(desk: Desk, stopping: asyncio.Event, watched: str | None) -> AsyncIterator[ServerSentEventMessage]:
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     end = desk.watch(lambda: loop.call_soon_threadsafe(changed.set))
     try:
         for _ in range(LONGEST):
             changed.clear()
             with contextlib.suppress(BusyError, UnavailableError):
-                counters = await asyncio.to_thread(desk.counters)
+                counters = await asyncio.to_thread(desk.counters, watched)
                 yield ServerSentEventMessage(event="counters", data=msgspec.json.encode(counters).decode())
             await _first(changed, stopping, SILENCE)
             await _first(stopping, stopping, BREATH)

@@ -1,0 +1,60 @@
+"""News in open tabs: counters and a notice within two seconds, and nothing that moves under the cursor."""
+
+from playwright.sync_api import Page, expect
+
+from journey import Journey
+
+QUICK = 2_000
+"""Milliseconds within which another tab knows."""
+
+
+def places(page: Page) -> list[tuple[str | None, float]]:
+    """Return where each row of the queue stands on the page."""
+    return [(row.get_attribute("href"), (row.bounding_box() or {"y": 0})["y"]) for row in page.locator("a.whole").all()]
+
+
+def test_another_tab_learns_of_a_decision(with_scripts: Journey) -> None:
+    """The open proposal says that it was decided, the open queue that it changed; rows stay where they are."""
+    journey = with_scripts
+    for name in ("first", "second"):
+        journey.submit(content=f"The {name} lesson of the day.")
+    bob, eve = journey.sign_in("bob"), journey.sign_in("eve")
+    watching = bob.context.new_page()
+    watching.goto(bob.url)
+    before = places(watching)
+    bob.get_by_role("link", name="The first lesson of the day.").click()
+    eve.get_by_role("link", name="The first lesson of the day.").click()
+    expect(bob.locator("#news")).to_be_hidden()
+    eve.get_by_role("button", name="Approve", exact=True).click()
+    expect(bob.locator("#news")).to_contain_text("decided or changed meanwhile", timeout=QUICK)
+    expect(watching.locator("#news")).to_contain_text("The queue changed", timeout=QUICK)
+    expect(watching.locator("[data-count=pending]")).to_have_text("1")
+    assert places(watching) == before
+    expect(bob.get_by_role("heading", name="Proposal", exact=True)).to_be_visible()
+    bob.get_by_role("link", name="Show it").click()
+    expect(bob.get_by_role("heading", name="Decided proposal")).to_be_visible()
+
+
+def test_a_hidden_tab_holds_no_stream(with_scripts: Journey) -> None:
+    """Browsers give few connections to one address; a tab in the background gives its own back."""
+    page = with_scripts.sign_in("bob")
+    page.evaluate(
+        """() => {
+            window.streams = [];
+            const Real = EventSource;
+            window.EventSource = class extends Real {
+                constructor(url) { super(url); window.streams.push(this); }
+            };
+            Object.defineProperty(document, 'hidden', {get: () => window.away, configurable: true});
+        }"""
+    )
+
+    def look(*, away: bool) -> list[int]:
+        page.evaluate("away => { window.away = away; document.dispatchEvent(new Event('visibilitychange')); }", away)
+        states: list[int] = page.evaluate("window.streams.map((one) => one.readyState)")
+        return states
+
+    look(away=True)
+    assert len(look(away=False)) == 1
+    assert look(away=True) == [2]
+    assert len(look(away=False)) == 2
