@@ -60,6 +60,11 @@ class Tour:
         self._states = {name: self._sign_in(name, role) for name, role in _PEOPLE.items()}
         self._number = 0
 
+    @property
+    def people(self) -> list[str]:
+        """Name everybody who can sign in."""
+        return list(_PEOPLE)
+
     def _run(self, *arguments: str) -> str:
         command = [sys.executable, "-m", "antechamber.cli", *arguments, *self._where]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
