@@ -184,7 +184,7 @@ def test_many_threads_share_commits_and_lose_nothing(store: Store) -> None:
     assert all(judgement.propose for judgement in judgements)
     with store.read() as rows:
         assert rows.count_pending(1000) == 200
-        assert rows.counts()["dispositions"]["accepted-for-review"] == 200
+        assert rows.totals()["accepted-for-review"] == 200
 
 
 def test_work_that_fails_spoils_only_itself(store: Store) -> None:

@@ -80,6 +80,7 @@ def filled(service: Service) -> Service:
     assert bob.decide(proposal(service, "rejected"), "reject", reason_code="wrong").status_code == 303
     assert bob.decide(proposal(service, "half"), "approve").status_code == 303
     assert service.submit(event(idempotency_key="private", visibility="private")).status_code == 422
+    service.wait_until_sorted()
     return service
 
 
@@ -269,6 +270,7 @@ def test_a_record_takes_back_one_of_the_same_proposal_once(raw: Raw, filled: Ser
     """An undo that names a foreign record, an undo or a record twice is refused."""
     desk = filled.sign_in("bob")
     assert desk.decide(proposal(filled, "rejected"), "undo").status_code == 303
+    filled.wait_until_sorted()
     another = "(SELECT id FROM review_records WHERE decision = 'approve' ORDER BY id LIMIT 1)"
     own = "(SELECT id FROM review_records WHERE decision = 'undo')"
     for undoes in (another, own, "undoes"):

@@ -84,7 +84,7 @@ def readable(store: Store) -> bool:
     """Tell whether a store can be read."""
     try:
         with store.read() as rows:
-            rows.counts()
+            rows.totals()
     except UnavailableError:
         return False
     return True

@@ -27,6 +27,7 @@ TABLES = (
     "memories_search",
     "memory_changes",
     "claims",
+    "tally",
     "folds",
     "tokens",
     "links",

@@ -14,12 +14,14 @@ from antechamber.core.records import (
     AuditRow,
     BrowsedMemory,
     ConflictMark,
+    DecisionFigure,
     EvidenceRow,
     LatestDecision,
     MemoryChange,
     MemoryHit,
     MemoryRow,
     NearMemory,
+    OldestPending,
     ProcessRow,
     ProducerRecord,
     ProposalRow,
@@ -29,6 +31,7 @@ from antechamber.core.records import (
     ReviewRecordRow,
     SessionRow,
     StoredReceipt,
+    TallyRow,
     TokenCheck,
     TokenRow,
     UserRow,
@@ -273,8 +276,20 @@ class ReportRows(Protocol):
     def latest_review_records(self, chosen: AuditFilter, after: str | None, number: int) -> list[AuditRow]:
         """Return review records, newest first."""
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Return submissions by disposition and proposals by state."""
+    def totals(self) -> dict[str, int]:
+        """Return how many submissions got each disposition, and how many proposals stand approved and rejected."""
+
+    def tally_by_hour(self, since_hour: int) -> list[TallyRow]:
+        """Return what happened in each hour; `attempts` are replays."""
+
+    def tally_by_producer(self, since_hour: int) -> list[TallyRow]:
+        """Return what became of each producer's submissions."""
+
+    def oldest_pending(self) -> OldestPending | None:
+        """Return the proposal that has waited longest."""
+
+    def decisions_since(self, since: int) -> list[DecisionFigure]:
+        """Return the latest decisions on proposals, 5,000 at most."""
 
     def recent_replays(self, since_hour: int) -> list[ReplayRow]:
         """Return replays by producer and channel."""

@@ -197,6 +197,8 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
     scope_id: str | None = None
     decision: str | None = None
     curator: str | None = None
+    producer_identity: str | None = None
+    reason_code: str | None = None
 
 
 class BrowsedMemory(Struct, frozen=True, kw_only=True):
@@ -322,6 +324,30 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     keys: str | None
     created_at: int
     seen_at: int
+
+
+class TallyRow(Struct, frozen=True, kw_only=True):
+    """How often something happened, in an hour or to a producer's submissions."""
+
+    name: str
+    number: int
+    hour: int = 0
+    producer_identity: str = ""
+
+
+class DecisionFigure(Struct, frozen=True, kw_only=True):
+    """One decision on a proposal as figures need it; times are microseconds."""
+
+    decision: DecisionKind
+    reason_code: ReasonCode | None
+    waited: int
+
+
+class OldestPending(Struct, frozen=True, kw_only=True):
+    """The proposal that has waited longest."""
+
+    proposal_id: str
+    received_at: int
 
 
 class ReplayRow(Struct, frozen=True, kw_only=True):

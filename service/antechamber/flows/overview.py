@@ -1,26 +1,82 @@
 """Overview: figures and health for whoever operates the service."""
 
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final, get_args
 
 from msgspec import Struct
 
+from antechamber.core.contract import Disposition
 from antechamber.core.ports import Store
-from antechamber.core.records import ReplayRow, TokenRow, UserRow
+from antechamber.core.records import OldestPending, ReplayRow, TallyRow, TokenRow, UserRow
 from antechamber.flows.admit import HOUR
 from antechamber.flows.fleet import Fleet
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.steady import SteadyClock
 
-_DAY_HOURS = 24
+_DAY_HOURS: Final = 24
+_MOST_COUNTED: Final = 1001
+_DISPOSITIONS: Final = frozenset(get_args(Disposition))
+
+
+class Bucket(Struct, frozen=True, kw_only=True):
+    """What happened in an hour or a day; `start` is microseconds since 1970 UTC."""
+
+    start: int
+    arrived: int
+    """Proposals that came."""
+    decided: int
+    """Proposals that were decided, less what was taken back."""
+    submissions: int
+    attempts: int
+    """Submissions and their replays."""
+
+    @property
+    def tax(self) -> float | None:
+        """Attempts per distinct submission: what retries cost."""
+        return self.attempts / self.submissions if self.submissions else None
+
+
+class ProducerFigures(Struct, frozen=True, kw_only=True):
+    """What became of one producer's submissions."""
+
+    producer_identity: str
+    dispositions: dict[str, int]
+    replays: int
+
+    @property
+    def duplicates(self) -> float | None:
+        """The share of its accepted submissions that were duplicates."""
+        accepted = sum(self.dispositions.get(name, 0) for name in ("accepted-for-review", "accepted-as-duplicate"))
+        return self.dispositions.get("accepted-as-duplicate", 0) / accepted if accepted else None
+
+    @property
+    def tax(self) -> float | None:
+        """Attempts per distinct submission."""
+        own = sum(self.dispositions.values())
+        return (own + self.replays) / own if own else None
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """What happened so far."""
+    """What happened so far, and in the last days."""
 
-    dispositions: dict[str, int]
-    proposals: dict[str, int]
+    days: int
+    totals: dict[str, int]
+    """Since the beginning: submissions by disposition, and proposals that stand approved and rejected."""
+    pending: int
+    """Proposals that wait; a thousand and one stands for more."""
+    oldest: OldestPending | None
+    now: int
+    buckets: list[Bucket]
+    producers: list[ProducerFigures]
     replays: list[ReplayRow]
-    """Of the last 24 hours."""
+    decisions: int
+    """On proposals, in the days that are looked at."""
+    median_wait: int | None
+    longest_tenth: int | None
+    """Microseconds within which half and nine tenths of the decisions came."""
+    overturned: int
+    reasons: list[tuple[str, int]]
 
 
 class Standing(Struct, frozen=True, kw_only=True):
@@ -63,12 +119,34 @@ class Overview:
             rows.meta("ready")
         return {"policy_digest": self._policies.current.digest, "alarms": self.alarms()}
 
-    def figures(self) -> Figures:
-        """Count dispositions, proposals and the last day's replays."""
+    def figures(self, days: int = 1) -> Figures:
+        """Gather what happened in the last days, a day by the hour and more by the day."""
+        now = self._clock()
+        step = HOUR if days == 1 else _DAY_HOURS * HOUR
+        first = now // step * step - (days * _DAY_HOURS * HOUR // step - 1) * step
         with self._store.read() as rows:
-            counts = rows.counts()
-            replays = rows.recent_replays(self._clock() // HOUR - _DAY_HOURS)
-        return Figures(dispositions=counts["dispositions"], proposals=counts["proposals"], replays=replays)
+            hours = rows.tally_by_hour(first // HOUR)
+            by_producer = rows.tally_by_producer(first // HOUR)
+            replays = rows.recent_replays(first // HOUR)
+            decisions = rows.decisions_since(first)
+            totals, pending, oldest = rows.totals(), rows.count_pending(_MOST_COUNTED), rows.oldest_pending()
+        waits = sorted(one.waited for one in decisions if one.decision != "undo")
+        reasons = Counter(one.reason_code for one in decisions if one.decision in {"reject", "merge"})
+        return Figures(
+            days=days,
+            totals=totals,
+            pending=pending,
+            oldest=oldest,
+            now=now,
+            buckets=_buckets(hours, range(first, now + 1, step)),
+            producers=_producers(by_producer, replays),
+            replays=replays,
+            decisions=len(waits),
+            median_wait=waits[len(waits) // 2] if waits else None,
+            longest_tenth=waits[len(waits) * 9 // 10] if waits else None,
+            overturned=sum(one.decision == "undo" for one in decisions),
+            reasons=[(str(code), number) for code, number in reasons.most_common()],
+        )
 
     def standing(self) -> Standing:
         """List tokens, people and producers."""
@@ -77,3 +155,37 @@ class Overview:
             tokens, users = rows.tokens(), rows.users()
         producers = [(producer.identity, producer.owner) for producer in force.policy.producers.values()]
         return Standing(policy_digest=force.digest, producers=producers, tokens=tokens, users=users)
+
+
+def _buckets(hours: Sequence[TallyRow], starts: range) -> list[Bucket]:
+    """Add hours up to buckets that begin at these times."""
+    found: dict[int, Counter[str]] = {start: Counter() for start in starts}
+    for one in hours:
+        place = (one.hour * HOUR - starts.start) // starts.step
+        if 0 <= place < len(starts):
+            found[starts[place]][one.name] += one.number
+    return [
+        Bucket(
+            start=start,
+            arrived=counted["accepted-for-review"],
+            decided=counted["approved"] + counted["rejected"],
+            submissions=(own := sum(number for name, number in counted.items() if name in _DISPOSITIONS)),
+            attempts=own + counted["attempts"],
+        )
+        for start, counted in found.items()
+    ]
+
+
+def _producers(tally: Sequence[TallyRow], replays: Sequence[ReplayRow]) -> list[ProducerFigures]:
+    """Gather each producer's dispositions and replays, the one with most submissions first."""
+    repeated: Counter[str] = Counter()
+    for row in replays:
+        repeated[row.producer_identity] += row.attempts
+    found: dict[str, dict[str, int]] = {}
+    for one in tally:
+        if one.name in _DISPOSITIONS:
+            found.setdefault(one.producer_identity, {})[one.name] = one.number
+    made = [
+        ProducerFigures(producer_identity=name, dispositions=own, replays=repeated[name]) for name, own in found.items()
+    ]
+    return sorted(made, key=lambda one: -sum(one.dispositions.values()))

@@ -1,5 +1,6 @@
 """Admission rows: what is known about a group of candidates, and what their judgements write."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -9,8 +10,13 @@ from antechamber.core.admission import Candidate, Entry, KnownConflict, KnownPro
 from antechamber.core.book import Book, content_of, kept_fingerprint, key_of
 from antechamber.core.canonical import canonical
 from antechamber.core.ports import ReplayKey, Statements
+from antechamber.store.recall import HOUR
 
 Row = dict[str, Any]
+
+
+def _name(entry: Entry) -> str:
+    return str(entry.judgement.outcome.disposition)
 
 
 def _text(value: Any) -> str:
@@ -20,6 +26,8 @@ def _text(value: Any) -> str:
 class Admissions(Statements):
     """Implements core.ports.AdmissionRows over named statements."""
 
+    lane: int
+    """Where this process counts; of several that share a store each has another, as far as there are enough."""
     known_producers: dict[str, int]
     """Integer keys of producers that were found before; whoever undoes a transaction empties it."""
 
@@ -91,12 +99,28 @@ class Admissions(Statements):
         self._add("add_proposal", map(writing.proposal, made))
         self._add("add_submission", map(writing.submission, bound))
         self._add("add_evidence", [writing.evidence(one) for one in bound if one.judgement.evidence])
+        self._count(book, writing.producers)
         self._add("add_quarantine", [writing.quarantine(one) for one in entries if one.judgement.quarantine])
         for one in entries:
             if one.judgement.withdraw and one.judgement.original is not None:
                 self.run("withdraw_proposal", proposal_id=one.judgement.original.proposal_id)
         if any(one.judgement.propose or one.judgement.quarantine or one.judgement.withdraw for one in entries):
             self.announce()
+
+    def _count(self, book: Book, producers: Mapping[str, int]) -> None:
+        """Count what a group became; attempts without a row of their own are counted elsewhere."""
+        counted = Counter(
+            (one.received_at // HOUR, producers[one.candidate.submission.producer_identity], _name(one))
+            for one in book.entries
+            if one.judgement.bind or one.judgement.quarantine
+        )
+        self.repeat(
+            "count",
+            [
+                {"hour": hour, "producer": producer, "name": name, "lane": self.lane, "number": number}
+                for (hour, producer, name), number in sorted(counted.items())
+            ],
+        )
 
     def _add(self, statement: str, rows: Iterable[Row]) -> None:
         if ordered := list(rows):
@@ -129,6 +153,8 @@ class Admissions(Statements):
             "receipt": receipt.decode(),
         }
         self._add("add_submission", [row])
+        count = {"hour": now // HOUR, "producer": row["producer"], "name": row["disposition"]}
+        self.run("count", **count, lane=self.lane, number=1)
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
         """Return id and receipt of the submission under a key."""
@@ -170,12 +196,12 @@ class _Writing:
     def __init__(
         self, producers: Mapping[str, int], submissions: Mapping[str | None, int], proposals: Mapping[str | None, int]
     ) -> None:
-        self._producers = producers
+        self.producers = producers
         self._submissions = submissions
         self._proposals = proposals
 
     def _producer(self, entry: Entry) -> int:
-        return self._producers[entry.candidate.submission.producer_identity]
+        return self.producers[entry.candidate.submission.producer_identity]
 
     def _proposal(self, entry: Entry) -> int | None:
         """Return the proposal that a submission made or joined."""

@@ -9,6 +9,8 @@ from antechamber.core.ports import Statements
 from antechamber.core.records import MemoryHit, StoredReceipt
 from antechamber.core.words import words_of
 
+HOUR: Final = 3_600_000_000
+"""Microseconds of an hour."""
 _END: Final = 2**63 - 1
 """Behind the newest row."""
 

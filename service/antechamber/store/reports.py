@@ -7,7 +7,15 @@ import msgspec
 
 from antechamber.core.canonical import digest, event_bytes
 from antechamber.core.ports import Statements
-from antechamber.core.records import AuditFilter, AuditRow, ProcessRow, ReplayRow
+from antechamber.core.records import (
+    AuditFilter,
+    AuditRow,
+    DecisionFigure,
+    OldestPending,
+    ProcessRow,
+    ReplayRow,
+    TallyRow,
+)
 
 
 class Reports(Statements):
@@ -23,12 +31,28 @@ class Reports(Statements):
         rows = self.all("latest_review_records", after=after, number=number, **msgspec.structs.asdict(chosen))
         return msgspec.convert(rows, list[AuditRow])
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Return submissions by disposition and proposals by state."""
-        return {
-            "dispositions": {row["name"]: row["number"] for row in self.all("count_dispositions")},
-            "proposals": {row["name"]: row["number"] for row in self.all("count_states")},
-        }
+    def totals(self) -> dict[str, int]:
+        """Return how many submissions got each disposition, and how many proposals stand approved and rejected."""
+        return {row["name"]: row["number"] for row in self.all("tally_totals")}
+
+    def tally_by_hour(self, since_hour: int) -> list[TallyRow]:
+        """Return what happened in each hour; `attempts` are replays."""
+        rows = self.all("tally_by_hour", since_hour=since_hour)
+        replays = [row | {"name": "attempts"} for row in self.all("replays_by_hour", since_hour=since_hour)]
+        return msgspec.convert([*rows, *replays], list[TallyRow])
+
+    def tally_by_producer(self, since_hour: int) -> list[TallyRow]:
+        """Return what became of each producer's submissions."""
+        return msgspec.convert(self.all("tally_by_producer", since_hour=since_hour), list[TallyRow])
+
+    def oldest_pending(self) -> OldestPending | None:
+        """Return the proposal that has waited longest."""
+        row = self.one("oldest_pending")
+        return msgspec.convert(row, OldestPending) if row else None
+
+    def decisions_since(self, since: int) -> list[DecisionFigure]:
+        """Return the latest decisions on proposals, 5,000 at most."""
+        return msgspec.convert(self.all("decisions_since", since=since), list[DecisionFigure])
 
     def recent_replays(self, since_hour: int) -> list[ReplayRow]:
         """Return replays by producer and channel."""
@@ -68,12 +92,19 @@ class Reports(Statements):
             yield f"memory {row['memory_id']} lacks the approvals of its text"
         for row in self.all("memories_out_of_step"):
             yield f"memory {row['memory_id']} has another state than its last change says"
+        yield from self._check_tally()
         for row in self.each("proposals_for_check"):
             if digest(event_bytes(_json(row, "payload"), _json(row, "source_span"))) != row["source_event_hash"]:
                 yield f"proposal {row['proposal_id']} differs from its source-event hash"
         for row in self.each("memories_for_check"):
             if digest(row["payload"].encode()) != row["text_hash"]:
                 yield f"memory {row['memory_id']} differs from its text hash"
+
+    def _check_tally(self) -> Iterator[str]:
+        counted = self.totals()
+        for row in self.all("count_dispositions"):
+            if counted.get(row["name"], 0) != row["number"]:
+                yield f"{row['number']} submissions are {row['name']}, and {counted.get(row['name'], 0)} were counted"
 
     def check_files(self) -> Iterator[str]:
         """Yield what the engine itself finds broken."""

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from antechamber.core.canonical import canonical
-from antechamber.core.contract import MemoryState
+from antechamber.core.contract import MemoryState, ProposalState
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.ports import Statements
 from antechamber.core.records import (
@@ -25,7 +25,7 @@ from antechamber.core.records import (
 from antechamber.core.review import Entry, Settlement, Target, text_hash
 from antechamber.core.roles import Person
 from antechamber.core.words import words_of
-from antechamber.store.recall import decoded
+from antechamber.store.recall import HOUR, decoded
 
 
 def with_text(row: dict[str, Any]) -> dict[str, Any]:
@@ -50,6 +50,8 @@ def _refused(row: dict[str, Any]) -> QuarantineRow:
 
 class Reviews(Statements):
     """Implements core.ports.ReviewRows over named statements."""
+
+    lane: int
 
     def proposal(self, proposal_id: str) -> ProposalRow | None:
         """Return one proposal."""
@@ -137,6 +139,7 @@ class Reviews(Statements):
             raise StaleDecisionError(message)
         if more := (ruling.state == "pending") - (proposal.state == "pending"):
             self.run("count_in_fold", more=more, proposal=proposal.id)
+        self._count_decided(proposal, ruling.state, entry.decided_at)
         if ruling.undoes is not None:
             self._restore(ruling.undoes, record, entry.decided_at)
         if ruling.memory is not None and ruling.memory != "active" and proposal.memory_id is not None:
@@ -144,6 +147,16 @@ class Reviews(Statements):
         if ruling.admits:
             self._admit(proposal.id, record, text, entry)
         self.announce()
+
+    def _count_decided(self, proposal: ProposalRow, state: ProposalState, now: int) -> None:
+        """Count decided proposals by producer and hour; what is taken back counts less."""
+        if state == proposal.state:
+            return
+        for name, number in ((proposal.state, -1), (state, 1)):
+            if name != "pending":
+                self.run(
+                    "count_proposal", proposal=proposal.id, hour=now // HOUR, name=name, lane=self.lane, number=number
+                )
 
     def _add_review_record(self, proposal: ProposalRow, person: Person, entry: Entry) -> int:
         decision, ruling = entry.decision, entry.ruling

@@ -8,7 +8,7 @@ from litestar import Request, Response, get
 from litestar.di import NamedDependency
 from litestar.response import Stream, Template
 
-from antechamber.core.contract import CODES, SCOPES, Disposition
+from antechamber.core.contract import CODES, REASON_CODES, SCOPES, Disposition
 from antechamber.core.errors import BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.outcomes import FIXTURES, OUTCOMES
 from antechamber.core.records import AuditFilter
@@ -22,7 +22,12 @@ from antechamber.web.desk import NO_STORE, PersonRequest, page
 from antechamber.web.openapi import document
 
 _PAGE: Final = 50
-_CHOICES: Final[dict[str, tuple[str, ...]]] = {"submission_scope": SCOPES, "decision": (*DECISIONS, *SETTLEMENTS)}
+_DAYS: Final = {"1": 1, "7": 7, "30": 30}
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "reason_code": REASON_CODES,
+    "submission_scope": SCOPES,
+    "decision": (*DECISIONS, *SETTLEMENTS),
+}
 
 
 def read_filter(query: Any) -> AuditFilter:
@@ -83,6 +88,7 @@ def audit(request: PersonRequest, export: NamedDependency[Export]) -> Template:
         given=given,
         error=error,
         scopes=SCOPES,
+        reason_codes=REASON_CODES,
         decisions=_CHOICES["decision"],
     )
 
@@ -91,9 +97,9 @@ def audit(request: PersonRequest, export: NamedDependency[Export]) -> Template:
 def dashboard(request: PersonRequest, overview: NamedDependency[Overview]) -> Template:
     """Show the figures; operators also see tokens, people and the policy."""
     operator = request.user.role == "operator"
-    return page(
-        request, "dashboard.html", figures=overview.figures(), standing=overview.standing() if operator else None
-    )
+    days = _DAYS.get(request.query_params.get("days", ""), 1)
+    standing = overview.standing() if operator else None
+    return page(request, "dashboard.html", figures=overview.figures(days), choices=_DAYS, standing=standing)
 
 
 @get("/healthz", sync_to_thread=False)

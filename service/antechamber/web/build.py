@@ -187,6 +187,7 @@ def environment(templates: Path) -> Environment:
         "visible": visible,
         "moment": format_time,
         "json": _json,
+        "span": _span,
         "pretty": _pretty,
         "compared": compare,
         "decoded": msgspec.json.decode,
@@ -200,3 +201,12 @@ def _json(value: Any) -> str:
 
 def _pretty(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def _span(microseconds: int) -> str:
+    """Say how long something takes, as people would."""
+    seconds = max(microseconds, 0) // 1_000_000
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"

@@ -10,6 +10,7 @@ from antechamber.core.admission import Echo, Named, answer
 from antechamber.core.contract import (
     CODES,
     KEY_PATTERN,
+    REASON_CODES,
     SCOPES,
     Code,
     MemoryPage,
@@ -282,6 +283,8 @@ def _audit() -> dict[str, Any]:
                     _query("scope_id", "Its id"),
                     _query("decision", "The decision", enum=[*DECISIONS, *SETTLEMENTS]),
                     _query("curator", "Account that decided"),
+                    _query("producer_identity", "The producer"),
+                    _query("reason_code", "The reason", enum=list(REASON_CODES)),
                 ],
                 "responses": exported | _refused_reading(),
             }

@@ -24,6 +24,7 @@ TABLES: Final = (
     "evidence",
     "quarantine",
     "replays",
+    "tally",
     "users",
     "review_records",
     "memories",

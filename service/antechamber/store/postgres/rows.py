@@ -78,10 +78,11 @@ def _hex(value: Any) -> Any:
 class Stock:
     """What one writer keeps from one transaction to the next."""
 
-    def __init__(self) -> None:
-        """Begin with nothing."""
+    def __init__(self, lane: int = 0) -> None:
+        """Begin with nothing but the lane in which to count."""
         self.keys: deque[int] = deque()
         self.producers: dict[str, int] = {}
+        self.lane = lane
 
 
 class PostgresRows(Admissions, Recall, Waiting, Reviews, Access, Reports):
@@ -92,6 +93,7 @@ class PostgresRows(Admissions, Recall, Waiting, Reviews, Access, Reports):
         self._link = link
         self._stock = stock or Stock()
         self.known_producers = self._stock.producers
+        self.lane = self._stock.lane
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""

@@ -65,6 +65,10 @@ INSERT INTO quarantine (
     :visibility, :supersedes, :payload, :source_span, :findings, :policy_digest, :received_at, :answer
 )
 
+-- name: count
+INSERT INTO tally (hour, producer, name, lane, number) VALUES (:hour, :producer, :name, :lane, :number)
+ON CONFLICT (hour, producer, name, lane) DO UPDATE SET number = tally.number + excluded.number
+
 -- name: withdraw_proposal
 UPDATE proposals SET withdrawn = 1, version = version + 1
 WHERE proposal_id = :proposal_id AND state = 'pending' AND withdrawn = 0

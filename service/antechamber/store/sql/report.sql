@@ -6,6 +6,8 @@ WHERE (decided_at >= :since OR :since IS NULL)
     AND (scope_id = :scope_id OR :scope_id IS NULL)
     AND (decision = :decision OR :decision IS NULL)
     AND (curator = :curator OR :curator IS NULL)
+    AND (producer_identity = :producer_identity OR :producer_identity IS NULL)
+    AND (reason_code = :reason_code OR :reason_code IS NULL)
 ORDER BY sequence
 
 -- name: latest_review_records
@@ -16,6 +18,8 @@ WHERE (decided_at >= :since OR :since IS NULL)
     AND (scope_id = :scope_id OR :scope_id IS NULL)
     AND (decision = :decision OR :decision IS NULL)
     AND (curator = :curator OR :curator IS NULL)
+    AND (producer_identity = :producer_identity OR :producer_identity IS NULL)
+    AND (reason_code = :reason_code OR :reason_code IS NULL)
     AND sequence < coalesce((SELECT id FROM review_records WHERE review_record_id = :after), 9223372036854775807)
 ORDER BY sequence DESC
 LIMIT :number
@@ -25,8 +29,39 @@ SELECT disposition AS name, count(*) AS number FROM submissions GROUP BY disposi
 UNION ALL
 SELECT 'rejected-conflict', count(*) FROM quarantine WHERE kind = 'conflict'
 
--- name: count_states
-SELECT state AS name, count(*) AS number FROM proposals GROUP BY state ORDER BY state
+-- name: tally_totals
+SELECT name, CAST(sum(number) AS BIGINT) AS number FROM tally GROUP BY name ORDER BY name
+
+-- name: tally_by_hour
+SELECT hour, name, CAST(sum(number) AS BIGINT) AS number FROM tally
+WHERE hour >= :since_hour
+GROUP BY hour, name
+ORDER BY hour, name
+
+-- name: tally_by_producer
+SELECT maker.producer_identity, t.name, CAST(sum(t.number) AS BIGINT) AS number
+FROM tally AS t
+JOIN producers AS maker ON maker.id = t.producer
+WHERE t.hour >= :since_hour
+GROUP BY maker.producer_identity, t.name
+ORDER BY maker.producer_identity, t.name
+
+-- name: replays_by_hour
+SELECT hour, CAST(sum(attempts) AS BIGINT) AS number FROM replays WHERE hour >= :since_hour GROUP BY hour ORDER BY hour
+
+-- name: oldest_pending
+SELECT p.proposal_id, p.received_at FROM proposals AS p
+WHERE p.id = (SELECT min(m.id) FROM proposals AS m WHERE m.state = 'pending')
+
+-- name: decisions_since
+SELECT near.decision, near.reason_code, near.decided_at - p.received_at AS waited
+FROM (
+    SELECT r.id, r.proposal, r.decision, r.reason_code, r.decided_at FROM review_records AS r
+    WHERE r.decided_at >= :since
+    ORDER BY r.decided_at DESC, r.id DESC
+    LIMIT 5000
+) AS near
+JOIN proposals AS p ON p.id = near.proposal
 
 -- name: recent_replays
 SELECT maker.producer_identity, r.channel, CAST(sum(r.attempts) AS BIGINT) AS attempts

@@ -79,6 +79,8 @@ def all_at_once(name: str, number: int) -> tuple[str, Callable[[Mapping[str, Any
 class SqliteRows(Admissions, Recall, Waiting, Reviews, Access, Reports):
     """All rows over one connection."""
 
+    lane = 0
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Use a connection whose transaction somebody else controls."""
         self._connection = connection

@@ -161,6 +161,17 @@ CREATE TABLE replays (
     PRIMARY KEY (producer, hour, channel)
 ) STRICT, WITHOUT ROWID;
 
+-- What happened, by hour and producer, kept up in the transaction in which it happens; processes count in lanes of their
+-- own, so that they do not wait for each other.
+CREATE TABLE tally (
+    hour INTEGER NOT NULL,
+    producer INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    lane INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    PRIMARY KEY (hour, producer, name, lane)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE users (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
