@@ -64,6 +64,7 @@
     if (!found) return undefined;
     if (found.matches('[data-digits]')) return choose(found);
     if (found.matches('summary')) return open(found);
+    if (found.matches('input')) return found.focus();
     if (found.matches('button[type=submit], button:not([type])')) disarm();
     return found.click();
   };

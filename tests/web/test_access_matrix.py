@@ -51,6 +51,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/review/latest"): DESK,
     ("GET", "/review/group"): DESK,
     ("POST", "/review/group/{decision}"): FORM,
+    ("POST", "/review/views"): FORM,
     ("POST", "/review/next"): FORM,
     ("POST", "/quarantine/{quarantine_id}/{decision}"): FORM,
     ("POST", "/review/{proposal_id}/skip"): FORM,

@@ -36,7 +36,7 @@ def test_everybody_who_signs_in_chooses_for_themselves(service: Service, role: s
     del off["on"]
     assert bob.post("/settings", off).status_code == 303
     assert keys(bob) == ""
-    assert "<script" not in bob.browser.get("/dashboard").text
+    assert "keys.js" not in bob.browser.get("/dashboard").text
     assert "<kbd" not in bob.browser.get("/dashboard").text
     assert 'value="a"' in bob.browser.get("/settings").text
 

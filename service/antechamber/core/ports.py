@@ -9,6 +9,7 @@ from antechamber.core import review, sorting
 from antechamber.core.admission import Candidate
 from antechamber.core.book import Book
 from antechamber.core.contract import Channel
+from antechamber.core.filters import QueueFilter
 from antechamber.core.records import (
     AuditFilter,
     AuditRow,
@@ -96,6 +97,11 @@ class WaitingRows(Protocol):
     def in_line(self, after: sorting.QueuePlace | None, number: int) -> list[QueueRow]:
         """Return rows of the queue in its order: folds first, then what is not sorted yet."""
 
+    def matching(
+        self, chosen: QueueFilter, after: sorting.QueuePlace | None, number: int
+    ) -> tuple[list[QueueRow], sorting.QueuePlace | None]:
+        """Return sorted rows that match a filter, and where the looking ended if it did before the queue did."""
+
     def for_second(self, person: str, number: int) -> list[QueueRow]:
         """Return proposals that need one more person, oldest first, of which this person could be the one."""
 
@@ -135,8 +141,11 @@ class WaitingRows(Protocol):
     def line(self, producer: int, risk: int) -> sorting.Line:
         """Return where a producer stands in the line of a risk."""
 
-    def sort(self, places: Sequence[sorting.Place], contents: Sequence[str]) -> None:
-        """Put proposals into their folds; one that was sorted or decided meanwhile stays as it is."""
+    def sort(self, places: Sequence[sorting.Place], texts: Sequence[tuple[str, str]]) -> None:
+        """Put proposals into their folds; one that was sorted or decided meanwhile stays as it is.
+
+        `texts` are the kind of each, and the text that others are compared with.
+        """
 
 
 class ReviewRows(Protocol):
@@ -241,6 +250,9 @@ class AccessRows(Protocol):
 
     def use_link(self, digest: str, now: int) -> UserRow | None:
         """Consume a link and return whose it is; None where it is used, expired or unknown."""
+
+    def set_views(self, user: int, views: str) -> None:
+        """Keep somebody's saved views."""
 
     def set_keys(self, user: int, keys: str | None) -> None:
         """Keep somebody's choice of keys."""

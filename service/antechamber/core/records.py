@@ -322,6 +322,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     person: str
     role: PersonRole
     keys: str | None
+    views: str | None
     created_at: int
     seen_at: int
 

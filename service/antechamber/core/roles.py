@@ -30,6 +30,8 @@ class Person(Struct, frozen=True, kw_only=True):
     """Digest of the session id."""
     keys: str | None = None
     """The choice of keys, as core.shortcuts keeps it."""
+    views: str | None = None
+    """The saved views, as core.filters keeps them."""
 
 
 Caller = Bearer | Person

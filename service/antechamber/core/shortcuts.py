@@ -31,6 +31,7 @@ SHORTCUTS: Final = (
     Shortcut("next", "j", "Move to the next row"),
     Shortcut("previous", "k", "Move to the row before"),
     Shortcut("queue", "u", "Up to the queue"),
+    Shortcut("filter", "/", "Filter the queue"),
     Shortcut("refresh", ".", "Show what changed meanwhile"),
     Shortcut("help", "?", "Show the keys of this page"),
 )

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from antechamber.core.contract import NAME, PRODUCER
 from antechamber.core.errors import AntechamberError
+from antechamber.core.filters import with_view
 from antechamber.core.ids import uuid7
 from antechamber.core.ports import Clock, Randomness, Rows, Store
 from antechamber.core.records import TokenRow, UserRow
@@ -242,7 +243,15 @@ class Access:
         seen = max(row.seen_at, self._seen.get(digest, 0))
         if now - seen > IDLE or now - row.created_at > ABSOLUTE:
             return None
-        return Person(id=row.id, name=row.name, person=row.person, role=row.role, session=digest, keys=row.keys)
+        return Person(
+            id=row.id,
+            name=row.name,
+            person=row.person,
+            role=row.role,
+            session=digest,
+            keys=row.keys,
+            views=row.views,
+        )
 
     def choose_keys(self, person: Person, keys: str | None) -> None:
         """Keep a person's choice of keys for every session of theirs.
@@ -250,6 +259,15 @@ class Access:
         Raises BusyError or UnavailableError.
         """
         self._store.write(lambda rows: rows.set_keys(person.id, keys)).result()
+        self._people.clear()
+
+    def save_view(self, person: Person, name: str, text: str) -> None:
+        """Keep a filter of the queue under a name, or forget it where the filter is empty.
+
+        Raises FilterError, BusyError or UnavailableError.
+        """
+        views = with_view(person.views, name, text)
+        self._store.write(lambda rows: rows.set_views(person.id, views)).result()
         self._people.clear()
 
     def sign_out(self, person: Person) -> None:

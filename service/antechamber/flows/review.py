@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from antechamber.core.canonical import canonical
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, NotFoundError, StaleDecisionError
+from antechamber.core.filters import QueueFilter
 from antechamber.core.ids import uuid7
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Clock, Randomness, Rows, Store
@@ -175,6 +176,17 @@ class Desk:
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
         """Call `wake` from some thread after what waits has changed, in whichever process; return what ends that."""
         return self._store.watch(wake)
+
+    def queue_matching(self, chosen: QueueFilter, after: str | None, person: Person) -> Queue:
+        """Return one page of what waits and matches a filter; where the looking ended early, `next` goes on."""
+        now = self._clock()
+        with self._store.read() as rows:
+            items, end = rows.matching(chosen, read_place(after), PAGE + 1)
+            held = rows.count_held(person.person, now)
+        following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
+        if following is None and end is not None:
+            following = f"{end.rank}.{end.turn}.{end.fold}.0"
+        return Queue(items=items[:PAGE], for_second=[], next=following, held=held, now=now)
 
     def queue(self, after: str | None, person: Person) -> Queue:
         """Return one page of what waits: by risk, then by turn, and on the first page what needs a second person."""

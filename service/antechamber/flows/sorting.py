@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.likeness import plain
 from antechamber.core.ports import Rows, Store
 from antechamber.core.reveal import reveal
 from antechamber.core.sorting import Mark, Place, Unsorted, marks_of, risk_of, sort
@@ -19,8 +20,6 @@ waits behind what is, and submissions need the interpreter more."""
 BREATH: Final = 1.0
 NEAR: Final = 300
 """Folds of a scope, the newest that wait, among which near duplicates are looked for."""
-MOST_KEPT: Final = 4000
-"""Characters of a text that a fold keeps to compare others with."""
 PATIENCE: Final = 5.0
 """Seconds after which it looks even if nobody told it to."""
 
@@ -72,9 +71,9 @@ class Sorter:
                 for place in _sorted(rows, scope, list(some))
             ]
         if places:
-            contents = {one.id: one.payload["content"][:MOST_KEPT] for one in unsorted}
+            texts = {one.id: (one.payload["kind"], plain(one.payload["content"])) for one in unsorted}
             ordered = sorted(places, key=lambda one: one.proposal)
-            self._store.write(partial(_write, ordered, [contents[one.proposal] for one in ordered])).result()
+            self._store.write(partial(_write, ordered, [texts[one.proposal] for one in ordered])).result()
         return len(unsorted)
 
 
@@ -100,5 +99,5 @@ def marks_of_unsorted(one: Unsorted) -> list[Mark]:
     )
 
 
-def _write(places: list[Place], contents: list[str], rows: Rows) -> None:
-    rows.sort(places, contents)
+def _write(places: list[Place], texts: list[tuple[str, str]], rows: Rows) -> None:
+    rows.sort(places, texts)

@@ -81,6 +81,10 @@ class Access(Statements):
             return None
         return msgspec.convert(row, UserRow)
 
+    def set_views(self, user: int, views: str) -> None:
+        """Keep somebody's saved views."""
+        self.run("set_views", user=user, views=views)
+
     def set_keys(self, user: int, keys: str | None) -> None:
         """Keep somebody's choice of keys."""
         self.run("set_keys", user=user, keys=keys)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from antechamber.core.filters import MOST_WORDS, QueueFilter
 from antechamber.core.ports import Statements
 from antechamber.core.records import QueueRow
 from antechamber.core.sorting import MOST_RISK, FoldHead, Line, Place, QueuePlace, Unsorted
@@ -12,6 +13,8 @@ from antechamber.store.recall import decoded
 from antechamber.store.reviews import with_text
 
 _FRONT: Final = QueuePlace(rank=-1, turn=0, fold=0, proposal=0)
+WINDOW: Final = 20_000
+"""Folds that one filtered page looks through."""
 _SUNK: Final = 4
 """Rank of a fold of which a group was rejected; as the statement `grow_fold` knows it."""
 _BEHIND_FOLDS: Final = 9
@@ -31,6 +34,31 @@ class Waiting(Statements):
             first = start.proposal if start.rank == _BEHIND_FOLDS else 0
             found += self.all("unsorted_in_line", proposal=first, number=number - len(found))
         return [_queued(row) for row in found]
+
+    def matching(
+        self, chosen: QueueFilter, after: QueuePlace | None, number: int
+    ) -> tuple[list[QueueRow], QueuePlace | None]:
+        """Return sorted rows that match a filter, and where the looking ended if it did before the queue did.
+
+        So many folds are looked through at once and no more, however few match.
+        """
+        start = after or _FRONT
+        place = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
+        patterns = [_pattern(word) for word in chosen.words] + ["%"] * MOST_WORDS
+        rows = self.all(
+            "folds_matching",
+            **place,
+            producer=chosen.producer,
+            submission_scope=chosen.submission_scope,
+            scope_id=chosen.scope_id,
+            kind=chosen.kind,
+            most_rank=1 if chosen.care else _BEHIND_FOLDS,
+            **dict(zip(("first", "second", "third", "fourth"), patterns, strict=False)),
+            window=WINDOW,
+            number=number,
+        )
+        end = self.one("end_of_window", **place, window=WINDOW - 1) if len(rows) < number else None
+        return [_queued(row) for row in rows], msgspec.convert(end | {"proposal": 0}, QueuePlace) if end else None
 
     def for_second(self, person: str, number: int) -> list[QueueRow]:
         """Return proposals that need one more person, oldest first, of which this person could be the one."""
@@ -103,18 +131,23 @@ class Waiting(Statements):
         first, last = self.one("first_turn", rank=rank), self.one("last_turn", producer=producer, rank=rank)
         return Line(served=first["turn"] if first else 0, last=last["turn"] if last else None)
 
-    def sort(self, places: Sequence[Place], contents: Sequence[str]) -> None:
+    def sort(self, places: Sequence[Place], texts: Sequence[tuple[str, str]]) -> None:
         """Put proposals into their folds; one that was sorted or decided meanwhile stays as it is."""
         made: dict[int, int] = {}
-        for place, content in zip(places, contents, strict=True):
+        for place, (kind, content) in zip(places, texts, strict=True):
             rank = MOST_RISK - place.risk
             fold = place.fold or made.get(place.like or 0)
             if fold is None:
-                values = {"proposal": place.proposal, "content": content, "rank": rank, "turn": place.turn}
-                fold = int(self.all("add_fold", **values)[0]["id"])
+                values = {"proposal": place.proposal, "kind": kind, "content": content}
+                fold = int(self.all("add_fold", **values, rank=rank, turn=place.turn)[0]["id"])
                 made[place.proposal] = fold
             if self.run("put_into_fold", fold=fold, proposal=place.proposal):
                 self.run("grow_fold", fold=fold, rank=rank)
+
+
+def _pattern(word: str) -> str:
+    """Return a word as a LIKE pattern that finds it anywhere; `!` escapes what has a meaning there."""
+    return "%" + word.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
 
 
 def _queued(row: dict[str, Any]) -> QueueRow:

@@ -16,8 +16,10 @@ from antechamber.core.errors import (
     StaleDecisionError,
     UnavailableError,
 )
+from antechamber.core.filters import FilterError
 from antechamber.core.review import DECISIONS, Decision, DecisionKind, InvalidDecisionError
 from antechamber.core.roles import Person
+from antechamber.flows.access import Access
 from antechamber.flows.review import MOST_AT_ONCE, Decided, Desk
 from antechamber.web.auth import check_form
 from antechamber.web.desk import MAX_FORM, read_form, show_group, show_proposal
@@ -40,6 +42,17 @@ class Decisions(Controller):
         """Claim the first proposal that is free and show it."""
         person = curator(request, await read_form(request))
         return _show_next(await asyncio.to_thread(desk.start, person))
+
+    @post("/views", request_max_body_size=MAX_FORM)
+    async def save_view(self, request: AnyRequest, access: NamedDependency[Access]) -> Redirect:
+        """Keep the filter that is shown under a name, or forget one."""
+        form = await read_form(request)
+        person, text = check_form(request, form), form.get("q", "")
+        try:
+            await asyncio.to_thread(access.save_view, person, form.get("name", ""), text)
+        except FilterError as error:
+            return Redirect("/review", query_params={"q": text, "refused": str(error)}, status_code=303)
+        return Redirect("/review", query_params={"q": text, "done": "kept"}, status_code=303)
 
     @post("/group/{decision:str}", request_max_body_size=MAX_FORM)
     async def decide_many(self, decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Template:

@@ -11,6 +11,7 @@ from litestar.response import Template
 
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.filters import NAMES, FilterError, QueueFilter, read_filter, views_of
 from antechamber.core.roles import Person
 from antechamber.core.shortcuts import keys_of
 from antechamber.flows.review import Desk
@@ -95,7 +96,16 @@ class Review(Controller):
     @get("/", sync_to_thread=True)
     def queue(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
         """Show pending proposals, oldest first."""
-        return page(request, "queue.html", queue=desk.queue(request.query_params.get("after"), request.user))
+        text, error = request.query_params.get("q", ""), request.query_params.get("refused")
+        after, chosen = request.query_params.get("after"), QueueFilter()
+        try:
+            chosen = read_filter(text)
+        except FilterError as refused:
+            error = str(refused)
+        plain = chosen == QueueFilter()
+        queue = desk.queue(after, request.user) if plain else desk.queue_matching(chosen, after, request.user)
+        context = {"queue": queue, "q": text, "error": error, "views": views_of(request.user.views), "names": NAMES}
+        return page(request, "queue.html", 400 if error else 200, **context, filtered=not plain)
 
     @get("/latest", sync_to_thread=True)
     def latest(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:

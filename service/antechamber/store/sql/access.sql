@@ -31,6 +31,9 @@ UPDATE users SET disabled_at = :disabled_at WHERE name = :name AND disabled_at I
 UPDATE sessions SET ended_at = :ended_at
 WHERE ended_at IS NULL AND "user" = (SELECT id FROM users WHERE name = :name)
 
+-- name: set_views
+UPDATE users SET views = :views WHERE id = :user
+
 -- name: set_keys
 UPDATE users SET keys = :keys WHERE id = :user
 
@@ -50,7 +53,7 @@ UPDATE links SET used_at = :now WHERE digest = :digest AND used_at IS NULL AND e
 INSERT INTO sessions (digest, "user", created_at, seen_at) VALUES (:digest, :user, :now, :now)
 
 -- name: session_user
-SELECT u.id, u.name, u.person, u.role, u.keys, s.created_at, s.seen_at
+SELECT u.id, u.name, u.person, u.role, u.keys, u.views, s.created_at, s.seen_at
 FROM sessions AS s
 JOIN users AS u ON u.id = s."user"
 WHERE s.digest = :digest AND s.ended_at IS NULL AND u.disabled_at IS NULL

@@ -18,6 +18,43 @@ WHERE f.pending > 0 AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
 ORDER BY f.rank, f.turn, f.id
 LIMIT :number
 
+-- name: folds_matching
+SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
+    p.owner, maker.producer_identity,
+    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
+    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
+    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
+        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
+    (SELECT count(DISTINCT r.person) FROM review_records AS r
+        WHERE r.proposal = p.id AND r.resulting_version = p.version
+            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
+    p.second, c.person AS claimed_by, c.until AS claimed_until, p.id,
+    f.id AS fold, f.rank, f.turn, f.pending AS like_it
+FROM (
+    SELECT id, rank, turn, pending, producer, submission_scope, scope_id, kind, content FROM folds
+    WHERE pending > 0 AND (rank, turn, id) > (:rank, :turn, :fold)
+    ORDER BY rank, turn, id
+    LIMIT :window
+) AS f
+JOIN proposals AS p ON p.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = f.id AND m.state = 'pending')
+JOIN producers AS maker ON maker.id = p.producer
+LEFT JOIN claims AS c ON c.proposal = p.id
+WHERE (:producer = '' OR f.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
+    AND (:submission_scope = '' OR f.submission_scope = :submission_scope)
+    AND (:scope_id = '' OR f.scope_id = :scope_id)
+    AND (:kind = '' OR f.kind = :kind)
+    AND f.rank <= :most_rank
+    AND f.content LIKE :first ESCAPE '!' AND f.content LIKE :second ESCAPE '!'
+    AND f.content LIKE :third ESCAPE '!' AND f.content LIKE :fourth ESCAPE '!'
+ORDER BY f.rank, f.turn, f.id
+LIMIT :number
+
+-- name: end_of_window
+SELECT rank, turn, id AS fold FROM folds
+WHERE pending > 0 AND (rank, turn, id) > (:rank, :turn, :fold)
+ORDER BY rank, turn, id
+LIMIT 1 OFFSET :window
+
 -- name: unsorted_in_line
 SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
     p.owner, maker.producer_identity,
@@ -168,8 +205,8 @@ SELECT turn FROM folds WHERE pending > 0 AND rank = :rank ORDER BY turn LIMIT 1
 SELECT turn FROM folds WHERE producer = :producer AND pending > 0 AND rank = :rank ORDER BY turn DESC LIMIT 1
 
 -- name: add_fold
-INSERT INTO folds (submission_scope, scope_id, producer, content, pending, rank, turn)
-SELECT p.submission_scope, p.scope_id, p.producer, :content, 0, :rank, :turn FROM proposals AS p WHERE p.id = :proposal
+INSERT INTO folds (submission_scope, scope_id, producer, kind, content, pending, rank, turn)
+SELECT p.submission_scope, p.scope_id, p.producer, :kind, :content, 0, :rank, :turn FROM proposals AS p WHERE p.id = :proposal
 RETURNING id
 
 -- name: put_into_fold

@@ -51,6 +51,7 @@ CREATE TABLE antechamber.folds (
     submission_scope TEXT COLLATE "C" NOT NULL,
     scope_id TEXT COLLATE "C" NOT NULL,
     producer BIGINT NOT NULL REFERENCES antechamber.producers (id),
+    kind TEXT COLLATE "C" NOT NULL,
     content TEXT NOT NULL,
     pending BIGINT NOT NULL CHECK (pending >= 0),
     rank INTEGER NOT NULL,
@@ -197,6 +198,7 @@ CREATE TABLE antechamber.users (
     role TEXT NOT NULL CHECK (role IN ('curator', 'auditor', 'operator')),
     password TEXT,
     keys TEXT,
+    views TEXT,
     created_at BIGINT NOT NULL,
     disabled_at BIGINT
 );
@@ -495,7 +497,7 @@ GRANT UPDATE ON antechamber.meta, antechamber.writers, antechamber.processes, an
 TO antechamber_admission;
 GRANT UPDATE (withdrawn, version) ON antechamber.proposals TO antechamber_admission;
 GRANT UPDATE (replays) ON antechamber.submissions TO antechamber_admission;
-GRANT UPDATE (disabled_at, keys) ON antechamber.users TO antechamber_admission;
+GRANT UPDATE (disabled_at, keys, views) ON antechamber.users TO antechamber_admission;
 GRANT UPDATE (revoked_at, last_used_at) ON antechamber.tokens TO antechamber_admission;
 GRANT UPDATE (used_at) ON antechamber.links TO antechamber_admission;
 GRANT UPDATE (seen_at, ended_at) ON antechamber.sessions TO antechamber_admission;

@@ -24,6 +24,7 @@ CREATE TABLE folds (
     submission_scope TEXT NOT NULL,
     scope_id TEXT NOT NULL,
     producer INTEGER NOT NULL REFERENCES producers (id),
+    kind TEXT NOT NULL,
     content TEXT NOT NULL,
     pending INTEGER NOT NULL CHECK (pending >= 0),
     rank INTEGER NOT NULL,
@@ -179,6 +180,7 @@ CREATE TABLE users (
     role TEXT NOT NULL CHECK (role IN ('curator', 'auditor', 'operator')),
     password TEXT,
     keys TEXT,
+    views TEXT,
     created_at INTEGER NOT NULL,
     disabled_at INTEGER
 ) STRICT;
