@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 import bench_batch
+import bench_desk
 import bench_engines
 import bench_growth
 import bench_others
@@ -24,6 +25,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., bool]]]] = {
     "peers": ("single submissions beside Redis, PostgreSQL, DBOS and two services, all durable", bench_others.run),
     "growth": ("the same load on stores of 10,000 and a million submissions, or of --rows", bench_growth.run),
     "overload": ("a thousand connections with bodies of 60 kB: what is refused, and memory", bench_overload.run),
+    "desk": ("pages of the desk with a million proposals that wait, on both engines", bench_desk.run),
     "engines": ("1, 2 and 4 processes over one PostgreSQL beside FastAPI with a unique key", bench_engines.run),
 }
 QUICK: Final = "single"

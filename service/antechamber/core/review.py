@@ -22,6 +22,8 @@ _OF_PENDING: Final = APPROVING | {"reject", "merge", "flag"}
 _OF_MEMORY: Final[dict[str, MemoryState]] = {"retract": "retracted", "expire": "expired"}
 _UNREASONED: Final = frozenset({"approve", "supersede", "flag"})
 _TARGETED: Final = frozenset({"supersede", "merge"})
+NAMING: Final = _TARGETED | {"edit"}
+"""Decisions that name a memory; an edit may leave it out."""
 MAX_REASON: Final = 2000
 """Characters of a typed reason."""
 EDITED_NEEDS: Final = 2

@@ -17,7 +17,7 @@ from antechamber.core.errors import (
     UnavailableError,
 )
 from antechamber.core.filters import FilterError
-from antechamber.core.review import DECISIONS, Decision, DecisionKind, InvalidDecisionError
+from antechamber.core.review import DECISIONS, NAMING, Decision, DecisionKind, InvalidDecisionError
 from antechamber.core.roles import Person
 from antechamber.flows.access import Access
 from antechamber.flows.review import MOST_AT_ONCE, Decided, Desk
@@ -143,7 +143,7 @@ def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
         reason_code=form.get("reason_code") or None,
         reason_text=form.get("reason_text", ""),
         content=form.get("content", ""),
-        target=form.get("target", ""),
+        target=form.get("target", "") if kind in NAMING else "",
         undoes=form.get("undoes", ""),
     )
 

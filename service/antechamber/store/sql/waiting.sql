@@ -29,25 +29,29 @@ SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_i
         WHERE r.proposal = p.id AND r.resulting_version = p.version
             AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
     p.second, c.person AS claimed_by, c.until AS claimed_until, p.id,
-    f.id AS fold, f.rank, f.turn, f.pending AS like_it
+    near.id AS fold, near.rank, near.turn, near.pending AS like_it
 FROM (
-    SELECT id, rank, turn, pending, producer, submission_scope, scope_id, kind, content FROM folds
-    WHERE pending > 0 AND (rank, turn, id) > (:rank, :turn, :fold)
-    ORDER BY rank, turn, id
-    LIMIT :window
-) AS f
-JOIN proposals AS p ON p.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = f.id AND m.state = 'pending')
+    SELECT f.id, f.rank, f.turn, f.pending
+    FROM (
+        SELECT id, rank, turn, pending, producer, submission_scope, scope_id, kind, content FROM folds
+        WHERE pending > 0 AND (rank, turn, id) > (:rank, :turn, :fold)
+        ORDER BY rank, turn, id
+        LIMIT :window
+    ) AS f
+    WHERE (:producer = '' OR f.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
+        AND (:submission_scope = '' OR f.submission_scope = :submission_scope)
+        AND (:scope_id = '' OR f.scope_id = :scope_id)
+        AND (:kind = '' OR f.kind = :kind)
+        AND f.rank <= :most_rank
+        AND f.content LIKE :first ESCAPE '!' AND f.content LIKE :second ESCAPE '!'
+        AND f.content LIKE :third ESCAPE '!' AND f.content LIKE :fourth ESCAPE '!'
+    ORDER BY f.rank, f.turn, f.id
+    LIMIT :number
+) AS near
+JOIN proposals AS p ON p.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = near.id AND m.state = 'pending')
 JOIN producers AS maker ON maker.id = p.producer
 LEFT JOIN claims AS c ON c.proposal = p.id
-WHERE (:producer = '' OR f.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
-    AND (:submission_scope = '' OR f.submission_scope = :submission_scope)
-    AND (:scope_id = '' OR f.scope_id = :scope_id)
-    AND (:kind = '' OR f.kind = :kind)
-    AND f.rank <= :most_rank
-    AND f.content LIKE :first ESCAPE '!' AND f.content LIKE :second ESCAPE '!'
-    AND f.content LIKE :third ESCAPE '!' AND f.content LIKE :fourth ESCAPE '!'
-ORDER BY f.rank, f.turn, f.id
-LIMIT :number
+ORDER BY near.rank, near.turn, near.id
 
 -- name: end_of_window
 SELECT rank, turn, id AS fold FROM folds
@@ -71,7 +75,7 @@ FROM proposals AS p
 JOIN producers AS maker ON maker.id = p.producer
 LEFT JOIN claims AS c ON c.proposal = p.id
 WHERE p.state = 'pending' AND p.fold IS NULL AND p.id > :proposal
-ORDER BY p.id
+ORDER BY p.fold, p.id
 LIMIT :number
 
 -- name: for_second
@@ -141,7 +145,7 @@ SELECT near.proposal_id FROM (
     SELECT p.id, p.proposal_id, p.owner, p.version
     FROM proposals AS p
     WHERE p.state = 'pending' AND p.fold IS NULL AND p.id > :proposal
-    ORDER BY p.id
+    ORDER BY p.fold, p.id
     LIMIT 100
 ) AS near
 LEFT JOIN claims AS c ON c.proposal = near.id AND c.until > :now AND c.person <> :person
@@ -189,7 +193,7 @@ SELECT p.id, p.producer, p.submission_scope, p.scope_id, p.payload, p.supersedes
     (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id) AS conflicts
 FROM proposals AS p
 WHERE p.state = 'pending' AND p.fold IS NULL
-ORDER BY p.id
+ORDER BY p.fold, p.id
 LIMIT :number
 
 -- name: fold_heads

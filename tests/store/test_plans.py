@@ -1,0 +1,95 @@
+"""How the engines answer what the queue asks: by its indexes, never by reading or sorting what waits."""
+
+import re
+from typing import Any
+
+import pytest
+
+from antechamber.config import Place
+from antechamber.store.postgres.rows import single
+from antechamber.store.statements import statements
+from support import Service, database, event
+
+OF_THE_QUEUE = (
+    "folds_in_line",
+    "folds_matching",
+    "end_of_window",
+    "unsorted_in_line",
+    "for_second",
+    "count_pending",
+    "count_quarantined",
+    "count_held",
+    "place_in_line",
+    "free_in_line",
+    "free_unsorted",
+    "free_for_second",
+    "unsorted",
+    "fold_heads",
+    "first_turn",
+    "last_turn",
+    "group_like",
+)
+LARGE = "folds|proposals|submissions|review_records|quarantine|claims|evidence|p|f|m"
+"""Tables that grow, as the statements call them."""
+
+
+def plan(raw: Any, place: Place, name: str) -> str:
+    """Return how an engine would run a statement; PostgreSQL is told that tables are too large to be read whole."""
+    if place.database_url is None:
+        sql = statements("sqlite")[name]
+        values = dict.fromkeys(re.findall(r"(?<![:\w]):(\w+)", sql), 1)
+        return "\n".join(row[3] for row in raw.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+    sql = single(name)
+    values = {value: "1" if value in _TEXTS else 1 for value in re.findall(r"%\((\w+)\)s", sql)}
+    for setting in ("enable_seqscan", "enable_sort"):
+        raw.execute(f"SET {setting} = off")
+    return "\n".join(row[0] for row in raw.execute(f"EXPLAIN {sql}", values))
+
+
+_TEXTS = {
+    "proposal_id", "person", "producer", "submission_scope", "scope_id", "kind", "first", "second", "third", "fourth",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_THE_QUEUE)
+def test_the_queue_is_never_read_or_sorted_as_a_whole(place: Place, service: Service, name: str) -> None:
+    """Each statement of the queue is answered by an index in its order."""
+    del service
+    with database(place) as raw:
+        if name in {"first_turn", "last_turn"} and place.database_url is not None:
+            _TEXTS.discard("producer")
+        found = plan(raw, place, name)
+        _TEXTS.add("producer")
+    # A filter looks through a window of the queue, twenty thousand rows at most, which SQLite calls a scan.
+    looked = found.replace("SCAN f\n", "", 1) if name == "folds_matching" else found
+    assert not re.search(rf"SCAN (?:{LARGE})\b(?! USING)", looked), found
+    assert not re.search(rf"Seq Scan on (?:{LARGE})\b", found), found
+    # What was taken in order from an index, a hundred rows at most, may be put into order once more.
+    if "near" not in found:
+        assert "TEMP B-TREE FOR ORDER BY" not in found, found
+        assert not re.search(r"^\s*(?:->)?\s*Sort\b", found.partition("SubPlan")[0], re.MULTILINE), found
+
+
+def test_a_page_of_the_queue_takes_six_statements_at_most(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much waits, and with what needs a second person above it."""
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    wide = service.submit(event("Wide.", submission_scope="organization", scope_id="labs")).json()["proposal_id"]
+    for number in range(60):
+        service.submit(event(" ".join(f"{number}{letter}" * 3 for letter in "abcdef")))
+    bob.decide(wide, "approve")
+    service.wait_until_sorted()
+    eve.browser.get("/review")
+    asked: list[str] = []
+    with service.state.desk._store.read() as rows:
+        kind = type(rows)
+    for method in ("one", "all"):
+        real = getattr(kind, method)
+
+        def counted(self: Any, statement: str, /, _real: Any = real, **values: Any) -> Any:
+            asked.append(statement)
+            return _real(self, statement, **values)
+
+        monkeypatch.setattr(kind, method, counted)
+    page = eve.browser.get("/review")
+    assert page.text.count('class="whole"') >= 50
+    assert len({*asked}) <= 6, asked
