@@ -20,6 +20,7 @@ from antechamber.core.review import (
     Standing,
     Target,
     blocker,
+    check_note,
     open_decisions,
     required_persons,
     rule,
@@ -305,12 +306,15 @@ def test_an_approval_needs_no_reason_but_no_wrong_one_either() -> None:
         ruled(proposal(), "approve", reason_code="nice")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_note_has_its_limit(kind: DecisionKind) -> None:
-    """Two thousand characters pass, one more does not."""
-    assert ruled(proposal(), kind, reason_text="x" * MAX_REASON).shown == SHOWN
+def test_a_note_has_its_limit_and_repeats_nothing_private() -> None:
+    """Two thousand characters pass, one more does not; a rule that is switched off finds nothing."""
+    check_note("x" * MAX_REASON, frozenset())
     with pytest.raises(InvalidDecisionError, match="2000"):
-        ruled(proposal(), kind, reason_text="x" * (MAX_REASON + 1))
+        check_note("x" * (MAX_REASON + 1), frozenset())
+    private = "Ask ada@love" + "lace.dev."
+    with pytest.raises(InvalidDecisionError, match="private data"):
+        check_note(private, frozenset())
+    check_note(private, frozenset({"email-address"}))
 
 
 @pytest.mark.parametrize("content", ["", " \t\r\n\r "])

@@ -1,5 +1,10 @@
 """The desk by keys alone, in a real browser: one key a decision, and no key where it was not meant."""
 
+import random
+import string
+
+import httpx
+import pytest
 from playwright.sync_api import Page, expect
 
 from journey import Journey
@@ -169,3 +174,68 @@ def test_merging_and_superseding_are_two_keys(with_scripts: Journey) -> None:
     press(page, "z")
     expect(page.get_by_role("status")).to_contain_text("Taken back")
     assert with_scripts.remembered() == ["The first lesson."]
+
+
+@pytest.mark.timeout(240)
+def test_a_hundred_decisions_without_a_pointer(with_scripts: Journey) -> None:
+    """A day's work by keys alone: approve, reject and undo, each announced, the focus always on the heading.
+
+    On PostgreSQL it is a shorter day: what the browser does is the same.
+    """
+    journey = with_scripts
+    number = 100 if journey.place.database_url is None else 20
+    for one in range(number):
+        journey.submit(content=" ".join(f"{one}{letter}" * 3 for letter in "abcdef"))
+    page = journey.sign_in("bob")
+    press(page, "g")
+    for one in range(number):
+        keys = (("a",), ("r", "1"), ("r", "9"), ("a",), ("a",))[one % 5]
+        press(page, *keys)
+        expect(page.get_by_role("status")).to_contain_text("Approved" if keys == ("a",) else "Rejected")
+        expect(page.locator("h1")).to_be_focused()
+        if one % 10 == 5:
+            press(page, "z")
+            expect(page.get_by_role("status")).to_contain_text("Taken back")
+            press(page, *keys)
+            expect(page.get_by_role("status")).to_contain_text("Approved" if keys == ("a",) else "Rejected")
+    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    params = {"submission_scope": "project", "scope_id": "apollo", "limit": 200}
+    headers = {"authorization": f"Bearer {journey.token}"}
+    read = httpx.get(f"{journey.url}/v1/memories", params=params, headers=headers).json()["items"]
+    assert len(read) == number * 3 // 5
+
+
+def test_ten_thousand_keystrokes_in_text_fields_decide_nothing(with_scripts: Journey) -> None:
+    """Whatever is typed into any field of the desk stays text."""
+    page = opened(queue(with_scripts, 1), "first")
+    page.get_by_text("Edit or redact").click()
+    chance = random.Random(7)  # noqa: S311 -- no secret
+    signs = string.ascii_letters + string.digits + string.punctuation + "  "
+    special = ("Enter", "Backspace", "Delete", "ArrowLeft", "Home", "End", "Escape")
+    fields = [
+        page.locator("#content"),
+        page.locator("input[name=reason_text]").first,
+        page.locator("input[name=reason_text]").nth(1),
+    ]
+    for _ in range(40):
+        field = chance.choice(fields)
+        field.focus()
+        # Sent as keys, in one go: what counts is that each of them is heard by the page as a key that was pressed.
+        page.evaluate(
+            """keys => {
+                const field = document.activeElement;
+                for (const key of keys) {
+                    for (const kind of ['keydown', 'keyup']) {
+                        field.dispatchEvent(new KeyboardEvent(kind, {key, bubbles: true, cancelable: true}));
+                    }
+                }
+            }""",
+            [chance.choice(signs) for _ in range(240)],
+        )
+        for key in chance.choices(special, k=4):
+            if key != "Enter" or field is fields[0]:
+                page.keyboard.press(key)
+        page.keyboard.type("".join(chance.choices("ars19zfmbgejk", k=6)))
+    page.reload()
+    expect(page.get_by_text("None yet.")).to_be_visible()
+    assert with_scripts.remembered() == []

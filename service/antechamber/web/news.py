@@ -54,6 +54,9 @@ async def _counters(desk: Desk, stopping: asyncio.Event, watched: str | None) ->
 async def _first(one: asyncio.Event, other: asyncio.Event, seconds: float) -> None:
     """Wait for the first of two events, or for so many seconds."""
     waiting = [asyncio.ensure_future(event.wait()) for event in (one, other)]
-    await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    for task in waiting:
-        task.cancel()
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        # Also where the reader has gone and the stream is closed in the middle of this.
+        for task in waiting:
+            task.cancel()
