@@ -169,6 +169,8 @@ class Tour:
             "audit-error": "/audit?since=yesterday",
             "dashboard": "/dashboard",
             "settings": "/settings",
+            "policy": "/policy",
+            "group": f"/review/group?like={ids['new']}",
             "error": "/nowhere",
             "contract": "/contract",
             "schema": "/schema",

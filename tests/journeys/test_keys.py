@@ -183,7 +183,7 @@ def test_a_hundred_decisions_without_a_pointer(with_scripts: Journey) -> None:
     On PostgreSQL it is a shorter day: what the browser does is the same.
     """
     journey = with_scripts
-    number = 100 if journey.place.database_url is None else 20
+    number = 100 if journey.place.database_url is None else 10
     for one in range(number):
         journey.submit(content=" ".join(f"{one}{letter}" * 3 for letter in "abcdef"))
     page = journey.sign_in("bob")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from antechamber import app
 from antechamber.config import Place
 from antechamber.store.postgres.rows import single
 from antechamber.store.statements import statements
@@ -52,9 +53,10 @@ _TEXTS = {
 
 
 @pytest.mark.parametrize("name", OF_THE_QUEUE)
-def test_the_queue_is_never_read_or_sorted_as_a_whole(place: Place, service: Service, name: str) -> None:
+def test_the_queue_is_never_read_or_sorted_as_a_whole(lasting_place: Place, name: str) -> None:
     """Each statement of the queue is answered by an index in its order."""
-    del service
+    place = lasting_place
+    app.open_store(place).close()
     with database(place) as raw:
         if name in {"first_turn", "last_turn"} and place.database_url is not None:
             _TEXTS.discard("producer")

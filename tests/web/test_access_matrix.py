@@ -49,6 +49,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/review/changes"): DESK,
     ("GET", "/review/{proposal_id}"): DESK,
     ("GET", "/review/latest"): DESK,
+    ("GET", "/policy"): FIGURES,
     ("GET", "/review/group"): DESK,
     ("POST", "/review/group/{decision}"): FORM,
     ("POST", "/review/views"): FORM,

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,6 +116,14 @@ def kept(data: Path, act: str, number: int) -> int:
     return found
 
 
+def until_sorted(data: Path) -> None:
+    """Wait until nothing is left to be sorted, so that the next sync is that of the next act."""
+    deadline = time.monotonic() + 20
+    while rows(data, "SELECT 1 FROM proposals WHERE state = 'pending' AND fold IS NULL"):
+        assert time.monotonic() < deadline, "the queue was not sorted"
+        time.sleep(0.01)
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("act", ["submit", "approve", "export"])
@@ -131,6 +140,8 @@ def test_no_failing_write_is_answered_as_done(act: str, error: str, tmp_path: Pa
                 number += 1
                 if act == "approve":
                     assert acts.submit(number) == 201
+                if call in {"fdatasync", "fsync"}:
+                    until_sorted(data)
                 with failing(pid, data, call, error, place) as happened:
                     status = getattr(acts, act)(number)
                     hit = happened()
@@ -142,7 +153,8 @@ def test_no_failing_write_is_answered_as_done(act: str, error: str, tmp_path: Pa
                     assert status in {200, 201, 303}
                     break
                 if call in {"fdatasync", "fsync"}:
-                    assert status == 503
+                    # The first sync is the act's own; a later one may be that of the sorting which follows the answer.
+                    assert status == 503 or place > 1
                     assert httpx.get(f"{acts.url}/readyz").json() == {"status": "read-only"}
                     stack.close()
                     acts, pid = stack.enter_context(served(data, policies))

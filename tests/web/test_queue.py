@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from antechamber import app
-from antechamber.flows.review import read_place
+from antechamber.flows.browse import read_place
 from support import Desk, Service, event
 
 COPY = "The staging host is rebuilt every night at two, so keep no files there. Copy {}."

@@ -19,6 +19,7 @@ from antechamber.core.records import (
     EvidenceRow,
     LatestDecision,
     MemoryChange,
+    MemoryFilter,
     MemoryHit,
     MemoryRow,
     NearMemory,
@@ -142,10 +143,7 @@ class WaitingRows(Protocol):
         """Return where a producer stands in the line of a risk."""
 
     def sort(self, places: Sequence[sorting.Place], texts: Sequence[tuple[str, str]]) -> None:
-        """Put proposals into their folds; one that was sorted or decided meanwhile stays as it is.
-
-        `texts` are the kind of each, and the text that others are compared with.
-        """
+        """Put proposals, each with its kind and comparable text, into folds; what was sorted or decided stays."""
 
 
 class ReviewRows(Protocol):
@@ -193,8 +191,8 @@ class ReviewRows(Protocol):
     def decide(self, proposal: ProposalRow, person: Person, entry: review.Entry) -> None:
         """Write the review record, move the proposal and its memories as ruled, and admit one if so ruled."""
 
-    def browse_memories(self, words: Sequence[str], after: str | None, number: int) -> list[BrowsedMemory]:
-        """Return memories of all scopes, newest first."""
+    def browse_memories(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
+        """Return memories, newest first."""
 
     def memory(self, memory_id: str) -> MemoryRow | None:
         """Return one memory."""

@@ -201,6 +201,17 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
     reason_code: str | None = None
 
 
+class MemoryFilter(Struct, frozen=True, kw_only=True):
+    """Which memories are asked for; what is empty asks for nothing."""
+
+    words: list[str] = []
+    """All of them must be in the text."""
+    submission_scope: str = ""
+    scope_id: str = ""
+    at: int | None = None
+    """Only what was active before this moment, in microseconds since 1970 UTC; None for all, whatever their state."""
+
+
 class BrowsedMemory(Struct, frozen=True, kw_only=True):
     """One memory in the desk's list."""
 

@@ -7,6 +7,7 @@ from typing import Any, Final, get_args
 from msgspec import Struct
 
 from antechamber.core.contract import Disposition
+from antechamber.core.policy import Policy
 from antechamber.core.ports import Store
 from antechamber.core.records import OldestPending, ReplayRow, TallyRow, TokenRow, UserRow
 from antechamber.flows.admit import HOUR
@@ -147,6 +148,11 @@ class Overview:
             overturned=sum(one.decision == "undo" for one in decisions),
             reasons=[(str(code), number) for code, number in reasons.most_common()],
         )
+
+    def policy(self) -> tuple[Policy, str]:
+        """Return the policy in force and its digest."""
+        force = self._policies.current
+        return force.policy, force.digest
 
     def standing(self) -> Standing:
         """List tokens, people and producers."""

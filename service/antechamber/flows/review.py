@@ -1,7 +1,6 @@
 """Review: what the desk shows, and the only path by which a proposal becomes a memory."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Final, Literal, TypeVar
@@ -10,20 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.canonical import canonical
-from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, NotFoundError, StaleDecisionError
-from antechamber.core.filters import QueueFilter
+from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.ids import uuid7
 from antechamber.core.policy import Policy
-from antechamber.core.ports import Clock, Randomness, Rows, Store
+from antechamber.core.ports import Rows
 from antechamber.core.privacy import scan
 from antechamber.core.records import (
-    BrowsedMemory,
-    LatestDecision,
-    MemoryChange,
-    MemoryRow,
     ProposalRow,
-    QueueRow,
-    ReviewRecordRow,
 )
 from antechamber.core.requirements import Situation, evaluate
 from antechamber.core.review import (
@@ -40,13 +32,11 @@ from antechamber.core.review import (
     undo_needs_reason,
 )
 from antechamber.core.roles import Person
-from antechamber.core.sorting import QueuePlace
+from antechamber.flows.browse import Browse, found
 from antechamber.flows.dossier import Dossier, gather, places, reviewed, situation
-from antechamber.flows.policies import PolicyKeeper
 
 R = TypeVar("R")
 
-PAGE: Final = 50
 MOST_AT_ONCE: Final = 100
 """Proposals of a group that can be decided on at once."""
 HOUR: Final = 3_600_000_000
@@ -55,11 +45,8 @@ LEASE: Final = 300_000_000
 Outcome = Literal["approved", "waits", "rejected", "merged", "flagged", "undone", "retracted", "expired"]
 STAYING: Final = frozenset({"undo", "retract", "expire"})
 """Decisions after which a curator stays with what was decided on."""
-MOST_COUNTED: Final = 1000
-"""Counters stop here: nobody needs to know how far a queue lies beyond a thousand."""
 
 
-_PLACE: Final = re.compile(r"(?P<rank>\d)\.(?P<turn>\d{1,18})\.(?P<fold>\d{1,18})\.(?P<proposal>\d{1,18})", re.ASCII)
 _OUTCOMES: Final[dict[DecisionKind, Outcome]] = {
     "reject": "rejected",
     "merge": "merged",
@@ -72,27 +59,6 @@ _OUTCOMES: Final[dict[DecisionKind, Outcome]] = {
 
 def _outcome(kind: DecisionKind, ruling: Ruling) -> Outcome:
     return _OUTCOMES.get(kind) or ("approved" if ruling.admits else "waits")
-
-
-class Counters(Struct, frozen=True, kw_only=True):
-    """How much waits."""
-
-    pending: int
-    quarantined: int
-    proposal: str | None = None
-    """State and version of the proposal that was asked for."""
-
-
-class Queue(Struct, frozen=True, kw_only=True):
-    """One page of the queue."""
-
-    items: list[QueueRow]
-    for_second: list[QueueRow]
-    """What needs one more person, of whom the curator could be one; only on the first page."""
-    next: str | None
-    held: int
-    """Proposals that others hold."""
-    now: int
 
 
 class Decided(Struct, frozen=True, kw_only=True):
@@ -123,27 +89,6 @@ class Group(Struct, frozen=True, kw_only=True):
     approves: bool
 
 
-class Provenance(Struct, frozen=True, kw_only=True):
-    """One memory, the decisions that admitted it and what became of it."""
-
-    memory: MemoryRow
-    records: list[ReviewRecordRow]
-    changes: list[MemoryChange]
-    dossier: Dossier
-    """Its proposal, with what can be decided about it now."""
-
-
-def read_place(text: str | None) -> QueuePlace | None:
-    """Read where a page of the queue begins; anything else than what `place_after` wrote is the beginning."""
-    found = _PLACE.fullmatch(text or "")
-    return QueuePlace(**{name: int(number) for name, number in found.groupdict().items()}) if found else None
-
-
-def place_after(row: QueueRow) -> str:
-    """Write where the page behind a row begins."""
-    return f"{row.rank}.{row.turn}.{row.fold}.{row.id}"
-
-
 def _failure_of(future: Future[None]) -> str | None:
     """Say what kept a decision of a group from being made; None where it was made."""
     try:
@@ -153,60 +98,8 @@ def _failure_of(future: Future[None]) -> str | None:
     return None
 
 
-class Desk:
+class Desk(Browse):
     """Serves curators; auditors see the same without deciding."""
-
-    def __init__(self, store: Store, policies: PolicyKeeper, clock: Clock, randomness: Randomness) -> None:
-        """Join the review rules with a store."""
-        self._store = store
-        self._policies = policies
-        self._clock = clock
-        self._randomness = randomness
-
-    def counters(self, proposal_id: str | None = None) -> Counters:
-        """Count what waits, up to a thousand and one, and look at one proposal."""
-        with self._store.read() as rows:
-            proposal = rows.proposal(proposal_id) if proposal_id else None
-            return Counters(
-                pending=rows.count_pending(MOST_COUNTED + 1),
-                quarantined=rows.count_quarantined(MOST_COUNTED + 1),
-                proposal=f"{proposal.state} {proposal.version}" if proposal else None,
-            )
-
-    def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
-        """Call `wake` from some thread after what waits has changed, in whichever process; return what ends that."""
-        return self._store.watch(wake)
-
-    def queue_matching(self, chosen: QueueFilter, after: str | None, person: Person) -> Queue:
-        """Return one page of what waits and matches a filter; where the looking ended early, `next` goes on."""
-        now = self._clock()
-        with self._store.read() as rows:
-            items, end = rows.matching(chosen, read_place(after), PAGE + 1)
-            held = rows.count_held(person.person, now)
-        following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
-        if following is None and end is not None:
-            following = f"{end.rank}.{end.turn}.{end.fold}.0"
-        return Queue(items=items[:PAGE], for_second=[], next=following, held=held, now=now)
-
-    def queue(self, after: str | None, person: Person) -> Queue:
-        """Return one page of what waits: by risk, then by turn, and on the first page what needs a second person."""
-        now, place = self._clock(), read_place(after)
-        with self._store.read() as rows:
-            items, held = rows.in_line(place, PAGE + 1), rows.count_held(person.person, now)
-            for_second = rows.for_second(person.person, PAGE) if place is None and person.role == "curator" else []
-        following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
-        above = {row.proposal_id for row in for_second}
-        shown = [row for row in items[:PAGE] if row.like_it > 1 or row.proposal_id not in above]
-        return Queue(items=shown, for_second=for_second, next=following, held=held, now=now)
-
-    def dossier(self, proposal_id: str, person: Person) -> Dossier:
-        """Gather one proposal with its evidence, history and findings.
-
-        Raises NotFoundError.
-        """
-        with self._store.read() as rows:
-            proposal = _found(rows.proposal(proposal_id))
-            return gather(rows, self._policies.current.policy, proposal, person.person, self._clock())
 
     def taken(self, proposal_id: str, person: Person) -> Taken | None:
         """Return the decision that this person just made on a proposal; None where another one stands."""
@@ -222,11 +115,6 @@ class Desk:
         if blocker(facts, person.person, "undo") is not None:
             return None
         return Taken(proposal=proposal, shown_hash=text_hash(canonical(proposal.payload)), standing=last)
-
-    def latest(self, number: int) -> list[LatestDecision]:
-        """Return the latest decisions of all curators, newest first."""
-        with self._store.read() as rows:
-            return rows.latest_decisions(number)
 
     def decide(self, proposal_id: str, decision: Decision, person: Person) -> Decided:
         """Make one decision, in one transaction with everything it leads to.
@@ -313,7 +201,7 @@ class Desk:
         if not policy.limits.bulk_approve:
             message = "The policy lets nobody approve a group at once."
             raise ForbiddenDecisionError(message)
-        dossier = gather(rows, policy, _found(rows.proposal(proposal_id)), person.person, self._clock())
+        dossier = gather(rows, policy, found(rows.proposal(proposal_id)), person.person, self._clock())
         if dossier.findings or dossier.marks:
             message = "It asks for care; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
@@ -343,7 +231,7 @@ class Desk:
         claimed = self._store.write(
             lambda rows: rows.claim(proposal_id, person.person, now, now + LEASE, override=True)
         ).result()
-        _found(claimed or None)
+        found(claimed or None)
 
     def _claim_next(self, rows: Rows, person: Person, after: str | None, now: int) -> str | None:
         """Claim the proposal behind one, or else the first, that nobody else holds."""
@@ -354,39 +242,15 @@ class Desk:
                 return proposal_id
         return None
 
-    def memories(self, words: Sequence[str], after: str | None) -> tuple[list[BrowsedMemory], str | None]:
-        """Return one page of memories, newest first, and where the next begins."""
-        with self._store.read() as rows:
-            items = rows.browse_memories(words, after, PAGE + 1)
-        return items[:PAGE], items[PAGE - 1].memory_id if len(items) > PAGE else None
-
-    def memory(self, memory_id: str, person: Person) -> Provenance:
-        """Return one memory with the decisions behind it and what this person can do about it.
-
-        Raises NotFoundError.
-        """
-        with self._store.read() as rows:
-            memory = _found(rows.memory(memory_id))
-            records, changes = rows.review_records(memory.proposal), rows.memory_changes(memory.id)
-        dossier = self.dossier(memory.proposal_id, person)
-        return Provenance(memory=memory, records=records, changes=changes, dossier=dossier)
-
-
-def _found(row: R | None) -> R:
-    if row is None:
-        message = "nothing here by that name"
-        raise NotFoundError(message)
-    return row
-
 
 def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
     """Return a proposal that nobody else can decide on meanwhile, nor end the memories that it touches."""
     rows.hold_proposal(proposal_id)
-    proposal = _found(rows.proposal(proposal_id))
+    proposal = found(rows.proposal(proposal_id))
     touched = sorted({proposal.replaces or "", proposal.memory_id or "", target} - {""})
     for memory_id in touched:
         rows.hold_memory(memory_id)
-    return _found(rows.proposal(proposal_id)) if touched else proposal
+    return found(rows.proposal(proposal_id)) if touched else proposal
 
 
 def _check_requirements(seen: Situation) -> None:

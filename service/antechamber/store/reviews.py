@@ -1,6 +1,5 @@
 """Review rows: the queue, proposals, decisions and the memories they admit."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from antechamber.core.records import (
     EvidenceRow,
     LatestDecision,
     MemoryChange,
+    MemoryFilter,
     MemoryRow,
     NearMemory,
     ProducerRecord,
@@ -217,16 +217,19 @@ class Reviews(Statements):
     def _add_change(self, memory: int, state: MemoryState, record: int, now: int) -> None:
         self.run("add_memory_change", memory=memory, state=state, review_record=record, changed_at=now)
 
-    def browse_memories(self, words: Sequence[str], after: str | None, number: int) -> list[BrowsedMemory]:
-        """Return memories of all scopes, newest first."""
-        wanted = words_of(" ".join(words))
-        if words and not wanted:
+    def browse_memories(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
+        """Return memories, newest first."""
+        wanted = words_of(" ".join(chosen.words))
+        if chosen.words and not wanted:
             return []
-        rows = (
-            self.all("all_memories_matching", words=" ".join(wanted), after=after, number=number)
-            if wanted
-            else self.all("all_memories", after=after, number=number)
-        )
+        scope = {"submission_scope": chosen.submission_scope, "scope_id": chosen.scope_id}
+        page = {"at": chosen.at, "after": after, "number": number}
+        if wanted:
+            rows = self.all("all_memories_matching", words=" ".join(wanted), **scope, **page)
+        elif chosen.scope_id:
+            rows = self.all("memories_by_scope", **scope, **page)
+        else:
+            rows = self.all("all_memories", **page)
         return [msgspec.convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
 
     def memory(self, memory_id: str) -> MemoryRow | None:

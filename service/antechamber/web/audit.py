@@ -11,6 +11,7 @@ from litestar.response import Stream, Template
 from antechamber.core.contract import CODES, REASON_CODES, SCOPES, Disposition
 from antechamber.core.errors import BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.outcomes import FIXTURES, OUTCOMES
+from antechamber.core.privacy import RULES
 from antechamber.core.records import AuditFilter
 from antechamber.core.review import DECISIONS, SETTLEMENTS
 from antechamber.core.roles import Bearer, Caller, Person
@@ -100,6 +101,14 @@ def dashboard(request: PersonRequest, overview: NamedDependency[Overview]) -> Te
     days = _DAYS.get(request.query_params.get("days", ""), 1)
     standing = overview.standing() if operator else None
     return page(request, "dashboard.html", figures=overview.figures(days), choices=_DAYS, standing=standing)
+
+
+@get("/policy", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
+def show_policy(request: PersonRequest, overview: NamedDependency[Overview]) -> Template:
+    """Show the policy in force; it is changed in its files and nowhere else."""
+    policy, digest = overview.policy()
+    rules = [(scope, policy.rules(scope)) for scope in SCOPES]
+    return page(request, "policy.html", policy=policy, digest=digest, rules=rules, privacy=sorted(one.rule_id for one in RULES))
 
 
 @get("/healthz", sync_to_thread=False)

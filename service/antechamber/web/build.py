@@ -133,6 +133,7 @@ def _handlers() -> list[Any]:
         audit.export_review_records,
         audit.audit,
         audit.dashboard,
+        audit.show_policy,
         audit.healthz,
         audit.readyz,
         audit.openapi,

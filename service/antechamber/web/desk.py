@@ -9,11 +9,13 @@ from litestar.exceptions import ClientException, InternalServerException
 from litestar.params import FromPath
 from litestar.response import Template
 
-from antechamber.core.contract import REASON_CODES
+from antechamber.core.contract import REASON_CODES, SCOPES
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.filters import NAMES, FilterError, QueueFilter, read_filter, views_of
+from antechamber.core.records import MemoryFilter
 from antechamber.core.roles import Person
 from antechamber.core.shortcuts import keys_of
+from antechamber.core.submission import parse_time
 from antechamber.flows.review import Desk
 from antechamber.web.auth import csrf_token, needs_role
 from antechamber.web.problems import AnyRequest
@@ -21,6 +23,8 @@ from antechamber.web.problems import AnyRequest
 MAX_FORM: Final = 512 * 1024
 NO_STORE: Final = {"cache-control": "no-store"}
 PersonRequest = Request[Person, Any, Any]
+_DAY: Final = 86_400_000_000
+"""Microseconds of a day."""
 _LATEST: Final = 50
 """Decisions in the list of the latest ones."""
 _DONE: Final = {
@@ -152,9 +156,35 @@ def show_group(
 @get("/memories", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def memories(request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
     """Show what was admitted, newest first."""
-    words = request.query_params.get("q", "").replace("\0", " ")
-    items, following = desk.memories(words.split()[:32], request.query_params.get("after"))
-    return page(request, "memories.html", items=items, following=following, q=words)
+    query = {name: request.query_params.get(name, "").replace("\0", " ") for name in ("q", "scope", "at")}
+    chosen, error = MemoryFilter(), None
+    try:
+        chosen = _read_memory_filter(query)
+    except ValueError as refused:
+        error = str(refused)
+    items, following = desk.memories(chosen, request.query_params.get("after"))
+    given = {name: value for name, value in query.items() if value}
+    context = {"items": items, "following": following, "given": given, "error": error}
+    return page(request, "memories.html", 400 if error else 200, **context)
+
+
+def _read_memory_filter(query: dict[str, str]) -> MemoryFilter:
+    """Read what is asked of the memories: words, a scope with its id, and a day, whose end in UTC is meant.
+
+    Raises ValueError, whose text says what to change.
+    """
+    scope, _, scope_id = query["scope"].strip().partition(":")
+    if query["scope"].strip() and (scope not in SCOPES or not scope_id):
+        message = "Write a scope with its id, as in project:apollo"
+        raise ValueError(message)
+    at = None
+    if query["at"]:
+        try:
+            at = parse_time(f"{query['at']}T00:00:00Z") + _DAY
+        except ValueError:
+            message = "Write a day as 2026-11-20"
+            raise ValueError(message) from None
+    return MemoryFilter(words=query["q"].split()[:32], submission_scope=scope, scope_id=scope_id, at=at)
 
 
 @get("/memories/{memory_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)

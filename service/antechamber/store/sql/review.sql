@@ -162,6 +162,22 @@ FROM memories AS m
 JOIN proposals AS p ON p.id = m.proposal
 JOIN producers AS maker ON maker.id = p.producer
 WHERE m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
+    AND (CAST(:at AS BIGINT) IS NULL OR 'active' = (
+        SELECT c.state FROM memory_changes AS c WHERE c.memory = m.id AND c.changed_at < :at ORDER BY c.id DESC LIMIT 1
+    ))
+ORDER BY m.id DESC
+LIMIT :number
+
+-- name: memories_by_scope
+SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity
+FROM memories AS m
+JOIN proposals AS p ON p.id = m.proposal
+JOIN producers AS maker ON maker.id = p.producer
+WHERE m.submission_scope = :submission_scope AND m.scope_id = :scope_id
+    AND m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
+    AND (CAST(:at AS BIGINT) IS NULL OR 'active' = (
+        SELECT c.state FROM memory_changes AS c WHERE c.memory = m.id AND c.changed_at < :at ORDER BY c.id DESC LIMIT 1
+    ))
 ORDER BY m.id DESC
 LIMIT :number
 
@@ -173,6 +189,11 @@ JOIN proposals AS p ON p.id = m.proposal
 JOIN producers AS maker ON maker.id = p.producer
 WHERE found.memories_search MATCH :words
     AND m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
+    AND (:submission_scope = '' OR m.submission_scope = :submission_scope)
+    AND (:scope_id = '' OR m.scope_id = :scope_id)
+    AND (CAST(:at AS BIGINT) IS NULL OR 'active' = (
+        SELECT c.state FROM memory_changes AS c WHERE c.memory = m.id AND c.changed_at < :at ORDER BY c.id DESC LIMIT 1
+    ))
 ORDER BY m.id DESC
 LIMIT :number
 

@@ -281,6 +281,7 @@ CREATE TABLE antechamber.memory_changes (
 );
 
 CREATE INDEX memories_of_scope ON antechamber.memories (submission_scope, scope_id, id) WHERE state = 'active';
+CREATE INDEX memories_by_scope ON antechamber.memories (submission_scope, scope_id, id);
 CREATE INDEX memories_of_record ON antechamber.memories (review_record);
 
 -- Words only, as core.words forms them: no dictionary of PostgreSQL's touches them.

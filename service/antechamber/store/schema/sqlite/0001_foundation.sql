@@ -281,6 +281,7 @@ CREATE TABLE memories (
 
 CREATE INDEX memories_of_scope ON memories (submission_scope, scope_id, id) WHERE state = 'active';
 
+CREATE INDEX memories_by_scope ON memories (submission_scope, scope_id, id);
 CREATE INDEX memories_of_record ON memories (review_record);
 
 CREATE TRIGGER memories_are_not_replaced

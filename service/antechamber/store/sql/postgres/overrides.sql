@@ -39,6 +39,11 @@ JOIN proposals AS p ON p.id = m.proposal
 JOIN producers AS maker ON maker.id = p.producer
 WHERE found.words @@ CAST(replace(:words, ' ', ' & ') AS tsquery)
     AND m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
+    AND (:submission_scope = '' OR m.submission_scope = :submission_scope)
+    AND (:scope_id = '' OR m.scope_id = :scope_id)
+    AND (CAST(:at AS BIGINT) IS NULL OR 'active' = (
+        SELECT c.state FROM memory_changes AS c WHERE c.memory = m.id AND c.changed_at < :at ORDER BY c.id DESC LIMIT 1
+    ))
 ORDER BY m.id DESC
 LIMIT :number
 
