@@ -108,7 +108,9 @@ def show_policy(request: PersonRequest, overview: NamedDependency[Overview]) -> 
     """Show the policy in force; it is changed in its files and nowhere else."""
     policy, digest = overview.policy()
     rules = [(scope, policy.rules(scope)) for scope in SCOPES]
-    return page(request, "policy.html", policy=policy, digest=digest, rules=rules, privacy=sorted(one.rule_id for one in RULES))
+    return page(
+        request, "policy.html", policy=policy, digest=digest, rules=rules, privacy=sorted(one.rule_id for one in RULES)
+    )
 
 
 @get("/healthz", sync_to_thread=False)
