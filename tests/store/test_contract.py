@@ -14,7 +14,7 @@ from antechamber.core.errors import StaleDecisionError, UnavailableError
 from antechamber.core.policy import Limits, Verdict
 from antechamber.core.ports import ReplayKey, Rows, Store
 from antechamber.core.privacy import Finding
-from antechamber.core.records import AuditFilter, ProposalRow, TokenRow, UserRow
+from antechamber.core.records import AuditFilter, MemoryFilter, ProposalRow, TokenRow, UserRow
 from antechamber.core.review import Decision, ReviewedProposal, rule, text_hash
 from antechamber.core.roles import Person
 from antechamber.core.submission import Draft, read_event
@@ -324,7 +324,7 @@ def test_words_are_found_whatever_they_are_made_of(store: Store) -> None:
     for words in (("a" * 254,), ("case2",), ("部署后",), ("_",), ("&", "|"), ("snake", "部"), ("!snake",) * 2 + ("x",)):
         assert remembered(store, *words) == [], words
     with store.read() as rows:
-        assert rows.browse_memories(["?!"], None, 10) == []
+        assert rows.browse_memories(MemoryFilter(words=["?!"]), None, 10) == []
 
 
 def test_pages_of_memories_follow_one_another(store: Store) -> None:
@@ -336,7 +336,7 @@ def test_pages_of_memories_follow_one_another(store: Store) -> None:
         before = rows.memory_position("project", "apollo", newest.memory_id)
         rest = rows.memories("project", "apollo", [], before, 10)
         assert rows.memory_position("project", "gemini", newest.memory_id) is None
-        browsed = rows.browse_memories(["fact"], newest.memory_id, 10)
+        browsed = rows.browse_memories(MemoryFilter(words=["fact"]), newest.memory_id, 10)
     assert [newest.memory_id, *(hit.memory_id for hit in rest)] == ids[::-1]
     assert [hit.memory_id for hit in browsed] == ids[-2::-1]
 
