@@ -38,23 +38,25 @@ def test_another_tab_learns_of_a_decision(with_scripts: Journey) -> None:
 def test_a_hidden_tab_holds_no_stream(with_scripts: Journey) -> None:
     """Browsers give few connections to one address; a tab in the background gives its own back."""
     page = with_scripts.sign_in("bob")
-    page.evaluate(
-        """() => {
-            window.streams = [];
-            const Real = EventSource;
-            window.EventSource = class extends Real {
-                constructor(url) { super(url); window.streams.push(this); }
-            };
-            Object.defineProperty(document, 'hidden', {get: () => window.away, configurable: true});
-        }"""
+    page.add_init_script(
+        """
+        window.away = false;
+        window.streams = [];
+        window.EventSource = class extends EventSource {
+            constructor(url) { super(url); window.streams.push(this); }
+        };
+        Object.defineProperty(document, 'hidden', {get: () => window.away});
+        """
     )
+    page.reload()
+    page.wait_for_function("window.streams.length === 1")
 
     def look(*, away: bool) -> list[int]:
         page.evaluate("away => { window.away = away; document.dispatchEvent(new Event('visibilitychange')); }", away)
         states: list[int] = page.evaluate("window.streams.map((one) => one.readyState)")
         return states
 
-    look(away=True)
-    assert len(look(away=False)) == 1
-    assert look(away=True) == [2]
-    assert len(look(away=False)) == 2
+    closed = 2
+    assert look(away=True) == [closed]
+    assert look(away=False)[0] == closed
+    assert page.evaluate("window.streams.length") == 2

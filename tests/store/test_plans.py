@@ -23,14 +23,13 @@ OF_THE_QUEUE = (
     "place_in_line",
     "free_in_line",
     "free_unsorted",
-    "free_for_second",
     "unsorted",
     "fold_heads",
     "first_turn",
     "last_turn",
     "group_like",
 )
-LARGE = "folds|proposals|submissions|review_records|quarantine|claims|evidence|p|f|m"
+LARGE = "folds|proposals|submissions|review_records|quarantine|claims|evidence|queue_rows|w|p|f|m"
 """Tables that grow, as the statements call them."""
 
 

@@ -14,6 +14,7 @@ import httpx
 import msgspec
 import psycopg
 import pytest
+from psycopg import errors
 
 from antechamber import app
 from antechamber.config import Place
@@ -23,6 +24,7 @@ from antechamber.core.roles import Bearer
 from antechamber.flows.admit import Admission, Settled
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.replies import Reply
+from antechamber.store.postgres.rows import single
 from antechamber.store.postgres.schema import verify
 from antechamber.store.postgres.store import READERS, PostgresStore, migrate
 from antechamber.store.shared import OTHER_SCHEMA, StoreError
@@ -452,6 +454,23 @@ def test_a_connection_lost_at_commit_is_settled_by_asking(
     assert backends.ask("SELECT count(*) FROM antechamber.submissions") == [11]
 
 
+def test_a_transaction_that_was_given_up_cannot_commit_later(shared: Place) -> None:
+    """A server slow enough to begin on a lost transaction only after we asked for its end must not finish it."""
+    with psycopg.connect(shared.database_url or "", autocommit=True) as server:
+        server.execute("SET search_path = antechamber")
+
+        def run(statement: str, **values: Any) -> list[Any]:
+            return server.execute(single(statement), {"writer_id": "slow"} | values).fetchall()
+
+        server.execute("INSERT INTO writers (writer_id, commits) VALUES ('slow', 6)")
+        assert run("settle_commit", commits=7, next=8) == [(8,)]
+        with pytest.raises(errors.NotNullViolation):
+            server.execute(single("mark_commit"), {"writer_id": "slow", "commits": 7})
+        assert run("settle_commit", commits=7, next=8) == [(8,)]
+        server.execute(single("mark_commit"), {"writer_id": "slow", "commits": 9})
+        assert run("settle_commit", commits=9, next=10) == [(9,)]
+
+
 @pytest.mark.parametrize("end", ["commits", "dies"])
 def test_a_lost_commit_that_is_still_under_way_is_waited_for(
     remote: Process, proxy: Proxy, backends: Backends, end: str
@@ -680,7 +699,7 @@ def test_an_empty_database_is_refused_with_the_command_to_run(postgres: Database
     ("change", "text"),
     [
         ("DELETE FROM antechamber.steps", "run: antechamber migrate"),
-        ("UPDATE antechamber.steps SET name = '0000_before'", OTHER_SCHEMA),
+        ("UPDATE antechamber.steps SET name = '0000_before' WHERE name < '0002'", OTHER_SCHEMA),
         ("INSERT INTO antechamber.steps (name) VALUES ('9999_later')", OTHER_SCHEMA),
     ],
 )

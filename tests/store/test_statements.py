@@ -28,7 +28,7 @@ ONLY_HERE = {
     "take_submissions": "several writers share one table",
     "register_writer": "a connection be lost at COMMIT",
     "mark_commit": "as register_writer",
-    "last_commit": "as register_writer",
+    "settle_commit": "as register_writer",
     "forget_writers": "as register_writer",
     "announce": "by NOTIFY",
     "applied_steps": "sqlite-utils keeps this list",

@@ -53,7 +53,10 @@ class FoldHead(Struct, frozen=True, kw_only=True):
 
 
 class QueuePlace(Struct, frozen=True, kw_only=True):
-    """Where something stands in the queue; what is not sorted yet stands behind all folds, by its own key."""
+    """Where something stands in the queue.
+
+    What needs a second person stands before all folds, what is not sorted yet behind them, both by their own keys.
+    """
 
     rank: int
     turn: int

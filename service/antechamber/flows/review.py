@@ -32,6 +32,7 @@ from antechamber.core.review import (
     undo_needs_reason,
 )
 from antechamber.core.roles import Person
+from antechamber.core.sorting import QueuePlace
 from antechamber.flows.browse import Browse, found
 from antechamber.flows.dossier import Dossier, gather, places, reviewed, situation
 
@@ -150,14 +151,15 @@ class Desk(Browse):
             policy_digest=force.digest,
             decided_at=now,
         )
+        goes_on = going_on and decision.kind not in STAYING
+        place = rows.place_in_line(proposal_id) if goes_on else None
         rows.decide(proposal, person, entry)
         rows.release(proposal_id, None)
-        goes_on = going_on and decision.kind not in STAYING
         return Decided(
             proposal_id=proposal_id,
             outcome=_outcome(decision.kind, ruling),
             memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
-            next=self._claim_next(rows, person, proposal_id, now) if goes_on else None,
+            next=self._claim_next(rows, person, place, now) if place else None,
         )
 
     def group(self, person: Person, *, like: str | None = None, producer: str | None = None) -> Group:
@@ -218,7 +220,8 @@ class Desk(Browse):
         def work(rows: Rows) -> str | None:
             if after is not None:
                 rows.release(after, person.person)
-            return self._claim_next(rows, person, after, self._clock())
+            place = rows.place_in_line(after) if after is not None else None
+            return self._claim_next(rows, person, place, self._clock(), after)
 
         return self._store.write(work).result()
 
@@ -233,12 +236,13 @@ class Desk(Browse):
         ).result()
         found(claimed or None)
 
-    def _claim_next(self, rows: Rows, person: Person, after: str | None, now: int) -> str | None:
-        """Claim the proposal behind one, or else the first, that nobody else holds."""
-        place = rows.place_in_line(after) if after else None
+    def _claim_next(
+        self, rows: Rows, person: Person, place: QueuePlace | None, now: int, skipped: str | None = None
+    ) -> str | None:
+        """Claim the proposal behind a place, or else the first, that nobody else holds."""
         near = rows.free_proposals(person.person, place, now)
         for proposal_id in near or rows.free_proposals(person.person, None, now):
-            if proposal_id != after and rows.claim(proposal_id, person.person, now, now + LEASE, override=False):
+            if proposal_id != skipped and rows.claim(proposal_id, person.person, now, now + LEASE, override=False):
                 return proposal_id
         return None
 

@@ -15,9 +15,10 @@ from antechamber.core.sorting import Mark, Place, Unsorted, marks_of, risk_of, s
 BATCH: Final = 256
 """Proposals of one look while nothing else comes."""
 FEW: Final = 32
-"""Proposals of one look while submissions keep coming, and the seconds between two such looks: what is not sorted yet
-waits behind what is, and submissions need the interpreter more."""
-BREATH: Final = 1.0
+"""Proposals of one look while submissions keep coming: what is not sorted yet waits behind what is, and submissions need
+the interpreter more."""
+BREATH = 1.0
+"""Seconds between two such looks."""
 NEAR: Final = 300
 """Folds of a scope, the newest that wait, among which near duplicates are looked for."""
 PATIENCE: Final = 5.0

@@ -54,8 +54,9 @@ def overrides(engine: str) -> dict[str, str]:
 
 
 def migrations(engine: str) -> list[tuple[str, str]]:
-    """Return the schema's steps of one engine, by number: name and SQL.
+    """Return the schema's steps of one engine, its own and those of both, by number: name and SQL.
 
     The name ends in a digest, so that a folder made by an edited step is not taken for one made by this.
     """
-    return [(f"{name}-{blake3(text.encode()).hexdigest()[:8]}", text) for name, text in _scripts("schema", engine)]
+    scripts = sorted(_scripts("schema", "both") + _scripts("schema", engine))
+    return [(f"{name}-{blake3(text.encode()).hexdigest()[:8]}", text) for name, text in scripts]

@@ -19,6 +19,9 @@ _SUNK: Final = 4
 """Rank of a fold of which a group was rejected; as the statement `grow_fold` knows it."""
 _BEHIND_FOLDS: Final = 9
 """Rank of what is not sorted yet."""
+_WHOEVER_HOLDS_IT: Final = 2**62
+"""A time at which every claim has ended."""
+_FEW: Final = 5
 
 
 class Waiting(Statements):
@@ -62,7 +65,10 @@ class Waiting(Statements):
 
     def for_second(self, person: str, number: int) -> list[QueueRow]:
         """Return proposals that need one more person, oldest first, of which this person could be the one."""
-        return [_queued(row) for row in self.all("for_second", person=person, number=number)]
+        return [_queued(row) for row in self._for_second(person, 0, _WHOEVER_HOLDS_IT, number)]
+
+    def _for_second(self, person: str, after: int, free_at: int, number: int) -> list[dict[str, Any]]:
+        return self.all("for_second", person=person, proposal=after, free_at=free_at, number=number)
 
     def count_pending(self, most: int) -> int:
         """Count pending proposals, at most `most`."""
@@ -75,11 +81,14 @@ class Waiting(Statements):
         return msgspec.convert(row, QueuePlace) if row else None
 
     def free_proposals(self, person: str, after: QueuePlace | None, now: int) -> list[str]:
-        """Return a few proposals behind a place that this person could judge and nobody else holds."""
+        """Return a few proposals behind a place that this person could judge and nobody else holds.
+
+        What needs one more person comes before everything else, and none of it comes again in the line.
+        """
         start = after or _FRONT
         found: list[dict[str, Any]] = []
-        if after is None:
-            found = self.all("free_for_second", person=person, now=now)
+        if start.rank < 0:
+            found = self._for_second(person, start.proposal, now, _FEW)
         if not found and start.rank < _BEHIND_FOLDS:
             place = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
             found = self.all("free_in_line", person=person, now=now, **place)

@@ -65,17 +65,17 @@ class Watchdog:
             now = time.monotonic()
             for due, connection in list(self._due.values()):
                 if due < now:
-                    _hang_up(connection)
+                    _log.error("PostgreSQL did not answer within %s s; hanging up", OVERDUE_SECONDS)
+                    hang_up(connection)
 
     def close(self) -> None:
         """Stop looking."""
         self._stop.set()
 
 
-def _hang_up(connection: Connection) -> None:
+def hang_up(connection: Connection) -> None:
     """Shut the socket under a connection: whoever waits on it gets an error at once."""
     with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as raw:
-        _log.error("PostgreSQL did not answer within %s s; hanging up", OVERDUE_SECONDS)
         raw.shutdown(socket.SHUT_RDWR)
 
 

@@ -8,12 +8,11 @@ from typing import Final
 
 import psycopg
 
-from antechamber.store.postgres.link import Watchdog, connect
+from antechamber.store.postgres.link import Connection, Watchdog, connect, hang_up
 from antechamber.store.shared import StoreError, Watchers
 
 _log: Final = logging.getLogger(__name__)
 
-_LOOK_UP_SECONDS: Final = 0.5
 _PAUSE_SECONDS: Final = 2.0
 _SILENCE_SECONDS: Final = 5.0
 """After this without news the connection is tried: a network may have forgotten it without a word."""
@@ -30,6 +29,7 @@ class Listener:
         self._gate = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._connection: Connection | None = None
 
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
         """Call `wake` after each change; return what ends that."""
@@ -45,18 +45,22 @@ class Listener:
             try:
                 self._follow()
             except (psycopg.Error, OSError, StoreError) as error:
+                if self._stop.is_set():
+                    return
                 _log.warning("news of the queue are interrupted: %s", error)
                 self._stop.wait(_PAUSE_SECONDS)
 
     def _follow(self) -> None:
         with connect(self._url, self._watchdog) as connection:
+            with self._gate:
+                self._connection = connection
             with self._watchdog.over(connection):
                 connection.execute("LISTEN antechamber")
-            tried = time.monotonic()
             # Whatever changed before this connection listened was not heard.
             self._watchers.wake()
+            tried = time.monotonic()
             while not self._stop.is_set():
-                if list(connection.notifies(timeout=_LOOK_UP_SECONDS, stop_after=1)):
+                if list(connection.notifies(timeout=_SILENCE_SECONDS, stop_after=1)):
                     self._watchers.wake()
                 if time.monotonic() - tried > _SILENCE_SECONDS:
                     with self._watchdog.over(connection):
@@ -64,8 +68,10 @@ class Listener:
                     tried = time.monotonic()
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening at once."""
         with self._gate:
             self._stop.set()
+            if self._connection is not None:
+                hang_up(self._connection)
         if self._thread is not None:
             self._thread.join()

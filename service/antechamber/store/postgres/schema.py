@@ -46,10 +46,13 @@ def _migrate(connection: psycopg.Connection) -> list[str]:
     if applied - {name for name, _ in steps}:
         raise StoreError(OTHER_SCHEMA)
     pending = [(name, sql) for name, sql in steps if name not in applied]
+    connection.execute("SET LOCAL search_path = antechamber")
     for name, sql in pending:
         connection.execute(sql)
         connection.execute("INSERT INTO antechamber.steps (name) VALUES (%s)", [name])
-    connection.execute("GRANT SELECT ON antechamber.steps TO antechamber_admission")
+    connection.execute(
+        "GRANT SELECT ON ALL TABLES IN SCHEMA antechamber TO antechamber_admission, antechamber_promotion"
+    )
     return [name for name, _ in pending]
 
 

@@ -179,14 +179,17 @@ class Writer:
     def _happened(self, number: int) -> bool:
         """Ask what was committed last; the row's lock makes the answer wait for the lost transaction's end.
 
+        One that the server has not even begun to work on is given up: should it come after all, it fails.
+
         Raises UnavailableError.
         """
+        self._commits = number + 1
+        values = {"writer_id": self._writer_id, "commits": number, "next": number + 1}
         deadline = time.monotonic() + SETTLE_SECONDS
         while True:
             self._link = self._reconnected(max(0.0, deadline - time.monotonic()))
             try:
-                rows = self._link.rows(single("last_commit"), {"writer_id": self._writer_id})
-                return bool(rows) and rows[0]["commits"] == number
+                return bool(self._link.rows(single("settle_commit"), values)[0]["commits"] == number)
             except (psycopg.Error, OSError) as error:
                 if time.monotonic() > deadline:
                     message = "the database cannot be reached; whether this was stored is not known yet"

@@ -157,10 +157,7 @@ WHERE r.review_record_id = :review_record_id AND c.state <> 'active'
 INSERT INTO memories_search (rowid, words) VALUES (:memory, :words)
 
 -- name: all_memories
-SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity
-FROM memories AS m
-JOIN proposals AS p ON p.id = m.proposal
-JOIN producers AS maker ON maker.id = p.producer
+SELECT m.* FROM browsed_memories AS m
 WHERE m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
     AND (CAST(:at AS BIGINT) IS NULL OR 'active' = (
         SELECT c.state FROM memory_changes AS c WHERE c.memory = m.id AND c.changed_at < :at ORDER BY c.id DESC LIMIT 1
@@ -169,10 +166,7 @@ ORDER BY m.id DESC
 LIMIT :number
 
 -- name: memories_by_scope
-SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity
-FROM memories AS m
-JOIN proposals AS p ON p.id = m.proposal
-JOIN producers AS maker ON maker.id = p.producer
+SELECT m.* FROM browsed_memories AS m
 WHERE m.submission_scope = :submission_scope AND m.scope_id = :scope_id
     AND m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
     AND (CAST(:at AS BIGINT) IS NULL OR 'active' = (
@@ -182,11 +176,9 @@ ORDER BY m.id DESC
 LIMIT :number
 
 -- name: all_memories_matching
-SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity
+SELECT m.*
 FROM memories_search AS found
-JOIN memories AS m ON m.id = found.rowid
-JOIN proposals AS p ON p.id = m.proposal
-JOIN producers AS maker ON maker.id = p.producer
+JOIN browsed_memories AS m ON m.id = found.rowid
 WHERE found.memories_search MATCH :words
     AND m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
     AND (:submission_scope = '' OR m.submission_scope = :submission_scope)
@@ -211,32 +203,13 @@ LEFT JOIN memories AS before ON before.id = m.replaces
 WHERE m.memory_id = :memory_id
 
 -- name: waiting_quarantine
-SELECT q.quarantine_id, q.kind, q.state, q.keyed, q.source_event_hash, q.submission_scope, q.scope_id, q.visibility, q.supersedes,
-    q.payload, q.source_span, q.findings, q.received_at, maker.producer_identity,
-    CASE WHEN q.kind = 'conflict' THEN s.idempotency_key END AS idempotency_key,
-    p.proposal_id, p.payload AS original_payload, p.source_span AS original_span, p.submission_scope AS original_scope,
-    p.scope_id AS original_scope_id, s.visibility AS original_visibility, p.supersedes AS original_supersedes,
-    s.disposition AS original_disposition, s.received_at AS original_received_at
-FROM quarantine AS q
-JOIN producers AS maker ON maker.id = q.producer
-JOIN submissions AS s ON s.id = q.submission
-LEFT JOIN proposals AS p ON p.id = s.proposal
+SELECT q.* FROM refused_events AS q
 WHERE q.state = 'waiting' AND q.id < coalesce((SELECT id FROM quarantine WHERE quarantine_id = :after), 9223372036854775807)
 ORDER BY q.id DESC
 LIMIT :number
 
 -- name: quarantined_event
-SELECT q.quarantine_id, q.kind, q.state, q.keyed, q.source_event_hash, q.submission_scope, q.scope_id, q.visibility, q.supersedes,
-    q.payload, q.source_span, q.findings, q.received_at, maker.producer_identity,
-    CASE WHEN q.kind = 'conflict' THEN s.idempotency_key END AS idempotency_key,
-    p.proposal_id, p.payload AS original_payload, p.source_span AS original_span, p.submission_scope AS original_scope,
-    p.scope_id AS original_scope_id, s.visibility AS original_visibility, p.supersedes AS original_supersedes,
-    s.disposition AS original_disposition, s.received_at AS original_received_at
-FROM quarantine AS q
-JOIN producers AS maker ON maker.id = q.producer
-JOIN submissions AS s ON s.id = q.submission
-LEFT JOIN proposals AS p ON p.id = s.proposal
-WHERE q.quarantine_id = :quarantine_id
+SELECT q.* FROM refused_events AS q WHERE q.quarantine_id = :quarantine_id
 
 -- name: settle_quarantine
 UPDATE quarantine SET state = 'settled' WHERE quarantine_id = :quarantine_id AND state = 'waiting' RETURNING id

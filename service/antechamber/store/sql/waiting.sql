@@ -1,35 +1,13 @@
 -- name: folds_in_line
-SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
-    p.owner, maker.producer_identity,
-    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
-    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
-    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
-        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
-    (SELECT count(DISTINCT r.person) FROM review_records AS r
-        WHERE r.proposal = p.id AND r.resulting_version = p.version
-            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
-    p.second, c.person AS claimed_by, c.until AS claimed_until, p.id,
-    f.id AS fold, f.rank, f.turn, f.pending AS like_it
+SELECT w.*, f.id AS fold, f.rank, f.turn, f.pending AS like_it
 FROM folds AS f
-JOIN proposals AS p ON p.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = f.id AND m.state = 'pending')
-JOIN producers AS maker ON maker.id = p.producer
-LEFT JOIN claims AS c ON c.proposal = p.id
+JOIN queue_rows AS w ON w.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = f.id AND m.state = 'pending')
 WHERE f.pending > 0 AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
 ORDER BY f.rank, f.turn, f.id
 LIMIT :number
 
 -- name: folds_matching
-SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
-    p.owner, maker.producer_identity,
-    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
-    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
-    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
-        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
-    (SELECT count(DISTINCT r.person) FROM review_records AS r
-        WHERE r.proposal = p.id AND r.resulting_version = p.version
-            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
-    p.second, c.person AS claimed_by, c.until AS claimed_until, p.id,
-    near.id AS fold, near.rank, near.turn, near.pending AS like_it
+SELECT w.*, near.id AS fold, near.rank, near.turn, near.pending AS like_it
 FROM (
     SELECT f.id, f.rank, f.turn, f.pending
     FROM (
@@ -48,9 +26,7 @@ FROM (
     ORDER BY f.rank, f.turn, f.id
     LIMIT :number
 ) AS near
-JOIN proposals AS p ON p.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = near.id AND m.state = 'pending')
-JOIN producers AS maker ON maker.id = p.producer
-LEFT JOIN claims AS c ON c.proposal = p.id
+JOIN queue_rows AS w ON w.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = near.id AND m.state = 'pending')
 ORDER BY near.rank, near.turn, near.id
 
 -- name: end_of_window
@@ -60,100 +36,58 @@ ORDER BY rank, turn, id
 LIMIT 1 OFFSET :window
 
 -- name: unsorted_in_line
-SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
-    p.owner, maker.producer_identity,
-    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
-    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
-    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
-        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
-    (SELECT count(DISTINCT r.person) FROM review_records AS r
-        WHERE r.proposal = p.id AND r.resulting_version = p.version
-            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
-    p.second, c.person AS claimed_by, c.until AS claimed_until, p.id,
-    0 AS fold, 9 AS rank, 0 AS turn, 1 AS like_it
-FROM proposals AS p
-JOIN producers AS maker ON maker.id = p.producer
-LEFT JOIN claims AS c ON c.proposal = p.id
-WHERE p.state = 'pending' AND p.fold IS NULL AND p.id > :proposal
-ORDER BY p.fold, p.id
+SELECT w.*, 0 AS fold, 9 AS rank, 0 AS turn, 1 AS like_it
+FROM queue_rows AS w
+WHERE w.state = 'pending' AND w.in_fold IS NULL AND w.id > :proposal
+ORDER BY w.in_fold, w.id
 LIMIT :number
 
 -- name: for_second
-SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
-    p.owner, maker.producer_identity,
-    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
-    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
-    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
-        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
-    (SELECT count(DISTINCT r.person) FROM review_records AS r
-        WHERE r.proposal = p.id AND r.resulting_version = p.version
-            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
-    p.second, c.person AS claimed_by, c.until AS claimed_until, p.id,
-    coalesce(p.fold, 0) AS fold, 9 AS rank, 0 AS turn, 1 AS like_it
-FROM proposals AS p
-JOIN producers AS maker ON maker.id = p.producer
-LEFT JOIN claims AS c ON c.proposal = p.id
-WHERE p.state = 'pending' AND (p.begun = 1 OR p.second = 1) AND p.owner <> :person AND NOT EXISTS (
-    SELECT 1 FROM review_records AS r
-    WHERE r.proposal = p.id AND r.person = :person AND r.resulting_version = p.version
-        AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
-)
-ORDER BY p.id
+SELECT w.*, coalesce(w.in_fold, 0) AS fold, 9 AS rank, 0 AS turn, 1 AS like_it
+FROM queue_rows AS w
+WHERE w.state = 'pending' AND (w.begun = 1 OR w.second = 1) AND w.id > :proposal AND w.owner <> :person
+    AND (w.claimed_by IS NULL OR w.claimed_by = :person OR w.claimed_until <= :free_at)
+    AND NOT EXISTS (
+        SELECT 1 FROM review_records AS r
+        WHERE r.proposal = w.id AND r.person = :person AND r.resulting_version = w.version
+            AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
+    )
+ORDER BY w.id
 LIMIT :number
 
 -- name: count_pending
 SELECT count(*) AS number FROM (SELECT 1 FROM proposals WHERE state = 'pending' LIMIT :most) AS counted
 
 -- name: place_in_line
-SELECT p.id AS proposal, coalesce(f.id, 0) AS fold, coalesce(f.rank, 9) AS rank, coalesce(f.turn, 0) AS turn
+SELECT p.id AS proposal, coalesce(f.id, 0) AS fold, coalesce(f.turn, 0) AS turn,
+    CASE WHEN p.begun = 1 OR p.second = 1 THEN -1 ELSE coalesce(f.rank, 9) END AS rank
 FROM proposals AS p
 LEFT JOIN folds AS f ON f.id = p.fold
 WHERE p.proposal_id = :proposal_id
 
--- name: free_for_second
-SELECT p.proposal_id FROM proposals AS p
-LEFT JOIN claims AS c ON c.proposal = p.id AND c.until > :now AND c.person <> :person
-WHERE p.state = 'pending' AND (p.begun = 1 OR p.second = 1) AND p.owner <> :person AND c.proposal IS NULL
-    AND NOT EXISTS (
-        SELECT 1 FROM review_records AS r
-        WHERE r.proposal = p.id AND r.person = :person AND r.resulting_version = p.version
-            AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
-    )
-ORDER BY p.id
-LIMIT 5
-
 -- name: free_in_line
 SELECT near.proposal_id FROM (
-    SELECT p.id, p.proposal_id, p.owner, p.version, f.rank, f.turn, f.id AS fold
+    SELECT w.*, f.rank, f.turn, f.id AS fold
     FROM folds AS f
-    JOIN proposals AS p ON p.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = f.id AND m.state = 'pending')
+    JOIN queue_rows AS w ON w.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = f.id AND m.state = 'pending')
     WHERE f.pending > 0 AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
     ORDER BY f.rank, f.turn, f.id
     LIMIT 100
 ) AS near
-LEFT JOIN claims AS c ON c.proposal = near.id AND c.until > :now AND c.person <> :person
-WHERE c.proposal IS NULL AND near.owner <> :person AND NOT EXISTS (
-    SELECT 1 FROM review_records AS r
-    WHERE r.proposal = near.id AND r.person = :person AND r.resulting_version = near.version
-        AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
-)
+WHERE near.begun = 0 AND near.second = 0 AND near.owner <> :person
+    AND (near.claimed_by IS NULL OR near.claimed_by = :person OR near.claimed_until <= :now)
 ORDER BY near.rank, near.turn, near.fold
 LIMIT 5
 
 -- name: free_unsorted
 SELECT near.proposal_id FROM (
-    SELECT p.id, p.proposal_id, p.owner, p.version
-    FROM proposals AS p
-    WHERE p.state = 'pending' AND p.fold IS NULL AND p.id > :proposal
-    ORDER BY p.fold, p.id
+    SELECT w.* FROM queue_rows AS w
+    WHERE w.state = 'pending' AND w.in_fold IS NULL AND w.id > :proposal
+    ORDER BY w.in_fold, w.id
     LIMIT 100
 ) AS near
-LEFT JOIN claims AS c ON c.proposal = near.id AND c.until > :now AND c.person <> :person
-WHERE c.proposal IS NULL AND near.owner <> :person AND NOT EXISTS (
-    SELECT 1 FROM review_records AS r
-    WHERE r.proposal = near.id AND r.person = :person AND r.resulting_version = near.version
-        AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
-)
+WHERE near.begun = 0 AND near.second = 0 AND near.owner <> :person
+    AND (near.claimed_by IS NULL OR near.claimed_by = :person OR near.claimed_until <= :now)
 ORDER BY near.id
 LIMIT 5
 

@@ -379,21 +379,6 @@ CREATE TRIGGER memories_stay
 BEFORE DELETE ON memories
 BEGIN SELECT RAISE(ABORT, 'memories are not deleted'); END;
 
-CREATE VIEW audited_records AS
-SELECT r.id AS sequence, r.review_record_id, p.proposal_id, r.version, r.resulting_version, r.decision, r.reason_code,
-    r.reason_text, u.name AS curator, r.person, r.shown, r.shown_hash, r.resulting, r.resulting_hash, r.approvals_required,
-    r.policy_digest, r.decided_at, coalesce(p.submission_scope, q.submission_scope) AS submission_scope,
-    coalesce(p.scope_id, q.scope_id) AS scope_id, coalesce(p.source_event_hash, q.source_event_hash) AS source_event_hash,
-    maker.producer_identity, m.memory_id, target.memory_id AS target, undone.review_record_id AS undoes, q.quarantine_id
-FROM review_records AS r
-LEFT JOIN proposals AS p ON p.id = r.proposal
-LEFT JOIN quarantine AS q ON q.id = r.quarantine
-JOIN producers AS maker ON maker.id = coalesce(p.producer, q.producer)
-JOIN users AS u ON u.id = r.curator
-LEFT JOIN memories AS m ON m.review_record = r.id
-LEFT JOIN memories AS target ON target.id = r.target
-LEFT JOIN review_records AS undone ON undone.id = r.undoes;
-
 -- Words only, no second copy of the text, and as core.words forms them: the tokenizer has nothing left to fold. Filled by
 -- the statement index_memory: under trusted_schema=OFF no trigger may write to a virtual table.
 CREATE VIRTUAL TABLE memories_search USING fts5 (words, content='', tokenize='ascii');

@@ -32,11 +32,9 @@ LIMIT :number
 
 -- name: all_memories_matching
 -- Why: full-text search is a tsvector here and FTS5 there.
-SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity
+SELECT m.*
 FROM memories_search AS found
-JOIN memories AS m ON m.id = found.memory
-JOIN proposals AS p ON p.id = m.proposal
-JOIN producers AS maker ON maker.id = p.producer
+JOIN browsed_memories AS m ON m.id = found.memory
 WHERE found.words @@ CAST(replace(:words, ' ', ' & ') AS tsquery)
     AND m.id < coalesce((SELECT id FROM memories WHERE memory_id = :after), 9223372036854775807)
     AND (:submission_scope = '' OR m.submission_scope = :submission_scope)
@@ -52,13 +50,17 @@ LIMIT :number
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, 0) ON CONFLICT (writer_id) DO NOTHING
 
 -- name: mark_commit
--- Why: as register_writer.
+-- Why: as register_writer; a transaction that was given up and comes after all finds a higher number and fails on the NULL.
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, :commits)
-ON CONFLICT (writer_id) DO UPDATE SET commits = excluded.commits, seen_at = now()
+ON CONFLICT (writer_id) DO UPDATE
+SET commits = CASE WHEN writers.commits < excluded.commits THEN excluded.commits END, seen_at = now()
 
--- name: last_commit
--- Why: as register_writer; the lock waits until the lost transaction has ended one way or the other.
-SELECT commits FROM writers WHERE writer_id = :writer_id FOR UPDATE
+-- name: settle_commit
+-- Why: as register_writer; it waits until the lost transaction has ended, or gives up one that has not come yet.
+INSERT INTO writers (writer_id, commits) VALUES (:writer_id, :next)
+ON CONFLICT (writer_id) DO UPDATE
+SET commits = CASE WHEN writers.commits = :commits THEN writers.commits ELSE excluded.commits END
+RETURNING commits
 
 -- name: forget_writers
 -- Why: as register_writer.

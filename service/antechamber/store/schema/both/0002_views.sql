@@ -1,0 +1,52 @@
+-- What several statements read, said once for both engines.
+
+CREATE VIEW audited_records AS
+SELECT r.id AS sequence, r.review_record_id, p.proposal_id, r.version, r.resulting_version, r.decision, r.reason_code,
+    r.reason_text, u.name AS curator, r.person, r.shown, r.shown_hash, r.resulting, r.resulting_hash, r.approvals_required,
+    r.policy_digest, r.decided_at, coalesce(p.submission_scope, q.submission_scope) AS submission_scope,
+    coalesce(p.scope_id, q.scope_id) AS scope_id, coalesce(p.source_event_hash, q.source_event_hash) AS source_event_hash,
+    maker.producer_identity, m.memory_id, target.memory_id AS target, undone.review_record_id AS undoes, q.quarantine_id
+FROM review_records AS r
+LEFT JOIN proposals AS p ON p.id = r.proposal
+LEFT JOIN quarantine AS q ON q.id = r.quarantine
+JOIN producers AS maker ON maker.id = coalesce(p.producer, q.producer)
+JOIN users AS u ON u.id = r.curator
+LEFT JOIN memories AS m ON m.review_record = r.id
+LEFT JOIN memories AS target ON target.id = r.target
+LEFT JOIN review_records AS undone ON undone.id = r.undoes;
+
+-- A row of the queue, wherever in it. The outer join does not come last: SQLite merges no such view into a statement.
+CREATE VIEW queue_rows AS
+SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
+    p.owner, maker.producer_identity,
+    (SELECT count(DISTINCT e.owner) FROM evidence AS e WHERE e.proposal = p.id AND e.owner <> p.owner) AS owners,
+    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id)
+    + (SELECT count(*) FROM quarantine AS q JOIN submissions AS s ON s.id = q.submission
+        WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate') AS conflicts,
+    (SELECT count(DISTINCT r.person) FROM review_records AS r
+        WHERE r.proposal = p.id AND r.resulting_version = p.version
+            AND r.decision IN ('approve', 'edit', 'supersede')) AS approvals,
+    p.second, c.person AS claimed_by, c.until AS claimed_until, p.id, p.state, p.begun, p.fold AS in_fold
+FROM proposals AS p
+LEFT JOIN claims AS c ON c.proposal = p.id
+JOIN producers AS maker ON maker.id = p.producer;
+
+-- A refused event beside the one it collided with.
+CREATE VIEW refused_events AS
+SELECT q.id, q.quarantine_id, q.kind, q.state, q.keyed, q.source_event_hash, q.submission_scope, q.scope_id, q.visibility,
+    q.supersedes, q.payload, q.source_span, q.findings, q.received_at, maker.producer_identity,
+    CASE WHEN q.kind = 'conflict' THEN s.idempotency_key END AS idempotency_key,
+    p.proposal_id, p.payload AS original_payload, p.source_span AS original_span, p.submission_scope AS original_scope,
+    p.scope_id AS original_scope_id, s.visibility AS original_visibility, p.supersedes AS original_supersedes,
+    s.disposition AS original_disposition, s.received_at AS original_received_at
+FROM quarantine AS q
+JOIN submissions AS s ON s.id = q.submission
+LEFT JOIN proposals AS p ON p.id = s.proposal
+JOIN producers AS maker ON maker.id = q.producer;
+
+-- A memory as lists of all of them show it.
+CREATE VIEW browsed_memories AS
+SELECT m.id, m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.admitted_at, maker.producer_identity
+FROM memories AS m
+JOIN proposals AS p ON p.id = m.proposal
+JOIN producers AS maker ON maker.id = p.producer;
