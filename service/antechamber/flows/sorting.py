@@ -15,8 +15,10 @@ from antechamber.core.sorting import Mark, Place, Unsorted, marks_of, risk_of, s
 BATCH: Final = 256
 """Proposals of one look while nothing else comes."""
 FEW: Final = 32
-"""Proposals of one look while submissions keep coming: what is not sorted yet waits behind what is, and submissions need
-the interpreter more."""
+"""Proposals of one look while submissions keep coming, which need the interpreter more.
+
+What is not sorted yet waits behind what is.
+"""
 BREATH = 1.0
 """Seconds between two such looks."""
 NEAR: Final = 300
