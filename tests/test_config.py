@@ -93,6 +93,13 @@ def test_comments_and_order_do_not_change_the_digest(tmp_path: Path) -> None:
         ("producers", CASE + "age = 3\n", ["producers.toml", '"age"', "test", "age_days"]),
         ("scopes", "[default]\n", ["scopes.toml", '"default"', '"defaults"']),
         ("scopes", "[defaults]\ncurator = 2\n", ["scopes.toml", '"curator"', "[defaults]", '"curators"']),
+        ("guidelines", '[[guideline]]\ntxt = "A"\n', ["guidelines.toml", '"txt"', '"text"']),
+        (
+            "guidelines",
+            '[[guideline]]\ntext = "A"\nscopes = ["projct"]\n',
+            ["guidelines.toml", '"projct"', '"project"'],
+        ),
+        ("guidelines", '[[guideline]]\ntext = ""\n', ["guidelines.toml", "text"]),
         ("scopes", "[limits]\nconflict_per_key = 2\n", ["scopes.toml", '"conflict_per_key"', '"conflicts_per_key"']),
         ("scopes", "[scope.project]\nmax_byte = 2\n", ["scopes.toml", '"max_byte"', "scope", '"max_bytes"']),
         ("privacy", 'of = ["iban"]\n', ["privacy.toml", '"of"', '"off"']),

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from antechamber.core.contract import SCOPES, Scope
 from antechamber.core.errors import AntechamberError, PolicyError
-from antechamber.core.policy import Case, Limits, Policy, Privacy, Producer, Rules, ScopeRules
+from antechamber.core.policy import Case, Guideline, Limits, Policy, Privacy, Producer, Rules, ScopeRules
 from antechamber.core.privacy import RULES
 from antechamber.core.rehearsal import failures
 
@@ -178,18 +178,29 @@ class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
     test: list[Case] = []
 
 
+class GuidelinesFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`guidelines.toml`."""
+
+    guideline: list[Guideline] = []
+    test: list[Case] = []
+
+
 _FILES: Final[dict[str, type[Struct]]] = {
     "producers.toml": ProducersFile,
     "scopes.toml": ScopesFile,
     "privacy.toml": PrivacyFile,
+    "guidelines.toml": GuidelinesFile,
 }
 _UNKNOWN: Final = re.compile(r"unknown field `(.+?)`(?: - at `\$(.*)`)?")
-_UNKNOWN_SCOPE: Final = re.compile(r"Invalid enum value '(.*)' - at `key` in `\$\.scope`")
+_UNKNOWN_SCOPE: Final = re.compile(
+    r"Invalid enum value '(.*)' - at `(?:key` in `\$\.(scope)|\$\.(guideline\[.*\]\.scopes)\[.*\])`"
+)
 _KEYS: Final = {
     "producer": Producer,
     "defaults": Rules,
     "scope": ScopeRules,
     "limits": Limits,
+    "guideline": Guideline,
     "test": Case,
 }
 
@@ -209,13 +220,15 @@ def read_policy(folder: Path) -> Policy:
     producers = _decode(folder, "producers.toml", ProducersFile)
     scopes = _decode(folder, "scopes.toml", ScopesFile)
     privacy = _decode(folder, "privacy.toml", PrivacyFile)
+    guidelines = _decode(folder, "guidelines.toml", GuidelinesFile)
     policy = Policy(
         producers=_by_identity(producers.producer),
         defaults=scopes.defaults,
         scopes=_over_shipped(scopes.scope),
         limits=scopes.limits,
         privacy=Privacy(off=_known_rules(privacy.off)),
-        cases=[*producers.test, *scopes.test, *privacy.test],
+        guidelines=guidelines.guideline,
+        cases=[*producers.test, *scopes.test, *privacy.test, *guidelines.test],
     )
     for case in policy.cases:
         _check_case(case)
@@ -240,7 +253,7 @@ def _check_case(case: Case) -> None:
         raise PolicyError(message)
 
 
-_F = TypeVar("_F", ProducersFile, ScopesFile, PrivacyFile)
+_F = TypeVar("_F", ProducersFile, ScopesFile, PrivacyFile, GuidelinesFile)
 
 
 def _decode(folder: Path, name: str, form: type[_F]) -> _F:
@@ -295,8 +308,8 @@ def _explain(name: str, error: msgspec.MsgspecError, form: type[Struct]) -> Poli
     """Turn msgspec's message into one that names file, key and remedy."""
     text = str(error)
     if found := _UNKNOWN_SCOPE.fullmatch(text):
-        scope = found.group(1)
-        return PolicyError(f'{name}: [scope.{scope}]: "{scope}" is no scope{_instead(scope, SCOPES)}')
+        scope, place = found.group(1), found.group(3) or f"scope.{found.group(1)}"
+        return PolicyError(f'{name}: [{place}]: "{scope}" is no scope{_instead(scope, SCOPES)}')
     match = _UNKNOWN.search(text)
     if match is None:
         return PolicyError(f"{name}: {text.replace('`$.', '`').replace(' - at ', ', at ')}")

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.likeness import AKIN, NEARLY_SAME, Change, Folder, compare, most_alike
+from antechamber.core.likeness import AKIN, NEARLY_SAME, Change, Folder, compare, hunks, most_alike
 
 TEXT = "Run the database migration before the deploy: old workers read the new schema, new ones do not."
 
@@ -14,6 +14,26 @@ def test_a_difference_holds_both_texts_whole(before: str, after: str) -> None:
     changes = compare(before, after)
     assert "".join(one.text for one in changes if one.kind != "added") == before
     assert "".join(one.text for one in changes if one.kind != "removed") == after
+
+
+WORDS = st.lists(st.sampled_from(["day ", "deploy ", "x", "é ", "old\n"]), max_size=400).map("".join)
+
+
+@given(WORDS, WORDS)
+def test_the_places_hold_all_that_differs_and_count_the_rest(before: str, after: str) -> None:
+    """Nothing that came or went is left out, and what agrees is cut between two places only."""
+    changes = compare(before, after)
+    places = hunks(changes)
+    gone = [one for place in places for one in place.before if one.kind == "removed"]
+    came = [one for place in places for one in place.after if one.kind == "added"]
+    assert gone == [one for one in changes if one.kind == "removed"]
+    assert came == [one for one in changes if one.kind == "added"]
+    rest = before
+    for place in places:
+        assert rest[place.skipped :].startswith("".join(one.text for one in place.before))
+        rest = rest[place.skipped + sum(len(one.text) for one in place.before) :]
+    assert all(one.text in before for place in places for one in place.before)
+    assert bool(places) == (before != after)
 
 
 def test_words_are_what_differs() -> None:

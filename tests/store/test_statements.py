@@ -19,6 +19,7 @@ DIFFERENT = {
     "hold_producer": "SQLite has only one",
     "hold_proposal": "SQLite has only one writer",
     "hold_memory": "SQLite has only one writer",
+    "hold_quarantine": "SQLite has only one writer",
     "index_memory": "tsvector here and FTS5 there",
     "memories_of_scope_matching": "tsvector here and FTS5 there",
     "all_memories_matching": "tsvector here and FTS5 there",

@@ -59,6 +59,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("POST", "/review/{proposal_id}/claim"): FORM,
     ("POST", "/review/{proposal_id}/{decision}"): FORM,
     ("GET", "/quarantine"): DESK,
+    ("GET", "/quarantine/{quarantine_id}"): DESK,
     ("GET", "/memories"): DESK,
     ("GET", "/memories/{memory_id}"): DESK,
     ("GET", "/audit"): DESK,
@@ -110,11 +111,12 @@ def _names(service: Service) -> dict[str, str]:
     """Fill the folder with one of each and return the path parameters that lead to them."""
     receipt = service.submit(event(idempotency_key="first")).json()
     service.sign_in().decide(receipt["proposal_id"], "approve")
+    refused = service.submit(event("Another text under the same key.", idempotency_key="first")).json()
     return {
         "submission_id": receipt["submission_id"],
         "idempotency_key": "first",
         "proposal_id": receipt["proposal_id"],
-        "quarantine_id": "nothing",
+        "quarantine_id": refused["quarantine_id"],
         "decision": "approve",
         "memory_id": service.recall()[0]["memory_id"],
         "rest": "anything/below",

@@ -5,6 +5,7 @@ import json
 import re
 import threading
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -683,3 +684,26 @@ def test_every_page_names_itself_and_its_parts(service: Service) -> None:
         assert (len(re.findall("<h1[ >]", page)), page.count('href="#main"'), page.count('id="main"')) == (1, 1, 1)
         current = re.findall(r'aria-current="page"', page)
         assert len(current) == (0 if path == "/schema" else 1)
+
+
+def test_guidelines_stand_beside_what_they_fit(service: Service, policies: Path) -> None:
+    """By scope and kind, only while something waits, and all of them on the page of the policy."""
+    (policies / "guidelines.toml").write_text(
+        '[[guideline]]\ntext = "Is it <true>?"\n'
+        '[[guideline]]\nkinds = ["warning"]\ntext = "What happens otherwise?"\n'
+        '[[guideline]]\nscopes = ["organization"]\ntext = "For all?"\n'
+    )
+    service.state.overview._policies.refresh()
+    desk = service.sign_in()
+    first = service.submit(event("A procedure.")).json()["proposal_id"]
+    warning = {"kind": "warning", "content": "A warning."}
+    wide = service.submit(event(payload=warning, submission_scope="organization", scope_id="labs")).json()[
+        "proposal_id"
+    ]
+    shown = {one: desk.browser.get(f"/review/{one}").text for one in (first, wide)}
+    texts = ("Is it &lt;true&gt;?", "What happens otherwise?", "For all?")
+    assert [text in shown[first] for text in texts] == [True, False, False]
+    assert [text in shown[wide] for text in texts] == [True, True, True]
+    assert all(text in desk.browser.get("/policy").text for text in texts)
+    desk.decide(first, "approve")
+    assert "Ask yourself" not in desk.browser.get(f"/review/{first}").text

@@ -22,15 +22,15 @@ def refused(service: Service) -> str:
     return quarantine_id
 
 
-def form(desk: Desk) -> dict[str, str]:
-    """Return the hidden fields of the page's first form about a refused event."""
-    page = desk.browser.get("/quarantine").text.partition('class="settle"')[2]
-    return dict(re.findall(r'name="(csrf|decision_key)" value="([^"]*)"', page.partition("</form>")[0]))
+def form(desk: Desk, quarantine_id: str) -> dict[str, str]:
+    """Return the hidden fields of a refused event's forms."""
+    page = desk.browser.get(f"/quarantine/{quarantine_id}").text
+    return dict(re.findall(r'name="(csrf|version|decision_key|undoes)" value="([^"]*)"', page))
 
 
 def settle(desk: Desk, quarantine_id: str, kind: str, **fields: str) -> httpx.Response:
     """Fill the form in and send it."""
-    return desk.post(f"/quarantine/{quarantine_id}/{kind}", form(desk) | fields)
+    return desk.post(f"/quarantine/{quarantine_id}/{kind}", form(desk, quarantine_id) | fields)
 
 
 def records(service: Service) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ def test_a_conflict_is_settled_with_a_record(service: Service, refused: str, kin
     """It waits no longer, the original is untouched, and auditors see who settled it, how and why."""
     desk = service.sign_in()
     settled = settle(desk, refused, kind, reason_text="Seen with the team.")
-    assert (settled.status_code, settled.headers["location"]) == (303, "/quarantine?done=settled")
+    assert (settled.status_code, settled.headers["location"]) == (303, f"/quarantine?done=settled&refused={refused}")
     assert "The quarantine is empty" in desk.browser.get("/quarantine").text
     (record,) = records(service)
     assert (record["decision"], record["quarantine_id"], record["proposal_id"]) == (kind, refused, None)
@@ -59,7 +59,7 @@ def test_the_other_becomes_a_proposal_of_its_own(service: Service, refused: str)
     """It waits in the queue under a key of its own, as if it had been sent that way."""
     desk = service.sign_in()
     opened = settle(desk, refused, "open")
-    proposal = opened.headers["location"].removeprefix("/review/").removesuffix("?done=opened")
+    proposal = opened.headers["location"].removeprefix("/review/").partition("?")[0]
     assert "The other." in desk.browser.get(f"/review/{proposal}").text
     by_key = service.client.get(f"/v1/submissions/by-key/quarantine:{refused}", headers=service.bearer()).json()
     assert (by_key["proposal_id"], by_key["disposition"]) == (proposal, "accepted-for-review")
@@ -71,10 +71,11 @@ def test_the_other_becomes_a_proposal_of_its_own(service: Service, refused: str)
 def test_what_was_opened_already_only_gets_its_record(service: Service, refused: str) -> None:
     """Where the service was killed between proposal and record, the same again adds the record and nothing else."""
     desk = service.sign_in()
-    row = service.state.quarantine._found(refused)
+    with service.state.desk._store.read() as rows:
+        row = rows.quarantined_event(refused)
     with service.client.portal() as portal:
         opened = portal.call(service.state.quarantine._open, row)
-    assert settle(desk, refused, "open").headers["location"] == f"/review/{opened}?done=opened"
+    assert settle(desk, refused, "open").headers["location"].startswith(f"/review/{opened}?done=opened")
     assert len(records(service)) == 1
 
 
@@ -105,7 +106,7 @@ def test_of_nothing_that_was_private_anything_is_opened(service: Service) -> Non
 def test_an_event_is_settled_once(service: Service, refused: str) -> None:
     """Of many who settle it at once one counts; a form counts once, and only whole."""
     desks = [service.sign_in(name) for name in ("bob", "eve", "kim")]
-    forms = [form(desk) for desk in desks]
+    forms = [form(desk, refused) for desk in desks]
     with ThreadPoolExecutor(3) as pool:
         sent = list(
             pool.map(lambda one: one[0].post(f"/quarantine/{refused}/keep", one[1]), zip(desks, forms, strict=True))
@@ -122,8 +123,67 @@ def test_who_may_not_settle_is_told_why(service: Service, refused: str) -> None:
     assert "somebody else has to judge" in settle(ada, refused, "keep").text
     auditor = service.sign_in("una", "auditor")
     assert '<form class="settle"' not in auditor.browser.get("/quarantine").text
+    assert "<button>Undo" not in auditor.browser.get(f"/quarantine/{refused}").text
     assert settle(bob, refused, "keep", reason_text="Ask ada@love" + "lace.dev.").status_code == 400
     assert settle(bob, refused, "keep", reason_text="x" * 2001).status_code == 400
     assert settle(bob, refused, "promote").status_code == 404
-    assert settle(bob, "nowhere", "keep").status_code == 404
+    csrf = {"csrf": form(bob, refused)["csrf"]}
+    assert bob.post("/quarantine/nowhere/keep", csrf).status_code == 404
+    assert bob.browser.get("/quarantine/nowhere").status_code == 404
     assert records(service) == []
+
+
+@pytest.mark.parametrize("kind", ["keep", "dismiss", "open"])
+def test_a_settlement_is_taken_back_by_a_record(service: Service, refused: str, kind: str) -> None:
+    """The event waits again and can be settled anew; all three decisions stay, and each names what it takes back."""
+    desk = service.sign_in()
+    done = settle(desk, refused, kind).headers["location"]
+    assert f'action="/quarantine/{refused}/undo"' in desk.browser.get(done).text
+    undone = settle(desk, refused, "undo")
+    assert (undone.status_code, undone.headers["location"]) == (303, f"/quarantine/{refused}?done=undone")
+    assert refused in desk.browser.get("/quarantine").text
+    assert ("opened as" in desk.browser.get(f"/quarantine/{refused}").text) == (kind == "open")
+    assert settle(desk, refused, "dismiss").status_code == 303
+    told = [(record["decision"], record["undoes"]) for record in records(service)]
+    first = records(service)[0]["review_record_id"]
+    assert told == [(kind, None), ("undo", first), ("dismiss", None)]
+    assert [record["version"] for record in records(service)] == [0, 1, 2]
+    latest = desk.browser.get("/review/latest").text
+    assert latest.count(f"/quarantine/{refused}#history") == 3
+    assert app.examine(service.place) == []
+
+
+def test_what_another_person_settled_is_taken_back_with_a_reason(service: Service, refused: str) -> None:
+    """Who was not asked says why; nothing is taken back twice, and nothing that does not stand."""
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    assert settle(bob, refused, "undo").status_code == 400
+    settle(bob, refused, "keep")
+    old = form(eve, refused)
+    assert (
+        f'action="/quarantine/{refused}/undo"'
+        not in eve.browser.get(f"/quarantine?done=settled&refused={refused}").text
+    )
+    assert settle(eve, refused, "undo").status_code == 400
+    assert settle(eve, refused, "undo", undoes="another").status_code == 409
+    assert settle(eve, refused, "undo", reason_code="wrong", reason_text="It was no retry.").status_code == 303
+    stale = eve.post(f"/quarantine/{refused}/undo", old | {"reason_code": "wrong", "decision_key": "fresh"})
+    assert stale.status_code == 409
+    assert settle(bob, refused, "keep", version="0").status_code == 409
+    assert settle(bob, refused, "keep", version="one").status_code == 409
+    assert [(record["decision"], record["person"]) for record in records(service)] == [("keep", "bob"), ("undo", "eve")]
+    assert "It was no retry." in bob.browser.get(f"/quarantine/{refused}").text
+
+
+def test_the_pair_is_shown_place_by_place(service: Service) -> None:
+    """Of two long texts only where they differ, side by side, and how much agrees between."""
+    same = " ".join(f"Step {number} is the same in both." for number in range(40))
+    service.submit(event(f"Begin at nine. {same} End at five.", idempotency_key="long"))
+    other = event(f"Begin at ten. {same} End at six.", idempotency_key="long")
+    quarantine_id = service.submit(other).json()["quarantine_id"]
+    page = service.sign_in().browser.get(f"/quarantine/{quarantine_id}").text
+    places = page.partition("Where they differ")[2].partition("</details>")[0]
+    assert places.count('<div class="pair">') == 2
+    assert "characters agree" in places
+    assert [re.sub("<[^>]+>", "", one) for one in re.findall(r"<del>.*?</span>(.*?)<span", places)] == ["nine", "five"]
+    assert [re.sub("<[^>]+>", "", one) for one in re.findall(r"<ins>.*?</span>(.*?)<span", places)] == ["ten", "six"]
+    assert "Step 20 is the same" not in places

@@ -47,6 +47,7 @@ ReasonCode = Literal[
 ]
 ProposalState = Literal["pending", "approved", "rejected"]
 MemoryState = Literal["active", "superseded", "retracted", "expired"]
+QuarantineState = Literal["waiting", "settled"]
 Channel = Literal["http", "batch", "mcp"]
 
 SCOPES: Final[tuple[Scope, ...]] = Scope.__args__  # type: ignore[attr-defined]

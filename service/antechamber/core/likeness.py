@@ -18,6 +18,8 @@ _MOST_PARTS: Final = 6000
 """Words that are aligned; beyond it lines are, and beyond that nothing."""
 _WORDS: Final = re.compile(r"\w+|\s+|[^\w\s]")
 _LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_AROUND: Final = 60
+"""Characters of agreement shown on either side of a difference."""
 _GAPS: Final = re.compile(r"\s+")
 
 
@@ -26,6 +28,17 @@ class Change(Struct, frozen=True):
 
     kind: Literal["same", "added", "removed"]
     text: str
+
+
+class Hunk(Struct, frozen=True, kw_only=True):
+    """One place in which two texts differ, with a few words around it."""
+
+    skipped: int
+    """Characters since the hunk before, or since the beginning, in which the texts agree."""
+    before: list[Change]
+    """What the first text says there, with what is missing in the second marked as removed."""
+    after: list[Change]
+    """What the second text says there, with what is new marked as added."""
 
 
 def plain(text: str) -> str:
@@ -79,3 +92,42 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
         place = (block.a + block.size, block.b + block.size)
         if block.size:
             yield Change("same", "".join(old[block.a : place[0]]))
+
+
+def hunks(changes: Sequence[Change]) -> list[Hunk]:
+    """Gather runs into the places in which two texts differ; agreement is cut to a few words around each."""
+    found: list[Hunk] = []
+    skipped, near = 0, list[Change]()
+    for position, one in enumerate(changes):
+        last = position == len(changes) - 1
+        if one.kind != "same":
+            near.append(one)
+        elif not near:
+            lead = _ending(one.text)
+            skipped += len(one.text) - len(lead)
+            near.append(Change("same", lead))
+        elif last or len(one.text) > 2 * _AROUND:
+            near.append(Change("same", _beginning(one.text)))
+            found += _hunk(skipped, near)
+            lead = _ending(one.text)
+            skipped, near = max(0, len(one.text) - len(near[-1].text) - len(lead)), [Change("same", lead)]
+        else:
+            near.append(one)
+    return found + _hunk(skipped, near)
+
+
+def _hunk(skipped: int, near: list[Change]) -> list[Hunk]:
+    if all(one.kind == "same" for one in near):
+        return []
+    before = [one for one in near if one.kind != "added"]
+    return [Hunk(skipped=skipped, before=before, after=[one for one in near if one.kind != "removed"])]
+
+
+def _beginning(text: str) -> str:
+    """Cut a text after a few words."""
+    return text if len(text) <= _AROUND else text[:_AROUND].rpartition(" ")[0] or text[:_AROUND]
+
+
+def _ending(text: str) -> str:
+    """Cut a text before its last few words."""
+    return text if len(text) <= _AROUND else text[-_AROUND:].partition(" ")[2] or text[-_AROUND:]

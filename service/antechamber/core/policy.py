@@ -63,6 +63,16 @@ class Privacy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     off: list[str] = []
 
 
+class Guideline(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What curators should ask themselves about the proposals that it fits; it never decides anything."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
+    scopes: list[Scope] = []
+    """Scopes of the proposals that it fits; none means all."""
+    kinds: list[Kind] = []
+    """Kinds of the proposals that it fits; none means all."""
+
+
 class Case(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One row of a decision table: in this situation the policy must say that."""
 
@@ -88,6 +98,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     scopes: dict[Scope, ScopeRules] = field(default_factory=_shipped_scopes)
     limits: Limits = field(default_factory=Limits)
     privacy: Privacy = field(default_factory=Privacy)
+    guidelines: list[Guideline] = []
     cases: list[Case] = []
 
     def digest(self) -> str:
@@ -104,6 +115,14 @@ class Policy(Struct, frozen=True, kw_only=True):
             for name in Rules.__struct_fields__
         }
         return Rules(**merged)
+
+    def guidelines_for(self, scope: Scope, kind: str) -> list[str]:
+        """Return what a curator should ask of a proposal."""
+        return [
+            one.text
+            for one in self.guidelines
+            if (not one.scopes or scope in one.scopes) and (not one.kinds or kind in one.kinds)
+        ]
 
     def owner(self, producer_identity: str) -> str | None:
         """Return the person who answers for a producer now, None for one that is not listed."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from antechamber.core.contract import MemoryState, ProposalState, ReasonCode, Scope, Visibility
 from antechamber.core.privacy import Finding
-from antechamber.core.review import DecisionKind, RecordKind
+from antechamber.core.review import RecordKind
 from antechamber.core.roles import PersonRole, TokenRole
 
 
@@ -127,12 +127,12 @@ class ConflictMark(Struct, frozen=True, kw_only=True):
 
 
 class ReviewRecordRow(Struct, frozen=True, kw_only=True):
-    """One decision on a proposal."""
+    """One decision on a proposal or a refused event."""
 
     review_record_id: str
     version: int
     resulting_version: int
-    decision: DecisionKind
+    decision: RecordKind
     reason_code: ReasonCode | None
     reason_text: str
     curator: str
@@ -153,12 +153,14 @@ class LatestDecision(Struct, frozen=True, kw_only=True):
     """One decision in the list of the latest ones."""
 
     review_record_id: str
-    decision: DecisionKind
+    decision: RecordKind
     reason_code: ReasonCode | None
     person: str
     decided_at: int
-    shown: dict[str, Any]
-    proposal_id: str
+    shown: dict[str, Any] | None
+    """The payload; None where nothing was kept of a refused event."""
+    proposal_id: str | None
+    quarantine_id: str | None
 
 
 class ProducerRecord(Struct, frozen=True, kw_only=True):
@@ -176,7 +178,6 @@ class AuditRow(ReviewRecordRow, frozen=True, kw_only=True):
     """One decision with the proposal it belongs to, as auditors list and export it."""
 
     sequence: int
-    decision: RecordKind  # type: ignore[assignment] # wider than those on proposals
     proposal_id: str | None
     quarantine_id: str | None
     """The refused event that was decided on, where it was not a proposal."""
@@ -254,7 +255,7 @@ class MemoryChange(Struct, frozen=True, kw_only=True):
     state: MemoryState
     changed_at: int
     review_record_id: str
-    decision: DecisionKind
+    decision: RecordKind
     reason_code: ReasonCode | None
     reason_text: str
     person: str
@@ -263,6 +264,7 @@ class MemoryChange(Struct, frozen=True, kw_only=True):
 class QuarantineRow(Struct, frozen=True, kw_only=True):
     """One refused event, beside the original it collided with."""
 
+    id: int
     quarantine_id: str
     kind: str
     state: str
@@ -287,6 +289,10 @@ class QuarantineRow(Struct, frozen=True, kw_only=True):
     original_supersedes: str | None
     original_disposition: str
     original_received_at: int
+    version: int
+    """How many decisions were made on it."""
+    opened_as: str | None
+    """The proposal that it became when a curator opened it."""
 
 
 class TokenRow(Struct, frozen=True, kw_only=True):
@@ -350,7 +356,7 @@ class TallyRow(Struct, frozen=True, kw_only=True):
 class DecisionFigure(Struct, frozen=True, kw_only=True):
     """One decision on a proposal as figures need it; times are microseconds."""
 
-    decision: DecisionKind
+    decision: RecordKind
     reason_code: ReasonCode | None
     waited: int
 

@@ -57,7 +57,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     """The last decision on a proposal that was not taken back."""
 
     review_record_id: str
-    kind: DecisionKind
+    kind: RecordKind
     person: str
     decided_at: int
     shown: bytes
@@ -133,20 +133,6 @@ class Entry(Struct, frozen=True, kw_only=True):
     review_record_id: str
     memory_id: str
     """The id that the memory gets, if the ruling admits one."""
-    policy_digest: str
-    decided_at: int
-
-
-class Settlement(Struct, frozen=True, kw_only=True):
-    """Everything that a decision on a refused event writes."""
-
-    kind: SettlementKind
-    review_record_id: str
-    reason_text: str
-    shown: bytes
-    """The canonical payload that was shown; `null` where nothing was kept."""
-    shown_hash: str
-    decision_key: str
     policy_digest: str
     decided_at: int
 
@@ -361,10 +347,18 @@ def _reason_code(proposal: ReviewedProposal, decision: Decision, person: str, no
         return "duplicate"
     last = proposal.standing
     quick = decision.kind == "undo" and last is not None and not undo_needs_reason(last, person, now)
-    if decision.reason_code is None and (quick or decision.kind in _UNREASONED):
+    return check_reason(decision.reason_code, required=not quick and decision.kind not in _UNREASONED)
+
+
+def check_reason(given: str | None, *, required: bool) -> ReasonCode | None:
+    """Return the reason that a form gives.
+
+    Raises InvalidDecisionError where it gives none of the list and has to.
+    """
+    if given is None and not required:
         return None
     for code in REASON_CODES:
-        if code == decision.reason_code:
+        if code == given:
             return code
     message = "Choose a reason: " + ", ".join(REASON_CODES) + "."
     raise InvalidDecisionError(message)

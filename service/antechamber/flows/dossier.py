@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from antechamber.core.canonical import canonical
 from antechamber.core.contract import MemoryState
+from antechamber.core.history import last_standing
 from antechamber.core.likeness import AKIN, Change, compare, most_alike
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Rows
@@ -86,6 +87,8 @@ class Dossier(Struct, frozen=True, kw_only=True):
     undo_needs_reason: bool
     claimed_by: str | None
     """Who holds it now."""
+    guidelines: list[str]
+    """What the policy wants a curator to ask of it; only while it waits."""
 
 
 def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
@@ -128,6 +131,7 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
         standing=last,
         undo_needs_reason=last is not None and undo_needs_reason(last, person, now),
         claimed_by=proposal.claimed_by if (proposal.claimed_until or 0) > now else None,
+        guidelines=policy.guidelines_for(proposal.submission_scope, proposal.payload["kind"]) if pending else [],
     )
 
 
@@ -150,7 +154,7 @@ def reviewed(policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRo
         second=proposal.second,
         replaces=_target(proposal.replaces, proposal.replaces_state),
         memory=proposal.memory_state,
-        standing=_standing(records),
+        standing=last_standing(records),
     )
 
 
@@ -173,21 +177,6 @@ def situation(policy: Policy, proposal: ProposalRow, facts: ReviewedProposal, pe
         off=frozenset(policy.privacy.off),
         places=places(proposal, proposal.payload),
     )
-
-
-def _standing(records: list[ReviewRecordRow]) -> Standing | None:
-    """Return the last decision that was not taken back."""
-    gone = {record.undoes for record in records}
-    for record in reversed(records):
-        if record.decision != "undo" and record.review_record_id not in gone:
-            return Standing(
-                review_record_id=record.review_record_id,
-                kind=record.decision,
-                person=record.person,
-                decided_at=record.decided_at,
-                shown=record.shown.encode(),
-            )
-    return None
 
 
 def _target(memory_id: str | None, state: MemoryState | None) -> Target | None:

@@ -8,24 +8,39 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.canonical import canonical
-from antechamber.core.errors import ForbiddenDecisionError, NotFoundError, StaleDecisionError
+from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
+from antechamber.core.history import last_standing
 from antechamber.core.ids import uuid7
+from antechamber.core.likeness import Hunk, compare, hunks
 from antechamber.core.ports import Clock, Randomness, Rows, Store
-from antechamber.core.records import QuarantineRow
-from antechamber.core.review import InvalidDecisionError, Settlement, SettlementKind, check_note, text_hash
+from antechamber.core.records import QuarantineRow, ReviewRecordRow
+from antechamber.core.review import (
+    InvalidDecisionError,
+    Standing,
+    check_note,
+    undo_needs_reason,
+)
 from antechamber.core.roles import Bearer, Person
+from antechamber.core.settlement import SettlementForm, check_settlement, settle, settlement_blocker
 from antechamber.flows.admit import Admission
+from antechamber.flows.browse import found
 from antechamber.flows.policies import PolicyKeeper
 
 PAGE: Final = 50
 
 
-class SettlementForm(Struct, frozen=True, kw_only=True):
-    """What a curator's form about a refused event says."""
+class RefusedEvent(Struct, frozen=True, kw_only=True):
+    """Everything that a curator sees of one refused event."""
 
-    kind: SettlementKind
-    decision_key: str
-    reason_text: str = ""
+    event: QuarantineRow
+    difference: list[Hunk]
+    """Where its text differs from the original's; empty where one of the two was not kept."""
+    records: list[ReviewRecordRow]
+    standing: Standing | None
+    """The last decision on it that was not taken back."""
+    undo_needs_reason: bool
+    blocker: str | None
+    """Why this person cannot decide on it."""
 
 
 class Quarantine:
@@ -41,14 +56,46 @@ class Quarantine:
         self._clock = clock
         self._randomness = randomness
 
-    def waiting(self, after: str | None) -> tuple[list[QuarantineRow], str | None]:
+    def waiting(self, after: str | None, person: Person) -> tuple[list[RefusedEvent], str | None]:
         """Return one page of waiting refused events, newest first, and where the next begins."""
         with self._store.read() as rows:
             items = rows.quarantined(after, PAGE + 1)
-        return items[:PAGE], items[PAGE - 1].quarantine_id if len(items) > PAGE else None
+            told = [self._gathered(rows, event, person) for event in items[:PAGE]]
+        return told, items[PAGE - 1].quarantine_id if len(items) > PAGE else None
+
+    def refused(self, quarantine_id: str, person: Person) -> RefusedEvent:
+        """Return one refused event, waiting or settled.
+
+        Raises NotFoundError.
+        """
+        with self._store.read() as rows:
+            return self._gathered(rows, found(rows.quarantined_event(quarantine_id)), person)
+
+    def _gathered(self, rows: Rows, event: QuarantineRow, person: Person) -> RefusedEvent:
+        records = rows.settlements(event.id) if event.version else []
+        standing = last_standing(records)
+        before, after = event.original_payload, event.payload
+        return RefusedEvent(
+            event=event,
+            difference=hunks(compare(before["content"], after["content"])) if before and after else [],
+            records=records,
+            standing=standing,
+            undo_needs_reason=standing is not None and undo_needs_reason(standing, person.person, self._clock()),
+            blocker=settlement_blocker(self._owner(event), person.person),
+        )
+
+    def taken(self, quarantine_id: str, person: Person) -> RefusedEvent | None:
+        """Return the refused event that this person just decided on; None where another decision stands."""
+        with self._store.read() as rows:
+            event = rows.quarantined_event(quarantine_id)
+            one = self._gathered(rows, event, person) if event else None
+        return one if one and one.standing and not one.undo_needs_reason and not one.blocker else None
+
+    def _owner(self, event: QuarantineRow) -> str | None:
+        return self._policies.current.policy.owner(event.producer_identity)
 
     async def settle(self, quarantine_id: str, form: SettlementForm, person: Person) -> str | None:
-        """Settle a refused event and return the proposal that it became, if it was opened as one.
+        """Settle a refused event or take that back; return the proposal that it became, if it was opened as one.
 
         Opening is admission under a key made of the event's own id, and the record follows: where the service is killed
         between the two, the same again finds the proposal there and only adds the record.
@@ -56,32 +103,15 @@ class Quarantine:
         Raises NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError, BusyError or
         UnavailableError.
         """
-        row = await asyncio.to_thread(self._found, quarantine_id)
-        self._check(row, form, person)
-        opened = await self._open(row) if form.kind == "open" else None
-        work = partial(self._record, row, form, person)
-        await asyncio.wrap_future(self._store.promote(work))
-        return opened
-
-    def _found(self, quarantine_id: str) -> QuarantineRow:
-        with self._store.read() as rows:
-            row = rows.quarantined_event(quarantine_id)
-        if row is None:
-            message = "nothing here by that name"
-            raise NotFoundError(message)
-        return row
-
-    def _check(self, row: QuarantineRow, form: SettlementForm, person: Person) -> None:
         if person.role != "curator":
             message = "Only a curator decides."
             raise ForbiddenDecisionError(message)
-        if self._policies.current.policy.owner(row.producer_identity) == person.person:
-            message = "You answer for this producer, so somebody else has to judge its events."
-            raise ForbiddenDecisionError(message)
-        if form.kind == "open" and row.payload is None:
-            message = "Nothing of this event was kept, so it cannot be opened. Dismiss it."
-            raise InvalidDecisionError(message)
+        one = await asyncio.to_thread(self.refused, quarantine_id, person)
+        check_settlement(one.event, one.standing, form, self._owner(one.event), person.person)
         check_note(form.reason_text, self._policies.current.off)
+        opened = await self._open(one.event) if form.kind == "open" else None
+        await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, person)))
+        return opened
 
     async def _open(self, row: QuarantineRow) -> str | None:
         producer = Bearer(id=0, name=row.producer_identity, role="producer", read=[])
@@ -94,23 +124,23 @@ class Quarantine:
         proposal_id: str = answer["proposal_id"]
         return proposal_id
 
-    def _record(self, row: QuarantineRow, form: SettlementForm, person: Person, rows: Rows) -> None:
-        now = self._clock()
+    def _record(self, quarantine_id: str, form: SettlementForm, person: Person, rows: Rows) -> None:
         if not form.decision_key or rows.decision_with_key(form.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
-        shown = canonical(row.payload)
-        settlement = Settlement(
-            kind=form.kind,
-            review_record_id=uuid7(now, self._randomness(10)),
-            reason_text=form.reason_text,
-            shown=shown,
-            shown_hash=text_hash(shown),
-            decision_key=form.decision_key,
+        rows.hold_quarantine(quarantine_id)
+        event, now = found(rows.quarantined_event(quarantine_id)), self._clock()
+        settlement = settle(
+            event,
+            last_standing(rows.settlements(event.id)),
+            form,
+            owner=self._owner(event),
+            person=person.person,
             policy_digest=self._policies.current.digest,
-            decided_at=now,
+            review_record_id=uuid7(now, self._randomness(10)),
+            now=now,
         )
-        rows.settle(row.quarantine_id, person, settlement)
+        rows.settle(event, person, settlement)
 
 
 def _event(row: QuarantineRow) -> dict[str, Any]:

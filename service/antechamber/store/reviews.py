@@ -19,10 +19,9 @@ from antechamber.core.records import (
     NearMemory,
     ProducerRecord,
     ProposalRow,
-    QuarantineRow,
     ReviewRecordRow,
 )
-from antechamber.core.review import Entry, Settlement, Target, text_hash
+from antechamber.core.review import Entry, Target, text_hash
 from antechamber.core.roles import Person
 from antechamber.core.words import words_of
 from antechamber.store.recall import HOUR, decoded
@@ -40,12 +39,6 @@ def _decided_at(proposal: ProposalRow, entry: Entry) -> int | None:
     if entry.ruling.state == "pending":
         return None
     return entry.decided_at if proposal.state == "pending" else proposal.decided_at
-
-
-def _refused(row: dict[str, Any]) -> QuarantineRow:
-    own = ("payload", "source_span", "findings", "supersedes")
-    members = (*own, "original_payload", "original_span", "original_supersedes")
-    return msgspec.convert(decoded(row, *members), QuarantineRow, strict=False)
 
 
 class Reviews(Statements):
@@ -85,7 +78,7 @@ class Reviews(Statements):
         return msgspec.convert(row, ProducerRecord)
 
     def same_text(self, proposal: int, shown_hash: str) -> list[LatestDecision]:
-        """Return decisions that were made on exactly this text of other proposals, newest first."""
+        """Return decisions that were made on exactly this text elsewhere, newest first."""
         rows = self.all("same_text", proposal=proposal, shown_hash=shown_hash)
         return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
@@ -108,7 +101,7 @@ class Reviews(Statements):
         self.one("hold_memory", memory_id=memory_id)
 
     def latest_decisions(self, number: int) -> list[LatestDecision]:
-        """Return the latest decisions on proposals, newest first."""
+        """Return the latest decisions, newest first."""
         rows = self.all("latest_decisions", number=number)
         return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
@@ -240,51 +233,3 @@ class Reviews(Statements):
     def memory_changes(self, memory: int) -> list[MemoryChange]:
         """Return the states that a memory had, oldest first."""
         return msgspec.convert(self.all("changes_of_memory", memory=memory), list[MemoryChange])
-
-    def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
-        """Return waiting refused events, newest first."""
-        return [_refused(row) for row in self.all("waiting_quarantine", after=after, number=number)]
-
-    def quarantined_event(self, quarantine_id: str) -> QuarantineRow | None:
-        """Return one refused event, waiting or settled."""
-        row = self.one("quarantined_event", quarantine_id=quarantine_id)
-        return _refused(row) if row else None
-
-    def settle(self, quarantine_id: str, person: Person, settlement: Settlement) -> None:
-        """Write the review record of a refused event and settle it.
-
-        Raises StaleDecisionError where somebody settled it before.
-        """
-        found = self.all("settle_quarantine", quarantine_id=quarantine_id)
-        if not found:
-            message = "somebody else settled this event first"
-            raise StaleDecisionError(message)
-        self.all(
-            "add_review_record",
-            review_record_id=settlement.review_record_id,
-            proposal=None,
-            quarantine=found[0]["id"],
-            version=0,
-            resulting_version=0,
-            decision=settlement.kind,
-            reason_code=None,
-            reason_text=settlement.reason_text,
-            curator=person.id,
-            person=person.person,
-            shown=settlement.shown.decode(),
-            shown_hash=settlement.shown_hash,
-            resulting=None,
-            resulting_hash=None,
-            approvals_required=1,
-            target=None,
-            undoes=None,
-            decision_key=settlement.decision_key,
-            policy_digest=settlement.policy_digest,
-            decided_at=settlement.decided_at,
-        )
-        self.announce()
-
-    def count_quarantined(self, most: int) -> int:
-        """Count waiting refused events, at most `most`."""
-        row = self.one("count_quarantined", most=most)
-        return row["number"] if row else 0

@@ -21,7 +21,6 @@ from litestar.types import Message, Scope
 
 from antechamber.config import Settings
 from antechamber.core.errors import BusyError, NotFoundError, RefusedError, UnavailableError
-from antechamber.core.likeness import compare
 from antechamber.core.reveal import reveal, shorten, visible
 from antechamber.core.shortcuts import SHORTCUTS
 from antechamber.core.submission import format_time
@@ -121,6 +120,7 @@ def _handlers() -> list[Any]:
                 desk.Review,
                 decisions.Decisions,
                 quarantine.show_quarantine,
+                quarantine.show_refused,
                 quarantine.settle,
                 desk.memories,
                 desk.memory,
@@ -190,7 +190,6 @@ def environment(templates: Path) -> Environment:
         "json": _json,
         "span": _span,
         "pretty": _pretty,
-        "compared": compare,
         "decoded": msgspec.json.decode,
     }
     return made

@@ -25,6 +25,7 @@ from antechamber.web.auth import check_form
 from antechamber.web.desk import MAX_FORM, read_form, show_group, show_proposal
 from antechamber.web.problems import AnyRequest
 
+_MOST_DIGITS: Final = 10
 _KINDS: Final[dict[str, DecisionKind]] = {kind: kind for kind in DECISIONS}
 _STATUS: Final[dict[type[AntechamberError], int]] = {ForbiddenDecisionError: 403, InvalidDecisionError: 400}
 
@@ -132,12 +133,16 @@ def _next_place(kind: DecisionKind, decided: Decided) -> str:
     return f"{place}?done={decided.outcome}{last}"
 
 
+def read_number(text: str, *, otherwise: int) -> int:
+    """Read a number of a form's hidden field; what is none counts as `otherwise`."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS else otherwise
+
+
 def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
     """Read a decision's form; what is missing or no number counts as stale."""
-    version = form.get("version", "")
     return Decision(
         kind=kind,
-        version=int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0,  # noqa: PLR2004
+        version=read_number(form.get("version", ""), otherwise=0),
         shown_hash=form.get("shown_hash", ""),
         decision_key=form.get("decision_key", "")[:128],
         reason_code=form.get("reason_code") or None,

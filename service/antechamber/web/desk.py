@@ -1,5 +1,6 @@
 """The review desk: pages for curators, the same without forms for auditors. None of them changes anything."""
 
+import contextlib
 import secrets
 from typing import Any, Final
 
@@ -79,16 +80,16 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
 
 def _just_done(request: AnyRequest, person: Person) -> dict[str, Any]:
     """Say what the act before this page led to, and how to take it back while that is still easy."""
-    done, last = request.query_params.get("done", ""), request.query_params.get("last")
-    if request.method != "GET" or done not in _DONE:
-        return {"done": None, "taken": None}
-    taken = None
-    if last and person.role == "curator":
-        try:
-            taken = request.app.state.desk.taken(last, person)
-        except (BusyError, UnavailableError):
-            taken = None
-    return {"done": _DONE[done], "taken": taken}
+    query, state = request.query_params, request.app.state
+    if request.method != "GET" or query.get("done", "") not in _DONE:
+        return {"done": None, "taken": None, "settled": None}
+    last, refused = query.get("last"), query.get("refused")
+    taken = settled = None
+    if person.role == "curator":
+        with contextlib.suppress(BusyError, UnavailableError):
+            taken = state.desk.taken(last, person) if last else None
+            settled = state.quarantine.taken(refused, person) if refused else None
+    return {"done": _DONE[query["done"]], "taken": taken, "settled": settled}
 
 
 class Review(Controller):

@@ -16,14 +16,15 @@ from antechamber.core.errors import (
     StaleDecisionError,
     UnavailableError,
 )
-from antechamber.core.review import SETTLEMENTS, InvalidDecisionError, SettlementKind
-from antechamber.flows.quarantine import Quarantine, SettlementForm
+from antechamber.core.review import InvalidDecisionError
+from antechamber.core.settlement import SETTLINGS, SettlementForm, SettlingKind
+from antechamber.flows.quarantine import Quarantine
 from antechamber.web.auth import needs_role
-from antechamber.web.decisions import curator
+from antechamber.web.decisions import curator, read_number
 from antechamber.web.desk import MAX_FORM, PersonRequest, page, read_form
 from antechamber.web.problems import AnyRequest
 
-_KINDS: Final[dict[str, SettlementKind]] = {kind: kind for kind in SETTLEMENTS}
+_KINDS: Final[dict[str, SettlingKind]] = {kind: kind for kind in SETTLINGS}
 _STATUS: Final[dict[type[AntechamberError], int]] = {
     StaleDecisionError: 409,
     ForbiddenDecisionError: 403,
@@ -36,33 +37,60 @@ _STATUS: Final[dict[type[AntechamberError], int]] = {
 @get("/quarantine", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def show_quarantine(request: PersonRequest, quarantine: NamedDependency[Quarantine]) -> Template:
     """Show refused events beside the originals they collided with."""
-    return _page(request, quarantine)
+    items, following = quarantine.waiting(request.query_params.get("after"), request.user)
+    return page(request, "quarantine.html", items=items, following=following)
+
+
+@get("/quarantine/{quarantine_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
+def show_refused(
+    quarantine_id: FromPath[str], request: PersonRequest, quarantine: NamedDependency[Quarantine]
+) -> Template:
+    """Show one refused event, waiting or settled, with the decisions on it."""
+    return _page(request, quarantine, quarantine_id)
 
 
 @post("/quarantine/{quarantine_id:str}/{decision:str}", request_max_body_size=MAX_FORM)
 async def settle(
     quarantine_id: FromPath[str], decision: FromPath[str], request: AnyRequest, quarantine: NamedDependency[Quarantine]
 ) -> Template | Redirect:
-    """Settle a refused event: keep the original, open it as a proposal of its own, dismiss it as misuse."""
+    """Settle a refused event: keep the original, open it as a proposal, dismiss it as misuse; or take that back."""
     form = await read_form(request)
     person = curator(request, form)
     kind = _KINDS.get(decision)
     if kind is None:
         raise NotFoundError(decision)
     said = SettlementForm(
-        kind=kind, decision_key=form.get("decision_key", "")[:128], reason_text=form.get("reason_text", "")
+        kind=kind,
+        version=read_number(form.get("version", ""), otherwise=-1),
+        decision_key=form.get("decision_key", "")[:128],
+        reason_code=form.get("reason_code") or None,
+        reason_text=form.get("reason_text", ""),
+        undoes=form.get("undoes", ""),
     )
     try:
         opened = await quarantine.settle(quarantine_id, said, person)
     except tuple(_STATUS) as error:
-        typed = form.get("reason_text", "")
-        return await asyncio.to_thread(_page, request, quarantine, str(error), typed, _STATUS[type(error)])
-    place = "/quarantine?done=settled" if opened is None else f"/review/{opened}?done=opened"
-    return Redirect(place, status_code=303)
+        status = _STATUS[type(error)]
+        return await asyncio.to_thread(_page, request, quarantine, quarantine_id, str(error), form, status)
+    return Redirect(_next_place(kind, quarantine_id, opened), status_code=303)
+
+
+def _next_place(kind: SettlingKind, quarantine_id: str, opened: str | None) -> str:
+    if opened is not None:
+        return f"/review/{opened}?done=opened&refused={quarantine_id}"
+    if kind == "undo":
+        return f"/quarantine/{quarantine_id}?done=undone"
+    return f"/quarantine?done=settled&refused={quarantine_id}"
 
 
 def _page(
-    request: AnyRequest, quarantine: Quarantine, error: str | None = None, typed: str = "", status: int = 200
+    request: AnyRequest,
+    quarantine: Quarantine,
+    quarantine_id: str,
+    error: str | None = None,
+    form: dict[str, str] | None = None,
+    status: int = 200,
 ) -> Template:
-    items, following = quarantine.waiting(request.query_params.get("after"))
-    return page(request, "quarantine.html", status, items=items, following=following, error=error, typed=typed)
+    """Render one refused event; after a refused decision with what was typed."""
+    one = quarantine.refused(quarantine_id, request.scope["user"])
+    return page(request, "refused.html", status, one=one, error=error, form=form or {})

@@ -12,6 +12,7 @@ from antechamber.store.access import Access
 from antechamber.store.admissions import Admissions
 from antechamber.store.postgres.link import Link
 from antechamber.store.recall import Recall
+from antechamber.store.refused import Refused
 from antechamber.store.reports import Reports
 from antechamber.store.reviews import Reviews
 from antechamber.store.statements import statements
@@ -85,7 +86,7 @@ class Stock:
         self.lane = lane
 
 
-class PostgresRows(Admissions, Recall, Waiting, Reviews, Access, Reports):
+class PostgresRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports):
     """All rows over one connection."""
 
     def __init__(self, link: Link, stock: Stock | None = None) -> None:

@@ -30,15 +30,7 @@ FROM submissions
 WHERE proposal = :proposal AND disposition = 'accepted-as-duplicate' AND duplicate_of IS NOT NULL
 
 -- name: review_records_of_proposal
-SELECT r.id, r.review_record_id, r.version, r.resulting_version, r.decision, r.reason_code, r.reason_text,
-    u.name AS curator, r.person, r.shown, r.resulting, r.resulting_hash, r.shown_hash, r.policy_digest, r.decided_at,
-    target.memory_id AS target, undone.review_record_id AS undoes
-FROM review_records AS r
-JOIN users AS u ON u.id = r.curator
-LEFT JOIN memories AS target ON target.id = r.target
-LEFT JOIN review_records AS undone ON undone.id = r.undoes
-WHERE r.proposal = :proposal
-ORDER BY r.id
+SELECT r.* FROM told_records AS r WHERE r.proposal = :proposal ORDER BY r.id
 
 -- name: producer_record
 SELECT count(*) AS counted,
@@ -51,19 +43,13 @@ JOIN producers AS maker ON maker.id = p.producer
 WHERE maker.producer_identity = :producer_identity
 
 -- name: same_text
-SELECT r.review_record_id, r.decision, r.reason_code, r.person, r.decided_at, r.shown, p.proposal_id
-FROM review_records AS r
-JOIN proposals AS p ON p.id = r.proposal
-WHERE r.shown_hash = :shown_hash AND r.proposal <> :proposal
+SELECT r.* FROM told_records AS r
+WHERE r.shown_hash = :shown_hash AND (r.proposal IS NULL OR r.proposal <> :proposal)
 ORDER BY r.id DESC
 LIMIT 5
 
 -- name: latest_decisions
-SELECT r.review_record_id, r.decision, r.reason_code, r.person, r.decided_at, r.shown, p.proposal_id
-FROM review_records AS r
-JOIN proposals AS p ON p.id = r.proposal
-ORDER BY r.id DESC
-LIMIT :number
+SELECT r.* FROM told_records AS r ORDER BY r.id DESC LIMIT :number
 
 -- name: conflicts_of_proposal
 SELECT q.quarantine_id, q.received_at, q.keyed
@@ -201,18 +187,3 @@ JOIN proposals AS p ON p.id = m.proposal
 JOIN producers AS maker ON maker.id = p.producer
 LEFT JOIN memories AS before ON before.id = m.replaces
 WHERE m.memory_id = :memory_id
-
--- name: waiting_quarantine
-SELECT q.* FROM refused_events AS q
-WHERE q.state = 'waiting' AND q.id < coalesce((SELECT id FROM quarantine WHERE quarantine_id = :after), 9223372036854775807)
-ORDER BY q.id DESC
-LIMIT :number
-
--- name: quarantined_event
-SELECT q.* FROM refused_events AS q WHERE q.quarantine_id = :quarantine_id
-
--- name: settle_quarantine
-UPDATE quarantine SET state = 'settled' WHERE quarantine_id = :quarantine_id AND state = 'waiting' RETURNING id
-
--- name: count_quarantined
-SELECT count(*) AS number FROM (SELECT 1 FROM quarantine WHERE state = 'waiting' LIMIT :most) AS counted

@@ -16,6 +16,7 @@ from typing import Any, Final
 from antechamber.store.access import Access
 from antechamber.store.admissions import Admissions
 from antechamber.store.recall import Recall
+from antechamber.store.refused import Refused
 from antechamber.store.reports import Reports
 from antechamber.store.reviews import Reviews
 from antechamber.store.statements import statements
@@ -76,7 +77,7 @@ def all_at_once(name: str, number: int) -> tuple[str, Callable[[Mapping[str, Any
     return f"{match[1]} {rows}", itemgetter(*members)
 
 
-class SqliteRows(Admissions, Recall, Waiting, Reviews, Access, Reports):
+class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports):
     """All rows over one connection."""
 
     lane = 0

@@ -38,7 +38,10 @@ SELECT q.id, q.quarantine_id, q.kind, q.state, q.keyed, q.source_event_hash, q.s
     CASE WHEN q.kind = 'conflict' THEN s.idempotency_key END AS idempotency_key,
     p.proposal_id, p.payload AS original_payload, p.source_span AS original_span, p.submission_scope AS original_scope,
     p.scope_id AS original_scope_id, s.visibility AS original_visibility, p.supersedes AS original_supersedes,
-    s.disposition AS original_disposition, s.received_at AS original_received_at
+    s.disposition AS original_disposition, s.received_at AS original_received_at,
+    (SELECT count(*) FROM review_records AS r WHERE r.quarantine = q.id) AS version,
+    (SELECT own.proposal_id FROM submissions AS o JOIN proposals AS own ON own.id = o.proposal
+        WHERE o.producer = q.producer AND o.idempotency_key = 'quarantine:' || q.quarantine_id) AS opened_as
 FROM quarantine AS q
 JOIN submissions AS s ON s.id = q.submission
 LEFT JOIN proposals AS p ON p.id = s.proposal
@@ -50,3 +53,15 @@ SELECT m.id, m.memory_id, m.payload, m.submission_scope, m.scope_id, m.state, m.
 FROM memories AS m
 JOIN proposals AS p ON p.id = m.proposal
 JOIN producers AS maker ON maker.id = p.producer;
+
+-- A decision as whoever goes on from it needs it.
+CREATE VIEW told_records AS
+SELECT r.id, r.review_record_id, r.version, r.resulting_version, r.decision, r.reason_code, r.reason_text,
+    u.name AS curator, r.person, r.shown, r.resulting, r.resulting_hash, r.shown_hash, r.policy_digest, r.decided_at,
+    target.memory_id AS target, undone.review_record_id AS undoes, r.proposal, r.quarantine, p.proposal_id, q.quarantine_id
+FROM review_records AS r
+LEFT JOIN proposals AS p ON p.id = r.proposal
+LEFT JOIN quarantine AS q ON q.id = r.quarantine
+LEFT JOIN memories AS target ON target.id = r.target
+LEFT JOIN review_records AS undone ON undone.id = r.undoes
+JOIN users AS u ON u.id = r.curator;

@@ -189,7 +189,7 @@ CREATE TABLE review_records (
     id INTEGER PRIMARY KEY,
     review_record_id TEXT NOT NULL UNIQUE,
     proposal INTEGER REFERENCES proposals (id),
-    quarantine INTEGER UNIQUE REFERENCES quarantine (id),
+    quarantine INTEGER REFERENCES quarantine (id),
     version INTEGER NOT NULL,
     resulting_version INTEGER NOT NULL,
     decision TEXT NOT NULL CHECK (
@@ -213,7 +213,9 @@ CREATE TABLE review_records (
     policy_digest TEXT NOT NULL,
     decided_at INTEGER NOT NULL,
     UNIQUE (id, proposal, resulting_version, resulting_hash),
-    CHECK ((proposal IS NULL) = (decision IN ('keep', 'open', 'dismiss'))),
+    CHECK (quarantine IS NOT NULL OR decision NOT IN ('keep', 'open', 'dismiss')),
+    CHECK (proposal IS NOT NULL OR decision IN ('keep', 'open', 'dismiss', 'undo')),
+    UNIQUE (quarantine, version),
     CHECK ((proposal IS NULL) = (quarantine IS NOT NULL)),
     CHECK (decision IN ('approve', 'supersede', 'flag', 'undo', 'keep', 'open', 'dismiss') OR reason_code IS NOT NULL),
     CHECK (decision NOT IN ('edit', 'flag') OR approvals_required = 2),
@@ -246,9 +248,10 @@ BEGIN SELECT RAISE(ABORT, 'only a curator may decide, and only in person'); END;
 CREATE TRIGGER review_records_undo_their_own
 BEFORE INSERT ON review_records
 WHEN NEW.undoes IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM review_records WHERE id = NEW.undoes AND proposal = NEW.proposal AND decision <> 'undo'
+    SELECT 1 FROM review_records
+    WHERE id = NEW.undoes AND proposal IS NEW.proposal AND quarantine IS NEW.quarantine AND decision <> 'undo'
 )
-BEGIN SELECT RAISE(ABORT, 'a decision takes back one of the same proposal'); END;
+BEGIN SELECT RAISE(ABORT, 'a decision takes back one of the same proposal or refused event'); END;
 
 CREATE TRIGGER review_records_are_final
 BEFORE UPDATE ON review_records
@@ -257,6 +260,14 @@ BEGIN SELECT RAISE(ABORT, 'review records are append-only'); END;
 CREATE TRIGGER review_records_stay
 BEFORE DELETE ON review_records
 BEGIN SELECT RAISE(ABORT, 'review records are append-only'); END;
+
+CREATE TRIGGER quarantine_follows_its_records
+BEFORE UPDATE OF state ON quarantine
+WHEN NEW.state IS NOT coalesce((
+    SELECT CASE WHEN decision = 'undo' THEN 'waiting' ELSE 'settled' END
+    FROM review_records WHERE quarantine = NEW.id ORDER BY version DESC LIMIT 1
+), 'waiting')
+BEGIN SELECT RAISE(ABORT, 'the state of a refused event is that of its last decision'); END;
 
 CREATE TABLE memories (
     id INTEGER PRIMARY KEY,

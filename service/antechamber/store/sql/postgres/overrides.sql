@@ -10,6 +10,10 @@ SELECT CAST(pg_advisory_xact_lock(1095648082, CAST(:producer AS INTEGER)) AS TEX
 -- Why: two first approvals of two persons must see each other; SQLite has only one writer.
 SELECT id FROM proposals WHERE proposal_id = :proposal_id FOR NO KEY UPDATE
 
+-- name: hold_quarantine
+-- Why: two decisions on the same refused event must see each other; SQLite has only one writer.
+SELECT id FROM quarantine WHERE quarantine_id = :quarantine_id FOR NO KEY UPDATE
+
 -- name: hold_memory
 -- Why: two decisions that end the same memory must see each other; SQLite has only one writer.
 SELECT id FROM memories WHERE memory_id = :memory_id FOR NO KEY UPDATE

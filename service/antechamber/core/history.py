@@ -1,0 +1,21 @@
+"""The history of decisions: which of them still stand."""
+
+from collections.abc import Sequence
+
+from antechamber.core.records import ReviewRecordRow
+from antechamber.core.review import Standing
+
+
+def last_standing(records: Sequence[ReviewRecordRow]) -> Standing | None:
+    """Return the last decision of one proposal or refused event that was not taken back."""
+    gone = {record.undoes for record in records}
+    for record in reversed(records):
+        if record.decision != "undo" and record.review_record_id not in gone:
+            return Standing(
+                review_record_id=record.review_record_id,
+                kind=record.decision,
+                person=record.person,
+                decided_at=record.decided_at,
+                shown=record.shown.encode(),
+            )
+    return None
