@@ -103,7 +103,7 @@ class Tour:
 
     def empty(self) -> Iterator[tuple[str, str, Visit]]:
         """Yield name, person and way of each page before anything has come."""
-        for path in ("review", "review/latest", "quarantine", "memories", "audit", "dashboard"):
+        for path in ("review", "review/latest", "quarantine", "memories", "submissions", "audit", "dashboard"):
             yield f"empty-{path.replace('/', '-')}", "cora", self._go(f"/{path}")
 
     def fill(self) -> None:
@@ -117,13 +117,15 @@ class Tour:
         self._decide("cora", wrong["proposal_id"], "Reject: wrong")
         self.ids = {"decided": wrong["proposal_id"], "new": self.submit(NEW)["proposal_id"]}
         self.ids["hidden"] = self.submit("Rollback is safe\u202e.ton ro\u202c on Fridays.\u200b")["proposal_id"]
-        self.ids["long"] = self.submit(LONG)["proposal_id"]
+        self.ids["long"] = self.submit(LONG, idempotency_key="long")["proposal_id"]
         self.ids["word"] = self.submit(WORD)["proposal_id"]
         wide = {"submission_scope": "organization", "scope_id": "apollo-labs"}
         self.ids["wide"] = self.submit("Every service has an owner.", WATCHER, **wide)["proposal_id"]
         self._decide("cora", self.ids["wide"], "Approve")
-        self.submit("Migrations may run at any time.", idempotency_key="deploy-1")
-        self.submit("Page mira@orbit-works.dev when it fails.")
+        refused = self.submit("Migrations may run at any time.", idempotency_key="deploy-1")
+        self.ids["refused"] = refused["quarantine_id"]
+        self.ids["refused-long"] = self.submit(LONG.replace("17.", "18."), idempotency_key="long")["quarantine_id"]
+        self.ids["private"] = self.submit("Page mira@orbit-works.dev when it fails.")["quarantine_id"]
         for number, what in enumerate(("caches", "queues", "mailboxes", "backups", "certificates")):
             self.submit(f"Look at the {what} first when the {number + 2} o'clock alarm rings.", WATCHER)
         params = {"submission_scope": "project", "scope_id": "apollo"}
@@ -136,6 +138,8 @@ class Tour:
             page.goto(f"{self.url}/memories/{self.ids['ended']}")
             page.get_by_label("Reason").first.select_option("outdated")
             page.get_by_role("button", name="Retract").click()
+            page.goto(f"{self.url}/quarantine/{self.ids['private']}")
+            page.get_by_role("button", name="Dismiss").click()
 
     def _decide(self, name: str, proposal_id: str, button: str) -> None:
         with contextlib.closing(self.context(name)) as context:
@@ -161,10 +165,19 @@ class Tour:
             "proposal-wide": f"/review/{ids['wide']}",
             "proposal-decided": f"/review/{ids['decided']}",
             "quarantine": "/quarantine",
+            "refused": f"/quarantine/{ids['refused']}",
+            "refused-long": f"/quarantine/{ids['refused-long']}",
+            "refused-settled": f"/quarantine/{ids['private']}",
             "memories": "/memories",
             "memories-none": "/memories?q=nowhere",
             "memory": f"/memories/{ids['memory']}",
             "memory-ended": f"/memories/{ids['ended']}",
+            "memories-error": "/memories?at=yesterday",
+            "queue-filtered": "/review?q=scope:project:apollo+deploy",
+            "queue-error": "/review?q=color:red",
+            "group-none": "/review/group?like=nothing",
+            "submissions": "/submissions",
+            "submissions-error": "/submissions?since=yesterday",
             "audit": "/audit",
             "audit-error": "/audit?since=yesterday",
             "dashboard": "/dashboard",
@@ -179,6 +192,8 @@ class Tour:
             yield name, "cora", self._go(path)
         yield "proposal-400", "cora", self._blank_edit
         yield "proposal-409", "cora", self._stale
+        yield "refused-409", "cora", self._stale_settlement
+        yield "queue-grammar", "cora", self._grammar
         yield "help", "cora", self._help
         yield "auditor-proposal", "ada-audits", self._go(f"/review/{ids['new']}")
         yield "operator-dashboard", "olga", self._go("/dashboard")
@@ -192,8 +207,21 @@ class Tour:
 
     def _stale(self, page: Page) -> None:
         page.goto(f"{self.url}/review/{self.ids['new']}")
-        page.locator("input[name=version]").first.evaluate("one => one.form.elements.version.value = '7'")
-        page.get_by_role("button", name="Approve", exact=True).click()
+        page.get_by_text("Edit or redact").click()
+        page.get_by_label("Text to remember").fill("Run the database migration two hours before the deploy.")
+        page.get_by_label("Reason").first.select_option("unclear")
+        page.locator("input[name=version]").evaluate_all("all => all.forEach((one) => { one.value = '7'; })")
+        page.get_by_role("button", name="Edit", exact=True).click()
+
+    def _stale_settlement(self, page: Page) -> None:
+        page.goto(f"{self.url}/quarantine/{self.ids['refused']}")
+        page.locator("form.settle input[name=version]").evaluate("one => one.value = '7'")
+        page.get_by_label("Note").first.fill("What I wanted to say.")
+        page.get_by_role("button", name="Keep the original").click()
+
+    def _grammar(self, page: Page) -> None:
+        page.goto(f"{self.url}/review?q=deploy")
+        page.get_by_text("Views and how to filter").click()
 
     def _help(self, page: Page) -> None:
         page.goto(f"{self.url}/review/{self.ids['new']}")

@@ -94,12 +94,6 @@ def test_comments_and_order_do_not_change_the_digest(tmp_path: Path) -> None:
         ("scopes", "[default]\n", ["scopes.toml", '"default"', '"defaults"']),
         ("scopes", "[defaults]\ncurator = 2\n", ["scopes.toml", '"curator"', "[defaults]", '"curators"']),
         ("guidelines", '[[guideline]]\ntxt = "A"\n', ["guidelines.toml", '"txt"', '"text"']),
-        (
-            "guidelines",
-            '[[guideline]]\ntext = "A"\nscopes = ["projct"]\n',
-            ["guidelines.toml", '"projct"', '"project"'],
-        ),
-        ("guidelines", '[[guideline]]\ntext = ""\n', ["guidelines.toml", "text"]),
         ("scopes", "[limits]\nconflict_per_key = 2\n", ["scopes.toml", '"conflict_per_key"', '"conflicts_per_key"']),
         ("scopes", "[scope.project]\nmax_byte = 2\n", ["scopes.toml", '"max_byte"', "scope", '"max_bytes"']),
         ("privacy", 'of = ["iban"]\n', ["privacy.toml", '"of"', '"off"']),
@@ -119,6 +113,12 @@ def test_an_unknown_key_is_named_with_its_file_and_what_to_write(
     ("file", "text", "said"),
     [
         ("producers", '[[producer]]\nidentity = "worker:x"\n', ["`owner`", "producer[0]"]),
+        (
+            "guidelines",
+            '[[guideline]]\ntext = "A"\nscopes = ["projct"]\n',
+            ["guideline[0].scopes", '"projct"', '"project"'],
+        ),
+        ("guidelines", '[[guideline]]\ntext = ""\n', ["guideline[0].text"]),
         ("producers", '[[producer]]\nidentity = "robot:x"\nowner = "a"\n', ["producer[0].identity"]),
         ("producers", '[[producer]]\nidentity = "worker:x"\nowner = ""\n', ["producer[0].owner"]),
         ("producers", BOT + 'read = "project:apollo"\n', ["array", "producer[0].read"]),

@@ -59,6 +59,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("POST", "/review/{proposal_id}/claim"): FORM,
     ("POST", "/review/{proposal_id}/{decision}"): FORM,
     ("GET", "/quarantine"): DESK,
+    ("GET", "/submissions"): DESK,
     ("GET", "/quarantine/{quarantine_id}"): DESK,
     ("GET", "/memories"): DESK,
     ("GET", "/memories/{memory_id}"): DESK,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from antechamber.core import requirements
 from support import Desk, Service, event
 
 OLD = "Run the migration before the deploy."
@@ -185,3 +186,58 @@ def test_undoing_an_edit_brings_the_text_back(service: Service) -> None:
     assert OLD in shown(eve, f"/review/{proposal}")
     assert eve.decide(proposal, "approve").headers["location"].startswith("/review?done=approved")
     assert remembered(service) == [OLD]
+
+
+def test_a_stale_form_shows_what_changed_and_how_the_typed_text_differs(service: Service) -> None:
+    """Word by word: from the text that was open to the one that stands, and from that to what was typed."""
+    bob, eve, proposal = service.sign_in("bob"), service.sign_in("eve"), propose(service, OLD)
+    opened = bob.form(proposal)
+    assert eve.decide(proposal, "edit", content=NEW, reason_code="unclear").status_code == 303
+    typed = {"content": OLD.replace("the deploy", "all deploys"), "reason_code": "unclear", "reason_text": "My note."}
+    page = bob.post(f"/review/{proposal}/edit", opened | typed)
+    assert page.status_code == 409
+    since = page.text.partition("What changed since you opened it")[2].partition("</section>")[0]
+    assert re.search(r"<ins>.*an hour .*</ins>", since)
+    own = page.text.partition("How it differs from what stands")[2].partition("</details>")[0]
+    assert re.search(r"<ins>.*all.*</ins>", own)
+    assert "by eve" in page.text
+    assert "My note." in page.text
+    second = bob.post(f"/review/{proposal}/approve", opened | {"decision_key": "another"}).text
+    assert "What changed since you opened it" in second
+    assert "What you had typed" not in second
+    bob.decide(proposal, "approve")
+    after = eve.decide(proposal, "approve", version="1")
+    assert "What changed since you opened it" not in after.text
+
+
+def test_the_note_offers_no_way_back_that_is_closed(service: Service, memory: str) -> None:
+    """Nothing is offered for a proposal that is not there, or whose memory another decision has ended."""
+    bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    first = re.findall(r'href="/review/([0-9a-f-]{36})', bob.browser.get(f"/memories/{memory}").text)[0]
+    assert eve.decide(propose(service, NEW), "supersede", target=memory).status_code == 303
+    for last in (first, "nowhere"):
+        page = bob.browser.get(f"/review?done=approved&last={last}").text
+        assert "Approved. It is a memory now." in page
+        assert "/undo" not in page.partition("<h1")[0]
+
+
+def test_a_proposal_is_opened_beside_the_memory_it_claims_to_supersede(service: Service, memory: str) -> None:
+    """However little they are alike, that memory comes first."""
+    claiming = service.submit(event("Cats sleep a lot.", supersedes=memory)).json()["proposal_id"]
+    page = shown(service.sign_in(), f"/review/{claiming}")
+    assert "its producer says: superseded by this" in page
+
+
+def test_a_requirement_that_failed_keeps_an_approval_back(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be evaluated is said and not passed over."""
+
+    def broken(_situation: Any) -> Any:
+        raise ArithmeticError
+
+    proposal, desk = propose(service, OLD), service.sign_in()
+    form = desk.form(proposal)
+    monkeypatch.setitem(requirements.CHECKS, "fits-scope", broken)
+    refused = desk.post(f"/review/{proposal}/approve", form)
+    assert refused.status_code == 403
+    assert "Whether fits-scope holds could not be found out" in refused.text
+    assert remembered(service) == []

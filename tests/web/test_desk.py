@@ -7,6 +7,7 @@ import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pytest
 
@@ -121,7 +122,7 @@ def test_a_proposal_page_has_all_that_a_decision_needs(service: Service) -> None
         TEXT, "procedure", "deploy", '"severity": 2', "project:apollo", "version 1", "worker:release-bot", "ada",
         "repo://apollo/RUNBOOK.md", "10 to 14", "9f1c2ab", "Deploy", "old-memory", "2026-01-02 10:00 UTC",
         accepted.json()["source_event_hash"], accepted.json()["policy_digest"], "tool:watcher, answered for by grace",
-        "conflict", "/quarantine#", "<dt>own duplicates</dt><dd>1</dd>",
+        "conflict", "/quarantine/", "<dt>own duplicates</dt><dd>1</dd>",
     )  # fmt: skip
     assert [text for text in wanted if text not in page] == []
 
@@ -606,6 +607,20 @@ def _hostile_pages(service: Service, text: str) -> dict[str, str]:
     memory = service.recall()[0]["memory_id"]
     for path in ("/quarantine", "/memories", f"/memories/{memory}", f"/review/{proposal}", "/audit"):
         pages[path] = bob.browser.get(path).text
+    service.submit(event(f"{text} refused", idempotency_key="twice")).json()
+    refused = service.submit(event(f"{text} and more", idempotency_key="twice")).json()
+    waiting = service.submit(event(f"{text} waits")).json()["proposal_id"]
+    eve.decide(waiting, "reject", reason_code="wrong", reason_text=text)
+    service.submit(event(f"{text} waits too"))
+    for path in ("/review/latest", f"/quarantine/{refused['quarantine_id']}", "/submissions", "/policy", "/settings"):
+        pages[path] = bob.browser.get(path).text
+    pages["group"] = bob.browser.get("/review/group", params={"producer": "worker:release-bot"}).text
+    pages["group of none"] = bob.browser.get("/review/group", params={"producer": text, "like": text}).text
+    pages["filtered"] = bob.browser.get("/review", params={"q": text, "refused": text}).text
+    view = {"csrf": bob.form(waiting)["csrf"], "name": text, "q": text}
+    pages["view"] = bob.browser.post("/review/views", data=view).text
+    pages["as of"] = bob.browser.get("/memories", params={"scope": text, "at": text}).text
+    pages["listed"] = bob.browser.get("/submissions", params={"producer_identity": text, "disposition": text}).text
     pages["search"] = bob.browser.get("/memories", params={"q": text}).text
     pages["filters"] = bob.browser.get("/audit", params={"curator": text, "since": text, "scope_id": text}).text
     pages["login"] = service.client.post("/login", data={"name": text, "password": text, "next": "/" + text}).text
@@ -618,12 +633,12 @@ def test_a_hostile_text_does_nothing_on_any_page(service: Service) -> None:
     for name, page in _hostile_pages(service, HOSTILE).items():
         assert (name, _Suspect(page).found) == (name, [])
         assert "<!doctype html>" in page
-        assert "7 * 7" in page or "alert" not in page
+        assert "7 * 7" in unquote_plus(page) or "alert" not in page
 
 
 def test_the_invisible_is_drawn_on_every_page_with_a_text(service: Service) -> None:
     """Bidirectional, zero-width, tag, filler and separator characters are drawn with code point and name."""
-    drawn_on = ("pending", "queue", "edited", "/quarantine", "/memories", "/audit")
+    drawn_on = ("pending", "queue", "edited", "/quarantine", "/memories", "/audit", "/review/latest", "group")
     pages = _hostile_pages(service, HOSTILE[-90:])
     for name in drawn_on:
         text = pages[name]

@@ -106,3 +106,11 @@ def test_views_belong_to_a_person_and_stay(service: Service, ids: dict[str, str]
     assert bob.post("/review/views", {"csrf": csrf, "name": "Mine", "q": ""}).status_code == 303
     assert "Mine" not in bob.browser.get("/review").text
     assert bob.post("/review/views", {"name": "Mine", "q": "care:yes"}).status_code == 403
+
+
+def test_the_way_to_the_news_keeps_the_filter(service: Service) -> None:
+    """What the notice of a change leads to is the page that is open, without what says how one came to it."""
+    desk = service.sign_in()
+    page = desk.browser.get("/review", params={"q": "kind:fact <b>", "done": "approved", "last": "nowhere"}).text
+    assert 'href="/review?q=kind%3Afact+%3Cb%3E"' in page.partition('id="news"')[2]
+    assert 'href="/review"' in desk.browser.get("/review?done=approved").text.partition('id="news"')[2]

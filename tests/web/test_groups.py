@@ -5,6 +5,11 @@ import json
 import re
 from typing import Any
 
+import pytest
+
+from antechamber.core.errors import ForbiddenDecisionError
+from antechamber.core.review import Decision
+from antechamber.core.roles import Person
 from support import Desk, Service, event
 
 COPY = "The staging host is rebuilt every night at two, so keep no files there. Copy {}."
@@ -124,3 +129,15 @@ def test_the_last_hour_of_one_producer_is_a_group(service: Service) -> None:
     assert "0 recorded, each on its own. 2 not:" in decide(ada, place, "reject", fields)
     assert "Nothing of this group waits" in ada.browser.get("/review/group?producer=worker:nobody").text
     assert "Nothing of this group waits" in ada.browser.get("/review/group").text
+
+
+def test_only_a_curator_decides_on_a_group(service: Service) -> None:
+    """The flow says so by itself, whoever calls it."""
+    (one,) = flood(service, 1)
+    auditor = Person(id=1, name="una", person="una", role="auditor", session="")
+    with pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
+        service.state.desk.decide_many(
+            [(one, Decision(kind="reject", version=1, shown_hash="", decision_key=""))], auditor
+        )
+    with pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
+        service.state.desk.decide(one, Decision(kind="reject", version=1, shown_hash="", decision_key=""), auditor)

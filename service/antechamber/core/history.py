@@ -1,4 +1,4 @@
-"""The history of decisions: which of them still stand."""
+"""The history of decisions: which of them still stand, and what was shown when they were made."""
 
 from collections.abc import Sequence
 
@@ -18,4 +18,14 @@ def last_standing(records: Sequence[ReviewRecordRow]) -> Standing | None:
                 decided_at=record.decided_at,
                 shown=record.shown.encode(),
             )
+    return None
+
+
+def text_with_hash(records: Sequence[ReviewRecordRow], shown_hash: str) -> str | None:
+    """Return the canonical payload that a form was made for, where a decision was made on it or led to it."""
+    for record in records:
+        if record.shown_hash == shown_hash:
+            return record.shown
+        if record.resulting_hash == shown_hash:
+            return record.resulting
     return None

@@ -13,6 +13,11 @@ def uuid7(now: int, randomness: bytes) -> str:
     return f"{_moment(now // 1000)}-7{tail[:3]}-{_VARIANT[tail[4]]}{tail[5:8]}-{tail[8:20]}"
 
 
+def earliest(now: int) -> str:
+    """Return what no id of this millisecond or a later one comes before, and every earlier one does."""
+    return _moment(now // 1000)
+
+
 @lru_cache(maxsize=64)
 def _moment(millisecond: int) -> str:
     """Write the 48 bits of a time; many ids share one."""

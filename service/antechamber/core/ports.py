@@ -9,6 +9,7 @@ from antechamber.core.admission import Candidate
 from antechamber.core.book import Book
 from antechamber.core.contract import Channel
 from antechamber.core.desk_ports import RefusedRows, ReviewRows, WaitingRows
+from antechamber.core.listing import ListedSubmission, SubmissionFilter
 from antechamber.core.records import (
     AuditFilter,
     AuditRow,
@@ -149,6 +150,11 @@ class ReportRows(Protocol):
 
     def latest_review_records(self, chosen: AuditFilter, after: str | None, number: int) -> list[AuditRow]:
         """Return review records, newest first."""
+
+    def listed_submissions(
+        self, chosen: SubmissionFilter, before: str | None, number: int
+    ) -> tuple[list[ListedSubmission], str | None]:
+        """Return submissions, newest first, and where the looking ended if it did before the submissions did."""
 
     def totals(self) -> dict[str, int]:
         """Return how many submissions got each disposition, and how many proposals stand approved and rejected."""

@@ -1,6 +1,6 @@
 """The review: what a curator's decision does to a proposal, and who may make it."""
 
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -314,9 +314,8 @@ def _edited(proposal: ReviewedProposal, ruling: Ruling, resulting: bytes) -> Rul
 
 def _undone(proposal: ReviewedProposal, ruling: Ruling) -> Ruling:
     """Take the last standing decision back by a record of its own; the version rises, so that no approval is left."""
-    last = proposal.standing
-    if last is None:
-        raise ForbiddenDecisionError(str(_undo_blocker(proposal)))
+    # Without one the blocker would have refused.
+    last = cast("Standing", proposal.standing)
     ruling = replace(ruling, undoes=last.review_record_id)
     if last.kind in _OF_MEMORY:
         return replace(ruling, memory="active")

@@ -1,4 +1,4 @@
-"""Export: review records for auditors, streamed from one read snapshot, closed by a record with their count."""
+"""Export: what auditors list, and review records streamed from one read snapshot, closed by a record of their count."""
 
 import csv
 import io
@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from antechamber.core.canonical import canonical
+from antechamber.core.listing import ListedSubmission, SubmissionFilter
 from antechamber.core.policy import covers
 from antechamber.core.ports import Clock, Store
 from antechamber.core.records import AuditFilter, AuditRow
@@ -23,7 +24,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
 
 
 class Export:
-    """Lists and exports review records."""
+    """Lists submissions, lists and exports review records."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         """Read from a store."""
@@ -35,6 +36,14 @@ class Export:
         with self._store.read() as rows:
             items = rows.latest_review_records(chosen, after, number + 1)
         return items[:number], items[number - 1].review_record_id if len(items) > number else None
+
+    def submissions(
+        self, chosen: SubmissionFilter, after: str | None, number: int
+    ) -> tuple[list[ListedSubmission], str | None]:
+        """Return submissions newest first, and where the next page begins."""
+        with self._store.read() as rows:
+            items, end = rows.listed_submissions(chosen, after, number + 1)
+        return items[:number], items[number - 1].place if len(items) > number else end
 
     def stream(self, chosen: AuditFilter, form: Format, grants: list[str] | None = None) -> Iterator[bytes]:
         """Yield an export in chunks; memory does not grow with its length.

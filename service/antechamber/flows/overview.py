@@ -21,9 +21,10 @@ _DISPOSITIONS: Final = frozenset(get_args(Disposition))
 
 
 class Bucket(Struct, frozen=True, kw_only=True):
-    """What happened in an hour or a day; `start` is microseconds since 1970 UTC."""
+    """What happened in an hour or a day, from `start` until before `end`, in microseconds since 1970 UTC."""
 
     start: int
+    end: int
     arrived: int
     """Proposals that came."""
     decided: int
@@ -67,6 +68,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     pending: int
     """Proposals that wait; a thousand and one stands for more."""
     oldest: OldestPending | None
+    since: int
+    """When the days that are looked at began."""
     now: int
     buckets: list[Bucket]
     producers: list[ProducerFigures]
@@ -138,6 +141,7 @@ class Overview:
             totals=totals,
             pending=pending,
             oldest=oldest,
+            since=first,
             now=now,
             buckets=_buckets(hours, range(first, now + 1, step)),
             producers=_producers(by_producer, replays),
@@ -173,6 +177,7 @@ def _buckets(hours: Sequence[TallyRow], starts: range) -> list[Bucket]:
     return [
         Bucket(
             start=start,
+            end=start + starts.step,
             arrived=counted["accepted-for-review"],
             decided=counted["approved"] + counted["rejected"],
             submissions=(own := sum(number for name, number in counted.items() if name in _DISPOSITIONS)),

@@ -1,11 +1,13 @@
 """Report rows: what auditors export and operators count, and the store's check of its own promises."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from antechamber.core.canonical import digest, event_bytes
+from antechamber.core.ids import earliest
+from antechamber.core.listing import ListedSubmission, SubmissionFilter
 from antechamber.core.ports import Statements
 from antechamber.core.records import (
     AuditFilter,
@@ -16,6 +18,12 @@ from antechamber.core.records import (
     ReplayRow,
     TallyRow,
 )
+
+WINDOW: Final = 20_000
+"""Submissions that one page of a list looks through."""
+_CONFLICT: Final = "rejected-conflict"
+_END: Final = "g"
+"""Comes after every id."""
 
 
 class Reports(Statements):
@@ -30,6 +38,31 @@ class Reports(Statements):
         """Return review records, newest first."""
         rows = self.all("latest_review_records", after=after, number=number, **msgspec.structs.asdict(chosen))
         return msgspec.convert(rows, list[AuditRow])
+
+    def listed_submissions(
+        self, chosen: SubmissionFilter, before: str | None, number: int
+    ) -> tuple[list[ListedSubmission], str | None]:
+        """Return submissions, newest first, and where the looking ended if it did before the submissions did.
+
+        Conflicts are kept in the quarantine and everything else among submissions; of each so many are looked through
+        at once and no more, however few match.
+        """
+        end = _END if chosen.until is None else earliest(chosen.until)
+        place = {"before": min(before or _END, end), "since": earliest(chosen.since or 0)}
+        wanted = {"producer": chosen.producer_identity or "", "number": number}
+        found: list[dict[str, Any]] = []
+        ends: list[str] = []
+        if chosen.disposition != _CONFLICT:
+            name = chosen.disposition or ""
+            found += self.all("listed_submissions", disposition=name, window=WINDOW, **place, **wanted)
+            ends += [row["place"] for row in self.all("end_of_submissions", window=WINDOW - 1, **place)]
+        if chosen.disposition in {None, _CONFLICT}:
+            found += self.all("listed_conflicts", window=WINDOW, **place, **wanted)
+            ends += [row["place"] for row in self.all("end_of_conflicts", window=WINDOW - 1, **place)]
+        # What lies behind the end of either window was not looked at, so nothing behind it is shown.
+        seen = max(ends, default="")
+        rows = sorted((row for row in found if row["place"] >= seen), key=lambda row: str(row["place"]), reverse=True)
+        return msgspec.convert(rows[:number], list[ListedSubmission]), seen or None
 
     def totals(self) -> dict[str, int]:
         """Return how many submissions got each disposition, and how many proposals stand approved and rejected."""

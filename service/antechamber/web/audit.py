@@ -1,5 +1,6 @@
 """For auditors and operators: review records as a page and as exports, figures, health, schema."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final, get_args
 
@@ -10,6 +11,7 @@ from litestar.response import Stream, Template
 
 from antechamber.core.contract import CODES, REASON_CODES, SCOPES, Disposition
 from antechamber.core.errors import BusyError, RefusedError, UnavailableError, refuse
+from antechamber.core.listing import SubmissionFilter
 from antechamber.core.outcomes import FIXTURES, OUTCOMES
 from antechamber.core.privacy import RULES
 from antechamber.core.records import AuditFilter
@@ -23,6 +25,8 @@ from antechamber.web.desk import NO_STORE, PersonRequest, page
 from antechamber.web.openapi import document
 
 _PAGE: Final = 50
+_DISPOSITIONS: Final[tuple[Disposition, ...]] = get_args(Disposition)
+_ID: Final = re.compile(r"[0-9a-f-]{36}")
 _DAYS: Final = {"1": 1, "7": 7, "30": 30}
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "reason_code": REASON_CODES,
@@ -91,6 +95,37 @@ def audit(request: PersonRequest, export: NamedDependency[Export]) -> Template:
         scopes=SCOPES,
         reason_codes=REASON_CODES,
         decisions=_CHOICES["decision"],
+    )
+
+
+@get("/submissions", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
+def submissions(request: PersonRequest, export: NamedDependency[Export]) -> Template:
+    """Show submissions and what was answered, newest first, with filters; no texts."""
+    query, error, chosen = request.query_params, None, SubmissionFilter()
+    try:
+        chosen = _read_submission_filter(query)
+    except RefusedError as refused:
+        error = str(refused)
+    after = query.get("after", "")
+    items, following = export.submissions(chosen, after if _ID.fullmatch(after) else None, _PAGE)
+    given = {name: query[name] for name in SubmissionFilter.__struct_fields__ if query.get(name)}
+    context = {"items": items, "following": following, "given": given, "error": error, "dispositions": _DISPOSITIONS}
+    return page(request, "submissions.html", 400 if error else 200, **context)
+
+
+def _read_submission_filter(query: Any) -> SubmissionFilter:
+    """Read the filters of the list; an empty one is none.
+
+    Raises RefusedError (`malformed`).
+    """
+    disposition = query.get("disposition") or None
+    if disposition not in {None, *_DISPOSITIONS}:
+        raise refuse("malformed", "disposition must be one of " + ", ".join(_DISPOSITIONS), "/disposition")
+    times = {name: _time(name, query[name]) for name in ("since", "until") if query.get(name)}
+    return SubmissionFilter(
+        **times,
+        disposition=disposition,
+        producer_identity=(query.get("producer_identity") or "").replace("\0", "") or None,
     )
 
 

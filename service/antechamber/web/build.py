@@ -132,6 +132,7 @@ def _handlers() -> list[Any]:
         Router("/", route_handlers=[preferences.show_settings, preferences.choose_keys]),
         audit.export_review_records,
         audit.audit,
+        audit.submissions,
         audit.dashboard,
         audit.show_policy,
         audit.healthz,

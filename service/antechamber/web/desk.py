@@ -3,7 +3,9 @@
 import contextlib
 import secrets
 from typing import Any, Final
+from urllib.parse import urlencode
 
+import msgspec
 from litestar import Controller, Request, get
 from litestar.di import NamedDependency
 from litestar.exceptions import ClientException, InternalServerException
@@ -13,10 +15,13 @@ from litestar.response import Template
 from antechamber.core.contract import REASON_CODES, SCOPES
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.filters import NAMES, FilterError, QueueFilter, read_filter, views_of
+from antechamber.core.history import text_with_hash
+from antechamber.core.likeness import Change, compare
 from antechamber.core.records import MemoryFilter
 from antechamber.core.roles import Person
 from antechamber.core.shortcuts import keys_of
 from antechamber.core.submission import parse_time
+from antechamber.flows.dossier import Dossier
 from antechamber.flows.review import Desk
 from antechamber.web.auth import csrf_token, needs_role
 from antechamber.web.problems import AnyRequest
@@ -26,6 +31,7 @@ NO_STORE: Final = {"cache-control": "no-store"}
 PersonRequest = Request[Person, Any, Any]
 _DAY: Final = 86_400_000_000
 """Microseconds of a day."""
+_OF_THE_WAY: Final = frozenset({"done", "last", "refused"})
 _LATEST: Final = 50
 """Decisions in the list of the latest ones."""
 _DONE: Final = {
@@ -69,6 +75,7 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "counters": None if person.role == "operator" else state.desk.counters(),
         "alarms": state.alarms(),
         "here": request.scope["path"],
+        "again": _again(request),
         "keys": keys_of(person.keys),
         "reasons": REASON_CODES,
         # Each form gets a key of its own: a decision counts once, however often its form is sent.
@@ -76,6 +83,12 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
     }
     common |= _just_done(request, person)
     return Template(name, context=common | context, status_code=status, headers=NO_STORE)
+
+
+def _again(request: AnyRequest) -> str:
+    """Return this page's own address, without what says how one came to it."""
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name not in _OF_THE_WAY]
+    return f"{request.scope['path']}?{urlencode(kept)}" if kept else str(request.scope["path"])
 
 
 def _just_done(request: AnyRequest, person: Person) -> dict[str, Any]:
@@ -139,8 +152,19 @@ def show_proposal(  # noqa: PLR0913 -- what the page may have to say besides the
     status: int = 200,
 ) -> Template:
     """Render a proposal; after a refused decision with what was typed."""
-    dossier = desk.dossier(proposal_id, request.scope["user"])
-    return page(request, "proposal.html", status, dossier=dossier, form=form or {}, error=error, stale=stale)
+    dossier, form = desk.dossier(proposal_id, request.scope["user"]), form or {}
+    context = {"dossier": dossier, "form": form, "error": error, "stale": stale}
+    return page(request, "proposal.html", status, **context, **(_differences(dossier, form) if stale else {}))
+
+
+def _differences(dossier: Dossier, form: dict[str, str]) -> dict[str, list[Change]]:
+    """Tell what changed since somebody opened a proposal, and how what they typed differs from what stands."""
+    stands, seen = dossier.proposal.payload["content"], text_with_hash(dossier.records, form.get("shown_hash", ""))
+    before = msgspec.json.decode(seen)["content"] if seen else stands
+    return {
+        "changed": compare(before, stands) if before != stands else [],
+        "typed": compare(stands, form["content"]) if form.get("content") else [],
+    }
 
 
 def show_group(

@@ -29,6 +29,46 @@ SELECT disposition AS name, count(*) AS number FROM submissions GROUP BY disposi
 UNION ALL
 SELECT 'rejected-conflict', count(*) FROM quarantine WHERE kind = 'conflict'
 
+-- name: listed_submissions
+SELECT s.submission_id AS place, maker.producer_identity, CASE WHEN s.keyed = 0 THEN s.idempotency_key END AS idempotency_key,
+    s.disposition, s.reason_code, s.submission_scope, s.scope_id, s.received_at, s.replays, p.proposal_id,
+    (SELECT q.quarantine_id FROM quarantine AS q WHERE q.submission = s.id AND q.kind = 'private') AS quarantine_id
+FROM (
+    SELECT * FROM submissions WHERE submission_id < :before AND submission_id >= :since
+    ORDER BY submission_id DESC
+    LIMIT :window
+) AS s
+JOIN producers AS maker ON maker.id = s.producer
+LEFT JOIN proposals AS p ON p.id = s.proposal
+WHERE (:disposition = '' OR s.disposition = :disposition) AND (:producer = '' OR maker.producer_identity = :producer)
+ORDER BY s.submission_id DESC
+LIMIT :number
+
+-- name: end_of_submissions
+SELECT submission_id AS place FROM submissions WHERE submission_id < :before AND submission_id >= :since
+ORDER BY submission_id DESC
+LIMIT 1 OFFSET :window
+
+-- name: listed_conflicts
+SELECT q.quarantine_id AS place, maker.producer_identity, CASE WHEN q.keyed = 0 THEN s.idempotency_key END AS idempotency_key,
+    'rejected-conflict' AS disposition, 'key-reused' AS reason_code, q.submission_scope, q.scope_id, q.received_at,
+    0 AS replays, NULL AS proposal_id, q.quarantine_id
+FROM (
+    SELECT * FROM quarantine WHERE quarantine_id < :before AND quarantine_id >= :since
+    ORDER BY quarantine_id DESC
+    LIMIT :window
+) AS q
+JOIN submissions AS s ON s.id = q.submission
+JOIN producers AS maker ON maker.id = q.producer
+WHERE q.kind = 'conflict' AND (:producer = '' OR maker.producer_identity = :producer)
+ORDER BY q.quarantine_id DESC
+LIMIT :number
+
+-- name: end_of_conflicts
+SELECT quarantine_id AS place FROM quarantine WHERE quarantine_id < :before AND quarantine_id >= :since
+ORDER BY quarantine_id DESC
+LIMIT 1 OFFSET :window
+
 -- name: tally_totals
 SELECT name, CAST(sum(number) AS BIGINT) AS number FROM tally GROUP BY name ORDER BY name
 

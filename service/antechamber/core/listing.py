@@ -1,0 +1,32 @@
+"""Lists of submissions: what is asked for, and what a list shows. No texts, and no keys of private events."""
+
+from msgspec import Struct
+
+from antechamber.core.contract import Disposition, Scope
+
+
+class SubmissionFilter(Struct, frozen=True, kw_only=True):
+    """Which submissions are asked for; None means all. Times are microseconds since 1970 UTC."""
+
+    since: int | None = None
+    until: int | None = None
+    disposition: Disposition | None = None
+    producer_identity: str | None = None
+
+
+class ListedSubmission(Struct, frozen=True, kw_only=True):
+    """One submission, or one refused event that came under the key of another."""
+
+    place: str
+    """Its id, by which lists are ordered: ids begin with their time."""
+    producer_identity: str
+    idempotency_key: str | None
+    """None for a private event: the key may say what it is about."""
+    disposition: Disposition
+    reason_code: str | None
+    submission_scope: Scope | None
+    scope_id: str | None
+    received_at: int
+    replays: int
+    proposal_id: str | None
+    quarantine_id: str | None
