@@ -1,0 +1,158 @@
+"""Everything a curator can do, by the buttons of the pages: with scripts on and off the same records."""
+
+from typing import Any
+
+import httpx
+import msgspec
+from playwright.sync_api import Page, expect
+
+from journey import Journey
+from support import antechamber, where
+
+OLD = "Run the migration before the deploy: old workers read the new schema."
+NEW = "Run the migration an hour before the deploy: old workers read the new schema."
+
+
+def told(journey: Journey) -> list[tuple[str, str | None, str]]:
+    """Return decision, reason and person of each review record, as an auditor exports them."""
+    token = antechamber("token", "issue", "auditing", "--role", "auditor", *where(journey.place)).stdout.strip()
+    headers = {"authorization": f"Bearer {token}"}
+    lines = httpx.get(f"{journey.url}/v1/audit/review-records", headers=headers).text.splitlines()
+    found: list[dict[str, Any]] = [msgspec.json.decode(line) for line in lines][:-1]
+    return [(one["decision"], one["reason_code"], one["person"]) for one in found]
+
+
+def press(page: Page, name: str, number: int = 0) -> None:
+    """Press a button by its whole name and wait for the page that follows."""
+    with page.expect_navigation():
+        page.get_by_role("button", name=name, exact=True).nth(number).click()
+
+
+def said(page: Page, text: str) -> None:
+    """Expect the note of the last act."""
+    expect(page.get_by_role("status").filter(has_text=text)).to_be_visible()
+
+
+def sorted_queue(page: Page, journey: Journey) -> None:
+    """Open the queue once it is in its order."""
+    for _ in range(100):
+        page.goto(f"{journey.url}/review")
+        if page.get_by_text("nearly the same").count():
+            return
+        page.wait_for_timeout(50)
+
+
+def test_decisions_are_made_and_taken_back(journey: Journey) -> None:
+    """Approve, reject, supersede, merge, ask for a second; retract and expire; each taken back where that is shown."""
+    first = journey.submit(content=OLD)["proposal_id"]
+    second = journey.submit(content=NEW)["proposal_id"]
+    page = journey.sign_in("bob")
+    page.goto(f"{journey.url}/review/{first}")
+    press(page, "Approve")
+    said(page, "Approved")
+    press(page, "Undo")
+    said(page, "Taken back")
+    assert journey.remembered() == []
+    press(page, "Reject: wrong")
+    page.goto(f"{journey.url}/review/latest")
+    page.get_by_role("link", name=OLD).first.click()
+    press(page, "Undo")
+    press(page, "Approve")
+    page.goto(f"{journey.url}/review/{second}")
+    expect(page.get_by_text("% alike")).to_be_visible()
+    press(page, "Approve, supersede this")
+    assert journey.remembered() == [NEW]
+    page.goto(f"{journey.url}/review/{second}")
+    press(page, "Undo")
+    assert journey.remembered() == [OLD]
+    press(page, "Merge: it says this already")
+    press(page, "Undo")
+    press(page, "Ask for a second")
+    other = journey.sign_in("eve")
+    expect(other.get_by_role("heading", name="Needs you as the second person")).to_be_visible()
+    press(other, "Start reviewing")
+    press(other, "Approve")
+    said(other, "waits for a second person")
+    page.goto(f"{journey.url}/review/{second}")
+    press(page, "Approve")
+    assert journey.remembered() == [NEW, OLD]
+    page.get_by_role("navigation", name="Desk").get_by_role("link", name="Memories").click()
+    page.get_by_role("link", name=OLD).first.click()
+    for kind in ("Retract", "Let it expire"):
+        form = page.locator("form", has=page.get_by_role("button", name=kind, exact=True))
+        form.get_by_label("Reason").select_option("outdated")
+        press(page, kind)
+        assert journey.remembered() == [NEW]
+        press(page, "Undo")
+        page.goto(f"{journey.url}/review/{first}")
+        page.get_by_role("link", name="its memory").click()
+    assert journey.remembered() == [NEW, OLD]
+    assert told(journey) == [
+        ("approve", None, "bob"), ("undo", None, "bob"), ("reject", "wrong", "bob"), ("undo", None, "bob"),
+        ("approve", None, "bob"), ("supersede", None, "bob"), ("undo", None, "bob"), ("merge", "duplicate", "bob"),
+        ("undo", None, "bob"), ("flag", None, "bob"), ("approve", None, "eve"), ("approve", None, "bob"),
+        ("retract", "outdated", "bob"), ("undo", None, "bob"), ("expire", "outdated", "bob"), ("undo", None, "bob"),
+    ]  # fmt: skip
+
+
+def test_the_queue_is_filtered_held_and_cleared_in_groups(journey: Journey) -> None:
+    """A filter kept as a view, claims that others see and may take over, a skip, and near duplicates at once."""
+    for number in range(4):
+        journey.submit(
+            content=f"The staging host is rebuilt every night at two, so keep no files there. Copy {number}."
+        )
+    journey.submit(content="Prefer short branches to long ones.")
+    page, other = journey.sign_in("bob"), journey.sign_in("eve")
+    sorted_queue(page, journey)
+    expect(page.get_by_role("link", name="4 nearly the same")).to_be_visible()
+    page.get_by_role("searchbox", name="Filter").fill("short branches")
+    press(page, "Filter")
+    expect(page.locator("a.whole")).to_have_text(["Prefer short branches to long ones."])
+    page.get_by_text("Views and how to filter").click()
+    page.get_by_label("Keep this filter as").fill("Branches")
+    press(page, "Keep")
+    page.get_by_role("link", name="Show all").first.click()
+    page.get_by_text("Views and how to filter").click()
+    page.get_by_role("link", name="Branches", exact=True).click()
+    expect(page.locator("a.whole")).to_have_count(1)
+    page.goto(f"{journey.url}/review")
+    press(page, "Start reviewing")
+    expect(page.get_by_text("held by you")).to_be_visible()
+    other.goto(page.url)
+    expect(other.get_by_text("held by bob")).to_be_visible()
+    press(other, "Take over")
+    expect(other.get_by_text("held by you")).to_be_visible()
+    press(page, "Skip")
+    press(page, "Skip")
+    said(page, "held by somebody else")
+    page.goto(f"{journey.url}/review")
+    page.get_by_role("link", name="4 nearly the same").click()
+    expect(page.locator("article p.text")).to_have_count(4)
+    page.get_by_role("checkbox").nth(2).uncheck()
+    press(page, "Reject: duplicate")
+    said(page, "3 recorded")
+    assert told(journey) == [("reject", "duplicate", "bob")] * 3
+
+
+def test_the_quarantine_is_settled_and_taken_back(journey: Journey) -> None:
+    """Keep the original, take that back, open the other as a proposal of its own; a private event is dismissed."""
+    journey.submit(content="The original.", idempotency_key="first")
+    journey.submit(content="The other.", idempotency_key="first")
+    journey.submit(content="A personal remark.", visibility="private")
+    page = journey.sign_in("bob")
+    page.get_by_role("navigation", name="Desk").get_by_role("link", name="Quarantine").click()
+    expect(page.get_by_role("heading", name="Quarantine")).to_be_visible()
+    press(page, "Keep the original")
+    press(page, "Undo")
+    expect(page.get_by_role("heading", name="Refused event")).to_be_visible()
+    said(page, "Taken back")
+    page.get_by_label("Note").first.fill("Both are worth a look.")
+    press(page, "Open the other as a new proposal")
+    expect(page.locator("p.text").first).to_have_text("The other.")
+    press(page, "Approve")
+    page.goto(f"{journey.url}/quarantine")
+    press(page, "Dismiss")
+    expect(page.get_by_text("The quarantine is empty")).to_be_visible()
+    assert journey.remembered() == ["The other."]
+    decisions = [decision for decision, _, _ in told(journey)]
+    assert decisions == ["keep", "undo", "open", "approve", "dismiss"]
