@@ -29,6 +29,11 @@ Page = tuple[int, dict[str, str], str]
 """Status, headers by lower-case name, and text."""
 
 
+def fields_of(text: str) -> dict[str, str]:
+    """Return the hidden fields of a proposal's forms; they are the same in each."""
+    return dict(_FIELD.findall(text))
+
+
 class Decision(msgspec.Struct):
     """One decision that was sent, and what its curator knows of it."""
 
@@ -141,7 +146,7 @@ class Curator(threading.Thread):
 
     def _decide(self, proposal_id: str) -> None:
         page = self._browser.get(f"/review/{proposal_id}")
-        form = dict(_FIELD.findall(page[2])) if page and page[0] == 200 else {}  # noqa: PLR2004 -- it is there
+        form = fields_of(page[2]) if page and page[0] == 200 else {}  # noqa: PLR2004 -- it is there
         if "decision_key" not in form:
             return
         kind, more = self._choice()

@@ -13,7 +13,6 @@ import http.client
 import itertools
 import json
 import random
-import re
 import sys
 import threading
 import time
@@ -23,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from crash_desk import Browser
+from crash_desk import Browser, fields_of
 from crash_load import submission
 from linear import NEVER, Answer, Operation, linearizable
 from rig import Application, end, free_port, postgres, workplace
@@ -37,7 +36,6 @@ _STEPS: Final = 5
 _KILL_EVERY: Final = 20
 _TIMEOUT: Final = 15.0
 _READY_WITHIN: Final = 60.0
-_FIELD: Final = re.compile(r'name="(csrf|version|shown_hash|decision_key)" value="([^"]*)"')
 
 
 class Notebook:
@@ -162,7 +160,7 @@ class Curator:
 
     def _decide(self, notebook: Notebook, content: str, proposal_id: str) -> bool:
         page = self._browser.get(f"/review/{proposal_id}")
-        form = dict(_FIELD.findall(page[2])) if page else {}
+        form = fields_of(page[2]) if page else {}
         if "decision_key" not in form:
             return page is not None
         verdict, state = self._chance.choice([("approve", "approved"), ("reject", "rejected")])

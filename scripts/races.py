@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import json
 import random
-import re
 import sqlite3
 import sys
 import threading
@@ -24,6 +23,7 @@ import psycopg
 
 from antechamber.config import DATABASE
 from bench_load import body
+from crash_desk import fields_of
 from rig import Application, end, free_port, postgres, workplace
 
 KINDS: Final[tuple[tuple[str, dict[str, str]], ...]] = (
@@ -31,7 +31,6 @@ KINDS: Final[tuple[tuple[str, dict[str, str]], ...]] = (
     ("reject", {"reason_code": "wrong"}),
     ("edit", {"reason_code": "unclear", "content": "Said more clearly."}),
 )
-_FIELD: Final = re.compile(r'name="(csrf|version|shown_hash|decision_key)" value="([^"]*)"')
 _RECORDS: Final = "SELECT p.proposal_id FROM review_records AS r JOIN proposals AS p ON p.id = r.proposal"
 
 
@@ -45,7 +44,7 @@ class Curator:
 
     def form(self, proposal_id: str) -> dict[str, str]:
         """Load a proposal and return the fields of its forms."""
-        return dict(_FIELD.findall(self._browser.get(f"/review/{proposal_id}").text))
+        return fields_of(self._browser.get(f"/review/{proposal_id}").text)
 
     def send(self, proposal_id: str, kind: str, form: dict[str, str], gate: threading.Barrier) -> httpx.Response:
         """Send a form at the moment at which the other does."""

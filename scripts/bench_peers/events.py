@@ -1,6 +1,8 @@
 """What the peers of our own making share: the event as pydantic checks it, and its hash, as the contract asks."""
 
 import json
+import uuid
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from blake3 import blake3
@@ -57,3 +59,15 @@ def digest_of(event: Event) -> str:
     """Return the source-event hash of normal form 1; the bodies of a measurement are in normal form already."""
     payload, span = event.payload.model_dump(exclude_unset=True), event.source_span.model_dump(exclude_unset=True)
     return "blake3:" + blake3(canonical({"payload": payload, "source_span": span, "version": 1})).hexdigest()
+
+
+def receipt_of(producer: str, key: str, digest: str, submission_id: uuid.UUID, now: datetime) -> dict[str, str]:
+    """Return what is answered and kept: the members of the contract's receipt that a peer needs."""
+    return {
+        "submission_id": str(submission_id),
+        "idempotency_key": key,
+        "producer_identity": producer,
+        "source_event_hash": digest,
+        "disposition": "accepted-for-review",
+        "received_at": now.isoformat(),
+    }

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dbos import DBOS, SetWorkflowID
-from events import Event, digest_of
+from events import Event, digest_of, receipt_of
 from fastapi import FastAPI, Response
 from fastapi.responses import JSONResponse
 
@@ -22,14 +22,7 @@ DBOS(config={"name": "peer", "system_database_url": os.environ["PEER_DATABASE_UR
 @DBOS.workflow()
 async def admit(event: dict[str, Any], digest: str) -> dict[str, Any]:
     """Return the receipt of an event."""
-    return {
-        "submission_id": str(uuid.uuid4()),
-        "idempotency_key": event["idempotency_key"],
-        "producer_identity": event["producer_identity"],
-        "source_event_hash": digest,
-        "disposition": "accepted-for-review",
-        "received_at": datetime.now(UTC).isoformat(),
-    }
+    return receipt_of(event["producer_identity"], event["idempotency_key"], digest, uuid.uuid4(), datetime.now(UTC))
 
 
 @contextlib.asynccontextmanager

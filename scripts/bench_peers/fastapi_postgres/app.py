@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import asyncpg
-from events import Event, digest_of
+from events import Event, digest_of, receipt_of
 from fastapi import FastAPI, Response
 
 CONNECTIONS = int(os.environ.get("PEER_CONNECTIONS", "10"))
@@ -62,16 +62,7 @@ async def submit(event: Event) -> Response:
     if digest != event.source_event_hash:
         return Response(b'{"detail":"hash-mismatch"}', 400, media_type="application/json")
     submission_id, now = uuid.uuid4(), datetime.now(UTC)
-    receipt = json.dumps(
-        {
-            "submission_id": str(submission_id),
-            "idempotency_key": event.idempotency_key,
-            "producer_identity": event.producer_identity,
-            "source_event_hash": digest,
-            "disposition": "accepted-for-review",
-            "received_at": now.isoformat(),
-        }
-    )
+    receipt = json.dumps(receipt_of(event.producer_identity, event.idempotency_key, digest, submission_id, now))
     async with app.state.pool.acquire() as connection, connection.transaction():
         fresh = await connection.fetchval(
             "INSERT INTO idempotency_keys (producer, key, hash, receipt) VALUES ($1, $2, $3, $4) "

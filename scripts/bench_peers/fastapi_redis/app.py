@@ -11,7 +11,7 @@ import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-from events import Event, digest_of
+from events import Event, digest_of, receipt_of
 from fastapi import FastAPI, Response
 from redis.asyncio import BlockingConnectionPool, Redis
 
@@ -43,14 +43,7 @@ async def submit(event: Event) -> Response:
     if not await redis.set(name, json.dumps({"in_flight": digest}), nx=True, ex=CLAIM_SECONDS):
         return Response(b'{"detail":"busy"}', 409, media_type="application/json")
     receipt = json.dumps(
-        {
-            "submission_id": str(uuid.uuid4()),
-            "idempotency_key": event.idempotency_key,
-            "producer_identity": event.producer_identity,
-            "source_event_hash": digest,
-            "disposition": "accepted-for-review",
-            "received_at": datetime.now(UTC).isoformat(),
-        }
+        receipt_of(event.producer_identity, event.idempotency_key, digest, uuid.uuid4(), datetime.now(UTC))
     )
     async with redis.pipeline(transaction=True) as together:
         together.rpush("events", event.model_dump_json(exclude_unset=True))
