@@ -25,6 +25,19 @@ LONG: Final = "\n".join(
     f"{line}. What is learned at length is told at length, and every line of it is read." for line in range(1, 400)
 )
 WORD: Final = "incomprehensibilities" * 400
+WIDE: Final[dict[str, Any]] = {
+    "payload": {
+        "kind": "fact",
+        "content": WORD,
+        "tags": ["x" * 64, "\u202e" + "y" * 60],
+        "attributes": {"a" * 200: WORD[:4000]},
+    },
+    "source_span": {"uri": "repo://" + WORD[:4000], "revision": "r" * 2000, "heading": "\u202e" + WORD[:2000]},
+    "supersedes": "s" * 2000,
+    "submission_scope": "session",
+    "scope_id": "s" * 128,
+}
+"""An event of words without end in every place that takes one."""
 Visit = Callable[[Page], None]
 
 
@@ -89,6 +102,7 @@ class Tour:
             "payload": {"kind": "procedure", "content": content, "tags": ["deploy"], "attributes": {"severity": 2}},
             "source_span": {"uri": "repo://apollo/RUNBOOK.md", "start": 10, "end": 14, "heading": "Deploy"},
         }
+        event |= {name: members.pop(name) for name in ("payload", "source_span") if name in members}
         body = {
             "idempotency_key": f"tour-{self._number}",
             "producer_identity": producer,
@@ -108,31 +122,25 @@ class Tour:
 
     def fill(self) -> None:
         """Bring the service into a state in which every page has something to show."""
-        first = self.submit(OLD, idempotency_key="deploy-1")
+        first = self.submit(OLD, idempotency_key="deploy-1")["proposal_id"]
         self.submit(OLD, WATCHER)
-        self._decide("cora", first["proposal_id"], "Approve")
-        gone = self.submit("The staging host is called Gemini.")
-        self._decide("cora", gone["proposal_id"], "Approve")
-        wrong = self.submit("Deploys are free on Fridays.")
-        self._decide("cora", wrong["proposal_id"], "Reject: wrong")
-        self.ids = {"decided": wrong["proposal_id"], "new": self.submit(NEW)["proposal_id"]}
+        gone = self.submit("The staging host is called Gemini.")["proposal_id"]
+        kept = self.submit("", **WIDE | {"scope_id": "t" * 128})["proposal_id"]
+        wrong = self.submit("Deploys are free on Fridays.")["proposal_id"]
+        for one in (first, gone, kept):
+            self._decide("cora", one, "Approve")
+        self._decide("cora", wrong, "Reject: wrong")
+        self.ids = {name: self._memory_of(one) for name, one in (("memory", first), ("ended", gone), ("words", kept))}
+        self.ids |= {"decided": wrong, "new": self.submit(NEW)["proposal_id"]}
         self.ids["hidden"] = self.submit("Rollback is safe\u202e.ton ro\u202c on Fridays.\u200b")["proposal_id"]
         self.ids["long"] = self.submit(LONG, idempotency_key="long")["proposal_id"]
-        self.ids["word"] = self.submit(WORD)["proposal_id"]
+        self.ids["word"] = self.submit("", **WIDE, idempotency_key="k" * 128)["proposal_id"]
         wide = {"submission_scope": "organization", "scope_id": "apollo-labs"}
         self.ids["wide"] = self.submit("Every service has an owner.", WATCHER, **wide)["proposal_id"]
         self._decide("cora", self.ids["wide"], "Approve")
-        refused = self.submit("Migrations may run at any time.", idempotency_key="deploy-1")
-        self.ids["refused"] = refused["quarantine_id"]
-        self.ids["refused-long"] = self.submit(LONG.replace("17.", "18."), idempotency_key="long")["quarantine_id"]
-        self.ids["private"] = self.submit("Page mira@orbit-works.dev when it fails.")["quarantine_id"]
+        self._refuse()
         for number, what in enumerate(("caches", "queues", "mailboxes", "backups", "certificates")):
             self.submit(f"Look at the {what} first when the {number + 2} o'clock alarm rings.", WATCHER)
-        params = {"submission_scope": "project", "scope_id": "apollo"}
-        headers = {"authorization": f"Bearer {self._tokens[BOT]}"}
-        items = httpx.get(f"{self.url}/v1/memories", params=params, headers=headers).json()["items"]
-        self.ids["memory"] = next(one["memory_id"] for one in items if one["content"] == OLD)
-        self.ids["ended"] = next(one["memory_id"] for one in items if one["content"] != OLD)
         with contextlib.closing(self.context("cora")) as context:
             page = context.new_page()
             page.goto(f"{self.url}/memories/{self.ids['ended']}")
@@ -141,12 +149,29 @@ class Tour:
             page.goto(f"{self.url}/quarantine/{self.ids['private']}")
             page.get_by_role("button", name="Dismiss").click()
 
+    def _refuse(self) -> None:
+        """Bring events into the quarantine."""
+        differs = WIDE | {"payload": WIDE["payload"] | {"content": WORD[:-1]}, "supersedes": "t" * 2000}
+        refused = {
+            "refused": self.submit("Migrations may run at any time.", idempotency_key="deploy-1"),
+            "refused-long": self.submit(LONG.replace("17.", "18."), idempotency_key="long"),
+            "refused-word": self.submit("", **differs, idempotency_key="k" * 128),
+            "private": self.submit("Page mira@orbit-works.dev when it fails."),
+        }
+        self.ids |= {name: answer["quarantine_id"] for name, answer in refused.items()}
+
     def _decide(self, name: str, proposal_id: str, button: str) -> None:
         with contextlib.closing(self.context(name)) as context:
             page = context.new_page()
             page.goto(f"{self.url}/review/{proposal_id}")
             page.get_by_role("button", name=button, exact=True).click()
             page.get_by_role("status").wait_for()
+
+    def _memory_of(self, proposal_id: str) -> str:
+        with contextlib.closing(self.context("cora")) as context:
+            page = context.new_page()
+            page.goto(f"{self.url}/review/{proposal_id}")
+            return (page.get_by_role("link", name="its memory").get_attribute("href") or "").rpartition("/")[2]
 
     def _go(self, path: str) -> Visit:
         return lambda page: page.goto(f"{self.url}{path}") and None
@@ -167,6 +192,9 @@ class Tour:
             "quarantine": "/quarantine",
             "refused": f"/quarantine/{ids['refused']}",
             "refused-long": f"/quarantine/{ids['refused-long']}",
+            "refused-word": f"/quarantine/{ids['refused-word']}",
+            "group-word": f"/review/group?like={ids['word']}",
+            "memory-word": f"/memories/{ids['words']}",
             "refused-settled": f"/quarantine/{ids['private']}",
             "memories": "/memories",
             "memories-none": "/memories?q=nowhere",

@@ -74,3 +74,9 @@ def test_a_folder_finds_the_nearest_of_what_it_holds() -> None:
     assert folder.find("Something else entirely, said at some length.", NEARLY_SAME) is None
     assert folder.add("Something else entirely, said at some length.") == 1
     assert folder.find("Something else entirely, said at such length.", NEARLY_SAME) == 1
+
+
+def test_texts_of_countless_lines_are_told_as_a_whole() -> None:
+    """Neither words nor lines are aligned where there are too many of both."""
+    before, after = "a\n" * 7000, "b\n" * 7000
+    assert compare(before, after) == [Change("removed", before), Change("added", after)]

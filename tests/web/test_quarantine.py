@@ -1,5 +1,6 @@
 """The quarantine's outcomes: the original stands, the other becomes a proposal of its own, or it was misuse."""
 
+import asyncio
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,9 @@ import httpx
 import pytest
 
 from antechamber import app
+from antechamber.core.errors import ForbiddenDecisionError
+from antechamber.core.roles import Person
+from antechamber.core.settlement import SettlementForm
 from support import Desk, Service, event
 
 
@@ -168,9 +172,16 @@ def test_what_another_person_settled_is_taken_back_with_a_reason(service: Servic
     assert settle(eve, refused, "undo", reason_code="wrong", reason_text="It was no retry.").status_code == 303
     stale = eve.post(f"/quarantine/{refused}/undo", old | {"reason_code": "wrong", "decision_key": "fresh"})
     assert stale.status_code == 409
+    used = {"decision_key": old["decision_key"]}
+    assert settle(bob, refused, "keep", **used).status_code == 303
+    assert settle(bob, refused, "undo").status_code == 303
+    again = settle(bob, refused, "keep", **used)
+    assert again.status_code == 409
+    assert "this form was sent before" in again.text
     assert settle(bob, refused, "keep", version="0").status_code == 409
     assert settle(bob, refused, "keep", version="one").status_code == 409
-    assert [(record["decision"], record["person"]) for record in records(service)] == [("keep", "bob"), ("undo", "eve")]
+    told = [(record["decision"], record["person"]) for record in records(service)]
+    assert told == [("keep", "bob"), ("undo", "eve"), ("keep", "bob"), ("undo", "bob")]
     assert "It was no retry." in bob.browser.get(f"/quarantine/{refused}").text
 
 
@@ -187,3 +198,12 @@ def test_the_pair_is_shown_place_by_place(service: Service) -> None:
     assert [re.sub("<[^>]+>", "", one) for one in re.findall(r"<del>.*?</span>(.*?)<span", places)] == ["nine", "five"]
     assert [re.sub("<[^>]+>", "", one) for one in re.findall(r"<ins>.*?</span>(.*?)<span", places)] == ["ten", "six"]
     assert "Step 20 is the same" not in places
+
+
+def test_the_flow_itself_lets_only_a_curator_settle(service: Service, refused: str) -> None:
+    """Whoever calls it, whatever the form says."""
+    auditor = Person(id=1, name="una", person="una", role="auditor", session="")
+    said = SettlementForm(kind="keep", version=0, decision_key="k")
+    with pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
+        asyncio.run(service.state.quarantine.settle(refused, said, auditor))
+    assert records(service) == []

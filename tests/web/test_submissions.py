@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from antechamber.store import reports
-from support import Desk, Service, event
+from support import Desk, Service, database, event
 
 OTHER = {"producer_identity": "tool:watcher"}
 
@@ -130,3 +130,16 @@ def test_every_number_of_the_dashboard_leads_to_its_list(service: Service) -> No
     for place in re.findall(r'href="(/audit\?[^"]+)"', page):
         assert desk.browser.get(html.unescape(place)).status_code == 200
     assert "/submissions" not in service.sign_in("olga", "operator").browser.get("/dashboard").text
+
+
+def test_what_was_counted_under_a_clock_that_ran_ahead_is_left_out(service: Service) -> None:
+    """An hour that has not come yet has no place in the table; the totals hold it."""
+    fill(service)
+    with database(service.place) as raw:
+        raw.execute(
+            "INSERT INTO tally (hour, producer, name, lane, number)"
+            " SELECT hour + 100, producer, name, lane, 7 FROM tally WHERE name = 'accepted-as-duplicate'"
+        )
+    page = service.sign_in().browser.get("/dashboard").text
+    assert '<div class="figure">8</div><a href="/submissions?disposition=accepted-as-duplicate">' in page
+    assert page.count("<rect") == 48
