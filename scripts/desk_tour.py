@@ -229,17 +229,15 @@ class Tour:
     def _blank_edit(self, page: Page) -> None:
         page.goto(f"{self.url}/review/{self.ids['new']}")
         page.get_by_text("Edit or redact").click()
-        page.get_by_label("Reason").first.select_option("unclear")
         page.get_by_label("Note").nth(1).fill("What I wanted to say.")
-        page.get_by_role("button", name="Edit", exact=True).click()
+        page.get_by_role("button", name="Edit: unclear").click()
 
     def _stale(self, page: Page) -> None:
         page.goto(f"{self.url}/review/{self.ids['new']}")
         page.get_by_text("Edit or redact").click()
         page.get_by_label("Text to remember").fill("Run the database migration two hours before the deploy.")
-        page.get_by_label("Reason").first.select_option("unclear")
         page.locator("input[name=version]").evaluate_all("all => all.forEach((one) => { one.value = '7'; })")
-        page.get_by_role("button", name="Edit", exact=True).click()
+        page.get_by_role("button", name="Edit: unclear").click()
 
     def _stale_settlement(self, page: Page) -> None:
         page.goto(f"{self.url}/quarantine/{self.ids['refused']}")

@@ -3,10 +3,16 @@
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from antechamber.config import Place
 from support import antechamber, event, where
+
+EITHER_WAY = pytest.mark.parametrize(
+    ("place", "scripts"), [("sqlite", True), ("postgres", False)], ids=["scripts on", "scripts off"], indirect=True
+)
+"""Each journey runs with scripts and without, and by that on each engine: pages are the same on both."""
 
 
 class Journey:

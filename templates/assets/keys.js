@@ -22,6 +22,8 @@
 
   const usable = (one) => !one.disabled && one.getClientRects().length > 0;
   const named = (action) => [...document.querySelectorAll(`[data-act="${action}"]`)].find(usable);
+  // Somebody who has begun to change a text means that text: nothing else is decided by a key until it is saved or put back.
+  const changed = () => [...document.querySelectorAll('textarea:not([readonly])')].some((one) => one.value !== one.defaultValue);
   const typing = (one) => one.isContentEditable || one.matches('input, textarea, select');
 
   // Two keys for what needs a choice: the first lights a group of buttons, the digit presses one of them.
@@ -72,18 +74,17 @@
   addEventListener('keydown', (event) => {
     if (!armed || event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (typing(event.target) || document.querySelector('dialog[open]')) return;
-    if (waiting) {
-      if (event.key === 'Escape') return choose(null);
-      const choice = /^[1-9]$/.test(event.key) && [...document.querySelectorAll(`[data-waiting] [data-digit="${event.key}"]`)].find(usable);
-      if (choice) {
-        event.preventDefault();
-        choose(null);
-        disarm();
-        return choice.click();
-      }
+    if (waiting && event.key === 'Escape') return choose(null);
+    const lit = document.querySelector('[data-waiting]') || event.target.closest('[data-digits=edit]');
+    const choice = lit && /^[1-9]$/.test(event.key) && [...lit.querySelectorAll(`[data-digit="${event.key}"]`)].find(usable);
+    if (choice) {
+      event.preventDefault();
+      choose(null);
+      disarm();
+      return choice.click();
     }
     const action = actions.get(event.key);
-    if (!action) return;
+    if (!action || (changed() && action !== 'edit')) return undefined;
     event.preventDefault();
     if (waiting) choose(null);
     act(action);

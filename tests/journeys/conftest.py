@@ -40,10 +40,17 @@ def live(place: Place, policies: Path) -> Iterator[tuple[str, Place]]:
         yield url, place
 
 
-@pytest.fixture(params=[True, False], ids=["scripts on", "scripts off"])
-def journey(request: pytest.FixtureRequest, live: tuple[str, Place], chromium: Browser) -> Iterator[Journey]:
+@pytest.fixture
+def scripts(request: pytest.FixtureRequest) -> bool:
+    """Whether the browser runs scripts."""
+    on: bool = request.param
+    return on
+
+
+@pytest.fixture
+def journey(live: tuple[str, Place], chromium: Browser, scripts: bool) -> Iterator[Journey]:  # noqa: FBT001 -- a fixture
     """A journey whose pages may not complain about anything."""
-    made = Journey(live, chromium, scripts=request.param)
+    made = Journey(live, chromium, scripts=scripts)
     yield made
     assert made.violations == []
 

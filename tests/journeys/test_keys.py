@@ -9,6 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from journey import Journey
 
+pytestmark = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+"""What the browser does with keys is the same on each engine."""
 NUMBERS = ("first", "second", "third", "fourth")
 
 
@@ -70,9 +72,8 @@ def test_keys_are_dead_while_somebody_types(with_scripts: Journey) -> None:
     page.get_by_label("Note").first.click()
     page.keyboard.type("ar1s")
     page.keyboard.press("Enter")
-    page.get_by_label("Reason").focus()
-    page.keyboard.type("a")
     page.locator("h1").click()
+    page.keyboard.press("a")
     for key in ("Control+a", "Alt+a", "Meta+a", "1", "Backspace", "Delete", "Space", "Enter"):
         page.keyboard.press(key)
     page.evaluate("dispatchEvent(new KeyboardEvent('keydown', {key: 'a', repeat: true}))")
@@ -83,6 +84,25 @@ def test_keys_are_dead_while_somebody_types(with_scripts: Journey) -> None:
     page.reload()
     expect(page.get_by_text("None yet.")).to_be_visible()
     assert with_scripts.remembered() == []
+
+
+def test_an_edit_is_four_keys_and_its_text(with_scripts: Journey) -> None:
+    """Go to the text, change it, go on to the reasons, press a digit; until then no other key decides anything."""
+    page = opened(queue(with_scripts, 1), "first")
+    press(page, "e")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Said more clearly.")
+    page.locator("h1").click()
+    press(page, "a", "s", "f", "r", "1", "z", "1")
+    expect(page.get_by_text("None yet.")).to_be_visible()
+    press(page, "e", "Tab", "Tab", "4")
+    expect(page.get_by_role("status")).to_contain_text("It waits for a second person")
+    other = with_scripts.sign_in("eve")
+    other.get_by_role("link", name="Said more clearly.").click()
+    expect(other.locator("#history .tag")).to_have_text("unclear")
+    press(other, "a")
+    expect(other.get_by_role("status")).to_contain_text("Approved")
+    assert with_scripts.remembered() == ["Said more clearly."]
 
 
 def test_a_key_pressed_for_the_last_page_does_nothing_on_this_one(with_scripts: Journey) -> None:
@@ -178,12 +198,8 @@ def test_merging_and_superseding_are_two_keys(with_scripts: Journey) -> None:
 
 @pytest.mark.timeout(240)
 def test_a_hundred_decisions_without_a_pointer(with_scripts: Journey) -> None:
-    """A day's work by keys alone: approve, reject and undo, each announced, the focus always on the heading.
-
-    On PostgreSQL it is a shorter day: what the browser does is the same.
-    """
-    journey = with_scripts
-    number = 100 if journey.place.database_url is None else 10
+    """A day's work by keys alone: approve, reject and undo, each announced, the focus always on the heading."""
+    journey, number = with_scripts, 100
     for one in range(number):
         journey.submit(content=" ".join(f"{one}{letter}" * 3 for letter in "abcdef"))
     page = journey.sign_in("bob")

@@ -1,6 +1,5 @@
 """The quarantine's outcomes: the original stands, the other becomes a proposal of its own, or it was misuse."""
 
-import asyncio
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -204,6 +203,18 @@ def test_the_flow_itself_lets_only_a_curator_settle(service: Service, refused: s
     """Whoever calls it, whatever the form says."""
     auditor = Person(id=1, name="una", person="una", role="auditor", session="")
     said = SettlementForm(kind="keep", version=0, decision_key="k")
-    with pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
-        asyncio.run(service.state.quarantine.settle(refused, said, auditor))
+    with service.client.portal() as portal, pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
+        portal.call(service.state.quarantine.settle, refused, said, auditor)
     assert records(service) == []
+
+
+def test_a_producer_that_took_the_key_for_itself_gains_nothing(service: Service, refused: str) -> None:
+    """The event then cannot be opened, the page says why, and nothing passes for what a curator opened."""
+    own = service.submit(event("Something else.", idempotency_key=f"quarantine:{refused}")).json()["proposal_id"]
+    desk = service.sign_in()
+    assert own not in desk.browser.get(f"/quarantine/{refused}").text
+    answer = settle(desk, refused, "open")
+    assert answer.status_code == 400
+    assert "It cannot become a proposal" in answer.text
+    assert settle(desk, refused, "dismiss").status_code == 303
+    assert own not in desk.browser.get(f"/quarantine/{refused}").text

@@ -22,7 +22,7 @@ SHORTCUTS: Final = (
     Shortcut("start", "g", "Go: claim the first free proposal and open it"),
     Shortcut("approve", "a", "Approve what is shown"),
     Shortcut("reject", "r", "Reject; then the digit of a reason"),
-    Shortcut("edit", "e", "Go to the text and edit it"),
+    Shortcut("edit", "e", "Go to the text and edit it; Tab leads on to the reasons, each with its digit"),
     Shortcut("merge", "m", "Merge into or supersede a memory; then the digit of a choice"),
     Shortcut("flag", "f", "Ask for a second curator"),
     Shortcut("undo", "z", "Take your last decision back"),
