@@ -63,3 +63,9 @@ def service(place: Place, policies: Path) -> Iterator[Service]:
     """The whole service on a fresh place of each engine."""
     with running(place, policies) as made:
         yield made
+
+
+@pytest.fixture
+def at_own_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes that a test starts run without being measured; what they run is measured where it is tested."""
+    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)

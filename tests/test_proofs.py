@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+pytestmark = pytest.mark.usefixtures("at_own_speed")
+
 WRONG = (
     "lost",
     "doubled",

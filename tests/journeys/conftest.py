@@ -33,6 +33,11 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(autouse=True)
+def unmeasured(at_own_speed: None) -> None:
+    """Services of journeys run at their own speed."""
+
+
 @pytest.fixture
 def live(place: Place, policies: Path) -> Iterator[tuple[str, Place]]:
     """A served place of each engine, and its address."""

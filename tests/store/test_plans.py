@@ -87,10 +87,13 @@ def test_a_page_of_the_queue_takes_six_statements_at_most(service: Service, monk
         real = getattr(kind, method)
 
         def counted(self: Any, statement: str, /, _real: Any = real, **values: Any) -> Any:
-            asked.append(statement)
-            return _real(self, statement, **values)
+            # One row is all rows of one, on PostgreSQL: what is asked inside of asking counts once.
+            before = len(asked)
+            found = _real(self, statement, **values)
+            asked[before:] = [statement]
+            return found
 
         monkeypatch.setattr(kind, method, counted)
     page = eve.browser.get("/review")
     assert page.text.count('class="whole"') >= 50
-    assert len({*asked}) <= 6, asked
+    assert len(asked) <= 6, asked

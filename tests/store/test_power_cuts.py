@@ -18,6 +18,8 @@ from antechamber.config import Place
 from store.power_cuts import CALLS, Disk, Event, cut_power, read_log
 from support import event, free_port
 
+pytestmark = pytest.mark.usefixtures("at_own_speed")
+
 SUBMISSIONS = 480
 CLIENTS = 8
 LAUNCHER = """

@@ -205,8 +205,9 @@ def test_a_stale_form_shows_what_changed_and_how_the_typed_text_differs(service:
     second = bob.post(f"/review/{proposal}/approve", opened | {"decision_key": "another"}).text
     assert "What changed since you opened it" in second
     assert "What you had typed" not in second
-    bob.decide(proposal, "approve")
+    assert bob.decide(proposal, "edit", content=f"{NEW} Always.", reason_code="unclear").status_code == 303
     after = eve.decide(proposal, "approve", version="1")
+    assert after.status_code == 409
     assert "What changed since you opened it" not in after.text
 
 

@@ -19,6 +19,8 @@ from antechamber import app
 from antechamber.config import Place
 from support import Desk, event, serving
 
+pytestmark = pytest.mark.usefixtures("at_own_speed")
+
 CALLS = ("pwrite64", "fdatasync", "fsync", "ftruncate", "rename")
 ERRORS = ("EIO", "ENOSPC")
 MOST = 60

@@ -218,3 +218,18 @@ def test_a_producer_that_took_the_key_for_itself_gains_nothing(service: Service,
     assert "It cannot become a proposal" in answer.text
     assert settle(desk, refused, "dismiss").status_code == 303
     assert own not in desk.browser.get(f"/quarantine/{refused}").text
+
+
+def test_a_long_event_is_cut_in_the_list_and_settled_where_it_is_whole(service: Service) -> None:
+    """Fifty of them make no page that nobody can load; nothing is decided on what was not shown."""
+    text = "Every line of it matters. " * 400
+    service.submit(event(f"{text} THE END", idempotency_key="long"))
+    quarantine_id = service.submit(event(f"{text} ANOTHER END", idempotency_key="long")).json()["quarantine_id"]
+    desk = service.sign_in()
+    listed = desk.browser.get("/quarantine").text
+    assert "Open it to see it whole and to settle it" in listed
+    assert 'class="settle"' not in listed
+    assert len(listed) < 12_000
+    whole = desk.browser.get(f"/quarantine/{quarantine_id}").text
+    assert "ANOTHER END" in whole
+    assert settle(desk, quarantine_id, "keep").status_code == 303

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -170,8 +171,12 @@ def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[Non
     return add
 
 
+@cache
 def environment(templates: Path) -> Environment:
-    """Return the template environment: everything escaped, nothing undefined."""
+    """Return the template environment: everything escaped, nothing undefined.
+
+    It is the same for all applications of a process, because to compile a template takes longer than to render it.
+    """
     made = Environment(
         loader=FileSystemLoader(templates),
         autoescape=True,
