@@ -21,6 +21,7 @@ _BEHIND_FOLDS: Final = 9
 """Rank of what is not sorted yet."""
 _WHOEVER_HOLDS_IT: Final = 2**62
 """A time at which every claim has ended."""
+_LAST: Final = {"rank": _BEHIND_FOLDS, "turn": 0, "fold": 0}
 _FEW: Final = 5
 
 
@@ -47,6 +48,8 @@ class Waiting(Statements):
         """
         start = after or _FRONT
         place = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
+        # Asked first, the end lets an engine walk along the index and stop as soon as a page is full.
+        end = self.one("end_of_window", **place, window=WINDOW - 1)
         patterns = [_pattern(word) for word in chosen.words] + ["%"] * MOST_WORDS
         rows = self.all(
             "folds_matching",
@@ -57,11 +60,11 @@ class Waiting(Statements):
             kind=chosen.kind,
             most_rank=1 if chosen.care else _BEHIND_FOLDS,
             **dict(zip(("first", "second", "third", "fourth"), patterns, strict=False)),
-            window=WINDOW,
+            **{f"end_{name}": value for name, value in (end or _LAST).items()},
             number=number,
         )
-        end = self.one("end_of_window", **place, window=WINDOW - 1) if len(rows) < number else None
-        return [_queued(row) for row in rows], msgspec.convert(end | {"proposal": 0}, QueuePlace) if end else None
+        more = msgspec.convert(end | {"proposal": 0}, QueuePlace) if end and len(rows) < number else None
+        return [_queued(row) for row in rows], more
 
     def for_second(self, person: str, number: int) -> list[QueueRow]:
         """Return proposals that need one more person, oldest first, of which this person could be the one."""
