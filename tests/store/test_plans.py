@@ -41,7 +41,7 @@ def plan(raw: Any, place: Place, name: str) -> str:
         return "\n".join(row[3] for row in raw.execute(f"EXPLAIN QUERY PLAN {sql}", values))
     sql = single(name)
     values = {value: "1" if value in _TEXTS else 1 for value in re.findall(r"%\((\w+)\)s", sql)}
-    for setting in ("enable_seqscan", "enable_bitmapscan", "enable_sort"):
+    for setting in ("enable_seqscan", "enable_sort"):
         raw.execute(f"SET {setting} = off")
     return "\n".join(row[0] for row in raw.execute(f"EXPLAIN {sql}", values))
 

@@ -61,6 +61,7 @@ class Waiting(Statements):
             most_rank=1 if chosen.care else _BEHIND_FOLDS,
             **dict(zip(("first", "second", "third", "fourth"), patterns, strict=False)),
             **{f"end_{name}": value for name, value in (end or _LAST).items()},
+            window=WINDOW,
             number=number,
         )
         more = msgspec.convert(end | {"proposal": 0}, QueuePlace) if end and len(rows) < number else None
