@@ -22,7 +22,6 @@ DIFFERENT = {
     "hold_quarantine": "SQLite has only one writer",
     "index_memory": "tsvector here and FTS5 there",
     "memories_of_scope_matching": "tsvector here and FTS5 there",
-    "folds_matching": "SQLite would form the whole window",
     "all_memories_matching": "tsvector here and FTS5 there",
 }
 """What PostgreSQL says differently, and a part of the reason that stands beside it."""

@@ -15,13 +15,14 @@ from antechamber.store.reviews import with_text
 _FRONT: Final = QueuePlace(rank=-1, turn=0, fold=0, proposal=0)
 WINDOW: Final = 20_000
 """Folds that one filtered page looks through."""
+NEARBY: Final = 1000
+"""Folds that it looks through first."""
 _SUNK: Final = 4
 """Rank of a fold of which a group was rejected; as the statement `grow_fold` knows it."""
 _BEHIND_FOLDS: Final = 9
 """Rank of what is not sorted yet."""
 _WHOEVER_HOLDS_IT: Final = 2**62
 """A time at which every claim has ended."""
-_LAST: Final = {"rank": _BEHIND_FOLDS, "turn": 0, "fold": 0}
 _FEW: Final = 5
 
 
@@ -48,24 +49,23 @@ class Waiting(Statements):
         """
         start = after or _FRONT
         place = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
-        # Asked first, the end lets an engine walk along the index and stop as soon as a page is full.
-        end = self.one("end_of_window", **place, window=WINDOW - 1)
         patterns = [_pattern(word) for word in chosen.words] + ["%"] * MOST_WORDS
-        rows = self.all(
-            "folds_matching",
-            **place,
-            producer=chosen.producer,
-            submission_scope=chosen.submission_scope,
-            scope_id=chosen.scope_id,
-            kind=chosen.kind,
-            most_rank=1 if chosen.care else _BEHIND_FOLDS,
+        wanted = {
+            "producer": chosen.producer,
+            "submission_scope": chosen.submission_scope,
+            "scope_id": chosen.scope_id,
+            "kind": chosen.kind,
+            "most_rank": 1 if chosen.care else _BEHIND_FOLDS,
             **dict(zip(("first", "second", "third", "fourth"), patterns, strict=False)),
-            **{f"end_{name}": value for name, value in (end or _LAST).items()},
-            window=WINDOW,
-            number=number,
-        )
-        more = msgspec.convert(end | {"proposal": 0}, QueuePlace) if end and len(rows) < number else None
-        return [_queued(row) for row in rows], more
+        }
+        rows: list[dict[str, Any]] = []
+        # Most filters find a page of rows nearby; only those that do not look through all of the window.
+        for window in (NEARBY, WINDOW):
+            rows = self.all("folds_matching", **place, **wanted, window=window, number=number)
+            if len(rows) >= number:
+                return [_queued(row) for row in rows], None
+        end = self.one("end_of_window", **place, window=WINDOW - 1)
+        return [_queued(row) for row in rows], msgspec.convert(end | {"proposal": 0}, QueuePlace) if end else None
 
     def for_second(self, person: str, number: int) -> list[QueueRow]:
         """Return proposals that need one more person, oldest first, of which this person could be the one."""

@@ -9,10 +9,14 @@ LIMIT :number
 -- name: folds_matching
 SELECT w.*, near.id AS fold, near.rank, near.turn, near.pending AS like_it
 FROM (
-    SELECT f.id, f.rank, f.turn, f.pending FROM folds AS f
-    WHERE f.pending > 0 AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
-        AND (f.rank, f.turn, f.id) <= (:end_rank, :end_turn, :end_fold)
-        AND (:producer = '' OR f.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
+    SELECT f.id, f.rank, f.turn, f.pending
+    FROM (
+        SELECT id, rank, turn, pending, producer, submission_scope, scope_id, kind, content FROM folds
+        WHERE pending > 0 AND (rank, turn, id) > (:rank, :turn, :fold)
+        ORDER BY rank, turn, id
+        LIMIT :window
+    ) AS f
+    WHERE (:producer = '' OR f.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
         AND (:submission_scope = '' OR f.submission_scope = :submission_scope)
         AND (:scope_id = '' OR f.scope_id = :scope_id)
         AND (:kind = '' OR f.kind = :kind)

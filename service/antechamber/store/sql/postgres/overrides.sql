@@ -49,30 +49,6 @@ WHERE found.words @@ CAST(replace(:words, ' ', ' & ') AS tsquery)
 ORDER BY m.id DESC
 LIMIT :number
 
--- name: folds_matching
--- Why: with a limit inside, the planner walks along the index; SQLite would form the whole window first.
-SELECT w.*, near.id AS fold, near.rank, near.turn, near.pending AS like_it
-FROM (
-    SELECT f.id, f.rank, f.turn, f.pending
-    FROM (
-        SELECT id, rank, turn, pending, producer, submission_scope, scope_id, kind, content FROM folds
-        WHERE pending > 0 AND (rank, turn, id) > (:rank, :turn, :fold)
-        ORDER BY rank, turn, id
-        LIMIT :window
-    ) AS f
-    WHERE (:producer = '' OR f.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
-        AND (:submission_scope = '' OR f.submission_scope = :submission_scope)
-        AND (:scope_id = '' OR f.scope_id = :scope_id)
-        AND (:kind = '' OR f.kind = :kind)
-        AND f.rank <= :most_rank
-        AND f.content LIKE :first ESCAPE '!' AND f.content LIKE :second ESCAPE '!'
-        AND f.content LIKE :third ESCAPE '!' AND f.content LIKE :fourth ESCAPE '!'
-    ORDER BY f.rank, f.turn, f.id
-    LIMIT :number
-) AS near
-JOIN queue_rows AS w ON w.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = near.id AND m.state = 'pending')
-ORDER BY near.rank, near.turn, near.id
-
 -- name: register_writer
 -- Why: only here can a connection be lost at COMMIT; SQLite's commit is a call that returns.
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, 0) ON CONFLICT (writer_id) DO NOTHING
