@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
 from antechamber.client.http import hash_event
 from antechamber.resources import folder
@@ -57,6 +57,26 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@contextlib.contextmanager
+def window(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
+    """Open a window for a while."""
+    context = browser.new_context(**options)
+    yield context
+    close(context)
+
+
+def close(context: BrowserContext) -> None:
+    """Close a window.
+
+    Chromium may never answer where a window is closed while a form is on its way, so its pages are left first.
+    """
+    for page in context.pages:
+        # Where the form's answer came in between, that is the page change that has ended.
+        with contextlib.suppress(Error):
+            page.goto("about:blank")
+    context.close()
+
+
 def policies(target: Path) -> Path:
     """Write the shipped policy into a folder."""
     shutil.copytree(folder("policies"), target)
@@ -83,17 +103,16 @@ class Tour:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
 
     def _sign_in(self, name: str, role: str) -> Any:
-        context = self._browser.new_context()
-        page = context.new_page()
-        page.goto(self._run("user", "add", name, "--role", role, "--url", self.url))
-        page.get_by_role("button", name="Sign in").click()
-        state = context.storage_state()
-        context.close()
-        return state
+        with window(self._browser) as opened:
+            page = opened.new_page()
+            page.goto(self._run("user", "add", name, "--role", role, "--url", self.url))
+            page.get_by_role("button", name="Sign in").click()
+            page.get_by_role("navigation").first.wait_for()
+            return opened.storage_state()
 
-    def context(self, name: str, **options: Any) -> BrowserContext:
-        """Open a window of somebody who is signed in."""
-        return self._browser.new_context(storage_state=self._states[name], **options)
+    def window(self, name: str, **options: Any) -> contextlib.AbstractContextManager[BrowserContext]:
+        """Open a window of somebody who is signed in, for a while."""
+        return window(self._browser, storage_state=self._states[name], **options)
 
     def submit(self, content: str, producer: str = BOT, **members: Any) -> dict[str, Any]:
         """Submit an event and return the answer."""
@@ -141,13 +160,15 @@ class Tour:
         self._refuse()
         for number, what in enumerate(("caches", "queues", "mailboxes", "backups", "certificates")):
             self.submit(f"Look at the {what} first when the {number + 2} o'clock alarm rings.", WATCHER)
-        with contextlib.closing(self.context("cora")) as context:
-            page = context.new_page()
+        with self.window("cora") as opened:
+            page = opened.new_page()
             page.goto(f"{self.url}/memories/{self.ids['ended']}")
             page.get_by_label("Reason").first.select_option("outdated")
             page.get_by_role("button", name="Retract").click()
+            page.get_by_role("status").wait_for()
             page.goto(f"{self.url}/quarantine/{self.ids['private']}")
             page.get_by_role("button", name="Dismiss").click()
+            page.get_by_role("status").wait_for()
 
     def _refuse(self) -> None:
         """Bring events into the quarantine."""
@@ -161,15 +182,15 @@ class Tour:
         self.ids |= {name: answer["quarantine_id"] for name, answer in refused.items()}
 
     def _decide(self, name: str, proposal_id: str, button: str) -> None:
-        with contextlib.closing(self.context(name)) as context:
-            page = context.new_page()
+        with self.window(name) as opened:
+            page = opened.new_page()
             page.goto(f"{self.url}/review/{proposal_id}")
             page.get_by_role("button", name=button, exact=True).click()
             page.get_by_role("status").wait_for()
 
     def _memory_of(self, proposal_id: str) -> str:
-        with contextlib.closing(self.context("cora")) as context:
-            page = context.new_page()
+        with self.window("cora") as opened:
+            page = opened.new_page()
             page.goto(f"{self.url}/review/{proposal_id}")
             return (page.get_by_role("link", name="its memory").get_attribute("href") or "").rpartition("/")[2]
 
@@ -231,6 +252,7 @@ class Tour:
         page.get_by_text("Edit or redact").click()
         page.get_by_label("Note").nth(1).fill("What I wanted to say.")
         page.get_by_role("button", name="Edit: unclear").click()
+        page.get_by_role("alert").first.wait_for()
 
     def _stale(self, page: Page) -> None:
         page.goto(f"{self.url}/review/{self.ids['new']}")
@@ -238,12 +260,14 @@ class Tour:
         page.get_by_label("Text to remember").fill("Run the database migration two hours before the deploy.")
         page.locator("input[name=version]").evaluate_all("all => all.forEach((one) => { one.value = '7'; })")
         page.get_by_role("button", name="Edit: unclear").click()
+        page.get_by_role("alert").first.wait_for()
 
     def _stale_settlement(self, page: Page) -> None:
         page.goto(f"{self.url}/quarantine/{self.ids['refused']}")
         page.locator("form.settle input[name=version]").evaluate("one => one.value = '7'")
         page.get_by_label("Note").first.fill("What I wanted to say.")
         page.get_by_role("button", name="Keep the original").click()
+        page.get_by_role("alert").first.wait_for()
 
     def _grammar(self, page: Page) -> None:
         page.goto(f"{self.url}/review?q=deploy")

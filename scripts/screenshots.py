@@ -70,8 +70,8 @@ def _take(tour: Tour, pages: Iterable[tuple[str, str, Visit]], arguments: argpar
         if arguments.only not in name:
             continue
         for view, options in VIEWS.items():
-            with contextlib.closing(tour.context(person, **options)) as context:
-                page = context.new_page()
+            with tour.window(person, **options) as opened:
+                page = opened.new_page()
                 visit(page)
                 height = min(page.evaluate("document.documentElement.scrollHeight"), _TALLEST)
                 page.set_viewport_size({"width": options["viewport"]["width"], "height": max(height, 500)})

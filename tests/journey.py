@@ -4,9 +4,10 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from antechamber.config import Place
+from desk_tour import close
 from support import antechamber, event, where
 
 EITHER_WAY = pytest.mark.parametrize(
@@ -25,6 +26,12 @@ class Journey:
         self._scripts = scripts
         self.token = antechamber("token", "issue", "worker:release-bot", *where(self.place)).stdout.strip()
         self.violations: list[str] = []
+        self._windows: list[BrowserContext] = []
+
+    def close(self) -> None:
+        """Close all windows: pages left open would try to reach their stopped service for as long as tests run."""
+        for window in self._windows:
+            close(window)
 
     def submit(self, **members: Any) -> dict[str, Any]:
         """Submit an event as the agent."""
@@ -42,10 +49,9 @@ class Journey:
     def sign_in(self, name: str, *, width: int = 1280) -> Page:
         """Open a printed sign-in link in a fresh browser window and press its button."""
         added = antechamber("user", "add", name, "--role", "curator", *where(self.place), "--url", self.url)
-        context = self._chromium.new_context(
-            java_script_enabled=self._scripts, viewport={"width": width, "height": 900}
-        )
-        page = context.new_page()
+        window = self._chromium.new_context(java_script_enabled=self._scripts, viewport={"width": width, "height": 900})
+        self._windows.append(window)
+        page = window.new_page()
         page.on("console", lambda message: self.violations.append(message.text))
         page.goto(added.stdout.strip())
         page.get_by_role("button", name="Sign in").click()

@@ -1,5 +1,6 @@
 """A real Chromium against a real server process."""
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,14 +56,14 @@ def scripts(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def journey(live: tuple[str, Place], chromium: Browser, scripts: bool) -> Iterator[Journey]:  # noqa: FBT001 -- a fixture
     """A journey whose pages may not complain about anything."""
-    made = Journey(live, chromium, scripts=scripts)
-    yield made
-    assert made.violations == []
+    with contextlib.closing(Journey(live, chromium, scripts=scripts)) as made:
+        yield made
+        assert made.violations == []
 
 
 @pytest.fixture
 def with_scripts(live: tuple[str, Place], chromium: Browser) -> Iterator[Journey]:
     """A journey with scripts, whose pages may not complain about anything."""
-    made = Journey(live, chromium, scripts=True)
-    yield made
-    assert made.violations == []
+    with contextlib.closing(Journey(live, chromium, scripts=True)) as made:
+        yield made
+        assert made.violations == []

@@ -70,13 +70,10 @@ def test_no_page_has_a_barrier(state: str, chromium: Browser, tmp_path: Path) ->
         tour = Tour(url, ["--data", str(tmp_path / "data")], chromium)
         if state == "full":
             tour.fill()
-        contexts = {name: tour.context(name) for name in tour.people}
         for name, person, visit in tour.full() if state == "full" else tour.empty():
-            page = contexts[person].new_page()
-            visit(page)
-            if seen := [one for view in VIEWS for one in looked_at(page, view)]:
-                found[name] = seen
-            page.close()
-        for context in contexts.values():
-            context.close()
+            with tour.window(person) as opened:
+                page = opened.new_page()
+                visit(page)
+                if seen := [one for view in VIEWS for one in looked_at(page, view)]:
+                    found[name] = seen
     assert found == {}

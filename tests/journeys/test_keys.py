@@ -228,6 +228,8 @@ def hammer(page: Page, fields: list[Locator], rounds: int, chance: random.Random
     for _ in range(rounds):
         field = chance.choice(fields)
         field.focus()
+        # A filter is sent by Enter, which leads to another page; everywhere else Enter sends nothing.
+        filters = field.evaluate("field => field.form?.method === 'get'")
         # Sent as keys, in one go: what counts is that each of them is heard by the page as a key that was pressed.
         page.evaluate(
             """keys => {
@@ -241,8 +243,7 @@ def hammer(page: Page, fields: list[Locator], rounds: int, chance: random.Random
             [chance.choice(signs) for _ in range(240)],
         )
         for key in chance.choices(special, k=4):
-            # A filter is sent by Enter, which leads to another page; everywhere else Enter sends nothing.
-            if key != "Enter" or field.get_attribute("type") != "search":
+            if key != "Enter" or not filters:
                 page.keyboard.press(key)
         page.keyboard.type("".join(chance.choices("ars19zfmbgejk", k=6)))
 

@@ -82,6 +82,22 @@ def test_what_was_opened_already_only_gets_its_record(service: Service, refused:
     assert len(records(service)) == 1
 
 
+def test_what_was_opened_while_somebody_else_settled_is_named_by_the_event(service: Service, refused: str) -> None:
+    """The settlement that came first stands; whoever reads the event finds the proposal that it became meanwhile."""
+    desk, bob = service.sign_in("eve"), service.sign_in()
+    shown = form(desk, refused)
+    with service.state.desk._store.read() as rows:
+        row = rows.quarantined_event(refused)
+    with service.client.portal() as portal:
+        opened = portal.call(service.state.quarantine._open, row)
+    assert settle(bob, refused, "dismiss").status_code == 303
+    assert opened in bob.browser.get(f"/quarantine/{refused}").text
+    late = desk.post(f"/quarantine/{refused}/open", shown)
+    assert late.status_code == 409
+    assert opened in late.text
+    assert [record["decision"] for record in records(service)] == ["dismiss"]
+
+
 def test_a_policy_that_refuses_keeps_the_event_where_it_is(service: Service, refused: str, policies: Any) -> None:
     """The page says why, keeps the note and records nothing."""
     (policies / "scopes.toml").write_text('[defaults]\nkinds = ["fact"]\n')
@@ -145,7 +161,7 @@ def test_a_settlement_is_taken_back_by_a_record(service: Service, refused: str, 
     undone = settle(desk, refused, "undo")
     assert (undone.status_code, undone.headers["location"]) == (303, f"/quarantine/{refused}?done=undone")
     assert refused in desk.browser.get("/quarantine").text
-    assert ("opened as" in desk.browser.get(f"/quarantine/{refused}").text) == (kind == "open")
+    assert ("It has become" in desk.browser.get(f"/quarantine/{refused}").text) == (kind == "open")
     assert settle(desk, refused, "dismiss").status_code == 303
     told = [(record["decision"], record["undoes"]) for record in records(service)]
     first = records(service)[0]["review_record_id"]

@@ -42,8 +42,8 @@ SELECT q.id, q.quarantine_id, q.kind, q.state, q.keyed, q.source_event_hash, q.s
     (SELECT count(*) FROM review_records AS r WHERE r.quarantine = q.id) AS version,
     (SELECT own.proposal_id FROM submissions AS o JOIN proposals AS own ON own.id = o.proposal
         WHERE o.producer = q.producer AND o.idempotency_key = 'quarantine:' || q.quarantine_id
-            -- A producer may have used that key by itself.
-            AND EXISTS (SELECT 1 FROM review_records AS r WHERE r.quarantine = q.id AND r.decision = 'open')) AS opened_as
+            -- A producer may have used that key by itself, for something else.
+            AND o.source_event_hash = q.source_event_hash) AS opened_as
 FROM quarantine AS q
 JOIN submissions AS s ON s.id = q.submission
 LEFT JOIN proposals AS p ON p.id = s.proposal
