@@ -20,7 +20,7 @@ from typing import Any, Final
 import httpx
 import psycopg
 
-from antechamber.client.http import hash_event
+from antechamber.client.events import hash_event
 from antechamber.config import DATABASE
 from bench_rounds import Tell
 from rig import PRODUCER, SCOPE, Application, end, free_port, postgres, workplace

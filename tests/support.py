@@ -21,7 +21,7 @@ from litestar.routes import ASGIRoute, BaseRoute
 from litestar.testing import TestClient
 
 from antechamber import app
-from antechamber.client.http import hash_event
+from antechamber.client.events import hash_event
 from antechamber.config import DATABASE, Place, Settings
 from antechamber.flows import sorting
 from antechamber.store.postgres.schema import migrate

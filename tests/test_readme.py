@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from antechamber.cli import main
-from support import Databases, free_port
+from support import Databases, antechamber, free_port, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -94,6 +94,20 @@ def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> No
         for port in ports:
             assert httpx.get(f"http://127.0.0.1:{port}/readyz").json() == {"status": "ready"}
     postgres.drop(url)
+
+
+def test_the_python_client_settles_and_submits(tmp_path: Path, policies: Path) -> None:
+    """The Python block, run twice in an agent's folder, gets one receipt and makes one proposal."""
+    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    with serving(tmp_path / "data", policies) as (url, _):
+        token = antechamber("token", "issue", "worker:release-bot", "--data", str(tmp_path / "data")).stdout.strip()
+        code = f"url, token = {url!r}, {token!r}\n{block}\nprint(receipt.disposition, receipt.submission_id)"
+        ran = [
+            subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)  # noqa: S603 -- our own README
+            for _ in range(2)
+        ]
+    assert ran[0].stdout.startswith("accepted-for-review ")
+    assert ran[1].stdout == ran[0].stdout
 
 
 def test_every_command_is_documented() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from antechamber.client.http import ATTEMPTS, Answer, Sender, SendError, batches, fill_in, hash_event
+from antechamber.client.events import fill_in, hash_event
+from antechamber.client.http import ATTEMPTS, Answer, Sender, SendError, batches
 from antechamber.core.errors import RefusedError
 from support import event, free_port
 

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from antechamber import app
-from antechamber.client.http import hash_event
+from antechamber.client.events import hash_event
 from antechamber.config import Place
 from antechamber.core.errors import RefusedError
 from antechamber.web.openapi import document

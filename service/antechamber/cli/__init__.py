@@ -5,7 +5,7 @@ import logging
 import click
 
 from antechamber import __version__
-from antechamber.cli import agents, people, service
+from antechamber.cli import agents, ledgers, people, service
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -30,6 +30,8 @@ for command in (
     people.user,
     agents.submit,
     agents.hash_file,
+    ledgers.recover,
+    ledgers.ledger,
     service.policy,
     service.export,
     service.doctor,

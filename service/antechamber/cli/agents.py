@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import click
 
-from antechamber.cli.common import fail, json_option, show
-from antechamber.client.http import Sender, SendError, batches, fill_in, hash_event
+from antechamber.cli.common import TOKEN_ADVICE, fail, json_option, show
+from antechamber.client.events import fill_in, hash_event
+from antechamber.client.http import Sender, SendError, batches
 from antechamber.core.canonical import decode
 from antechamber.core.errors import AntechamberError, RefusedError
 
@@ -35,7 +36,7 @@ def submit(file: Any, url: str, *, as_json: bool) -> None:
     """
     secret = os.environ.get("ANTECHAMBER_TOKEN", "")
     if not secret:
-        fail(AntechamberError("set ANTECHAMBER_TOKEN to a producer's token; see: antechamber token issue --help"))
+        fail(AntechamberError(TOKEN_ADVICE))
     counts = _send(url, secret, _completed(file.read()), quiet=as_json)
     if as_json:
         show(dict(counts))

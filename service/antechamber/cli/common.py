@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, Final, NoReturn, TypeVar, cast
 
 import click
 import msgspec
@@ -37,6 +37,7 @@ def place_options(verb: _Verb) -> _Verb:
     return cast("_Verb", _data_option(_url_option(with_place)))
 
 
+TOKEN_ADVICE: Final = "set ANTECHAMBER_TOKEN to a producer's token; see: antechamber token issue --help"  # noqa: S105 -- none
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a program.")
 
 

@@ -1,1 +1,33 @@
-"""For agents: sending events over HTTP."""
+"""For agents: propose events so that nothing lands twice and nothing is lost, whatever breaks."""
+
+from antechamber.client.exchange import AddressError, ReadError
+from antechamber.client.ledger import Entry, Ledger
+from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
+from antechamber.client.results import (
+    FailedError,
+    NeedsReviewError,
+    SettledByHandError,
+    Status,
+    SubmissionError,
+    UncertainError,
+)
+from antechamber.client.steps import Recovery
+from antechamber.client.submitter import AsyncSubmitter, Submitter
+
+__all__ = [
+    "AddressError",
+    "AsyncSubmitter",
+    "DamagedLedgerError",
+    "Entry",
+    "FailedError",
+    "Ledger",
+    "LedgerError",
+    "NeedsReviewError",
+    "ReadError",
+    "Recovery",
+    "SettledByHandError",
+    "Status",
+    "SubmissionError",
+    "Submitter",
+    "UncertainError",
+]

@@ -1,18 +1,16 @@
-"""Sending events: fill in hash and key, post in order, and try the same bytes again where the answer says so."""
+"""Sending lines of events: post in order, and try the same bytes again where the answer says so."""
 
 import re
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.canonical import check_profile, decode, digest, event_bytes, normalize
 from antechamber.core.contract import MAX_BATCH, MAX_LINES
-from antechamber.core.errors import AntechamberError, refuse
-from antechamber.core.submission import derived_key, read_draft, read_event
+from antechamber.core.errors import AntechamberError
 
 ATTEMPTS: Final = 6
 _TIMEOUT: Final = 30.0
@@ -34,40 +32,6 @@ class Answer(Struct, frozen=True):
     idempotency_key: str | None
     line: int
     detail: str | None = None
-
-
-def fill_in(raw: bytes) -> bytes:
-    """Complete a body: the hash is computed where it is missing, the key derived from the content.
-
-    Raises RefusedError where the event is malformed or a given hash differs.
-    """
-    body = decode(raw)
-    if not isinstance(body, dict):
-        raise refuse("malformed", "a line must be a JSON object")
-    if "source_event_hash" not in body:
-        body["source_event_hash"] = hash_event(body)
-    if "idempotency_key" not in body:
-        draft = read_draft(msgspec.json.encode({**body, "idempotency_key": "unset"}))
-        body["idempotency_key"] = derived_key(read_event(draft))
-    return msgspec.json.encode(body)
-
-
-def hash_event(value: Any) -> str:
-    """Compute the source-event hash of a body, or of `{payload, source_span}`.
-
-    Raises RefusedError where the event is malformed.
-    """
-    if not isinstance(value, dict) or not all(isinstance(value.get(name), dict) for name in ("payload", "source_span")):
-        raise refuse("malformed", "an event needs the objects payload and source_span")
-    for name in ("payload", "source_span"):
-        check_profile(value[name], f"/{name}", depth=2)
-    for holder, name in (("payload", "kind"), ("payload", "content"), ("source_span", "uri")):
-        if not isinstance(value[holder].get(name), str):
-            raise refuse("malformed", "must be a string", f"/{holder}/{name}")
-    tags = value["payload"].get("tags", [])
-    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise refuse("malformed", "must be an array of strings", "/payload/tags")
-    return digest(event_bytes(*normalize(value["payload"], value["source_span"])))
 
 
 class Sender:

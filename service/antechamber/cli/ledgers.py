@@ -1,0 +1,189 @@
+"""Verbs for whoever looks after an agent's ledger."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+
+import click
+import msgspec
+
+from antechamber.cli.common import TOKEN_ADVICE, fail, json_option, show
+from antechamber.client.ledger import Entry, Ledger
+from antechamber.client.steps import Recovery
+from antechamber.client.submitter import Submitter
+from antechamber.core.errors import AntechamberError
+from antechamber.core.ledger import STATES, State
+from antechamber.core.submission import format_time
+
+_ledger_option: Final = click.option(
+    "--ledger",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="ANTECHAMBER_LEDGER",
+    required=True,
+    help="File in which the agent records what it sends.",
+)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Ledger]:
+    """Open a ledger that exists; a verb of a person never makes one."""
+    if not path.exists():
+        fail(AntechamberError(f"there is no ledger at {path}; an agent makes one when it first sends"))
+    try:
+        with Ledger(path) as ledger:
+            yield ledger
+    except AntechamberError as error:
+        fail(error)
+
+
+@click.command()
+@_ledger_option
+@click.option(
+    "--url",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    envvar="ANTECHAMBER_URL",
+    help="Address of the service.",
+)
+@json_option
+def recover(path: Path, url: str, *, as_json: bool) -> None:
+    """Settle every operation of a ledger of which nobody knows whether it landed.
+
+    Each is sent again with the same key and the same bytes, which the service counts once however often they come.
+    Where it refuses them, the key is sealed, so that no late request can land either. Nothing is ever sent twice under
+    two keys. The token comes from ANTECHAMBER_TOKEN. Exit status 1 says that something is still uncertain or needs a
+    person.
+    """
+    token = os.environ.get("ANTECHAMBER_TOKEN", "")
+    if not token:
+        fail(AntechamberError(TOKEN_ADVICE))
+    with _opened(path) as ledger:
+        number = ledger.counts()["uncertain"]
+        with (
+            Submitter(url, token, ledger) as submitter,
+            click.progressbar(length=number, label="Recovering", file=sys.stderr) as bar,
+        ):
+            found = submitter.recover(bar.update)
+        counts = ledger.counts()
+    if as_json:
+        show({**msgspec.to_builtins(found), "ledger": counts})
+    else:
+        _tell(found, counts)
+    if found.left or found.elsewhere or counts["needs_review"]:
+        sys.exit(1)
+
+
+def _tell(found: Recovery, counts: dict[State, int]) -> None:
+    if not found.found:
+        click.echo("Nothing was uncertain.")
+    for state in STATES:
+        if number := found.settled.get(state):
+            click.echo(f"{number:>7}  {state}")
+    for reason, number in sorted(found.left.items(), key=lambda one: -one[1])[:5]:
+        click.echo(f"{'':>9}{number} because of: {reason}")
+    if found.elsewhere:
+        click.echo(f"{found.elsewhere:>7}  under way in a process that runs")
+    if counts["needs_review"]:
+        click.echo(f"{counts['needs_review']:>7}  need a person: antechamber ledger list --state needs_review")
+
+
+@click.group()
+def ledger() -> None:
+    """Look into an agent's ledger, and settle by hand what needs a person."""
+
+
+@ledger.command("list")
+@_ledger_option
+@click.option("--state", type=click.Choice(STATES), help="Only operations in this state.")
+@json_option
+def list_entries(path: Path, state: str | None, *, as_json: bool) -> None:
+    """List operations, oldest first; texts are shown by `ledger show` alone."""
+    wanted = (cast("State", state),) if state else ()
+    with _opened(path) as opened:
+        for entry in opened.entries(*wanted):
+            if as_json:
+                show(_told(entry))
+            else:
+                when = format_time(entry.recorded_at)[:19].replace("T", " ")
+                click.echo(f"{entry.operation_id}  {entry.state:<12}  {when} UTC  {entry.name}  {_short(entry.reason)}")
+        counts = opened.counts()
+    if not as_json:
+        click.echo(", ".join(f"{number} {name}" for name, number in counts.items() if number) or "The ledger is empty.")
+
+
+def _short(text: str, most: int = 80) -> str:
+    """Keep one line one line; what a service wrote there is shown without its control characters."""
+    plain = "".join(sign if sign.isprintable() else " " for sign in text)
+    return plain if len(plain) <= most else f"{plain[: most - 2]} …"
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    receipt = entry.typed_receipt()
+    return {
+        "operation_id": entry.operation_id,
+        "kind": entry.kind,
+        "name": entry.name,
+        "state": entry.state,
+        "attempts": entry.attempts,
+        "reason": entry.reason,
+        "source_event_hash": entry.source_event_hash,
+        "normal_form": entry.normal_form,
+        "recorded_at": format_time(entry.recorded_at),
+        "changed_at": format_time(entry.changed_at),
+        "receipt": msgspec.to_builtins(receipt) if receipt else None,
+    }
+
+
+@ledger.command("show")
+@click.argument("operation_id")
+@_ledger_option
+@json_option
+def show_entry(operation_id: str, path: Path, *, as_json: bool) -> None:
+    """Show one operation: what was to be sent, its way so far, and the answer."""
+    with _opened(path) as opened:
+        entry = opened.entry(operation_id)
+        history = opened.history(operation_id)
+    body = msgspec.json.decode(entry.body) if entry.body else None
+    steps = [{**msgspec.to_builtins(one), "changed_at": format_time(one.changed_at)} for one in history]
+    if as_json:
+        show({**_told(entry), "body": body, "history": steps})
+        return
+    for name, value in _told(entry).items():
+        if value is not None and name != "receipt":
+            click.echo(f"{name:<18} {_short(str(value), 1000)}")
+    for step in steps:
+        when = step["changed_at"][:19].replace("T", " ")
+        click.echo(f"  {when} UTC  {step['state']:<12}  {_short(step['reason'], 1000)}")
+    for name, value in (("body", body), ("receipt", _told(entry)["receipt"])):
+        if value is not None:
+            click.echo(f"{name}:\n{msgspec.json.format(msgspec.json.encode(value), indent=2).decode()}")
+    if entry.body is None:
+        click.echo("The service found its text private, so no copy is kept here.")
+
+
+@ledger.command()
+@click.argument("operation_id")
+@_ledger_option
+@click.option("--as", "state", type=click.Choice(("committed", "failed")), required=True, help="What it is.")
+@click.option("--reason", required=True, help="How you know; kept with the operation.")
+def settle(operation_id: str, path: Path, state: str, reason: str) -> None:
+    """Settle by hand what needs review: look at the service first, as nothing can take this back."""
+    if not reason.strip():
+        fail(AntechamberError("--reason says how you know; it cannot be blank"))
+    with _opened(path) as opened:
+        entry = opened.decide(operation_id, cast("Literal['committed', 'failed']", state), reason.strip())
+    click.echo(f"{entry.operation_id} is {entry.state}.")
+
+
+@ledger.command()
+@click.argument("host")
+@_ledger_option
+def moved(host: str, path: Path) -> None:
+    """Say that the service this ledger speaks of has another host name now: HOST."""
+    with _opened(path) as opened:
+        opened.bind(host, moved=True)
+    click.echo(f"{path} speaks of the service at {host} from now on.")

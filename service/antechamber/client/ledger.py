@@ -1,0 +1,375 @@
+"""The write-ahead ledger: one SQLite file in which an agent records each operation before it is sent.
+
+Every change is on disk before the call that it is about begins or is believed (`synchronous=FULL`). The journal is a
+rollback journal rather than WAL, so that all that was committed is in the one file: cut short or damaged, it is refused
+when it is opened, never read as a smaller one.
+"""
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+import msgspec
+from blake3 import blake3
+from msgspec import Struct
+
+from antechamber.client import ledger_file
+from antechamber.client.events import body_of
+from antechamber.client.ledger_file import DamagedLedgerError, LedgerError, Sessions
+from antechamber.core.canonical import NORMAL_FORM
+from antechamber.core.contract import Receipt
+from antechamber.core.ids import uuid7
+from antechamber.core.ledger import SETTLED, STATES, Ruling, State
+from antechamber.core.ports import Clock, Randomness
+
+Kind = Literal["submission", "call"]
+"""A submission to Antechamber, or a call of somebody else's tool."""
+PAGE: Final = 200
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One operation and what is known of it."""
+
+    id: int
+    operation_id: str
+    """UUIDv7; the idempotency key of a submission, the correlation token of a call."""
+    kind: Kind
+    name: str
+    """Who submits, or which tool is called."""
+    body: bytes | None
+    """The bytes to send, the same each time; None once they were found private."""
+    fingerprint: bytes
+    """By which the same event is found again."""
+    source_event_hash: str | None
+    normal_form: int | None
+    """Version of the normal form that the hash was computed with."""
+    state: State
+    attempts: int
+    session: int | None
+    """Which opened ledger has it under way or prepared; None where none has."""
+    receipt: bytes | None
+    """The service's answer that ended it, or a call's result."""
+    reason: str
+    recorded_at: int
+    """Microseconds since 1970 UTC."""
+    changed_at: int
+
+    def typed_receipt(self) -> Receipt | None:
+        """Return the receipt of a submission that ended; None where the service kept none."""
+        return msgspec.json.decode(self.receipt, type=Receipt) if self.receipt and self.kind == "submission" else None
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One step of an operation's way."""
+
+    state: State
+    attempts: int
+    reason: str
+    changed_at: int
+
+
+_COLUMNS: Final = Entry.__struct_fields__
+_READ: Final = f"SELECT {', '.join(_COLUMNS)}, checksum FROM entries"  # noqa: S608 -- our own names
+_WRITE: Final = (
+    "UPDATE entries SET body = :body, state = :state, attempts = :attempts, session = :session, receipt = :receipt,"
+    " reason = :reason, changed_at = :changed_at, checksum = :checksum WHERE id = :id"
+)
+_ADD: Final = (
+    f"INSERT INTO entries ({', '.join(_COLUMNS)}, checksum)"  # noqa: S608 -- our own names
+    f" VALUES ({', '.join(f':{name}' for name in _COLUMNS)}, :checksum)"
+)
+
+
+class Ledger:
+    """Operations of one agent; several threads and processes may share its file."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        clock: Clock = lambda: time.time_ns() // 1000,
+        randomness: Randomness = os.urandom,
+    ) -> None:
+        """Open a ledger, or begin one; what a process left `pending` that is gone is `uncertain` from now on.
+
+        Raises DamagedLedgerError where the file was cut short or altered, LedgerError where it cannot be used.
+        """
+        self.path = Path(path).absolute()
+        self._clock = clock
+        self._randomness = randomness
+        self._gate = threading.RLock()
+        self._process = os.getpid()
+        self._depth = 0
+        self._connection = ledger_file.opened(self.path)
+        self._sessions = Sessions(self.path)
+        try:
+            with self.together() as connection:
+                self._session = self._sessions.begin(connection)
+            self.sweep()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        """Use it in a with statement."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; what is still `pending` will be `uncertain` for whoever opens it next."""
+        with self._gate:
+            self._connection.close()
+            self._sessions.end()
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        if os.getpid() != self._process:
+            message = "this ledger was opened before the process forked; open it again here"
+            raise LedgerError(message)
+        with self._gate, ledger_file.explained(self.path):
+            yield self._connection
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[sqlite3.Connection]:
+        """Run one transaction that nobody else's comes between; all that it wrote is on disk when it ends."""
+        with self._reading() as connection:
+            if self._depth:
+                yield connection
+                return
+            connection.execute("BEGIN IMMEDIATE")
+            self._depth = 1
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth = 0
+
+    def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False) -> str:
+        """Record an event that is to be submitted and return its operation id, which an agent keeps in its checkpoint.
+
+        `event` is the body of `POST /v1/submissions` without key and hash, or its JSON. The same event gets the
+        operation that it has already, unless that failed and left nothing behind. `again` asks for a new one where the
+        service keeps a refusal of the old (`safe_new_key`).
+
+        Raises RefusedError where the event is malformed: nothing is recorded then. Raises LedgerError.
+        """
+        operation_id = self._mint()
+        found = body_of(event, operation_id)
+        with self.together() as connection:
+            entry = self._same(connection, "submission", found.producer_identity, found.fingerprint)
+            if entry and not (entry.state == "failed" and (again or entry.receipt is None)):
+                return entry.operation_id
+            self._add(
+                connection,
+                operation_id=operation_id,
+                kind="submission",
+                name=found.producer_identity,
+                body=found.body,
+                fingerprint=found.fingerprint,
+                source_event_hash=found.source_event_hash,
+                normal_form=NORMAL_FORM,
+            )
+        return operation_id
+
+    def _mint(self) -> str:
+        return uuid7(self._clock(), self._randomness(10))
+
+    def _same(self, connection: sqlite3.Connection, kind: Kind, name: str, fingerprint: bytes) -> Entry | None:
+        row = connection.execute(
+            f"{_READ} WHERE kind = ? AND name = ? AND fingerprint = ? ORDER BY id DESC LIMIT 1",
+            (kind, name, fingerprint),
+        ).fetchone()
+        return self._entry(row) if row else None
+
+    def _add(self, connection: sqlite3.Connection, **members: Any) -> None:
+        now = self._clock()
+        last = connection.execute("SELECT coalesce(max(id), 0) FROM entries").fetchone()[0]
+        entry = Entry(
+            id=last + 1,
+            state="pending",
+            attempts=0,
+            session=self._session,
+            receipt=None,
+            reason="recorded",
+            recorded_at=now,
+            changed_at=now,
+            **members,
+        )
+        connection.execute(_ADD, {**msgspec.structs.asdict(entry), "checksum": _checksum(entry)})
+        self._tell(connection, entry)
+
+    def _tell(self, connection: sqlite3.Connection, entry: Entry) -> None:
+        connection.execute(
+            "INSERT INTO changes (entry, state, attempts, reason, changed_at) VALUES (?, ?, ?, ?, ?)",
+            (entry.id, entry.state, entry.attempts, entry.reason, entry.changed_at),
+        )
+
+    def _change(self, connection: sqlite3.Connection, entry: Entry, **members: Any) -> Entry:
+        changed = msgspec.structs.replace(entry, changed_at=self._clock(), **members)
+        connection.execute(_WRITE, {**msgspec.structs.asdict(changed), "checksum": _checksum(changed)})
+        self._tell(connection, changed)
+        return changed
+
+    def _entry(self, row: tuple[Any, ...]) -> Entry:
+        """Build an entry of what was read, and refuse one that is not as it was written."""
+        try:
+            entry = msgspec.convert(dict(zip(_COLUMNS, row[:-1], strict=True)), Entry)
+        except msgspec.ValidationError as error:
+            raise DamagedLedgerError(self.path, f"entry {row[0]}: {error}") from None
+        if _checksum(entry) != row[-1]:
+            raise DamagedLedgerError(self.path, f"entry {row[0]} was altered")
+        return entry
+
+    def _one(self, connection: sqlite3.Connection, operation_id: str) -> Entry:
+        row = connection.execute(f"{_READ} WHERE operation_id = ?", (operation_id,)).fetchone()
+        if row is None:
+            message = f"{self.path} has no operation {operation_id}"
+            raise LedgerError(message)
+        return self._entry(row)
+
+    def entry(self, operation_id: str) -> Entry:
+        """Return one operation.
+
+        Raises LedgerError where there is none by that id.
+        """
+        with self._reading() as connection:
+            return self._one(connection, operation_id)
+
+    def history(self, operation_id: str) -> list[Change]:
+        """Return an operation's way, oldest step first.
+
+        Raises LedgerError where there is none by that id.
+        """
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT state, attempts, reason, changed_at FROM changes WHERE entry = ? ORDER BY id",
+                (self._one(connection, operation_id).id,),
+            ).fetchall()
+        return [msgspec.convert(dict(zip(Change.__struct_fields__, row, strict=True)), Change) for row in rows]
+
+    def begin(self, operation_id: str) -> Entry:
+        """Record that an attempt begins, before it does; an operation that is settled is returned as it is.
+
+        Raises LedgerError.
+        """
+        with self.together() as connection:
+            entry = self._one(connection, operation_id)
+            if entry.state in SETTLED:
+                return entry
+            number = entry.attempts + 1
+            return self._change(
+                connection, entry, attempts=number, session=self._session, reason=f"attempt {number} begins"
+            )
+
+    def settle(self, operation_id: str, judge: Callable[[Entry], Ruling], answer: bytes | None = None) -> Entry:
+        """Record what an answer made of an operation; what is settled already stays as it is.
+
+        `judge` sees the operation as it is now: another process may have begun another attempt meanwhile. A text that
+        the service found private is erased from the file.
+
+        Raises LedgerError.
+        """
+        with self.together() as connection:
+            entry = self._one(connection, operation_id)
+            if entry.state in SETTLED:
+                return entry
+            ruling = judge(entry)
+            return self._change(
+                connection,
+                entry,
+                state=ruling.state,
+                reason=ruling.reason,
+                receipt=answer if ruling.final else None,
+                body=None if ruling.erase else entry.body,
+                session=None,
+            )
+
+    def decide(self, operation_id: str, state: Literal["committed", "failed"], reason: str) -> Entry:
+        """Settle by hand what needs a person's review, or what is uncertain and cannot be asked about any more.
+
+        Raises LedgerError where it is settled, or under way in a process that runs.
+        """
+        with self.together() as connection:
+            entry = self._one(connection, operation_id)
+            if entry.state in {"committed", "failed"}:
+                message = f"{operation_id} is {entry.state} already: {entry.reason}"
+                raise LedgerError(message)
+            if entry.session not in {None, self._session}:
+                message = f"{operation_id} is under way in another process; wait until that ends"
+                raise LedgerError(message)
+            return self._change(connection, entry, state=state, reason=f"by hand: {reason}", session=None)
+
+    def bind(self, host: str, *, moved: bool = False) -> None:
+        """Remember whose receipts these are: a ledger speaks of one service, which its host name tells from others.
+
+        `moved` says that the service has another host name now.
+
+        Raises LedgerError where it is another's: what one service has committed, another does not have.
+        """
+        with self.together() as connection:
+            known = connection.execute("SELECT host FROM ledger").fetchone()[0]
+            if known is None or (moved and known != host):
+                connection.execute("UPDATE ledger SET host = ?", (host,))
+            elif known != host:
+                message = (
+                    f"{self.path} speaks of the service at {known}, not of {host}. Use another file for each service; "
+                    f"if it is the same one under a new name: antechamber ledger moved {host}"
+                )
+                raise LedgerError(message)
+
+    def entries(self, *states: State) -> Iterator[Entry]:
+        """Yield operations in these states, or all, oldest first; read a page at a time.
+
+        Raises LedgerError.
+        """
+        wanted, last = states or STATES, 0
+        marks = ", ".join("?" * len(wanted))
+        while True:
+            with self._reading() as connection:
+                rows = connection.execute(
+                    f"{_READ} WHERE state IN ({marks}) AND id > ? ORDER BY id LIMIT {PAGE}", (*wanted, last)
+                ).fetchall()
+            for row in rows:
+                yield self._entry(row)
+            if len(rows) < PAGE:
+                return
+            last = rows[-1][0]
+
+    def counts(self) -> dict[State, int]:
+        """Count operations by state; every state is named."""
+        with self._reading() as connection:
+            rows = dict(connection.execute("SELECT state, count(*) FROM entries GROUP BY state").fetchall())
+        return {state: rows.get(state, 0) for state in STATES}
+
+    def sweep(self) -> int:
+        """Call `uncertain` what processes had pending or under way that are gone, and return how many these were."""
+        number = 0
+        with self.together() as connection:
+            gone = self._sessions.gone(connection)
+            for session in gone:
+                while rows := connection.execute(f"{_READ} WHERE session = ? LIMIT {PAGE}", (session,)).fetchall():
+                    for row in rows:
+                        reason = "its process ended before an answer came"
+                        self._change(connection, self._entry(row), state="uncertain", reason=reason, session=None)
+                    number += len(rows)
+            self._sessions.forget(connection, gone)
+        return number
+
+    def under_way_elsewhere(self, entry: Entry) -> bool:
+        """Whether a process that runs has this operation in its hands."""
+        return entry.session not in {None, self._session}
+
+
+def _checksum(entry: Entry) -> bytes:
+    return blake3(msgspec.msgpack.encode(msgspec.structs.astuple(entry))).digest(length=16)

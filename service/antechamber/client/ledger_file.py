@@ -1,0 +1,263 @@
+"""The ledger's file: how it comes to be, what it refuses, and who has it open."""
+
+import contextlib
+import fcntl
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, TextIO
+
+from antechamber.core.errors import AntechamberError
+
+BUSY_SECONDS: Final = 30
+_APPLICATION: Final = 0x416E7443
+"""Marks the file as a ledger (SQLite's application_id)."""
+_VERSION: Final = 1
+_LEAST: Final = 4096
+_PRAGMAS: Final = (
+    # All that was committed is in the one file, and its length is in its header.
+    "PRAGMA journal_mode = TRUNCATE",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA trusted_schema = OFF",
+)
+_SCHEMA: Final = """
+CREATE TABLE ledger (host TEXT) STRICT;
+INSERT INTO ledger VALUES (NULL);
+
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    operation_id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL CHECK (kind IN ('submission', 'call')),
+    name TEXT NOT NULL,
+    body BLOB,
+    fingerprint BLOB NOT NULL,
+    source_event_hash TEXT,
+    normal_form INTEGER,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'committed', 'failed', 'uncertain', 'needs_review')),
+    attempts INTEGER NOT NULL CHECK (attempts >= 0),
+    session INTEGER,
+    receipt BLOB,
+    reason TEXT NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    checksum BLOB NOT NULL,
+    CHECK (session IS NULL OR state IN ('pending', 'uncertain'))
+) STRICT;
+CREATE INDEX entries_by_event ON entries (kind, name, fingerprint);
+CREATE INDEX entries_by_state ON entries (state, id);
+CREATE INDEX entries_in_hand ON entries (session) WHERE session IS NOT NULL;
+
+CREATE TRIGGER entries_stay BEFORE DELETE ON entries
+BEGIN SELECT raise(ABORT, 'operations are never deleted'); END;
+CREATE TRIGGER what_is_settled_stays BEFORE UPDATE ON entries WHEN OLD.state IN ('committed', 'failed')
+BEGIN SELECT raise(ABORT, 'what is settled stays'); END;
+CREATE TRIGGER a_person_decides BEFORE UPDATE ON entries
+WHEN OLD.state = 'needs_review' AND NEW.state NOT IN ('committed', 'failed')
+BEGIN SELECT raise(ABORT, 'a person decides on this'); END;
+CREATE TRIGGER pending_is_the_beginning BEFORE UPDATE ON entries
+WHEN NEW.state = 'pending' AND OLD.state <> 'pending'
+BEGIN SELECT raise(ABORT, 'what was sent is never pending again'); END;
+
+CREATE TABLE changes (
+    id INTEGER PRIMARY KEY,
+    entry INTEGER NOT NULL REFERENCES entries (id),
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    changed_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX changes_of_entry ON changes (entry, id);
+CREATE TRIGGER changes_stay BEFORE DELETE ON changes
+BEGIN SELECT raise(ABORT, 'changes are never deleted'); END;
+CREATE TRIGGER changes_are_final BEFORE UPDATE ON changes
+BEGIN SELECT raise(ABORT, 'changes are never altered'); END;
+
+CREATE TABLE sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL) STRICT;
+"""
+
+
+class LedgerError(AntechamberError):
+    """The ledger cannot do what is asked; the text says what to do."""
+
+
+class DamagedLedgerError(LedgerError):
+    """The file was cut short or altered, so that it can no longer be believed."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        """Say what is wrong with which file."""
+        super().__init__(
+            f"{path} is damaged ({what}). Keep it for whoever looks into it and begin another: the service knows what "
+            "it has, and answers an event that is sent again as a duplicate."
+        )
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _told(path, error) from None
+    except UnicodeDecodeError:
+        # What SQLite says of a damaged schema repeats its bytes.
+        raise DamagedLedgerError(path, "it holds text that is none") from None
+
+
+def _told(path: Path, error: sqlite3.Error) -> LedgerError:
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return DamagedLedgerError(path, str(error))
+    if name.startswith("SQLITE_BUSY"):
+        return LedgerError(f"{path} was held by another process for {BUSY_SECONDS} seconds; nothing was sent")
+    return LedgerError(f"{path} cannot be used: {error}. Nothing is lost: mend that and do the same again")
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """Open the file, and make it where there is none.
+
+    Raises DamagedLedgerError or LedgerError.
+    """
+    try:
+        if not path.exists():
+            _make(path)
+        if path.is_file() and (size := path.stat().st_size) < _LEAST:
+            # SQLite takes what is shorter than its header for a new file.
+            raise DamagedLedgerError(path, f"it has {size} bytes, and no ledger ever had so few")
+    except OSError as error:
+        message = f"{path} cannot be used: {error.strerror}"
+        raise LedgerError(message) from None
+    with explained(path):
+        connection = _connected(path)
+        try:
+            _check(path, connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
+    try:
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _make(path: Path) -> None:
+    """Make the file whole and then give it its name, so that a file of that name is never half a ledger."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        with contextlib.closing(_connected(draft)) as connection, explained(path):
+            marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
+            connection.executescript(f"BEGIN; {_SCHEMA} {marks} COMMIT;")
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(draft)
+        _sync_folder(path.parent)
+    finally:
+        draft.unlink()
+        draft.with_name(f"{draft.name}-journal").unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _check(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse what is no ledger, is of a newer version, or is not whole."""
+    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+        message = f"{path} is not a ledger; name another file"
+        raise LedgerError(message)
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != _VERSION:
+        message = f"{path} was written by another version ({version}); install that one"
+        raise LedgerError(message)
+    # One read transaction: nobody writes meanwhile.
+    connection.execute("BEGIN")
+    try:
+        _check_whole(path, connection)
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
+    found = [row[0] for row in connection.execute("PRAGMA quick_check(3)").fetchall()]
+    if found != ["ok"]:
+        raise DamagedLedgerError(path, "; ".join(found).replace("\n", " "))
+    pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    if path.stat().st_size != pages * size:
+        # SQLite reads what is missing of the last page as zeros.
+        raise DamagedLedgerError(path, "its end is missing")
+    number = connection.execute("SELECT count(*) FROM entries").fetchone()[0]
+    last = (connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone() or (0,))[0]
+    if number != last:
+        raise DamagedLedgerError(path, f"{last - number} of {last} entries are missing")
+
+
+class Sessions:
+    """Who has the ledger open: each holds a lock on a small file beside it, which its end releases, however it ends."""
+
+    def __init__(self, path: Path) -> None:
+        """Use the folder of the ledger."""
+        self._path = path
+        self._name = secrets.token_hex(8)
+        self._held: TextIO | None = None
+
+    def _beside(self, name: str) -> Path:
+        return self._path.with_name(f"{self._path.name}.{name}.open")
+
+    def begin(self, connection: sqlite3.Connection) -> int:
+        """Take part, within a transaction, and return this session's number.
+
+        Raises LedgerError where the folder cannot be written to.
+        """
+        try:
+            self._held = self._beside(self._name).open("x")
+        except OSError as error:
+            message = f"the folder of {self._path} cannot be written to: {error.strerror}"
+            raise LedgerError(message) from None
+        fcntl.flock(self._held, fcntl.LOCK_EX)
+        number = connection.execute("INSERT INTO sessions (name) VALUES (?)", (self._name,)).lastrowid
+        assert number is not None  # noqa: S101 -- an insert has one
+        return number
+
+    def end(self) -> None:
+        """Take part no more."""
+        if self._held is not None:
+            self._beside(self._name).unlink(missing_ok=True)
+            self._held.close()
+
+    def gone(self, connection: sqlite3.Connection) -> list[int]:
+        """Return the sessions whose process is gone."""
+        return [
+            number
+            for number, name in connection.execute("SELECT id, name FROM sessions").fetchall()
+            if self._over(name)
+        ]
+
+    def _over(self, name: str) -> bool:
+        try:
+            with self._beside(name).open("r") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._beside(name).unlink(missing_ok=True)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    def forget(self, connection: sqlite3.Connection, gone: list[int]) -> None:
+        """Remove sessions that are over."""
+        connection.executemany("DELETE FROM sessions WHERE id = ?", [(number,) for number in gone])

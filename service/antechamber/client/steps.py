@@ -1,0 +1,252 @@
+"""The steps of a sender: record, send, believe or try again; each yields what to do and is told what came of it."""
+
+import contextlib
+import random
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from antechamber.client.exchange import (
+    AGAIN,
+    LONGEST_PAUSE,
+    Breaker,
+    Call,
+    Heard,
+    Pause,
+    answer_of,
+    answers_of,
+    pause,
+    read_as,
+)
+from antechamber.client.ledger import Entry
+from antechamber.core.contract import MAX_BATCH, MAX_LINES
+from antechamber.core.ledger import REFUSED, SETTLED, Answer, Ruling, State, rule, rule_seal
+
+SUBMISSIONS: Final = "/v1/submissions"
+NDJSON: Final = "application/x-ndjson"
+Step = Call | Pause
+T = TypeVar("T")
+Steps = Generator[Step, Heard | None, T]
+
+
+class Book(Protocol):
+    """Where operations are recorded: a Ledger, or nothing that lasts."""
+
+    def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False) -> str:
+        """Record an event and return its operation id."""
+        ...
+
+    def entry(self, operation_id: str) -> Entry:
+        """Return one operation."""
+        ...
+
+    def begin(self, operation_id: str) -> Entry:
+        """Record that an attempt begins."""
+        ...
+
+    def settle(self, operation_id: str, judge: Callable[[Entry], Ruling], answer: bytes | None = None) -> Entry:
+        """Record what an answer made of it."""
+        ...
+
+    def together(self) -> contextlib.AbstractContextManager[object]:
+        """Record several things at once."""
+        ...
+
+
+class Recovery(Struct, frozen=True, kw_only=True):
+    """What became of all that was uncertain."""
+
+    found: int
+    """Operations that were uncertain."""
+    settled: dict[State, int]
+    """How many of them are what now."""
+    elsewhere: int
+    """Operations that another process which runs has under way."""
+    left: dict[str, int]
+    """Why operations are still uncertain, and how many each."""
+
+
+class Sending:
+    """The steps of one sender."""
+
+    def __init__(self, book: Book, breaker: Breaker, attempts: int) -> None:
+        """Record in a book; try so many times before an operation is left for later."""
+        self._book = book
+        self._breaker = breaker
+        self._attempts = attempts
+        self._chance = random.SystemRandom().random
+
+    def submit(self, event: Mapping[str, Any] | bytes, *, again: bool) -> Steps[Entry]:
+        """Record an event and send it; returns its entry."""
+        # One write to disk for both: that it is there, and that its first attempt begins.
+        with self._book.together():
+            operation_id = self._book.prepare(event, again=again)
+            begun = None if self._breaker.remaining() else self._book.begin(operation_id)
+        return (yield from self._attempt(operation_id, begun))
+
+    def send(self, operation_id: str) -> Steps[Entry]:
+        """Send what is recorded, unless it is settled; returns its entry."""
+        return (yield from self._attempt(operation_id, None))
+
+    def _attempt(self, operation_id: str, begun: Entry | None) -> Steps[Entry]:
+        for attempt in range(self._attempts):
+            if self._breaker.remaining():
+                break
+            entry = begun or self._book.begin(operation_id)
+            begun = None
+            if entry.state in SETTLED:
+                return entry
+            with self._interrupted([operation_id]):
+                what = yield Call(method="POST", path=SUBMISSIONS, content=entry.body)
+            answer = self._learn(what)
+            entry = self._settle(operation_id, answer)
+            if entry.state in SETTLED or _stop(answer) or attempt + 1 == self._attempts:
+                return entry
+            yield Pause(pause(attempt, answer.retry_after, self._chance))
+        return self._book.entry(operation_id)
+
+    def _learn(self, what: Heard | None) -> Answer:
+        answer = answer_of(what or Heard())
+        self._breaker.record(answer)
+        return answer
+
+    def _settle(self, operation_id: str, answer: Answer) -> Entry:
+        return self._book.settle(operation_id, lambda entry: _judged(entry, answer), _kept(answer))
+
+    @contextlib.contextmanager
+    def _interrupted(self, operations: Iterable[str]) -> Iterator[None]:
+        """Whoever stops waiting for an answer does not know it: call that uncertain at once, not at the next start."""
+        try:
+            yield
+        except BaseException:
+            unknown = Answer(reason="interrupted before an answer came")
+            with self._book.together():
+                for operation_id in operations:
+                    self._settle(operation_id, unknown)
+            raise
+
+    def send_all(self, operations: list[str]) -> Steps[tuple[list[Entry], set[str]]]:
+        """Send what is recorded, as one batch; returns the entries in order, and which of them were refused at last."""
+        waiting, refused = operations, set[str]()
+        for attempt in range(self._attempts):
+            if self._breaker.remaining():
+                break
+            with self._book.together():
+                begun = [self._book.begin(operation_id) for operation_id in waiting]
+            begun = [entry for entry in begun if entry.state not in SETTLED]
+            if not begun:
+                break
+            waiting = [entry.operation_id for entry in begun]
+            with self._interrupted(waiting):
+                what = yield _batch(begun)
+            answers, whole = self._hear_all(what, len(begun))
+            with self._book.together():
+                settled = [self._settle(*one) for one in zip(waiting, answers, strict=True)]
+            refused |= {one for one, answer in zip(waiting, answers, strict=True) if answer.status in REFUSED}
+            waiting = [
+                entry.operation_id
+                for entry in settled
+                if entry.state not in SETTLED and entry.operation_id not in refused
+            ]
+            if not waiting or _stop(whole):
+                break
+            if attempt + 1 < self._attempts:
+                yield Pause(pause(attempt, whole.retry_after, self._chance))
+        return [self._book.entry(operation_id) for operation_id in operations], refused
+
+    def _hear_all(self, what: Heard | None, number: int) -> tuple[list[Answer], Answer]:
+        """Return an answer for each line, and the one that says how to go on."""
+        what = what or Heard()
+        answers = answers_of(what, number)
+        if answers is not None:
+            self._breaker.record(answers[-1])
+            return answers, Answer(status=what.status, retry_after=1.0)
+        whole = self._learn(what)
+        if whole.status in {400, 413}:
+            # Said of the batch, not of each line.
+            return [Answer(reason=whole.reason)] * number, whole
+        return [msgspec.structs.replace(whole, receipt=None)] * number, whole
+
+    def seal(self, operation_id: str) -> Steps[Entry]:
+        """Seal the key of what is recorded, unless that is settled; returns its entry."""
+        entry = self._book.begin(operation_id)
+        if entry.state in SETTLED:
+            return entry
+        with self._interrupted([operation_id]):
+            what = yield Call(method="PUT", path=f"{SUBMISSIONS}/by-key/{entry.operation_id}/seal")
+        answer = self._learn(what)
+        return self._book.settle(
+            operation_id,
+            lambda now: rule_seal(answer, key=now.operation_id, source_event_hash=now.source_event_hash or ""),
+            _kept(answer),
+        )
+
+    def recover(self, uncertain: Iterable[Entry], progress: Callable[[int], None]) -> Steps[Recovery]:
+        """Settle what is uncertain: the same bytes again, and a seal where the service refuses them."""
+        settled: Counter[State] = Counter()
+        left: Counter[str] = Counter()
+        found = 0
+        for group in grouped(uncertain):
+            entries, refused = yield from self.send_all([entry.operation_id for entry in group])
+            for one in entries:
+                entry = one
+                if entry.state not in SETTLED and entry.operation_id in refused:
+                    entry = yield from self.seal(entry.operation_id)
+                settled[entry.state] += 1
+                if entry.state not in SETTLED:
+                    left[entry.reason] += 1
+            found += len(group)
+            progress(len(group))
+        return Recovery(found=found, settled=dict(settled), elsewhere=0, left=dict(left))
+
+    def read(self, path: str, params: dict[str, str] | None, kind: type[T]) -> Steps[T | None]:
+        """Read something; returns None where nothing by that name is visible.
+
+        Raises ReadError.
+        """
+        what = Heard()
+        for attempt in range(self._attempts):
+            what = (yield Call(method="GET", path=path, params=params)) or Heard()
+            if what.status is not None and what.status not in AGAIN:
+                break
+            if (what.retry_after or 0) > LONGEST_PAUSE or attempt + 1 == self._attempts:
+                break
+            yield Pause(pause(attempt, what.retry_after, self._chance))
+        return read_as(what, kind)
+
+
+def grouped(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Cut operations into batches that the service takes: at most 1,000 lines and 4 MiB each."""
+    group: list[Entry] = []
+    size = 0
+    for entry in entries:
+        own = len(entry.body or b"") + 1
+        if group and (len(group) == MAX_LINES or size + own > MAX_BATCH):
+            yield group
+            group, size = [], 0
+        group.append(entry)
+        size += own
+    if group:
+        yield group
+
+
+def _batch(entries: list[Entry]) -> Call:
+    content = b"\n".join(entry.body or b"" for entry in entries)
+    return Call(method="POST", path=f"{SUBMISSIONS}/batch", content=content, media_type=NDJSON)
+
+
+def _judged(entry: Entry, answer: Answer) -> Ruling:
+    hash_ = entry.source_event_hash or ""
+    return rule(answer, key=entry.operation_id, source_event_hash=hash_, sole=entry.attempts == 1)
+
+
+def _kept(answer: Answer) -> bytes | None:
+    return msgspec.json.encode(answer.receipt) if answer.receipt else None
+
+
+def _stop(answer: Answer) -> bool:
+    """Whether trying again now is of no use: it was refused, or the service asks for more time than one waits for."""
+    return answer.status in REFUSED or (answer.retry_after or 0) > LONGEST_PAUSE

@@ -1,0 +1,322 @@
+"""Submitters: propose events, learn what became of them, and settle what broke off; blocking or asynchronous."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, NamedTuple, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from antechamber.client.exchange import Breaker, Call, Heard, Pause, connection_options, heard, unheard
+from antechamber.client.ledger import Entry, Ledger
+from antechamber.client.ledger_file import LedgerError
+from antechamber.client.results import Status, SubmissionError, outcome, outcome_or_error
+from antechamber.client.steps import SUBMISSIONS, Book, Recovery, Sending, Step, Steps, grouped
+from antechamber.client.unkept import Unkept
+from antechamber.core.contract import MAX_LINES, MemoryPage, Receipt
+
+TIMEOUT: Final = 15.0
+"""Seconds that an answer may take."""
+ATTEMPTS: Final = 6
+FAILURES: Final = 5
+COOLDOWN: Final = 30.0
+"""Seconds in which nothing is sent after so many failures in a row."""
+MEMORIES: Final = "/v1/memories"
+Event = Mapping[str, Any] | bytes
+T = TypeVar("T")
+
+
+class _Turn(NamedTuple):
+    """What to do next, or the end."""
+
+    step: Step | None
+    result: Any
+
+
+def _advance(steps: Steps[Any], told: Heard | None) -> _Turn:
+    """Go on to the next step; out of a thread of its own no StopIteration may come."""
+    try:
+        return _Turn(steps.send(told), None)
+    except StopIteration as end:
+        return _Turn(None, end.value)
+
+
+async def _to_the_end(under_way: "asyncio.Future[_Turn]") -> _Turn:
+    """Wait for what writes to the ledger; whoever is told to stop does so when it is done."""
+    try:
+        return await asyncio.shield(under_way)
+    except asyncio.CancelledError:
+        await asyncio.wait([under_way])
+        raise
+
+
+def _request(call: Call) -> dict[str, Any]:
+    return {
+        "method": call.method,
+        "url": call.path,
+        "params": call.params,
+        "content": call.content,
+        "headers": {"content-type": call.media_type} if call.content is not None else {},
+    }
+
+
+def _nothing(_: int) -> None:
+    """Tell nobody of progress."""
+
+
+class _Base:
+    """What blocking and asynchronous submitters share: everything but waiting."""
+
+    def __init__(self, url: str, token: str, ledger: Ledger | None, *, timeout: float, attempts: int) -> None:
+        self._options = connection_options(url, token, timeout)
+        self.ledger = ledger
+        if ledger is not None:
+            ledger.bind(httpx.URL(url).host)
+        self._book: Book = ledger or Unkept()
+        self._sending = Sending(self._book, Breaker(FAILURES, COOLDOWN), attempts)
+
+    def _recovery(self, progress: Callable[[int], None]) -> Steps[Recovery]:
+        ledger, elsewhere = self.ledger, 0
+        if ledger is None:
+            message = "without a ledger nothing is known that could be recovered; give the submitter one"
+            raise LedgerError(message)
+        ledger.sweep()
+
+        def uncertain() -> Iterator[Entry]:
+            nonlocal elsewhere
+            for entry in ledger.entries("uncertain"):
+                if ledger.under_way_elsewhere(entry):
+                    elsewhere += 1
+                elif entry.kind == "submission":
+                    yield entry
+
+        found: Recovery = yield from self._sending.recover(uncertain(), progress)
+        return msgspec.structs.replace(found, elsewhere=elsewhere)
+
+    def _batch(self, events: Iterable[Event]) -> Steps[list[Receipt | SubmissionError]]:
+        outcomes: list[Receipt | SubmissionError] = []
+        rest = iter(events)
+        while some := list(islice(rest, MAX_LINES)):
+            with self._book.together():
+                operations = [self._book.prepare(event) for event in some]
+            known: dict[str, Receipt | SubmissionError] = {}
+            for group in grouped(self._book.entry(one) for one in dict.fromkeys(operations)):
+                entries, _ = yield from self._sending.send_all([entry.operation_id for entry in group])
+                known |= {entry.operation_id: outcome_or_error(entry) for entry in entries}
+            outcomes += [known[one] for one in operations]
+        return outcomes
+
+    def _status(self, place: str, name: str) -> Steps[Status | None]:
+        return self._sending.read(f"{SUBMISSIONS}/{place}{quote(name, safe='')}", None, Status)
+
+    def _memories(self, scope: str, scope_id: str, query: str, after: str | None) -> Steps[MemoryPage | None]:
+        params = {"submission_scope": scope, "scope_id": scope_id, "q": query}
+        return self._sending.read(MEMORIES, params | ({"after": after} if after else {}), MemoryPage)
+
+
+class Submitter(_Base):
+    """Proposes events and waits for the answers; close it, or use it in a with statement."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        ledger: Ledger | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        attempts: int = ATTEMPTS,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """Name the service, a producer's token and, unless keys are to come from content alone, a ledger.
+
+        `timeout` is the seconds that an answer may take, `attempts` how often an unclear answer is asked for again
+        before the operation is left `uncertain`; `transport` is httpx's, for proxies and certificates of one's own.
+
+        Raises AddressError, or LedgerError where the ledger speaks of another service.
+        """
+        super().__init__(url, token, ledger, timeout=timeout, attempts=attempts)
+        self._client = httpx.Client(**self._options, transport=transport)
+
+    def __enter__(self) -> Self:
+        """Use it in a with statement."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the ledger stays open."""
+        self._client.close()
+
+    def _run(self, steps: Steps[T]) -> T:
+        told: Heard | None = None
+        with contextlib.closing(steps):
+            while True:
+                step, result = _advance(steps, told)
+                if step is None:
+                    return result  # type: ignore[no-any-return]
+                told = self._do(step)
+
+    def _do(self, step: Step) -> Heard | None:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
+        try:
+            return heard(self._client.request(**_request(step)))
+        except httpx.HTTPError as error:
+            return unheard(error)
+
+    def submit(self, event: Event, *, again: bool = False) -> Receipt:
+        """Propose an event: record it, send it, and send the same bytes again while the answer is unclear.
+
+        `event` is the body of `POST /v1/submissions` without key and hash, or its JSON. The same event is the same
+        operation, whoever submits it, however often; `again` asks for a new one after a refusal.
+
+        Raises RefusedError where it is malformed (nothing is recorded), UncertainError, FailedError, NeedsReviewError.
+        """
+        return outcome(self._run(self._sending.submit(event, again=again)))
+
+    def send(self, operation_id: str) -> Receipt:
+        """Send what `ledger.prepare` recorded; any number of times, of which one counts.
+
+        Raises UncertainError, FailedError, NeedsReviewError or LedgerError.
+        """
+        return outcome(self._run(self._sending.send(operation_id)))
+
+    def submit_batch(self, events: Iterable[Event]) -> list[Receipt | SubmissionError]:
+        """Propose many events; each has its own receipt or error, in order.
+
+        Raises RefusedError where one of a thousand is malformed, before any of these is recorded.
+        """
+        return self._run(self._batch(events))
+
+    def seal(self, operation_id: str) -> Entry:
+        """Give an operation up: its key is sealed, so that it never lands, unless it has landed before.
+
+        Raises LedgerError.
+        """
+        return self._run(self._sending.seal(operation_id))
+
+    def recover(self, progress: Callable[[int], None] = _nothing) -> Recovery:
+        """Settle everything uncertain; `progress` is told how many operations were looked at each time.
+
+        Raises LedgerError.
+        """
+        return self._run(self._recovery(progress))
+
+    def status(self, submission_id: str) -> Status | None:
+        """Return an own submission's receipt and review; None where there is none by that id.
+
+        Raises ReadError.
+        """
+        return self._run(self._status("", submission_id))
+
+    def by_key(self, key: str) -> Status | None:
+        """Return the receipt and review under an own key; None proves nothing, as a request may still be on its way.
+
+        Raises ReadError.
+        """
+        return self._run(self._status("by-key/", key))
+
+    def memories(
+        self, submission_scope: str, scope_id: str, query: str = "", after: str | None = None
+    ) -> MemoryPage | None:
+        """Return one page of memories of exactly one scope, newest first.
+
+        Raises ReadError.
+        """
+        return self._run(self._memories(submission_scope, scope_id, query, after))
+
+
+class AsyncSubmitter(_Base):
+    """The same for asyncio: the ledger is written in threads, so nothing else waits for the disk."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        ledger: Ledger | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        attempts: int = ATTEMPTS,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """Take what Submitter takes and open a connection pool.
+
+        Raises AddressError or LedgerError.
+        """
+        super().__init__(url, token, ledger, timeout=timeout, attempts=attempts)
+        self._client = httpx.AsyncClient(**self._options, transport=transport)
+
+    async def __aenter__(self) -> Self:
+        """Use it in a with statement."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections; the ledger stays open."""
+        await self._client.aclose()
+
+    async def _run(self, steps: Steps[T]) -> T:
+        told: Heard | None = None
+        try:
+            while True:
+                # A step that was begun is written to the end, and only then may whoever waits be told to stop.
+                under_way = asyncio.ensure_future(asyncio.to_thread(_advance, steps, told))
+                step, result = await _to_the_end(under_way)
+                if step is None:
+                    return result  # type: ignore[no-any-return]
+                told = await self._do(step)
+        finally:
+            steps.close()
+
+    async def _do(self, step: Step) -> Heard | None:
+        if isinstance(step, Pause):
+            await asyncio.sleep(step.seconds)
+            return None
+        try:
+            return heard(await self._client.request(**_request(step)))
+        except httpx.HTTPError as error:
+            return unheard(error)
+
+    async def submit(self, event: Event, *, again: bool = False) -> Receipt:
+        """Propose an event; see Submitter.submit."""
+        return outcome(await self._run(self._sending.submit(event, again=again)))
+
+    async def send(self, operation_id: str) -> Receipt:
+        """Send what was recorded; see Submitter.send."""
+        return outcome(await self._run(self._sending.send(operation_id)))
+
+    async def submit_batch(self, events: Iterable[Event]) -> list[Receipt | SubmissionError]:
+        """Propose many events; see Submitter.submit_batch."""
+        return await self._run(self._batch(events))
+
+    async def seal(self, operation_id: str) -> Entry:
+        """Give an operation up; see Submitter.seal."""
+        return await self._run(self._sending.seal(operation_id))
+
+    async def recover(self, progress: Callable[[int], None] = _nothing) -> Recovery:
+        """Settle everything uncertain; see Submitter.recover."""
+        return await self._run(self._recovery(progress))
+
+    async def status(self, submission_id: str) -> Status | None:
+        """Return an own submission's receipt and review; see Submitter.status."""
+        return await self._run(self._status("", submission_id))
+
+    async def by_key(self, key: str) -> Status | None:
+        """Return the receipt and review under an own key; see Submitter.by_key."""
+        return await self._run(self._status("by-key/", key))
+
+    async def memories(
+        self, submission_scope: str, scope_id: str, query: str = "", after: str | None = None
+    ) -> MemoryPage | None:
+        """Return one page of memories; see Submitter.memories."""
+        return await self._run(self._memories(submission_scope, scope_id, query, after))

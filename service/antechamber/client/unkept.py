@@ -1,0 +1,102 @@
+"""Operations that nobody keeps: for senders without a ledger, whose keys come from content alone."""
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from antechamber.client.events import body_of
+from antechamber.client.ledger import Entry
+from antechamber.client.ledger_file import LedgerError
+from antechamber.core.canonical import NORMAL_FORM
+from antechamber.core.ledger import SETTLED, Ruling
+
+MOST: Final = 5000
+"""Operations that are remembered, so that what is sent now can be told of; more than one batch holds."""
+
+
+class Unkept:
+    """What a ledger does, in memory and for a while."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
+
+    def together(self) -> contextlib.AbstractContextManager[object]:
+        """Nothing needs to be kept together."""
+        return contextlib.nullcontext()
+
+    def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False) -> str:
+        """Derive an operation from an event; the same event is always the same one, also `again`.
+
+        Raises RefusedError where the event is malformed.
+        """
+        del again
+        found = body_of(event, None)
+        entry = self._entries.get(found.key)
+        if entry is None or entry.state in SETTLED:
+            self._keep(
+                Entry(
+                    id=0,
+                    operation_id=found.key,
+                    kind="submission",
+                    name=found.producer_identity,
+                    body=found.body,
+                    fingerprint=found.fingerprint,
+                    source_event_hash=found.source_event_hash,
+                    normal_form=NORMAL_FORM,
+                    # An earlier process may have sent it, so no attempt is known to be the only one.
+                    state="uncertain",
+                    attempts=1,
+                    session=None,
+                    receipt=None,
+                    reason="never sent by this process",
+                    recorded_at=0,
+                    changed_at=0,
+                )
+            )
+        return found.key
+
+    def _keep(self, entry: Entry) -> Entry:
+        self._entries[entry.operation_id] = entry
+        while len(self._entries) > MOST:
+            self._entries.popitem(last=False)
+        return entry
+
+    def entry(self, operation_id: str) -> Entry:
+        """Return one operation.
+
+        Raises LedgerError where this process has not prepared it.
+        """
+        try:
+            return self._entries[operation_id]
+        except KeyError:
+            message = f"{operation_id} is not known here; without a ledger only its event leads to it"
+            raise LedgerError(message) from None
+
+    def begin(self, operation_id: str) -> Entry:
+        """Count an attempt.
+
+        Raises LedgerError.
+        """
+        entry = self.entry(operation_id)
+        if entry.state in SETTLED:
+            return entry
+        return self._keep(msgspec.structs.replace(entry, attempts=entry.attempts + 1))
+
+    def settle(self, operation_id: str, judge: Callable[[Entry], Ruling], answer: bytes | None = None) -> Entry:
+        """Note what an answer made of an operation.
+
+        Raises LedgerError.
+        """
+        entry = self.entry(operation_id)
+        if entry.state in SETTLED:
+            return entry
+        ruling = judge(entry)
+        return self._keep(
+            msgspec.structs.replace(
+                entry, state=ruling.state, reason=ruling.reason, receipt=answer if ruling.final else None
+            )
+        )

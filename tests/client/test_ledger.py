@@ -1,0 +1,412 @@
+"""The write-ahead ledger: recorded before it is sent, found again, shared, and never believed when it is damaged."""
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antechamber.client.ledger import Entry, Ledger
+from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
+from antechamber.core.errors import RefusedError
+from antechamber.core.ledger import Ruling
+
+COMMITTED = Ruling(state="committed", final=True, reason="accepted-for-review")
+UNCERTAIN = Ruling(state="uncertain", final=False, reason="no answer")
+REVIEW = Ruling(state="needs_review", final=True, reason="key-reused: said")
+
+
+def lesson(content: str = "Run the migration first.", **members: Any) -> dict[str, Any]:
+    """Return an event as an agent has it: no key, no hash."""
+    body: dict[str, Any] = {
+        "producer_identity": "worker:release-bot",
+        "submission_scope": "project",
+        "scope_id": "apollo",
+        "payload": {"kind": "procedure", "content": content},
+        "source_span": {"uri": "repo://apollo/RUNBOOK.md"},
+    }
+    return body | members
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the ledger is."""
+    return tmp_path / "agent.ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    """An open ledger."""
+    with Ledger(path) as opened:
+        yield opened
+
+
+def end(ledger: Ledger, operation_id: str, ruling: Ruling, answer: bytes = b"{}") -> Entry:
+    """Have one attempt end in a ruling."""
+    ledger.begin(operation_id)
+    return ledger.settle(operation_id, lambda _: ruling, answer)
+
+
+def test_an_event_is_one_operation_however_it_is_written(ledger: Ledger) -> None:
+    """The same event in another order, with other line ends, or as JSON text: the same operation and the same bytes."""
+    first = ledger.prepare(lesson("One\nTwo"))
+    body = ledger.entry(first).body
+    assert ledger.prepare(dict(reversed(lesson("One\r\nTwo ").items()))) == first
+    assert ledger.prepare(body.replace(f'"idempotency_key":"{first}",'.encode(), b"")) == first  # type: ignore[union-attr]
+    assert ledger.entry(first).body == body
+    assert ledger.entry(first).state == "pending"
+    assert ledger.entry(first).attempts == 0
+    assert first[14] == "7"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lesson("Another."),
+        lesson(scope_id="gemini"),
+        lesson(submission_scope="agent_team"),
+        lesson(visibility="shareable"),
+        lesson(supersedes="a memory"),
+        lesson(producer_identity="tool:watcher"),
+    ],
+)
+def test_what_the_service_would_tell_apart_is_another_operation(ledger: Ledger, other: dict[str, Any]) -> None:
+    """Everything that is compared under a key, and who submits."""
+    assert ledger.prepare(other) != ledger.prepare(lesson())
+
+
+def test_when_it_was_observed_makes_no_other_operation(ledger: Ledger) -> None:
+    """A retry that looks at the clock again is a retry, and sends the first bytes."""
+    first = ledger.prepare(lesson(observed_at="2026-11-20T10:00:00Z"))
+    assert ledger.prepare(lesson(observed_at="2026-11-20T10:00:05Z")) == first
+    assert b"10:00:00Z" in (ledger.entry(first).body or b"")
+
+
+@pytest.mark.parametrize(
+    ("broken", "code"),
+    [
+        ({}, "malformed"),
+        ([1], "malformed"),
+        (b"no JSON", "malformed"),
+        (b'{"payload": {}, "payload": {}}', "duplicate-member"),
+        (lesson(idempotency_key="invented"), "malformed"),
+        (lesson(source_event_hash="blake3:" + "0" * 64), "hash-mismatch"),
+        (lesson(durable=True), "direct-write"),
+        (lesson(secret="x"), "unknown-member"),
+        (lesson(payload={"kind": "fact", "content": "x", "attributes": {"a": 1.5}}), "out-of-profile"),
+        (lesson(payload={"kind": "fact", "content": "x", "attributes": {"a": float("nan")}}), "malformed"),
+        (lesson(payload={"kind": "fact", "content": "\ud800"}), "out-of-profile"),
+        (lesson(payload={"kind": "fact", "content": b"bytes"}), "malformed"),
+        (lesson(payload={"kind": "fact", "content": " "}), "malformed"),
+        (lesson("x" * 70_000), "body-too-large"),
+    ],
+)
+def test_a_malformed_event_is_refused_before_anything_is_recorded(ledger: Ledger, broken: Any, code: str) -> None:
+    """The agent learns at once what to mend, and no key is spent."""
+    with pytest.raises(RefusedError) as refused:
+        ledger.prepare(broken)
+    assert refused.value.code == code
+    assert list(ledger.entries()) == []
+
+
+def test_each_step_is_kept_and_what_is_settled_stays(ledger: Ledger) -> None:
+    """Its way can be read afterwards; a late answer or another attempt changes nothing any more."""
+    one = ledger.prepare(lesson())
+    assert end(ledger, one, UNCERTAIN).state == "uncertain"
+    assert end(ledger, one, COMMITTED, b'{"a":1}').state == "committed"
+    assert end(ledger, one, UNCERTAIN).state == "committed"
+    assert [(step.state, step.attempts) for step in ledger.history(one)] == [
+        ("pending", 0),
+        ("pending", 1),
+        ("uncertain", 1),
+        ("uncertain", 2),
+        ("committed", 2),
+    ]
+    assert ledger.entry(one).receipt == b'{"a":1}'
+    assert ledger.counts() == {"pending": 0, "committed": 1, "failed": 0, "uncertain": 0, "needs_review": 0}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET state = 'pending'",
+        "UPDATE entries SET body = NULL",
+        "DELETE FROM entries",
+        "DELETE FROM changes",
+        "UPDATE changes SET reason = ''",
+    ],
+)
+def test_the_file_itself_lets_nobody_unsettle(ledger: Ledger, path: Path, statement: str) -> None:
+    """Not even whoever speaks SQL to it."""
+    end(ledger, ledger.prepare(lesson()), COMMITTED)
+    with contextlib.closing(sqlite3.connect(path)) as other, pytest.raises(sqlite3.IntegrityError):
+        other.execute(statement)
+
+
+def test_a_failed_operation_that_left_nothing_behind_is_begun_anew(ledger: Ledger) -> None:
+    """A wrong token yesterday keeps no event out today; a refusal that the service keeps is asked for by `again`."""
+    one = ledger.prepare(lesson())
+    assert end(ledger, one, Ruling(state="failed", final=False, reason="unauthorized")).receipt is None
+    two = ledger.prepare(lesson())
+    assert two != one
+    assert end(ledger, two, Ruling(state="failed", final=True, reason="stale")).receipt == b"{}"
+    assert ledger.prepare(lesson()) == two
+    three = ledger.prepare(lesson(), again=True)
+    assert three not in {one, two}
+    assert ledger.prepare(lesson(), again=True) == three
+    end(ledger, three, COMMITTED)
+    assert ledger.prepare(lesson(), again=True) == three
+
+
+def test_a_private_text_leaves_no_copy_in_the_file(ledger: Ledger, path: Path) -> None:
+    """Found private, it is overwritten, and the receipt stays."""
+    one = ledger.prepare(lesson("Page mira@orbit-works.dev at night."))
+    assert b"orbit-works" in path.read_bytes()
+    found = end(ledger, one, Ruling(state="failed", final=True, reason="private-detected", erase=True))
+    assert (found.body, found.receipt) == (None, b"{}")
+    assert b"orbit-works" not in path.read_bytes()
+    assert b"orbit-works" not in path.with_name(f"{path.name}-journal").read_bytes()
+    assert ledger.prepare(lesson("Page mira@orbit-works.dev at night.")) == one
+
+
+CHILD = """
+import sys, time
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from antechamber.client.ledger import Ledger
+from client.test_ledger import lesson
+ledger = Ledger(Path({path!r}))
+one = ledger.prepare(lesson())
+ledger.begin(one)
+two = ledger.prepare(lesson("Never sent."))
+print(one, two, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def child(path: Path) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """A process that has one operation under way and one prepared."""
+    code = CHILD.format(tests=str(Path(__file__).parent.parent), path=str(path))
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 -- ours
+        assert process.stdout is not None
+        one, two = process.stdout.readline().split()
+        yield process, one, two
+        process.kill()
+
+
+def test_what_a_killed_process_left_pending_is_uncertain(
+    path: Path, child: tuple[subprocess.Popen[str], str, str]
+) -> None:
+    """While it runs its operations are its own; once it is gone nobody knows what became of them."""
+    process, one, two = child
+    with Ledger(path) as ledger:
+        assert {ledger.entry(name).state for name in (one, two)} == {"pending"}
+        assert ledger.under_way_elsewhere(ledger.entry(one))
+        with pytest.raises(LedgerError, match="under way in another process"):
+            ledger.decide(one, "failed", "I gave up.")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert ledger.sweep() == 2
+        assert [ledger.entry(name).state for name in (one, two)] == ["uncertain", "uncertain"]
+        assert [ledger.entry(name).attempts for name in (one, two)] == [1, 0]
+        assert ledger.sweep() == 0
+        assert ledger.prepare(lesson()) == one
+    assert sorted(left.name for left in path.parent.iterdir()) == ["agent.ledger", "agent.ledger-journal"]
+
+
+def test_a_closed_ledger_leaves_the_same(path: Path) -> None:
+    """What was pending at a clean end is uncertain for whoever opens it next."""
+    with Ledger(path) as ledger:
+        one = ledger.prepare(lesson())
+    with Ledger(path) as ledger:
+        assert ledger.entry(one).state == "uncertain"
+        assert ledger.prepare(lesson()) == one
+
+
+SHARER = """
+import sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from antechamber.client.ledger import Ledger
+from antechamber.core.ledger import Ruling
+from client.test_ledger import lesson
+with Ledger(Path({path!r})) as ledger:
+    for number in range(40):
+        one = ledger.prepare(lesson(f"Lesson {{number}}."))
+        ledger.begin(one)
+        ledger.settle(one, lambda entry: Ruling(state="uncertain", final=False, reason="no answer"))
+        print(one)
+"""
+
+
+def test_processes_that_share_a_ledger_mint_one_key_for_one_event(path: Path) -> None:
+    """Started at once, on a file that is not there yet."""
+    code = SHARER.format(tests=str(Path(__file__).parent.parent), path=str(path))
+    some = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)  # noqa: S603 -- ours
+        for _ in range(3)
+    ]
+    told = [process.communicate(timeout=100)[0].split() for process in some]
+    assert [process.returncode for process in some] == [0, 0, 0]
+    assert told[0] == told[1] == told[2]
+    assert len(set(told[0])) == 40
+    with Ledger(path) as ledger:
+        assert [entry.attempts for entry in ledger.entries()] == [3] * 40
+
+
+def test_a_fork_has_to_open_it_anew(ledger: Ledger) -> None:
+    """A connection that two processes share would corrupt the file."""
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger.prepare(lesson())
+        except LedgerError as error:
+            os._exit(7 if "open it again" in str(error) else 1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+@pytest.fixture
+def kept(path: Path) -> tuple[Path, list[Entry]]:
+    """A closed ledger with operations in each state."""
+    with Ledger(path) as ledger:
+        for number in range(60):
+            one = ledger.prepare(lesson(f"Lesson {number}. " + "Said at length. " * (number % 7 * 20)))
+            end(ledger, one, (COMMITTED, COMMITTED, UNCERTAIN, REVIEW)[number % 4])
+        return path, list(ledger.entries())
+
+
+def readable(path: Path) -> list[Entry]:
+    """Open a ledger and read all there is."""
+    with Ledger(path) as ledger:
+        found = list(ledger.entries())
+        for entry in found:
+            assert ledger.history(entry.operation_id)
+        return found
+
+
+def test_a_ledger_that_was_cut_short_is_refused(kept: tuple[Path, list[Entry]], tmp_path: Path) -> None:
+    """At whatever length: never read as a ledger of fewer operations."""
+    path, _ = kept
+    chance, whole = random.Random(3), path.read_bytes()  # noqa: S311 -- no secret
+    for length in [0, 1, 100, 4096, len(whole) - 4096, len(whole) - 1] + [
+        chance.randrange(len(whole)) for _ in range(60)
+    ]:
+        cut = tmp_path / "cut.ledger"
+        cut.write_bytes(whole[:length])
+        with pytest.raises(DamagedLedgerError, match="begin another"):
+            readable(cut)
+        assert cut.read_bytes() == whole[:length]
+
+
+def test_a_damaged_ledger_loses_no_committed_operation_in_silence(
+    kept: tuple[Path, list[Entry]], tmp_path: Path
+) -> None:
+    """Bytes altered anywhere: it is refused, or everything is still there as it was."""
+    path, entries = kept
+    chance, whole = random.Random(4), path.read_bytes()  # noqa: S311 -- no secret
+    refused = 0
+    for _ in range(250):
+        broken = bytearray(whole)
+        for _ in range(chance.choice((1, 1, 1, 8, 64))):
+            broken[chance.randrange(len(broken))] ^= 1 << chance.randrange(8)
+        altered = tmp_path / "altered.ledger"
+        altered.write_bytes(broken)
+        try:
+            found = readable(altered)
+        except LedgerError:
+            refused += 1
+            continue
+        assert found == entries
+    assert refused > 150
+
+
+def test_an_operation_that_is_missing_or_altered_is_noticed(kept: tuple[Path, list[Entry]], tmp_path: Path) -> None:
+    """Also where the file itself is sound."""
+    path, _ = kept
+    for statement, said in (
+        ("DELETE FROM entries WHERE id = 60", "1 of 60 entries are missing"),
+        ("DELETE FROM entries WHERE id < 11", "10 of 60 entries are missing"),
+        ("UPDATE entries SET state = 'failed' WHERE id = 1", "entry 1 was altered"),
+        ("UPDATE entries SET receipt = NULL WHERE id = 1", "entry 1 was altered"),
+    ):
+        other = tmp_path / "other.ledger"
+        shutil.copyfile(path, other)
+        with contextlib.closing(sqlite3.connect(other, isolation_level=None)) as raw:
+            for trigger in ("entries_stay", "what_is_settled_stays"):
+                raw.execute(f"DROP TRIGGER {trigger}")
+            raw.execute(statement)
+        with pytest.raises(DamagedLedgerError, match=said):
+            readable(other)
+
+
+def test_only_a_ledger_is_taken_for_one(tmp_path: Path) -> None:
+    """Another file stays as it is; a newer version's is left alone."""
+    text = tmp_path / "notes.txt"
+    text.write_text("These are notes, and they are long enough to be taken for a header of something." * 20)
+    with pytest.raises(LedgerError):
+        Ledger(text)
+    database = tmp_path / "other.db"
+    with contextlib.closing(sqlite3.connect(database)) as other:
+        other.execute("CREATE TABLE things (a)")
+    with pytest.raises(LedgerError, match="is not a ledger; name another file"):
+        Ledger(database)
+    with pytest.raises(LedgerError, match="cannot be used"):
+        Ledger(tmp_path / "nowhere" / "agent.ledger")
+    with pytest.raises(LedgerError, match="cannot be used"):
+        Ledger(tmp_path)
+    newer = tmp_path / "newer.ledger"
+    Ledger(newer).close()
+    with contextlib.closing(sqlite3.connect(newer)) as other:
+        other.execute("PRAGMA user_version = 2")
+    with pytest.raises(LedgerError, match="written by another version"):
+        Ledger(newer)
+
+
+def test_nobody_else_may_read_it(path: Path, ledger: Ledger) -> None:
+    """It holds what agents said, before anybody looked at it."""
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert ledger.path == path
+
+
+def test_a_ledger_speaks_of_one_service(ledger: Ledger) -> None:
+    """What one service has committed another does not have; a service that moved can be said to have."""
+    ledger.bind("memory.example.org")
+    ledger.bind("memory.example.org")
+    with pytest.raises(LedgerError, match=r"speaks of the service at memory.example.org, not of other.example.org"):
+        ledger.bind("other.example.org")
+    ledger.bind("other.example.org", moved=True)
+    ledger.bind("other.example.org")
+
+
+def test_a_person_settles_what_needs_review(ledger: Ledger) -> None:
+    """With a reason that stays; once."""
+    one = ledger.prepare(lesson())
+    end(ledger, one, REVIEW)
+    assert ledger.decide(one, "failed", "Another process took the key.").state == "failed"
+    assert ledger.history(one)[-1].reason == "by hand: Another process took the key."
+    with pytest.raises(LedgerError, match="is failed already"):
+        ledger.decide(one, "committed", "No.")
+    with pytest.raises(LedgerError, match="has no operation nothing"):
+        ledger.entry("nothing")
+
+
+def test_a_locked_ledger_says_so(ledger: Ledger, path: Path) -> None:
+    """Nothing was sent, and the text says what held it."""
+    ledger._connection.execute("PRAGMA busy_timeout = 50")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(LedgerError, match="held by another process"):
+            ledger.prepare(lesson())
+        other.execute("ROLLBACK")
+    assert ledger.prepare(lesson())

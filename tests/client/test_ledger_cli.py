@@ -1,0 +1,156 @@
+"""The ledger's verbs, as an operator of agents uses them."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from antechamber.client.ledger import Ledger
+from antechamber.core.ledger import Ruling
+from client.test_ledger import lesson
+from support import antechamber, event, free_port, serving
+
+UNCERTAIN = Ruling(state="uncertain", final=False, reason="no answer: \x1b[31mreset")
+Ran = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A ledger of an agent whose calls broke: two never answered, one under a key that another event took."""
+    path = tmp_path / "agent.ledger"
+    with Ledger(path) as ledger:
+        for content in ("One.", "Two.", "Three."):
+            one = ledger.prepare(lesson(content))
+            ledger.begin(one)
+            ledger.settle(one, lambda _: UNCERTAIN)
+        ledger.prepare(lesson("Never sent."))
+    return path
+
+
+@pytest.fixture
+def live(tmp_path: Path, policies: Path) -> Iterator[dict[str, str]]:
+    """A service, and how an agent is told of it."""
+    with serving(tmp_path / "data", policies) as (url, _):
+        token = antechamber("token", "issue", "worker:release-bot", "--data", str(tmp_path / "data")).stdout.strip()
+        yield {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token}
+
+
+def ledger(path: Path, verb: str, *arguments: str) -> Ran:
+    """Run a verb on the ledger."""
+    return antechamber("ledger", verb, *arguments, "--ledger", str(path))
+
+
+def test_everything_uncertain_is_settled_from_the_shell(path: Path, live: dict[str, str]) -> None:
+    """A table says what became of it, and the exit status whether a person is needed."""
+    with Ledger(path) as opened:
+        first = next(opened.entries()).operation_id
+    headers = {"authorization": f"Bearer {live['ANTECHAMBER_TOKEN']}"}
+    other = event("Something else.", idempotency_key=first)
+    assert httpx.post(f"{live['ANTECHAMBER_URL']}/v1/submissions", json=other, headers=headers).status_code == 201
+    ran = antechamber("recover", "--ledger", str(path), **live)
+    assert ran.returncode == 1, ran.stderr
+    assert "3  committed" in ran.stdout
+    assert "1  needs_review" in ran.stdout
+    assert "1  need a person: antechamber ledger list --state needs_review" in ran.stdout
+    assert "Recovering" in ran.stderr
+    settled = ledger(path, "settle", first, "--as", "failed", "--reason", "Another process took the key.")
+    assert settled.stdout == f"{first} is failed.\n"
+    again = antechamber("recover", "--ledger", str(path), "--json", **live)
+    assert again.returncode == 0
+    assert json.loads(again.stdout)["ledger"] == {
+        "pending": 0,
+        "committed": 3,
+        "failed": 1,
+        "uncertain": 0,
+        "needs_review": 0,
+    }
+    assert antechamber("recover", "--ledger", str(path), **live).stdout == "Nothing was uncertain.\n"
+
+
+def test_a_service_that_is_down_leaves_everything_uncertain(path: Path) -> None:
+    """It says why, and that is no success."""
+    down = {"ANTECHAMBER_URL": f"http://127.0.0.1:{free_port()}", "ANTECHAMBER_TOKEN": "antp_" + "A" * 36}
+    ran = antechamber("recover", "--ledger", str(path), **down)
+    assert ran.returncode == 1
+    assert "4  uncertain" in ran.stdout
+    assert "4 because of: no answer" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({}, "set ANTECHAMBER_TOKEN"),
+        ({"ANTECHAMBER_TOKEN": "two words"}, "this is no token"),
+        ({"ANTECHAMBER_TOKEN": "x", "ANTECHAMBER_URL": "nowhere"}, "nowhere is no address"),
+    ],
+)
+def test_recovery_says_what_it_needs(path: Path, environment: dict[str, str], said: str) -> None:
+    """Before anything is sent."""
+    ran = antechamber("recover", "--ledger", str(path), **environment)
+    assert ran.returncode == 1
+    assert said in ran.stderr
+
+
+def test_a_ledger_can_be_looked_into(path: Path) -> None:
+    """A line each, the texts only where one is asked for, and nothing that a terminal would act on."""
+    listed = ledger(path, "list").stdout
+    lines = listed.splitlines()
+    assert len(lines) == 5
+    assert lines[-1] == "4 uncertain"
+    assert "worker:release-bot" in lines[0]
+    assert "no answer:  [31mreset" in lines[0]
+    assert "\x1b" not in listed
+    assert "One." not in listed
+    told = [json.loads(line) for line in ledger(path, "list", "--json", "--state", "uncertain").stdout.splitlines()]
+    assert [one["attempts"] for one in told] == [1, 1, 1, 0]
+    shown = ledger(path, "show", told[0]["operation_id"]).stdout
+    assert '"content": "One."' in shown
+    assert "attempt 1 begins" in shown
+    assert "\x1b" not in shown
+    detail = json.loads(ledger(path, "show", told[3]["operation_id"], "--json").stdout)
+    assert [step["state"] for step in detail["history"]] == ["pending", "uncertain"]
+    assert detail["body"]["payload"]["content"] == "Never sent."
+
+
+def test_an_empty_ledger_and_an_erased_text_say_so(tmp_path: Path) -> None:
+    """Rather than nothing at all."""
+    path = tmp_path / "agent.ledger"
+    with Ledger(path) as opened:
+        assert ledger(path, "list").stdout == "The ledger is empty.\n"
+        one = opened.prepare(lesson())
+        opened.settle(one, lambda _: Ruling(state="failed", final=True, reason="private-detected", erase=True))
+    assert "The service found its text private" in ledger(path, "show", one).stdout
+
+
+def test_what_cannot_be_done_by_hand_says_why(path: Path, tmp_path: Path) -> None:
+    """No ledger, no such operation, no reason, a state that is none, one that is settled."""
+    missing = ledger(tmp_path / "nowhere", "list")
+    assert (missing.returncode, "there is no ledger at" in missing.stderr) == (1, True)
+    with Ledger(path) as opened:
+        one = next(opened.entries()).operation_id
+    for arguments, said in (
+        (("unknown", "--as", "failed", "--reason", "x"), "has no operation unknown"),
+        ((one, "--as", "failed", "--reason", " "), "cannot be blank"),
+        ((one, "--as", "pending", "--reason", "x"), "Invalid value for '--as'"),
+        ((one, "--as", "failed"), "Missing option '--reason'"),
+    ):
+        ran = ledger(path, "settle", *arguments)
+        assert ran.returncode != 0
+        assert said in ran.stderr
+    assert ledger(path, "settle", one, "--as", "committed", "--reason", "I looked.").returncode == 0
+    assert "is committed already" in ledger(path, "settle", one, "--as", "failed", "--reason", "x").stderr
+
+
+def test_a_service_that_moved_is_said_to_have(path: Path, live: dict[str, str]) -> None:
+    """A ledger speaks of one service, by its host name."""
+    assert antechamber("recover", "--ledger", str(path), **live).returncode == 0
+    elsewhere = live | {"ANTECHAMBER_URL": "http://localhost:1"}
+    assert (
+        "speaks of the service at 127.0.0.1, not of localhost"
+        in antechamber("recover", "--ledger", str(path), **elsewhere).stderr
+    )
+    assert "speaks of the service at localhost from now on" in ledger(path, "moved", "localhost").stdout
+    assert antechamber("recover", "--ledger", str(path), **elsewhere).stdout == "Nothing was uncertain.\n"

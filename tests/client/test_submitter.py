@@ -1,0 +1,440 @@
+"""Submitters over a network that breaks: one proposal, and a ledger that says what is known and nothing more."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from antechamber.client import exchange, submitter
+from antechamber.client.exchange import AddressError, ReadError
+from antechamber.client.ledger import Ledger
+from antechamber.client.ledger_file import LedgerError
+from antechamber.client.results import FailedError, NeedsReviewError, SettledByHandError, UncertainError
+from antechamber.client.submitter import AsyncSubmitter, Submitter
+from antechamber.core.contract import Receipt
+from antechamber.core.errors import RefusedError
+from client.network import AsyncNetwork, Network
+from client.test_ledger import lesson
+from support import URL, Service, database, event, running
+
+PROXY = b"<html>Bad gateway</html>"
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses of milliseconds."""
+    monkeypatch.setattr(exchange, "_FIRST_PAUSE", 0.001)
+
+
+@pytest.fixture
+def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
+    """A service on SQLite: what a sender does is the same for each engine."""
+    with running(tmp_path / "data", policies) as made:
+        yield made
+
+
+@pytest.fixture
+def network(service: Service) -> Network:
+    """A network in front of it."""
+    return Network(service)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """An agent's ledger."""
+    with Ledger(tmp_path / "agent.ledger") as opened:
+        yield opened
+
+
+@pytest.fixture
+def sender(service: Service, network: Network, ledger: Ledger) -> Iterator[Submitter]:
+    """A submitter with a ledger."""
+    with Submitter(URL, service.token(), ledger, transport=network) as made:
+        yield made
+
+
+def count(service: Service, table: str) -> int:
+    """Count rows of the service."""
+    with database(service.place) as raw:
+        number: int = raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return number
+
+
+def test_a_submission_is_recorded_sent_and_committed(service: Service, sender: Submitter, network: Network) -> None:
+    """The receipt is typed; the same event again costs no request, from whatever process."""
+    receipt = sender.submit(lesson())
+    assert isinstance(receipt, Receipt)
+    assert receipt.disposition == "accepted-for-review"
+    assert sender.ledger is not None
+    (entry,) = sender.ledger.entries("committed")
+    assert entry.operation_id == receipt.idempotency_key
+    assert sender.submit(lesson()) == receipt
+    assert sender.send(entry.operation_id) == receipt
+    assert len(network.seen) == 1
+    assert count(service, "proposals") == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "lose",
+        "drop",
+        "late",
+        (409, b"{}"),
+        (429, b"{}", {"retry-after": "0"}),
+        (500, PROXY),
+        (502, PROXY),
+        (503, PROXY, {"retry-after": "Sat, 21 Nov 2020 10:00:00 GMT"}),
+        (302, b""),
+        (404, PROXY),
+        (200, PROXY),
+        (201, b'{"status": 201}'),
+        (201, b"\xff\xfe"),
+        (422, PROXY),
+        (204, b""),
+    ],
+)
+def test_an_unclear_answer_is_followed_by_the_same_bytes(
+    service: Service, sender: Submitter, network: Network, fault: Any
+) -> None:
+    """Whatever broke and however often: one proposal, one submission, one key."""
+    network.script = [fault, fault, "drop"]
+    receipt = sender.submit(lesson())
+    network.let_go()
+    assert receipt.proposal_id
+    assert len(network.posts()) == 4
+    assert len(set(network.posts())) == 1
+    assert (count(service, "proposals"), count(service, "submissions")) == (1, 1)
+
+
+def test_what_stays_unclear_is_uncertain_and_recovered_later(
+    service: Service, sender: Submitter, network: Network, ledger: Ledger
+) -> None:
+    """The error says that the same key is the way on; recovery sends the recorded bytes."""
+    network.script = ["drop"] + ["lose"] * 5
+    with pytest.raises(UncertainError, match="connection refused") as unclear:
+        sender.submit(lesson())
+    assert (unclear.value.retry_same_key, unclear.value.safe_new_key) == (True, False)
+    assert ledger.entry(unclear.value.operation_id).state == "uncertain"
+    network.script = []
+    looked_at: list[int] = []
+    with Submitter(URL, service.token(), ledger, transport=network) as other:
+        found = other.recover(looked_at.append)
+    assert (found.found, found.settled, found.left, looked_at) == (1, {"committed": 1}, {}, [1])
+    assert count(service, "submissions") == 1
+    assert sender.send(unclear.value.operation_id).duplicate
+
+
+def test_a_service_that_does_not_answer_is_left_alone_for_a_while(
+    service: Service, network: Network, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After five failures in a row nothing is sent; what is submitted meanwhile is recorded, and lands later."""
+    monkeypatch.setattr(submitter, "COOLDOWN", 0.2)
+    with Submitter(URL, service.token(), ledger, transport=network) as sender:
+        network.script = ["lose"] * 5
+        for number in range(3):
+            with pytest.raises(UncertainError):
+                sender.submit(lesson(f"Lesson {number}."))
+        assert len(network.seen) == 5
+        assert ledger.counts()["pending"] == 2
+        while sender._sending._breaker.remaining():
+            pass
+        operations = [entry.operation_id for entry in ledger.entries()]
+        assert [sender.send(one).status for one in operations] == [201, 201, 201]
+
+
+@pytest.mark.parametrize(("status", "sole"), [(400, True), (401, True), (403, True), (413, True), (401, False)])
+def test_a_refusal_ends_it_only_where_nothing_else_can_arrive(
+    sender: Submitter, network: Network, ledger: Ledger, status: int, *, sole: bool
+) -> None:
+    """After an unclear attempt a refusal of the next says nothing of the first."""
+    network.script = [(status, b"{}")] if sole else ["late", (status, b"{}")]
+    expected = FailedError if sole else UncertainError
+    with pytest.raises(expected) as ended:
+        sender.submit(lesson())
+    entry = ledger.entry(ended.value.operation_id)
+    assert entry.state == ("failed" if sole else "uncertain")
+    assert (entry.receipt, ended.value.receipt) == (None, None)
+    assert ended.value.safe_new_key == sole
+    assert sender.submit(lesson()).disposition == "accepted-for-review"
+    assert [one.operation_id == entry.operation_id for one in ledger.entries()] == [True, False][: 1 + sole]
+
+
+def test_a_private_event_fails_for_ever_and_leaves_no_copy(service: Service, sender: Submitter, ledger: Ledger) -> None:
+    """The receipt is kept, the text is not; the same event again is answered from the ledger."""
+    for _ in range(2):
+        with pytest.raises(FailedError, match="private-detected") as refused:
+            sender.submit(lesson("Page mira@orbit-works.dev at night."))
+    assert refused.value.receipt is not None
+    assert refused.value.receipt.disposition == "rejected-private"
+    assert refused.value.safe_new_key
+    assert ledger.entry(refused.value.operation_id).body is None
+    assert b"orbit-works" not in ledger.path.read_bytes()
+    assert count(service, "submissions") == 1
+
+
+def test_a_refusal_after_an_unclear_attempt_is_final_where_the_service_keeps_it(
+    sender: Submitter, network: Network, ledger: Ledger
+) -> None:
+    """A 422 binds the key, so that nothing that is late can land; `again` asks under a new one."""
+    network.script = ["late"]
+    with pytest.raises(FailedError, match="scope-not-granted"):
+        sender.submit(lesson(scope_id="gemini"))
+    (late,) = network.let_go()
+    assert late.status_code == 422
+    with pytest.raises(FailedError):
+        sender.submit(lesson(scope_id="gemini"), again=True)
+    assert ledger.counts()["failed"] == 2
+
+
+def test_a_key_under_which_something_else_landed_needs_a_person(
+    service: Service, sender: Submitter, ledger: Ledger
+) -> None:
+    """Neither the same again nor a new key is right by itself; the person's word is kept."""
+    one = ledger.prepare(lesson())
+    service.submit(event("Something else.", idempotency_key=one))
+    with pytest.raises(NeedsReviewError, match="key-reused") as conflict:
+        sender.send(one)
+    assert (conflict.value.retry_same_key, conflict.value.safe_new_key) == (False, False)
+    assert sender.recover().found == 0
+    ledger.decide(one, "committed", "The other said the same.")
+    with pytest.raises(SettledByHandError, match="by hand"):
+        sender.send(one)
+
+
+def test_what_is_given_up_is_sealed_and_never_lands(service: Service, sender: Submitter, network: Network) -> None:
+    """A late request finds the seal; what had landed before is committed instead."""
+    assert sender.ledger is not None
+    one = sender.ledger.prepare(lesson())
+    network.script = ["late"] + ["lose"] * 4
+    with pytest.raises(UncertainError):
+        sender.send(one)
+    sender._sending._breaker._failures = 0
+    assert sender.seal(one).state == "failed"
+    (late,) = network.let_go()
+    assert late.json()["reasons"][0]["code"] == "sealed"
+    assert count(service, "proposals") == 0
+    two = sender.ledger.prepare(lesson("Landed."))
+    network.script = ["drop"] + ["lose"] * 4
+    with pytest.raises(UncertainError):
+        sender.send(two)
+    sender._sending._breaker._failures = 0
+    assert sender.seal(two).state == "committed"
+    assert sender.seal(two).state == "committed"
+
+
+@pytest.mark.parametrize("status", [400, 403, 413])
+def test_recovery_seals_what_the_service_refuses(
+    service: Service, network: Network, ledger: Ledger, sender: Submitter, status: int
+) -> None:
+    """Where sending again is refused, only a seal proves that the first attempt cannot land."""
+    network.script = ["late"] + ["lose"] * 4
+    with pytest.raises(UncertainError) as unclear:
+        sender.submit(lesson())
+    key = unclear.value.operation_id
+    line = json.dumps(
+        {
+            "status": status,
+            "disposition": None,
+            "idempotency_key": key,
+            "retry_same_key": True,
+            "safe_new_key": False,
+            "received_at": "",
+        }
+    ).encode()
+    network.script = [(200, line + b"\n")]
+    with Submitter(URL, service.token(), ledger, transport=network) as other:
+        assert other.recover().settled == {"failed": 1}
+    assert network.let_go()[0].json()["reasons"][0]["code"] == "sealed"
+    assert count(service, "proposals") == 0
+
+
+def test_recovery_leaves_what_it_cannot_learn(service: Service, network: Network, ledger: Ledger) -> None:
+    """Without an answer, or with a token that nobody takes, everything stays uncertain and is counted by reason."""
+    with Submitter(URL, service.token(), ledger, transport=network, attempts=1) as sender:
+        for number in range(3):
+            network.script = ["lose"]
+            with pytest.raises(UncertainError):
+                sender.submit(lesson(f"Lesson {number}."))
+    network.script = ["lose"] * 99
+    with Submitter(URL, service.token(), ledger, transport=network) as sender:
+        found = sender.recover()
+        assert (found.settled, found.left) == ({"uncertain": 3}, {"no answer: connection refused": 3})
+        with pytest.raises(ReadError, match="connection refused"):
+            sender.by_key("x")
+    network.script = []
+    with Submitter(URL, "antp_" + "A" * 36, ledger, transport=network) as sender:
+        assert sender.recover().settled == {"uncertain": 3}
+    with Submitter(URL, service.token(), ledger, transport=network) as sender:
+        assert sender.recover().settled == {"committed": 3}
+        assert sender.recover() == type(found)(found=0, settled={}, elsewhere=0, left={})
+
+
+def test_a_batch_has_an_outcome_for_each_event(service: Service, sender: Submitter, network: Network) -> None:
+    """In order: receipts and errors, the same event twice, and a broken first try."""
+    network.script = [(502, PROXY), "drop"]
+    events = [
+        lesson("One."),
+        lesson("Page mira@orbit-works.dev."),
+        lesson("Two."),
+        lesson("One."),
+        lesson(scope_id="no"),
+    ]
+    told = sender.submit_batch(events)
+    assert [type(one).__name__ for one in told] == ["Receipt", "FailedError", "Receipt", "Receipt", "FailedError"]
+    assert told[0] == told[3]
+    assert count(service, "submissions") == 4
+    assert [path for _, path, _ in network.seen] == ["/v1/submissions/batch"] * 3
+    with pytest.raises(RefusedError):
+        sender.submit_batch([lesson("Three."), {}])
+    assert sender.ledger is not None
+    assert sum(sender.ledger.counts().values()) == 4
+
+
+def test_a_batch_is_cut_as_the_service_takes_it(sender: Submitter, network: Network) -> None:
+    """At most a thousand lines and 4 MiB in each."""
+    told = sender.submit_batch(lesson(f"Lesson {number}.") for number in range(1001))
+    assert len(network.seen) == 2
+    assert {one.status for one in told if isinstance(one, Receipt)} == {201}
+    long = [lesson(f"{number} " + "long " * 12_000) for number in range(80)]
+    assert len(sender.submit_batch(long)) == 80
+    assert [content.count(b"\n") + 1 for _, _, content in network.seen[2:]] == [69, 11]
+
+
+@pytest.mark.parametrize("whole", [(400, b"{}"), (413, b"{}"), (200, b"{}\n"), (200, b"[]\n{}\n")])
+def test_what_is_said_of_a_batch_fails_none_of_its_lines(sender: Submitter, network: Network, whole: Any) -> None:
+    """One bad line must not fail the others for ever: each is uncertain, and sent by itself it lands."""
+    network.script = [whole] * 6
+    told = sender.submit_batch([lesson("One."), lesson("Two.")])
+    assert [type(one).__name__ for one in told] == ["UncertainError"] * 2
+    network.script = []
+    assert sender.recover().settled == {"committed": 2}
+
+
+def test_a_sender_without_a_ledger_derives_its_keys(service: Service, network: Network) -> None:
+    """The same event has the same key in every process; nothing can be recovered, and it says so."""
+    with Submitter(URL, service.token(), transport=network) as sender:
+        receipt = sender.submit(lesson())
+        assert str(receipt.idempotency_key).startswith("ev1-")
+        network.script = ["drop", (403, b"{}")]
+        with pytest.raises(UncertainError):
+            sender.submit(lesson("Another."))
+        with pytest.raises(LedgerError, match="without a ledger"):
+            sender.recover()
+        with pytest.raises(LedgerError, match="is not known here"):
+            sender.send("ev1-unknown")
+        told = sender.submit_batch([lesson(), lesson("Another.")])
+        assert [one.duplicate for one in told if isinstance(one, Receipt)] == [True, True]
+    with Submitter(URL, service.token(), transport=network) as sender:
+        assert sender.submit(lesson(), again=True).duplicate
+    assert count(service, "submissions") == 2
+
+
+def test_what_became_of_it_can_be_read(service: Service, sender: Submitter, network: Network) -> None:
+    """By id and by key, with the review; memories of one scope; nothing is None, and a refusal says why."""
+    receipt = sender.submit(lesson())
+    key, number = str(receipt.idempotency_key), str(receipt.submission_id)
+    network.script = ["lose", (503, b"{}")]
+    status = sender.status(number)
+    assert status is not None
+    assert status.review is not None
+    assert (status.idempotency_key, status.review.state) == (key, "pending")
+    assert sender.by_key(key) == status
+    assert sender.by_key("unknown") is None
+    assert sender.status("a/../b") is None
+    service.sign_in().decide(str(receipt.proposal_id), "approve")
+    page = sender.memories("project", "apollo", "migration")
+    assert page is not None
+    assert [item.content for item in page.items] == ["Run the migration first."]
+    more = sender.memories("project", "apollo", after=page.items[0].memory_id)
+    assert more is not None
+    assert more.items == []
+    with pytest.raises(ReadError, match="scope"):
+        sender.memories("project", "gemini")
+    network.script = [(418, b"[]")]
+    with pytest.raises(ReadError, match="not one of Antechamber's"):
+        sender.by_key(key)
+
+
+@pytest.mark.parametrize(
+    ("url", "token", "said"),
+    [
+        ("ftp://example.org", "x", "write e.g. http"),
+        ("http://[::1", "x", "is no address"),
+        ("http://", "x", "is no address"),
+        ("http://example.org", "two words", "this is no token"),
+        ("http://example.org", "", "this is no token"),
+    ],
+)
+def test_an_address_or_token_that_cannot_be_one_is_refused(url: str, token: str, said: str) -> None:
+    """Before anything is recorded or sent."""
+    with pytest.raises(AddressError, match=said):
+        Submitter(url, token)
+
+
+def test_the_asynchronous_submitter_does_the_same(service: Service, network: Network, ledger: Ledger) -> None:
+    """Its answers, its errors, its recovery."""
+
+    async def journey() -> list[Any]:
+        async with AsyncSubmitter(URL, service.token(), ledger, transport=AsyncNetwork(network)) as sender:
+            network.script = ["drop", (503, PROXY)]
+            first = await sender.submit(lesson())
+            same = await sender.send(str(first.idempotency_key))
+            batch = await sender.submit_batch([lesson("One."), lesson()])
+            status = await sender.status(str(first.submission_id))
+            by_key = await sender.by_key(str(first.idempotency_key))
+            page = await sender.memories("project", "apollo")
+            network.script = ["late", (401, b"{}")]
+            with pytest.raises(UncertainError):
+                await sender.submit(lesson("Two."))
+            found = await sender.recover()
+            given_up = await sender.seal(ledger.prepare(lesson("Three.")))
+            return [first == same, len(batch), status == by_key, page, found.settled, given_up.state]
+
+    told = asyncio.run(journey())
+    assert told[:3] == [True, 2, True]
+    assert told[3].items == []
+    assert told[4:] == [{"committed": 1}, "failed"]
+    assert [response.status_code for response in network.let_go()] == [201]
+
+
+def test_whoever_stops_waiting_leaves_it_uncertain(ledger: Ledger) -> None:
+    """A cancelled call has perhaps landed: the ledger says so at once, and not only after a restart."""
+
+    class Silent(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            asked.set()
+            await asyncio.sleep(60)
+            return httpx.Response(500, request=request)
+
+    async def journey() -> None:
+        async with AsyncSubmitter(URL, "token", ledger, transport=Silent()) as sender:
+            waiting = asyncio.create_task(sender.submit(lesson()))
+            await asked.wait()
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+
+    asked = asyncio.Event()
+    asyncio.run(journey())
+    (entry,) = ledger.entries("uncertain")
+    assert (entry.reason, entry.attempts, entry.session) == ("interrupted before an answer came", 1, None)
+
+
+def test_an_interrupted_batch_is_uncertain_too(service: Service, ledger: Ledger) -> None:
+    """Ctrl-C while the answer is awaited."""
+
+    class Interrupted(httpx.BaseTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:  # noqa: ARG002 -- named by httpx
+            raise KeyboardInterrupt
+
+    with (
+        Submitter(URL, service.token(), ledger, transport=Interrupted()) as sender,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        sender.submit_batch([lesson("One."), lesson("Two.")])
+    assert ledger.counts()["uncertain"] == 2
