@@ -13,6 +13,11 @@ from support import Databases, Service, running, write_policies
 ENGINES = ["sqlite", "postgres"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a proof be run at its full length."""
+    parser.addoption("--steps", type=int, default=600, help="steps of the ledger's state machine")
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Databases]:
     """A PostgreSQL: the one that ANTECHAMBER_TEST_DATABASE_URL names, else one started for these tests."""

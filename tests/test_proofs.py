@@ -94,3 +94,29 @@ def test_of_two_curators_at_once_exactly_one_decides(engine: str) -> None:
     assert (numbers["races"], numbers["made"], numbers["wrong"]) == (50, 50, 0)
     assert numbers["answers"] == {"303/409": 50}
     assert status == 0
+
+
+@pytest.mark.timeout(300)
+def test_whatever_is_killed_the_ledger_knows_the_truth_afterwards() -> None:
+    """Agents and the service, at statements, requests, writes and syncs: each operation landed once or never."""
+    status, numbers = prove("ledger.py", "--quick")
+    assert numbers["wrong"] == []
+    assert numbers["errors_logged"] == 0
+    assert set(numbers["points"]) == {
+        "agent, statements and requests",
+        "agent, system calls",
+        "service, statements",
+        "service, system calls",
+    }
+    assert numbers["killed"] > 30
+    assert numbers["states"]["committed"] > 20
+    assert numbers["states"]["failed"] > 5
+    assert status == 0
+
+
+@pytest.mark.timeout(300)
+def test_the_proof_notices_a_ledger_that_was_lost() -> None:
+    """Without it the same event goes out under another key."""
+    status, numbers = prove("ledger.py", "--quick", "--sabotage", "--act", "submit")
+    assert any("2 keys taken" in line for line in numbers["wrong"])
+    assert status == 1
