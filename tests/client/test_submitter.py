@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from antechamber.client import exchange, submitter
+from antechamber.client import exchange, submitter, unkept
 from antechamber.client.exchange import AddressError, ReadError
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
@@ -438,3 +438,57 @@ def test_an_interrupted_batch_is_uncertain_too(service: Service, ledger: Ledger)
     ):
         sender.submit_batch([lesson("One."), lesson("Two.")])
     assert ledger.counts()["uncertain"] == 2
+
+
+@pytest.mark.parametrize("asked", ["120", "Sat, 21 Nov 2099 10:00:00 GMT"])
+def test_a_service_that_asks_for_much_time_gets_it(sender: Submitter, network: Network, asked: str) -> None:
+    """Nobody waits for minutes inside a call: it is uncertain, and whoever recovers later asks again."""
+    network.script = [(503, b"{}", {"retry-after": asked})]
+    with pytest.raises(UncertainError, match="status 503"):
+        sender.submit(lesson())
+    network.script = [(503, b"{}", {"retry-after": asked})]
+    assert [type(one) for one in sender.submit_batch([lesson(), lesson("Two.")])] == [UncertainError] * 2
+    network.script = [(503, b"{}", {"retry-after": asked})]
+    with pytest.raises(ReadError, match="status 503"):
+        sender.by_key("x")
+    assert len(network.seen) == 3
+
+
+@pytest.mark.parametrize("asked", ["soon", "-1", "1.5", ""])
+def test_a_time_that_is_none_is_passed_over(sender: Submitter, network: Network, asked: str) -> None:
+    """A broken Retry-After is as good as none."""
+    network.script = [(503, b"{}", {"retry-after": asked})]
+    assert sender.submit(lesson()).status == 201
+    assert len(network.seen) == 2
+
+
+def test_a_batch_of_what_is_settled_sends_nothing(sender: Submitter, network: Network) -> None:
+    """Replays from a checkpoint cost no request."""
+    first = sender.submit_batch([lesson("One."), lesson("Two.")])
+    assert sender.submit_batch([lesson("Two."), lesson("One.")]) == first[::-1]
+    assert sender.submit_batch([]) == []
+    assert len(network.seen) == 1
+
+
+def test_a_batch_that_waits_for_the_service_is_recorded(sender: Submitter, network: Network, ledger: Ledger) -> None:
+    """While nothing is sent, what is submitted is in the ledger all the same."""
+    network.script = ["lose"] * 5
+    with pytest.raises(UncertainError):
+        sender.submit(lesson())
+    told = sender.submit_batch([lesson("One."), lesson("Two.")])
+    assert [type(one) for one in told] == [UncertainError] * 2
+    assert ledger.counts()["pending"] == 2
+    assert len(network.seen) == 5
+
+
+def test_without_a_ledger_only_the_newest_operations_are_known(
+    service: Service, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory stays bounded however long it sends."""
+    monkeypatch.setattr(unkept, "MOST", 2)
+    with Submitter(URL, service.token(), transport=network) as sender:
+        keys = [str(sender.submit(lesson(f"Lesson {number}.")).idempotency_key) for number in range(3)]
+        assert sender.send(keys[2]).status == 201
+        assert sender.seal(keys[2]).state == "committed"
+        with pytest.raises(LedgerError, match="is not known here"):
+            sender.send(keys[0])
