@@ -289,6 +289,8 @@ REAL: dict[str, tuple[str, str, int, Callable[[Service], httpx.Response]]] = {
     "sealed by a reader": (SEAL, "put", 403, sealed("sealed-3", "lookout", "reader", ("project:apollo",))),
     "sealed by nobody": (SEAL, "put", 401, nobody("PUT", "/v1/submissions/by-key/sealed-4/seal")),
     "memories": (MEMORIES, "get", 200, get(MEMORIES, **APOLLO)),
+    "token": ("/v1/token", "get", 200, get("/v1/token")),
+    "token of nobody": ("/v1/token", "get", 401, nobody("GET", "/v1/token")),
     "no scope": (MEMORIES, "get", 400, get(MEMORIES)),
     "denied": (MEMORIES, "get", 403, get(MEMORIES, submission_scope="project", scope_id="gemini")),
     "memories for nobody": (MEMORIES, "get", 401, nobody("GET", MEMORIES)),

@@ -393,3 +393,27 @@ def test_a_withdrawn_grant_ends_reading(place: Place, tmp_path: Path) -> None:
     closed = '[[producer]]\nidentity = "worker:release-bot"\nowner = "ada"\nsubmit = ["project:apollo"]\n'
     with running(place, write_policies(tmp_path / "closed", producers=closed)) as service:
         assert recall(service).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "read", "told"),
+    [
+        (
+            "worker:release-bot",
+            "producer",
+            (),
+            (["project:apollo", "session:*", "organization:labs"], ["project:apollo", "session:*"]),
+        ),
+        ("tool:watcher", "producer", ("project:apollo",), (["project:apollo", "session:*"], ["project:apollo"])),
+        ("worker:stranger", "producer", (), ([], [])),
+        ("lookout", "reader", ("project:gemini",), ([], ["project:gemini"])),
+        ("checker", "auditor", (), ([], [])),
+    ],
+)
+def test_a_token_says_whose_it_is(
+    service: Service, name: str, role: str, read: tuple[str, ...], told: tuple[list[str], list[str]]
+) -> None:
+    """An agent learns its own name and what it may do; nothing of anybody else."""
+    answer = service.client.get("/v1/token", headers=service.bearer(name, role, read))
+    assert answer.json() == {"name": name, "role": role, "submit": told[0], "read": told[1]}
+    assert answer.headers["cache-control"] == "no-store"

@@ -180,6 +180,16 @@ class Review(Struct, frozen=True, kw_only=True):
     memory_id: str | None
 
 
+class Holder(Struct, frozen=True, kw_only=True):
+    """Whose a token is, and what it may do under the policy in force."""
+
+    name: str
+    role: Literal["producer", "reader", "auditor"]
+    submit: list[str]
+    """Scopes that it may submit to; `*` stands for any id."""
+    read: list[str]
+
+
 class MemoryItem(Struct, frozen=True, kw_only=True):
     """One memory as retrieval returns it."""
 

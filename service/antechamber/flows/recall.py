@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.contract import SCOPES, MemoryItem, MemoryPage, Review
+from antechamber.core.contract import SCOPES, Holder, MemoryItem, MemoryPage, Review
 from antechamber.core.errors import NotFoundError, refuse
 from antechamber.core.policy import may_read
 from antechamber.core.ports import Store
@@ -43,6 +43,13 @@ class Recall:
         message = "no submission of yours by that name"
         raise NotFoundError(message)
 
+    def holder(self, bearer: Bearer) -> Holder:
+        """Say whose a token is; a producer that the policy does not list may do nothing."""
+        producer = self._policies.current.policy.producers.get(bearer.name) if bearer.role == "producer" else None
+        granted = producer.read if producer else bearer.read if bearer.role == "reader" else []
+        own = _shared(bearer.read, granted) if bearer.read else granted
+        return Holder(name=bearer.name, role=bearer.role, submit=producer.submit if producer else [], read=own)
+
     def memories(
         self,
         bearer: Bearer,
@@ -79,6 +86,17 @@ class Recall:
         # A producer's token may be narrowed further than its policy, never widened.
         own = bearer.read or producer.read
         return all(may_read(grants, scope, scope_id, submitted=submitted) for grants in (producer.read, own))
+
+
+def _shared(some: list[str], others: list[str]) -> list[str]:
+    """Return the grants that both lists give; `*` as id gives every id of its scope."""
+    return [one for one in some if _given(others, one)] + [
+        one for one in others if one not in some and _given(some, one)
+    ]
+
+
+def _given(grants: list[str], grant: str) -> bool:
+    return grant in grants or f"{grant.partition(':')[0]}:*" in grants
 
 
 def _check(submission_scope: str | None, scope_id: str | None, q: str, limit: int) -> list[str]:

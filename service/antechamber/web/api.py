@@ -8,7 +8,7 @@ from litestar.exceptions import HTTPException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.params import FromPath
 
-from antechamber.core.contract import MAX_BATCH, MAX_BODY, MemoryPage
+from antechamber.core.contract import MAX_BATCH, MAX_BODY, Holder, MemoryPage
 from antechamber.core.errors import refuse
 from antechamber.core.roles import Bearer
 from antechamber.flows.admit import Admission
@@ -71,6 +71,12 @@ class Submissions(Controller):
     ) -> Response[bytes]:
         """Seal a free key, so that no late request can ever use it."""
         return respond(await admission.seal(idempotency_key, request.user))
+
+
+@get("/v1/token", guards=[needs_token], sync_to_thread=False)
+def whose_token(request: AgentRequest, recall: NamedDependency[Recall]) -> Response[Holder]:
+    """Say whose token this is, so that an agent need not be told its own name."""
+    return Response(recall.holder(request.user), headers=NO_STORE)
 
 
 class Memories(Controller):

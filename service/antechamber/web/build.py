@@ -114,7 +114,9 @@ def build(
 
 def _handlers() -> list[Any]:
     return [
-        Router("/", route_handlers=[submit.submit, api.Submissions, api.Memories, api.refuse_direct_write]),
+        Router(
+            "/", route_handlers=[submit.submit, api.Submissions, api.Memories, api.whose_token, api.refuse_direct_write]
+        ),
         Router(
             "/",
             route_handlers=[

@@ -13,6 +13,7 @@ from antechamber.core.contract import (
     REASON_CODES,
     SCOPES,
     Code,
+    Holder,
     MemoryPage,
     Problem,
     Reason,
@@ -23,7 +24,7 @@ from antechamber.core.contract import (
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, READ_DENIED, READ_MALFORMED, RETRY_AFTER, Outcome
 from antechamber.core.review import DECISIONS, SETTLEMENTS
 
-_STRUCTS: Final = (SubmissionBody, Receipt, Problem, MemoryPage, Review)
+_STRUCTS: Final = (SubmissionBody, Receipt, Problem, Holder, MemoryPage, Review)
 _TEMPLATE: Final = "#/components/schemas/{name}"
 _PROBLEM_JSON: Final = "application/problem+json"
 _NDJSON: Final = "application/x-ndjson"
@@ -77,7 +78,7 @@ def document() -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "security": [{"token": []}],
-        "paths": _submitting() | _own_submissions() | _memories() | _audit(),
+        "paths": _submitting() | _own_submissions() | _token() | _memories() | _audit(),
         "components": {
             "schemas": _schemas(),
             "securitySchemes": {
@@ -235,6 +236,19 @@ def _own_submissions() -> dict[str, Any]:
                 "responses": sealed | _problems(_SEAL_CODES),
             }
         },
+    }
+
+
+def _token() -> dict[str, Any]:
+    return {
+        "/v1/token": {
+            "get": {
+                "operationId": "whoseToken",
+                "summary": "Say whose token this is, and what it may do",
+                "responses": {"200": {"description": "Its holder", "content": _json(_ref("Holder"))}}
+                | _problems(("unauthorized",)),
+            }
+        }
     }
 
 
