@@ -5,7 +5,7 @@ import logging
 import click
 
 from antechamber import __version__
-from antechamber.cli import agents, ledgers, people, service
+from antechamber.cli import agents, ledgers, mcp, people, service
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -32,6 +32,7 @@ for command in (
     agents.hash_file,
     ledgers.recover,
     ledgers.ledger,
+    mcp.mcp,
     service.policy,
     service.export,
     service.doctor,

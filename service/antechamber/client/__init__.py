@@ -7,12 +7,12 @@ from antechamber.client.results import (
     FailedError,
     NeedsReviewError,
     SettledByHandError,
-    Status,
     SubmissionError,
     UncertainError,
 )
 from antechamber.client.steps import Recovery
 from antechamber.client.submitter import AsyncSubmitter, Submitter
+from antechamber.core.tools import Status
 
 __all__ = [
     "AddressError",

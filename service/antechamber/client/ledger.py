@@ -328,6 +328,17 @@ class Ledger:
                 )
                 raise LedgerError(message)
 
+    def holder(self, token: bytes) -> str | None:
+        """Return the producer whose token has this digest, where the service has said so."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT holder FROM ledger WHERE token = ?", (token,)).fetchone()
+        return row[0] if row else None
+
+    def keep_holder(self, token: bytes, name: str) -> None:
+        """Remember whose the token with this digest is, so that events can be recorded while the service is away."""
+        with self.together() as connection:
+            connection.execute("UPDATE ledger SET token = ?, holder = ?", (token, name))
+
     def entries(self, *states: State) -> Iterator[Entry]:
         """Yield operations in these states, or all, oldest first; read a page at a time.
 

@@ -25,8 +25,8 @@ _PRAGMAS: Final = (
     "PRAGMA trusted_schema = OFF",
 )
 _SCHEMA: Final = """
-CREATE TABLE ledger (host TEXT) STRICT;
-INSERT INTO ledger VALUES (NULL);
+CREATE TABLE ledger (host TEXT, token BLOB, holder TEXT) STRICT;
+INSERT INTO ledger VALUES (NULL, NULL, NULL);
 
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

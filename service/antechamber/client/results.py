@@ -3,7 +3,7 @@
 from typing import Final
 
 from antechamber.client.ledger import Entry
-from antechamber.core.contract import Receipt, Review
+from antechamber.core.contract import Receipt
 from antechamber.core.errors import AntechamberError
 
 
@@ -40,12 +40,6 @@ class NeedsReviewError(SubmissionError):
 
 class SettledByHandError(SubmissionError):
     """A person called it committed; there is no receipt."""
-
-
-class Status(Receipt, frozen=True, kw_only=True):
-    """A receipt, and what a curator made of it."""
-
-    review: Review | None = None
 
 
 _ERRORS: Final = {"failed": FailedError, "needs_review": NeedsReviewError, "committed": SettledByHandError}

@@ -14,10 +14,11 @@ import msgspec
 from antechamber.client.exchange import Breaker, Call, Heard, Pause, connection_options, heard, unheard
 from antechamber.client.ledger import Entry, Ledger
 from antechamber.client.ledger_file import LedgerError
-from antechamber.client.results import Status, SubmissionError, outcome, outcome_or_error
+from antechamber.client.results import SubmissionError, outcome, outcome_or_error
 from antechamber.client.steps import SUBMISSIONS, Book, Recovery, Sending, Step, Steps, grouped
 from antechamber.client.unkept import Unkept
-from antechamber.core.contract import MAX_LINES, MemoryPage, Receipt
+from antechamber.core.contract import MAX_LINES, Holder, MemoryPage, Receipt
+from antechamber.core.tools import Status
 
 TIMEOUT: Final = 15.0
 """Seconds that an answer may take."""
@@ -112,6 +113,9 @@ class _Base:
 
     def _status(self, place: str, name: str) -> Steps[Status | None]:
         return self._sending.read(f"{SUBMISSIONS}/{place}{quote(name, safe='')}", None, Status)
+
+    def _holder(self) -> Steps[Holder | None]:
+        return self._sending.read("/v1/token", None, Holder)
 
     def _memories(self, scope: str, scope_id: str, query: str, after: str | None) -> Steps[MemoryPage | None]:
         params = {"submission_scope": scope, "scope_id": scope_id, "q": query}
@@ -216,6 +220,13 @@ class Submitter(_Base):
         """
         return self._run(self._status("", submission_id))
 
+    def holder(self) -> Holder | None:
+        """Return whose the token is and what it may do; None from a service that is too old to say.
+
+        Raises ReadError.
+        """
+        return self._run(self._holder())
+
     def by_key(self, key: str) -> Status | None:
         """Return the receipt and review under an own key; None proves nothing, as a request may still be on its way.
 
@@ -310,6 +321,10 @@ class AsyncSubmitter(_Base):
     async def status(self, submission_id: str) -> Status | None:
         """Return an own submission's receipt and review; see Submitter.status."""
         return await self._run(self._status("", submission_id))
+
+    async def holder(self) -> Holder | None:
+        """Return whose the token is; see Submitter.holder."""
+        return await self._run(self._holder())
 
     async def by_key(self, key: str) -> Status | None:
         """Return the receipt and review under an own key; see Submitter.by_key."""

@@ -1,0 +1,113 @@
+"""The verb that serves MCP clients beside an agent: tools, a submitter and its ledger, joined."""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import click
+
+from antechamber.cli.common import TOKEN_ADVICE, fail
+from antechamber.client.ledger import Ledger
+from antechamber.client.submitter import AsyncSubmitter
+from antechamber.core.contract import MemoryPage, Scope
+from antechamber.core.errors import AntechamberError
+from antechamber.core.tools import Proposed, ProposeMemory, Status, Submits, event_of
+
+
+class LedgerSubmits:
+    """Submits for the tools through a ledger (implements core.tools.Submits)."""
+
+    def __init__(self, submitter: AsyncSubmitter, ledger: Ledger, token: str) -> None:
+        """Use a submitter and its ledger."""
+        self._submitter = submitter
+        self._ledger = ledger
+        self._token = hashlib.sha256(token.encode()).digest()
+
+    async def propose(self, proposed: ProposeMemory) -> Proposed:
+        """Record and send an event."""
+        event = event_of(proposed, await self._producer())
+        operation_id = await asyncio.to_thread(self._ledger.prepare, event)
+        with contextlib.suppress(AntechamberError):
+            await self._submitter.send(operation_id)
+        entry = await asyncio.to_thread(self._ledger.entry, operation_id)
+        return Proposed(
+            state=entry.state, receipt=entry.typed_receipt(), reason=entry.reason, operation_id=operation_id
+        )
+
+    async def _producer(self) -> str:
+        """Return the producer whose token this is; asked once, so that what is learned offline can be recorded."""
+        known = self._ledger.holder(self._token)
+        if known is None:
+            holder = await self._submitter.holder()
+            if holder is None or holder.role != "producer":
+                message = "this token is no producer's; set ANTECHAMBER_TOKEN to one that is"
+                raise AntechamberError(message)
+            known = holder.name
+            self._ledger.keep_holder(self._token, known)
+        return known
+
+    async def status(self, submission_id: str) -> Status | None:
+        """Read a submission back."""
+        return await self._submitter.status(submission_id)
+
+    async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
+        """Read memories."""
+        page = await self._submitter.memories(submission_scope, scope_id, query)
+        return page or MemoryPage(items=[], next=None)
+
+
+@click.command()
+@click.option(
+    "--url",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    envvar="ANTECHAMBER_URL",
+    help="Address of the service.",
+)
+@click.option(
+    "--ledger",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="ANTECHAMBER_LEDGER",
+    required=True,
+    help="File in which everything is recorded before it is sent; made at first use.",
+)
+def mcp(url: str, path: Path) -> None:
+    """Serve an MCP client over standard input and output: propose memories, follow them, search memory.
+
+    The token comes from ANTECHAMBER_TOKEN. What an earlier run left uncertain is settled while the client works.
+    """
+    token = os.environ.get("ANTECHAMBER_TOKEN", "")
+    if not token:
+        fail(AntechamberError(TOKEN_ADVICE))
+    try:
+        from antechamber.mcp_server import serve_stdio  # noqa: PLC0415 -- an optional extra
+    except ImportError:
+        fail(AntechamberError("MCP needs the extra mcp: pip install 'antechamber[mcp]'"))
+    try:
+        with Ledger(path) as ledger:
+            asyncio.run(_served(url, token, ledger, serve_stdio))
+    except AntechamberError as error:
+        fail(error)
+    except KeyboardInterrupt:
+        pass
+
+
+async def _served(url: str, token: str, ledger: Ledger, serve: Callable[[Submits], Awaitable[None]]) -> None:
+    async with AsyncSubmitter(url, token, ledger) as submitter, _recovering(submitter):
+        await serve(LedgerSubmits(submitter, ledger, token))
+
+
+@contextlib.asynccontextmanager
+async def _recovering(submitter: AsyncSubmitter) -> AsyncIterator[None]:
+    """Settle what is uncertain behind the client's back; what cannot be settled now is at the next start."""
+    recovery = asyncio.create_task(submitter.recover())
+    try:
+        yield
+    finally:
+        recovery.cancel()
+        with contextlib.suppress(asyncio.CancelledError, AntechamberError):
+            await recovery

@@ -1,0 +1,140 @@
+"""The tools that a model gets: their strict arguments, and the port behind which somebody submits.
+
+No argument is a key or a hash: both are made behind the port, so that no model can invent or lose one.
+"""
+
+from typing import Annotated, Any, Final, Protocol
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from antechamber.core.contract import MAX_TAG, MAX_TAGS, NAME_PATTERN, Line, MemoryPage, Reason, Receipt, Review, Scope
+from antechamber.core.ledger import State
+
+ScopeId = Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$", description="Which one of that kind of scope, e.g. apollo.")]
+ScopeKind = Annotated[Scope, Meta(description="For whom it is: the kind of scope.")]
+
+
+class ProposeMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `propose_memory`."""
+
+    content: Annotated[str, Meta(min_length=1, description="The text to remember, as it should be read later.")]
+    kind: Annotated[str, Meta(min_length=1, description="fact, procedure, preference, decision or warning.")]
+    submission_scope: ScopeKind
+    scope_id: ScopeId
+    source_uri: Annotated[str, Meta(min_length=1, description="Where it was seen, e.g. repo://apollo/RUNBOOK.md.")]
+    source_start: Annotated[Line, Meta(description="First line there, from 1.")] | UnsetType = UNSET
+    source_end: Annotated[Line, Meta(description="Last line there, included.")] | UnsetType = UNSET
+    source_revision: Annotated[str, Meta(description="Revision of the source, e.g. a commit.")] | UnsetType = UNSET
+    source_heading: Annotated[str, Meta(description="Heading under which it stands.")] | UnsetType = UNSET
+    tags: (
+        Annotated[
+            list[Annotated[str, Meta(min_length=1, max_length=MAX_TAG)]],
+            Meta(max_length=MAX_TAGS, description="Words without white space."),
+        ]
+        | UnsetType
+    ) = UNSET
+    attributes: (
+        Annotated[dict[str, Any], Meta(description="Anything else, without fractions: write decimals as strings.")]
+        | UnsetType
+    ) = UNSET
+
+
+class SubmissionStatus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `submission_status`."""
+
+    submission_id: Annotated[str, Meta(min_length=1, max_length=128, description="As propose_memory returned it.")]
+
+
+class SearchMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `search_memory`."""
+
+    query: Annotated[str, Meta(description="Words that must all occur; empty for the newest.")]
+    submission_scope: ScopeKind
+    scope_id: ScopeId
+
+
+PLACES: Final = {
+    "/payload/content": "content",
+    "/payload/kind": "kind",
+    "/payload/tags": "tags",
+    "/payload/attributes": "attributes",
+    "/source_span/uri": "source_uri",
+    "/source_span/start": "source_start",
+    "/source_span/end": "source_end",
+    "/source_span/revision": "source_revision",
+    "/source_span/heading": "source_heading",
+    "/submission_scope": "submission_scope",
+    "/scope_id": "scope_id",
+}
+"""Which argument a pointer of the contract speaks of."""
+
+
+def event_of(proposed: ProposeMemory, producer: str) -> dict[str, Any]:
+    """Form the event that a producer submits; what is not given stays absent."""
+    payload = {name: getattr(proposed, name) for name in ("kind", "content", "tags", "attributes")}
+    span = {name: getattr(proposed, f"source_{name}") for name in ("uri", "start", "end", "revision", "heading")}
+    return {
+        "producer_identity": producer,
+        "submission_scope": proposed.submission_scope,
+        "scope_id": proposed.scope_id,
+        "payload": {name: value for name, value in payload.items() if value is not UNSET},
+        "source_span": {name: value for name, value in span.items() if value is not UNSET},
+    }
+
+
+def argument_of(pointer: str | None) -> str | None:
+    """Name the argument that a pointer of the contract speaks of; None where it speaks of none."""
+    parts = (pointer or "").split("/")
+    return next((PLACES[place] for place in ("/".join(parts[:3]), "/".join(parts[:2])) if place in PLACES), None)
+
+
+class Proposed(Struct, frozen=True, kw_only=True):
+    """What became of an event that a tool proposed."""
+
+    state: State
+    receipt: Receipt | None
+    reason: str
+    operation_id: str
+
+
+class Status(Receipt, frozen=True, kw_only=True):
+    """A receipt, and what a curator made of it."""
+
+    review: Review | None = None
+
+
+class ToolFailure(Struct, frozen=True, kw_only=True):
+    """What a model is told where a tool did not do what it asked; the text says what to do."""
+
+    code: str
+    message: str
+    argument: str | None = None
+    retry_same_arguments: bool = False
+    """Whether calling again with the same arguments is safe and the thing to do."""
+    reasons: list[Reason] = []
+    operation_id: str | None = None
+
+
+class Submits(Protocol):
+    """Whoever submits for the tools."""
+
+    async def propose(self, proposed: ProposeMemory) -> Proposed:
+        """Submit an event.
+
+        Raises RefusedError where it is malformed, AntechamberError where nothing could be recorded.
+        """
+        ...
+
+    async def status(self, submission_id: str) -> Status | None:
+        """Return an own submission's receipt and review; None where there is none by that id.
+
+        Raises AntechamberError.
+        """
+        ...
+
+    async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
+        """Return the newest memories of exactly one scope that hold all words.
+
+        Raises AntechamberError.
+        """
+        ...

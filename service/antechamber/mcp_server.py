@@ -1,0 +1,284 @@
+"""The MCP server: three tools over whoever submits; none of them can make durable memory.
+
+The SDK's low-level server is used, because its convenient one passes over unknown arguments and parses strings that
+look like JSON; here arguments are decoded strictly, the same over each transport.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from msgspec import Struct
+
+from antechamber import __version__
+from antechamber.core.contract import MemoryPage, Reason, Receipt
+from antechamber.core.errors import AntechamberError, RefusedError
+from antechamber.core.outcomes import OUTCOMES
+from antechamber.core.tools import (
+    Proposed,
+    ProposeMemory,
+    SearchMemory,
+    Status,
+    SubmissionStatus,
+    Submits,
+    ToolFailure,
+    argument_of,
+)
+
+INSTRUCTIONS: Final = (
+    "Propose what you learned and others should know with propose_memory; a person decides whether it is remembered. "
+    "Calling it again with the same arguments is always safe and never proposes twice."
+)
+LONGEST: Final = 128 * 1024
+"""Characters of all arguments together."""
+
+
+class _Spec(Struct, frozen=True, kw_only=True):
+    """One tool: what a client is told of it, and how its arguments are read."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Struct]
+    result: type[Struct]
+    annotations: dict[str, bool]
+
+
+_READS: Final = {"read_only_hint": True, "idempotent_hint": True, "destructive_hint": False, "open_world_hint": False}
+TOOLS: Final = {
+    spec.name: spec
+    for spec in (
+        _Spec(
+            name="propose_memory",
+            title="Propose a memory",
+            description=(
+                "Propose one thing that should be remembered. A curator decides; nothing is remembered before. The "
+                "result is the receipt: its disposition says whether it waits for review. After an interruption call "
+                "again with the same arguments: it is never proposed twice."
+            ),
+            arguments=ProposeMemory,
+            result=Receipt,
+            # A proposal adds to a queue and changes nothing that is there; the world is this one service.
+            annotations=_READS | {"read_only_hint": False},
+        ),
+        _Spec(
+            name="submission_status",
+            title="What became of a proposal",
+            description="Read an own proposal's receipt and, under review, what a curator made of it.",
+            arguments=SubmissionStatus,
+            result=Status,
+            annotations=_READS,
+        ),
+        _Spec(
+            name="search_memory",
+            title="Search memory",
+            description="Read what curators admitted to exactly one scope, newest first, at most 50.",
+            arguments=SearchMemory,
+            result=MemoryPage,
+            annotations=_READS,
+        ),
+    )
+}
+
+
+def _schema(kind: type[Struct]) -> dict[str, Any]:
+    """Describe a struct as JSON schema, whole in itself."""
+    (schema,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    name = str(schema["$ref"]).rpartition("/")[2]
+    found: dict[str, Any] = parts.pop(name)
+    return found | ({"$defs": parts} if parts else {})
+
+
+def _tool(spec: _Spec) -> Tool:
+    return Tool(
+        name=spec.name,
+        title=spec.title,
+        description=spec.description,
+        input_schema=_schema(spec.arguments),
+        output_schema=_schema(spec.result),
+        annotations=ToolAnnotations(title=spec.title, **spec.annotations),
+    )
+
+
+def build(submits: Submits) -> Server[Any]:
+    """Build a server whose tools submit through this port."""
+    tools = _Tools(submits)
+
+    async def list_tools(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[_tool(spec) for spec in TOOLS.values()])
+
+    async def call_tool(_: Any, asked: CallToolRequestParams) -> CallToolResult:
+        return await tools.call(asked.name, asked.arguments or {})
+
+    return Server(
+        "antechamber",
+        version=__version__,
+        title="Antechamber",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+async def serve_stdio(submits: Submits) -> None:
+    """Serve one client over standard input and output until it hangs up."""
+    server = build(submits)
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+class _Tools:
+    """Calls tools; every failure is a result that the model can read."""
+
+    def __init__(self, submits: Submits) -> None:
+        self._submits = submits
+        self._running: set[asyncio.Task[CallToolResult]] = set()
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        """Call one tool.
+
+        A client that hangs up cancels whoever answers it. The call goes on all the same: what was begun is settled, and
+        the same arguments find it.
+        """
+        spec = TOOLS.get(name)
+        if spec is None:
+            known = ", ".join(TOOLS)
+            return _failed(ToolFailure(code="unknown-tool", message=f"there is no such tool; there are {known}"))
+        try:
+            given = _strict(arguments, spec.arguments)
+        except RefusedError as error:
+            return _refused(error)
+        task = asyncio.ensure_future(self._guarded(given))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
+
+    async def _guarded(self, given: Struct) -> CallToolResult:
+        try:
+            return await _ACTS[type(given)](self._submits, given)
+        except RefusedError as error:
+            return _refused(error)
+        except AntechamberError as error:
+            return _failed(ToolFailure(code="unavailable", message=str(error), retry_same_arguments=True))
+
+
+def _strict(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
+    """Read arguments as the HTTP route reads a body: no unknown member, no type that needs a guess.
+
+    Raises RefusedError.
+    """
+    try:
+        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+        raw = text.encode()
+    except (ValueError, TypeError, RecursionError):
+        raise _no_json() from None
+    if len(text) > LONGEST:
+        raise RefusedError([_reason(f"the arguments have more than {LONGEST} characters")])
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        raise RefusedError([_reason(_mild(str(error)))]) from None
+    except msgspec.DecodeError:
+        raise _no_json() from None
+
+
+def _no_json() -> RefusedError:
+    return RefusedError([_reason("the arguments hold a number without end or half a character")])
+
+
+def _reason(message: str) -> Reason:
+    return Reason(code="malformed", message=message)
+
+
+def _mild(text: str) -> str:
+    """Keep what msgspec says of types and names, and drop what it repeats of values."""
+    return text.replace(" - at `$.", " (argument `") + (")" if " - at `$." in text else "")
+
+
+async def _propose(submits: Submits, given: ProposeMemory) -> CallToolResult:
+    found: Proposed = await submits.propose(given)
+    receipt = found.receipt
+    if found.state == "committed" and receipt is not None:
+        again = "It was proposed before; nothing changed." if receipt.duplicate else ""
+        text = f"{receipt.disposition}: a curator decides. submission_id: {receipt.submission_id}. {again}".strip()
+        return _done(text, receipt)
+    if found.state in {"pending", "uncertain"}:
+        message = f"Not known yet whether it arrived ({found.reason}). Call again with the same arguments."
+        failure = ToolFailure(
+            code="uncertain", message=message, retry_same_arguments=True, operation_id=found.operation_id
+        )
+        return _failed(failure)
+    reasons = receipt.reasons if receipt else []
+    first = reasons[0] if reasons else None
+    advice = OUTCOMES[first.code].advice if first else "Do not call again with the same arguments."
+    failure = ToolFailure(
+        code=first.code if first else found.state,
+        message=f"{found.reason}. {advice}",
+        argument=argument_of(first.pointer) if first else None,
+        reasons=reasons,
+        operation_id=found.operation_id,
+    )
+    return _failed(failure)
+
+
+async def _status(submits: Submits, given: SubmissionStatus) -> CallToolResult:
+    status = await submits.status(given.submission_id)
+    if status is None:
+        return _failed(
+            ToolFailure(code="not-found", message="no submission of yours has this id", argument="submission_id")
+        )
+    review = status.review
+    became = "it made no proposal" if review is None else f"its proposal is {review.state}"
+    return _done(f"{status.disposition}; {became}.", status)
+
+
+async def _search(submits: Submits, given: SearchMemory) -> CallToolResult:
+    page = await submits.search(given.query, given.submission_scope, given.scope_id)
+    lines = [f"- {item.content}" for item in page.items]
+    return _done("\n".join(lines) or "Nothing is remembered there that holds all these words.", page)
+
+
+_ACTS: Final[dict[type[Struct], Callable[[Submits, Any], Awaitable[CallToolResult]]]] = {
+    ProposeMemory: _propose,
+    SubmissionStatus: _status,
+    SearchMemory: _search,
+}
+
+
+def _refused(error: RefusedError) -> CallToolResult:
+    first = error.reasons[0]
+    argument = argument_of(first.pointer)
+    place = f" (argument {argument})" if argument else ""
+    return _failed(
+        ToolFailure(
+            code=first.code,
+            message=f"{first.message}{place}. Mend that and call again.",
+            argument=argument,
+            reasons=error.reasons,
+        )
+    )
+
+
+def _done(text: str, result: Struct) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], structured_content=msgspec.to_builtins(result))
+
+
+def _failed(failure: ToolFailure) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(text=f"{failure.code}: {failure.message}")],
+        structured_content=msgspec.to_builtins(failure),
+        is_error=True,
+    )

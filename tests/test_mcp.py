@@ -1,0 +1,330 @@
+"""MCP tools, called by the SDK's own client: in memory, and over standard input and output of a real process."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.types import CallToolResult
+
+from antechamber.cli.mcp import LedgerSubmits
+from antechamber.client import AsyncSubmitter, Ledger, exchange
+from antechamber.client.submitter import Submitter
+from antechamber.mcp_server import TOOLS, build
+from client.network import AsyncNetwork, Network
+from support import URL, Service, antechamber, database, event, free_port, running, serving
+
+LESSON = {
+    "content": "Run the migration first.",
+    "kind": "procedure",
+    "submission_scope": "project",
+    "scope_id": "apollo",
+    "source_uri": "repo://apollo/RUNBOOK.md",
+}
+Call = Callable[..., Awaitable[CallToolResult]]
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses of milliseconds."""
+    monkeypatch.setattr(exchange, "_FIRST_PAUSE", 0.001)
+
+
+@pytest.fixture
+def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
+    """A service on SQLite: what a tool does is the same for each engine."""
+    with running(tmp_path / "data", policies) as made:
+        yield made
+
+
+@pytest.fixture
+def network(service: Service) -> Network:
+    """A network in front of it."""
+    return Network(service)
+
+
+def session(network: Network, service: Service, path: Path, journey: Callable[[Client], Awaitable[Any]]) -> Any:
+    """Let a client in memory use the tools."""
+
+    async def whole() -> Any:
+        with Ledger(path) as ledger:
+            token = service.token()
+            async with AsyncSubmitter(URL, token, ledger, transport=AsyncNetwork(network)) as submitter:
+                server = build(LedgerSubmits(submitter, ledger, token))
+                async with Client(server) as client:
+                    return await journey(client)
+
+    return asyncio.run(whole())
+
+
+@pytest.fixture
+def call(network: Network, service: Service, tmp_path: Path) -> Callable[..., CallToolResult]:
+    """Call one tool in a session of its own, on one ledger."""
+
+    def one(name: str, /, **arguments: Any) -> CallToolResult:
+        async def journey(client: Client) -> Any:
+            return await client.call_tool(name, arguments)
+
+        found: CallToolResult = session(network, service, tmp_path / "agent.ledger", journey)
+        return found
+
+    return one
+
+
+def text(result: CallToolResult) -> str:
+    """Return what the model reads."""
+    return " ".join(one.text for one in result.content if one.type == "text")
+
+
+def count(service: Service, table: str) -> int:
+    """Count rows of the service."""
+    with database(service.place) as raw:
+        number: int = raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return number
+
+
+def test_a_model_is_told_of_three_tools(network: Network, service: Service, tmp_path: Path) -> None:
+    """With strict arguments, output schemas and honest hints; none takes a key or a hash."""
+
+    async def journey(client: Client) -> Any:
+        return (await client.list_tools()).tools
+
+    tools = {tool.name: tool for tool in session(network, service, tmp_path / "agent.ledger", journey)}
+    assert set(tools) == {"propose_memory", "submission_status", "search_memory"}
+    for name, tool in tools.items():
+        hints = tool.annotations
+        assert hints.read_only_hint == (name != "propose_memory")
+        assert (hints.idempotent_hint, hints.destructive_hint, hints.open_world_hint) == (True, False, False)
+        assert tool.input_schema["additionalProperties"] is False
+        assert not {"idempotency_key", "key", "source_event_hash", "hash"} & set(tool.input_schema["properties"])
+        assert tool.output_schema["type"] == "object"
+        assert tool.title
+    assert set(tools["propose_memory"].input_schema["required"]) == set(LESSON)
+    assert set(tools["propose_memory"].input_schema["properties"]) - set(LESSON) == {
+        "source_start",
+        "source_end",
+        "source_revision",
+        "source_heading",
+        "tags",
+        "attributes",
+    }
+
+
+def test_a_proposal_is_made_once_followed_and_found(
+    call: Callable[..., CallToolResult], service: Service, network: Network
+) -> None:
+    """The receipt is the result; the same arguments again are the same proposal, in every session."""
+    first = call(
+        "propose_memory", **LESSON, tags=["Deploy"], source_start=10, source_end=14, attributes={"severity": 2}
+    )
+    again = call(
+        "propose_memory", **LESSON, tags=["deploy"], source_start=10, source_end=14, attributes={"severity": 2}
+    )
+    assert not first.is_error
+    receipt = first.structured_content
+    assert receipt["disposition"] == "accepted-for-review"
+    assert again.structured_content == receipt
+    assert receipt["submission_id"] in text(first)
+    assert (count(service, "proposals"), len(network.posts())) == (1, 1)
+    status = call("submission_status", submission_id=receipt["submission_id"])
+    assert status.structured_content["review"]["state"] == "pending"
+    service.sign_in().decide(receipt["proposal_id"], "approve")
+    assert "approved" in text(call("submission_status", submission_id=receipt["submission_id"]))
+    found = call("search_memory", query="MIGRATION", submission_scope="project", scope_id="apollo")
+    assert [item["content"] for item in found.structured_content["items"]] == ["Run the migration first."]
+    assert "Run the migration first." in text(found)
+    nothing = call("search_memory", query="nowhere", submission_scope="project", scope_id="apollo")
+    assert "Nothing is remembered there" in text(nothing)
+
+
+@pytest.mark.parametrize(
+    "content", ["null", "[1]", '{"a": 1}', "1e5", "true", "12", '"quoted"', " \t x ", "日本語 \u202e"]
+)
+def test_a_text_that_looks_like_json_stays_text(
+    call: Callable[..., CallToolResult], service: Service, content: str
+) -> None:
+    """What a model writes is what a curator reads."""
+    receipt = call("propose_memory", **LESSON | {"content": content, "source_heading": content}).structured_content
+    with database(service.place) as raw:
+        ((payload, span),) = raw.execute("SELECT payload, source_span FROM proposals").fetchall()
+    assert json.loads(payload)["content"] == content.strip("\t\n ")
+    assert json.loads(span)["heading"] == content
+    assert receipt["disposition"] == "accepted-for-review"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (LESSON | {"idempotency_key": "mine"}, "malformed", "unknown field `idempotency_key`"),
+        (LESSON | {"durable": True}, "malformed", "unknown field"),
+        (LESSON | {"tags": "deploy"}, "malformed", "argument `tags`"),
+        (LESSON | {"source_start": "10"}, "malformed", "argument `source_start`"),
+        (LESSON | {"source_start": 14, "source_end": 10}, "malformed", "argument source_end"),
+        (LESSON | {"content": None}, "malformed", "argument `content`"),
+        (LESSON | {"content": " "}, "malformed", "argument content"),
+        (LESSON | {"submission_scope": "world"}, "malformed", "argument `submission_scope`"),
+        (LESSON | {"attributes": {"a": 0.5}}, "out-of-profile", "argument attributes"),
+        (LESSON | {"attributes": {"A": 1}}, "out-of-profile", "argument attributes"),
+        (LESSON | {"content": "x" * 200_000}, "malformed", "more than"),
+        ({}, "malformed", "missing required field"),
+    ],
+)
+def test_wrong_arguments_are_told_so_that_a_model_can_mend_them(
+    call: Callable[..., CallToolResult], service: Service, arguments: dict[str, Any], code: str, said: str
+) -> None:
+    """A result that the model reads, never a protocol error; nothing is recorded or sent."""
+    result = call("propose_memory", **arguments)
+    assert result.is_error
+    assert result.structured_content["code"] == code
+    assert said in text(result)
+    assert not result.structured_content["retry_same_arguments"]
+    assert count(service, "submissions") == 0
+
+
+def test_a_refusal_says_what_to_change(call: Callable[..., CallToolResult]) -> None:
+    """With the argument that it speaks of, and never the value."""
+    private = call("propose_memory", **LESSON | {"content": "Page mira@orbit-works.dev at night."})
+    assert private.is_error
+    assert private.structured_content["code"] == "private-detected"
+    assert private.structured_content["argument"] == "content"
+    assert "orbit-works" not in text(private) + json.dumps(private.structured_content)
+    denied = call("propose_memory", **LESSON | {"scope_id": "gemini"})
+    assert "scope-not-granted" in text(denied)
+    assert "no such tool" in text(call("promote_memory"))
+    assert "no submission of yours" in text(call("submission_status", submission_id="nowhere"))
+    unreadable = call("search_memory", query="", submission_scope="project", scope_id="gemini")
+    assert unreadable.is_error
+
+
+def test_after_an_interruption_the_same_arguments_find_what_was_begun(
+    call: Callable[..., CallToolResult], service: Service, network: Network
+) -> None:
+    """The model is told to call again, and one proposal comes of it."""
+    assert call("search_memory", query="", submission_scope="project", scope_id="apollo").structured_content
+    network.script = ["pass", "drop", "lose", "lose", "lose", "lose"]
+    unclear = call("propose_memory", **LESSON)
+    assert unclear.is_error
+    assert unclear.structured_content["code"] == "uncertain"
+    assert unclear.structured_content["retry_same_arguments"]
+    assert "Call again with the same arguments" in text(unclear)
+    network.script = []
+    settled = call("propose_memory", **LESSON)
+    assert not settled.is_error
+    assert settled.structured_content["duplicate"]
+    assert count(service, "submissions") == 1
+
+
+def test_what_is_learned_while_the_service_is_away_is_recorded(
+    call: Callable[..., CallToolResult], service: Service, network: Network
+) -> None:
+    """Once it is known whose the token is; before that nothing can be recorded, and it says so."""
+    network.script = ["lose"] * 6
+    first = call("propose_memory", **LESSON)
+    assert first.structured_content["code"] == "unavailable"
+    assert first.structured_content["retry_same_arguments"]
+    network.script = []
+    call("propose_memory", **LESSON)
+    network.script = ["lose"] * 6
+    assert call("propose_memory", **LESSON | {"content": "Later."}).structured_content["code"] == "uncertain"
+    network.script = []
+    with Ledger(Path(service.data).parent / "agent.ledger") as ledger:
+        assert ledger.counts()["uncertain"] == 1
+        with Submitter(URL, service.token(), ledger, transport=network) as sender:
+            assert sender.recover().settled == {"committed": 1}
+
+
+def test_a_client_that_hangs_up_stops_nothing_that_was_begun(service: Service, tmp_path: Path) -> None:
+    """The call goes on to its end, and the ledger has it."""
+    network = Network(service)
+
+    async def journey() -> int:
+        with Ledger(tmp_path / "agent.ledger") as ledger:
+            async with AsyncSubmitter(URL, service.token(), ledger, transport=Slow(network)) as submitter:
+                server = build(LedgerSubmits(submitter, ledger, service.token()))
+                async with Client(server) as client:
+                    waiting = asyncio.create_task(client.call_tool("propose_memory", LESSON))
+                    await reached.wait()
+                    waiting.cancel()
+                    with pytest.raises(asyncio.CancelledError):
+                        await waiting
+                    go_on.set()
+                    while not ledger.counts()["committed"]:
+                        await asyncio.sleep(0.01)
+            return ledger.counts()["committed"]
+
+    class Slow(AsyncNetwork):
+        async def handle_async_request(self, request: Any) -> Any:
+            if request.method == "POST":
+                reached.set()
+                await go_on.wait()
+            return await super().handle_async_request(request)
+
+    reached, go_on = asyncio.Event(), asyncio.Event()
+    assert asyncio.run(journey()) == 1
+    assert count(service, "proposals") == 1
+
+
+def test_a_reader_cannot_propose(service: Service, network: Network, tmp_path: Path) -> None:
+    """The token decides what is possible, and the answer says which one is needed."""
+
+    async def journey(client: Client) -> Any:
+        return await client.call_tool("propose_memory", LESSON)
+
+    service._tokens["worker:release-bot", "producer"] = service.token("lookout", "reader", ("project:apollo",))
+    told = session(network, service, tmp_path / "agent.ledger", journey)
+    assert "no producer's" in text(told)
+
+
+def beside(ledger: Path, url: str, token: str) -> StdioServerParameters:
+    """Return how a client starts the server beside an agent."""
+    environment = {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token, "ANTECHAMBER_LEDGER": str(ledger)}
+    return StdioServerParameters(command=sys.executable, args=["-m", "antechamber.cli", "mcp"], env=environment)
+
+
+def test_a_real_session_is_cut_off_and_one_proposal_comes_of_it(tmp_path: Path, policies: Path) -> None:
+    """Over standard input and output: propose while the service is away, end, start again, propose again."""
+    data, port = tmp_path / "data", free_port()
+    with serving(data, policies, port) as (url, _):
+        token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
+        params = beside(tmp_path / "agent.ledger", url, token)
+
+        async def once(arguments: dict[str, Any], seconds: float) -> CallToolResult | None:
+            async with Client(stdio_client(params)) as client:
+                try:
+                    async with asyncio.timeout(seconds):
+                        return await client.call_tool("propose_memory", arguments)
+                except TimeoutError:
+                    return None
+
+        first = asyncio.run(once(LESSON, 30))
+    assert first is not None
+    assert first.structured_content["disposition"] == "accepted-for-review"
+    away = asyncio.run(once(LESSON | {"content": "Learned offline."}, 1.5))
+    assert away is None
+    with serving(data, policies, port):
+        again = asyncio.run(once(LESSON | {"content": "Learned offline."}, 30))
+        same = asyncio.run(once(LESSON, 30))
+    assert again is not None
+    assert again.structured_content["disposition"] == "accepted-for-review"
+    assert same is not None
+    assert same.structured_content == first.structured_content
+    with Ledger(tmp_path / "agent.ledger") as ledger:
+        assert ledger.counts() == {"pending": 0, "committed": 2, "failed": 0, "uncertain": 0, "needs_review": 0}
+
+
+def test_the_same_event_by_http_and_by_a_tool_is_one_proposal(
+    call: Callable[..., CallToolResult], service: Service
+) -> None:
+    """The tool computes the hash that every other client does."""
+    body = event(
+        LESSON["content"], payload={"kind": "procedure", "content": LESSON["content"]}, idempotency_key="by-hand"
+    )
+    assert service.submit(body).status_code == 201
+    receipt = call("propose_memory", **LESSON).structured_content
+    assert receipt["disposition"] == "accepted-as-duplicate"
+    assert count(service, "proposals") == 1
+    assert set(TOOLS) == {"propose_memory", "submission_status", "search_memory"}
