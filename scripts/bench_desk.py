@@ -20,8 +20,8 @@ from typing import Any, Final
 import httpx
 import psycopg
 
-from antechamber.client.events import hash_event
 from antechamber.config import DATABASE
+from antechamber.core.events import hash_event
 from bench_rounds import Tell
 from rig import PRODUCER, SCOPE, Application, end, free_port, postgres, workplace
 

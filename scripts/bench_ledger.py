@@ -19,7 +19,7 @@ import httpx
 import msgspec
 
 from antechamber.client import Ledger, Submitter
-from antechamber.client.events import fill_in
+from antechamber.core.events import fill_in
 from bench_rounds import Tell
 from rig import PRODUCER, SCOPE, Application, end, free_port, workplace
 

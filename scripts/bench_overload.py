@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 import psutil
 
-from antechamber.client.events import hash_event
+from antechamber.core.events import hash_event
 from bench_load import body, load, loader, reshape, write_bodies
 from bench_rounds import Tell
 from bench_sides import on_sqlite

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from antechamber import app
-from antechamber.client.events import fill_in
 from antechamber.client.http import Sender, batches
+from antechamber.core.events import fill_in
 from demo import free_port, serving
 
 Event = dict[str, Any]

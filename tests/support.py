@@ -21,8 +21,8 @@ from litestar.routes import ASGIRoute, BaseRoute
 from litestar.testing import TestClient
 
 from antechamber import app
-from antechamber.client.events import hash_event
 from antechamber.config import DATABASE, Place, Settings
+from antechamber.core.events import hash_event
 from antechamber.flows import sorting
 from antechamber.store.postgres.schema import migrate
 

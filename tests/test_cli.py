@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from antechamber import __version__
 from antechamber.cli import main
 from antechamber.client import http
-from antechamber.client.events import hash_event
+from antechamber.core.events import hash_event
 from support import PRODUCERS, antechamber, event, free_port, running, serving, write_policies
 
 TOKEN_FORM = re.compile(r"ant[pra]_[0-9A-Za-z]{36}\n")

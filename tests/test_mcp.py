@@ -54,7 +54,8 @@ def session(network: Network, service: Service, path: Path, journey: Callable[[C
         with Ledger(path) as ledger:
             token = service.token()
             async with AsyncSubmitter(URL, token, ledger, transport=AsyncNetwork(network)) as submitter:
-                server = build(LedgerSubmits(submitter, ledger, token))
+                tools = LedgerSubmits(submitter, ledger, token)
+                server = build(lambda _: tools)
                 async with Client(server) as client:
                     return await journey(client)
 
@@ -241,7 +242,8 @@ def test_a_client_that_hangs_up_stops_nothing_that_was_begun(service: Service, t
     async def journey() -> int:
         with Ledger(tmp_path / "agent.ledger") as ledger:
             async with AsyncSubmitter(URL, service.token(), ledger, transport=Slow(network)) as submitter:
-                server = build(LedgerSubmits(submitter, ledger, service.token()))
+                tools = LedgerSubmits(submitter, ledger, service.token())
+                server = build(lambda _: tools)
                 async with Client(server) as client:
                     waiting = asyncio.create_task(client.call_tool("propose_memory", LESSON))
                     await reached.wait()

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import gc
+import importlib
+import importlib.util
 import logging
 import os
 import resource
@@ -24,6 +26,7 @@ from litestar import Litestar
 from antechamber.config import DATABASE, SECRET, Place, Settings, SettingsError, load_secret, secret_check
 from antechamber.core.errors import AntechamberError
 from antechamber.core.ports import Store
+from antechamber.core.roles import Bearer
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.export import Export
@@ -35,10 +38,12 @@ from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.sorting import Sorter
 from antechamber.flows.steady import SteadyClock
+from antechamber.flows.tools import Tools
 from antechamber.resources import folder
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.auth import Passwords
 from antechamber.web.build import Services, build
+from antechamber.web.tools import Application, Start
 
 POLICY_EVERY: Final = 1.0
 """Seconds between two looks at the policy files."""
@@ -261,6 +266,7 @@ def create_app(settings: Settings) -> Litestar:
         try:
             yield
         finally:
+            await app.state.tools.stop()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -268,7 +274,22 @@ def create_app(settings: Settings) -> Litestar:
             await asyncio.to_thread(sorting.join)
             await asyncio.to_thread(_shut, admission, access, fleet, store)
 
-    return build(settings, services, secret, folder("templates"), lifespan)
+    return build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
+
+
+def _mcp(services: Services) -> Start | None:
+    """Return what starts the MCP server; it is imported when it is first asked for, as it takes its time."""
+    if importlib.util.find_spec("mcp") is None:
+        return None
+
+    @contextlib.asynccontextmanager
+    async def start(bearer_of: Callable[[Any], Bearer]) -> AsyncIterator[Application]:
+        server = await asyncio.to_thread(importlib.import_module, "antechamber.mcp_server")
+        admission, recall = services.admission, services.recall
+        async with server.serving_http(lambda request: Tools(admission, recall, bearer_of(request))) as application:
+            yield application
+
+    return start
 
 
 def _shut(admission: Admission, access: Access, fleet: Fleet, store: Store) -> None:

@@ -5,13 +5,15 @@ look like JSON; here arguments are decoded strictly, the same over each transpor
 """
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
-from mcp.server import Server
+from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -113,15 +115,15 @@ def _tool(spec: _Spec) -> Tool:
     )
 
 
-def build(submits: Submits) -> Server[Any]:
-    """Build a server whose tools submit through this port."""
-    tools = _Tools(submits)
+def build(submits_of: Callable[[Any], Submits]) -> Server[Any]:
+    """Build a server; `submits_of` returns who submits, given the HTTP request of a call or None."""
+    tools = _Tools()
 
     async def list_tools(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_tool(spec) for spec in TOOLS.values()])
 
-    async def call_tool(_: Any, asked: CallToolRequestParams) -> CallToolResult:
-        return await tools.call(asked.name, asked.arguments or {})
+    async def call_tool(context: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
+        return await tools.call(submits_of(context.request), asked.name, asked.arguments or {})
 
     return Server(
         "antechamber",
@@ -135,19 +137,30 @@ def build(submits: Submits) -> Server[Any]:
 
 async def serve_stdio(submits: Submits) -> None:
     """Serve one client over standard input and output until it hangs up."""
-    server = build(submits)
+    server = build(lambda _: submits)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
+
+
+@contextlib.asynccontextmanager
+async def serving_http(submits_of: Callable[[Any], Submits]) -> AsyncIterator[Callable[..., Awaitable[None]]]:
+    """Serve requests one by one; yields the ASGI application.
+
+    Without sessions any process answers any request. Answers are plain JSON: the SDK's event streams would cancel a
+    call whose client hangs up.
+    """
+    manager = StreamableHTTPSessionManager(build(submits_of), json_response=True, stateless=True)
+    async with manager.run():
+        yield manager.handle_request
 
 
 class _Tools:
     """Calls tools; every failure is a result that the model can read."""
 
-    def __init__(self, submits: Submits) -> None:
-        self._submits = submits
+    def __init__(self) -> None:
         self._running: set[asyncio.Task[CallToolResult]] = set()
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+    async def call(self, submits: Submits, name: str, arguments: dict[str, Any]) -> CallToolResult:
         """Call one tool.
 
         A client that hangs up cancels whoever answers it. The call goes on all the same: what was begun is settled, and
@@ -161,18 +174,19 @@ class _Tools:
             given = _strict(arguments, spec.arguments)
         except RefusedError as error:
             return _refused(error)
-        task = asyncio.ensure_future(self._guarded(given))
+        task = asyncio.ensure_future(_guarded(submits, given))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
-    async def _guarded(self, given: Struct) -> CallToolResult:
-        try:
-            return await _ACTS[type(given)](self._submits, given)
-        except RefusedError as error:
-            return _refused(error)
-        except AntechamberError as error:
-            return _failed(ToolFailure(code="unavailable", message=str(error), retry_same_arguments=True))
+
+async def _guarded(submits: Submits, given: Struct) -> CallToolResult:
+    try:
+        return await _ACTS[type(given)](submits, given)
+    except RefusedError as error:
+        return _refused(error)
+    except AntechamberError as error:
+        return _failed(ToolFailure(code="unavailable", message=str(error), retry_same_arguments=True))
 
 
 def _strict(arguments: dict[str, Any], kind: type[Struct]) -> Struct:

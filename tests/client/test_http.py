@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from antechamber.client.events import fill_in, hash_event
 from antechamber.client.http import ATTEMPTS, Answer, Sender, SendError, batches
 from antechamber.core.errors import RefusedError
+from antechamber.core.events import fill_in, hash_event
 from support import event, free_port
 
 TOKEN = "antp_" + "A" * 36

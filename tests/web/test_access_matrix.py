@@ -36,6 +36,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/v1/submissions/by-key/{idempotency_key}"): OWN_SUBMISSION,
     ("PUT", "/v1/submissions/by-key/{idempotency_key}/seal"): _row(401, 401, 401, 200, 403, 403, 401, 401, 401),
     ("GET", "/v1/token"): _row(401, 401, 401, 200, 200, 200, 401, 401, 401),
+    ("POST", "/mcp"): _row(401, 401, 401, 400, 400, 400, 401, 401, 401),
     ("GET", "/v1/memories"): _row(401, 401, 401, 200, 200, 403, 401, 401, 401),
     ("POST", "/v1/memories"): DIRECT_WRITE,
     ("PUT", "/v1/memories"): DIRECT_WRITE,

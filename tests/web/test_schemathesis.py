@@ -16,9 +16,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from antechamber import app
-from antechamber.client.events import hash_event
 from antechamber.config import Place
 from antechamber.core.errors import RefusedError
+from antechamber.core.events import hash_event
 from antechamber.web.openapi import document
 from support import serving, write_policies
 

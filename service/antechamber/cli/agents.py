@@ -9,10 +9,10 @@ from typing import Any, Final
 import click
 
 from antechamber.cli.common import TOKEN_ADVICE, fail, json_option, show
-from antechamber.client.events import fill_in, hash_event
 from antechamber.client.http import Sender, SendError, batches
 from antechamber.core.canonical import decode
 from antechamber.core.errors import AntechamberError, RefusedError
+from antechamber.core.events import fill_in, hash_event
 
 _REFUSED: Final = "refused"
 

@@ -19,10 +19,10 @@ from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.client import ledger_file
-from antechamber.client.events import body_of
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError, Sessions
 from antechamber.core.canonical import NORMAL_FORM
 from antechamber.core.contract import Receipt
+from antechamber.core.events import body_of
 from antechamber.core.ids import uuid7
 from antechamber.core.ledger import SETTLED, STATES, Ruling, State
 from antechamber.core.ports import Clock, Randomness

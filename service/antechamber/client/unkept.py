@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.client.events import body_of
 from antechamber.client.ledger import Entry
 from antechamber.client.ledger_file import LedgerError
 from antechamber.core.canonical import NORMAL_FORM
+from antechamber.core.events import body_of
 from antechamber.core.ledger import SETTLED, Ruling
 
 MOST: Final = 5000

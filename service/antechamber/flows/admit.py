@@ -87,9 +87,15 @@ class Admission:
         self._tally = Tally()
         self._arrivals: Together[Submission, Settled] = Together(self._admit)
 
-    async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Reply:
+    async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel = "http") -> Reply:
         """Answer one submission; every failure is an answer too."""
-        return await self.judged(self.read(raw, key_header, bearer))
+        parsed = self.read(raw, key_header, bearer)
+        if channel == "http" or isinstance(parsed, Reply):
+            return await self.judged(parsed)
+        try:
+            return (await asyncio.wrap_future(self._gather(self.prepare([parsed], channel))))[0].reply
+        except (BusyError, UnavailableError) as error:
+            return self.refusal([_failure(error)], echo_of(parsed))
 
     async def judged(self, parsed: Submission | Reply) -> Reply:
         """Answer one submission that was read; its bytes need not be kept while it waits."""

@@ -32,7 +32,7 @@ from antechamber.flows.overview import Overview
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
-from antechamber.web import api, audit, decisions, desk, login, news, problems, quarantine, submit
+from antechamber.web import api, audit, decisions, desk, login, news, problems, quarantine, submit, tools
 from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, Passwords, SignInNeededError
 from antechamber.web.uploads import Uploads
@@ -68,8 +68,9 @@ def build(
     secret: bytes,
     templates: Path,
     lifespan: Callable[[Litestar], AbstractAsyncContextManager[None]],
+    mcp: tools.Start | None = None,
 ) -> Litestar:
-    """Return the application; `secret` are the 32 bytes that bind forms to sessions."""
+    """Return the application; `secret` are the 32 bytes that bind forms to sessions, `mcp` starts the MCP server."""
     flows = {name: getattr(services, name) for name in Services.__struct_fields__}
     state = State(
         flows
@@ -81,6 +82,7 @@ def build(
             # Set when the process is told to end: streams end by themselves, and nothing is cut off.
             "stopping": asyncio.Event(),
             "uploads": Uploads(),
+            "tools": tools.ToolServer(mcp),
         }
     )
     assets = create_static_files_router(
@@ -129,6 +131,7 @@ def _handlers() -> list[Any]:
                 desk.memory,
             ],
         ),
+        tools.mcp,
         news.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path have to come together: Litestar 2.25 wraps a lone one again for each that follows.

@@ -73,7 +73,7 @@ def respond(reply: Reply) -> Response[bytes]:
 
 def is_for_agents(request: AnyRequest) -> bool:
     """Tell a route for programs from a page for people."""
-    return request.scope["path"].startswith(("/v1/", "/schema/", "/readyz", "/healthz"))
+    return request.scope["path"].startswith(("/v1/", "/mcp", "/schema/", "/readyz", "/healthz"))
 
 
 def on_refused(request: AnyRequest, error: RefusedError) -> Response[bytes]:

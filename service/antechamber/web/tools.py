@@ -1,0 +1,79 @@
+"""`/mcp`: tools for MCP clients that speak to the service itself, with the tokens of every other route."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from litestar import asgi
+from litestar.exceptions import MethodNotAllowedException, NotFoundException
+from litestar.response.base import ASGIResponse
+from litestar.types import HTTPScope, Receive, Send
+
+from antechamber.core.roles import Bearer
+from antechamber.web.auth import needs_token
+
+Application = Callable[..., Awaitable[None]]
+Start = Callable[[Callable[[Any], Bearer]], AbstractAsyncContextManager[Application]]
+METHODS: Final = ("OPTIONS", "POST")
+"""There are no sessions to end and no stream to listen to, so the transport's GET and DELETE are not offered."""
+
+
+class ToolServer:
+    """Starts the MCP server when it is first asked for: who has no MCP clients pays nothing for it."""
+
+    def __init__(self, start: Start | None) -> None:
+        """Use what starts it; None where the extra is not installed."""
+        self._start = start
+        self._ready: asyncio.Future[Application] | None = None
+        self._run: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+
+    async def application(self) -> Application:
+        """Return the running MCP application.
+
+        Raises NotFoundException where there is none.
+        """
+        if self._start is None:
+            raise NotFoundException(detail="MCP needs the extra mcp to be installed with the service.")
+        if self._ready is None:
+            self._ready = asyncio.get_running_loop().create_future()
+            self._run = asyncio.create_task(self._serve(self._start, self._ready))
+        return await asyncio.shield(self._ready)
+
+    async def _serve(self, start: Start, ready: "asyncio.Future[Application]") -> None:
+        """Hold the server open from the first request to the end, in one task as its task group wants it."""
+        try:
+            async with start(_bearer) as application:
+                ready.set_result(application)
+                await self._over.wait()
+        except Exception as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    async def stop(self) -> None:
+        """End it."""
+        self._over.set()
+        if self._run is not None:
+            with contextlib.suppress(Exception):
+                await self._run
+
+
+def _bearer(request: Any) -> Bearer:
+    """Return whose token came with the HTTP request of a call."""
+    bearer: Bearer = request.scope["user"]
+    return bearer
+
+
+@asgi("/mcp", guards=[needs_token], copy_scope=True, opt={"methods": METHODS})
+async def mcp(scope: HTTPScope, receive: Receive, send: Send) -> None:
+    """Answer an MCP client (streamable HTTP)."""
+    if scope["method"] not in METHODS:
+        raise MethodNotAllowedException(headers={"Allow": ", ".join(METHODS)})
+    if scope["method"] == "OPTIONS":
+        await ASGIResponse(status_code=204, headers={"Allow": ", ".join(METHODS)})(scope, receive, send)
+        return
+    application = await scope["litestar_app"].state.tools.application()
+    await application(scope, receive, send)

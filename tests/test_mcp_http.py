@@ -1,0 +1,208 @@
+"""The service's own MCP endpoint: the same tools, the same tokens, the same one proposal."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from antechamber.client import Ledger, Submitter
+from support import Service, antechamber, event, running, serving
+from test_mcp import LESSON, count
+
+HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+
+@pytest.fixture
+def live(tmp_path: Path, policies: Path) -> Iterator[tuple[str, str]]:
+    """A real service and a producer's token."""
+    data = tmp_path / "data"
+    with serving(data, policies) as (url, _):
+        yield url, antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
+
+
+def session(url: str, token: str, journey: Callable[[Client], Awaitable[Any]], mode: Any = "auto") -> Any:
+    """Let the SDK's client use the tools over HTTP."""
+
+    async def whole() -> Any:
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+        ):
+            return await journey(client)
+
+    return asyncio.run(whole())
+
+
+def calling(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON-RPC request that calls a tool."""
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_proposes_follows_and_searches(live: tuple[str, str], mode: str) -> None:
+    """In both eras of the protocol."""
+
+    async def journey(client: Client) -> list[Any]:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        first = await client.call_tool("propose_memory", LESSON)
+        again = await client.call_tool("propose_memory", LESSON)
+        number = first.structured_content["submission_id"]
+        status = await client.call_tool("submission_status", {"submission_id": number})
+        nowhere = await client.call_tool("submission_status", {"submission_id": "nowhere"})
+        search = {"query": "", "submission_scope": "project", "scope_id": "apollo"}
+        found = await client.call_tool("search_memory", search)
+        denied = await client.call_tool("search_memory", search | {"scope_id": "gemini"})
+        return [tools, first, again, status, nowhere, found, denied]
+
+    tools, first, again, status, nowhere, found, denied = session(*live, journey, mode)
+    assert tools == ["propose_memory", "submission_status", "search_memory"]
+    assert first.structured_content["disposition"] == "accepted-for-review"
+    assert str(first.structured_content["idempotency_key"]).startswith("ev1-")
+    assert again.structured_content == first.structured_content | {"duplicate": True}
+    assert status.structured_content["review"]["state"] == "pending"
+    assert nowhere.is_error
+    assert found.structured_content == {"items": [], "next": None}
+    assert denied.structured_content["code"] == "scope-not-granted"
+
+
+def test_one_event_over_three_ways_is_one_proposal(live: tuple[str, str], tmp_path: Path) -> None:
+    """By HTTP, by a tool beside the agent, by a tool of the service: one hash, one proposal."""
+    url, token = live
+    payload = {"kind": LESSON["kind"], "content": LESSON["content"]}
+    body = event(payload=payload, idempotency_key="by-hand")
+    headers = {"authorization": f"Bearer {token}"}
+    by_http = httpx.post(f"{url}/v1/submissions", json=body, headers=headers).json()
+    own = {name: value for name, value in body.items() if name not in {"idempotency_key", "source_event_hash"}}
+    with Ledger(tmp_path / "agent.ledger") as ledger, Submitter(url, token, ledger) as submitter:
+        by_ledger = submitter.submit(own)
+
+    async def journey(client: Client) -> Any:
+        return (await client.call_tool("propose_memory", LESSON)).structured_content
+
+    by_tool = session(url, token, journey)
+    assert {by_http["source_event_hash"], by_ledger.source_event_hash, by_tool["source_event_hash"]} == {
+        body["source_event_hash"]
+    }
+    assert {by_http["proposal_id"], by_ledger.proposal_id, by_tool["proposal_id"]} == {by_http["proposal_id"]}
+
+
+@pytest.fixture
+def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
+    """A service in this process."""
+    with running(tmp_path / "data", policies) as made:
+        yield made
+
+
+def test_only_a_token_lets_in(service: Service) -> None:
+    """No token, a person's session and a revoked token are told so before anything of MCP is read."""
+    for headers in ({}, {"authorization": "Bearer antp_nonsense"}):
+        answer = service.client.post("/mcp", json=calling("propose_memory", LESSON), headers=HEADERS | headers)
+        assert (answer.status_code, answer.json()["reasons"][0]["code"]) == (401, "unauthorized")
+    desk = service.sign_in()
+    assert desk.browser.post("/mcp", json=calling("propose_memory", LESSON), headers=HEADERS).status_code == 401
+    assert count(service, "submissions") == 0
+
+
+def test_a_reader_searches_and_cannot_propose(service: Service) -> None:
+    """The token decides."""
+    reader = service.bearer("lookout", "reader", ("project:apollo",))
+
+    def call(name: str, **arguments: Any) -> Any:
+        asked = calling(name, arguments)
+        return service.client.post("/mcp", json=asked, headers=HEADERS | reader).json()["result"]
+
+    assert call("search_memory", query="", submission_scope="project", scope_id="apollo")["structuredContent"] == {
+        "items": [],
+        "next": None,
+    }
+    assert "no producer's" in call("propose_memory", **LESSON)["content"][0]["text"]
+    assert count(service, "submissions") == 0
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
+def test_there_are_no_sessions_and_no_streams(service: Service, method: str) -> None:
+    """Only POST is answered, and OPTIONS says so."""
+    answer = service.client.request(method, "/mcp", headers=HEADERS | service.bearer())
+    assert answer.status_code == 405
+    asked = service.client.options("/mcp", headers=service.bearer())
+    assert (asked.status_code, asked.headers["allow"]) == (204, "OPTIONS, POST")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"no JSON",
+        b"\xff\xfe",
+        b"[]",
+        b"{}",
+        b'{"jsonrpc": "2.0", "id": 1, "method": "no/such"}',
+        json.dumps(calling("propose_memory", LESSON)).encode()[:-40],
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "propose_memory", "arguments": [1]}}',
+        b"[" * 50_000,
+        b" " * 5_000_000,
+    ],
+)
+def test_a_broken_request_is_refused_and_harms_nothing(service: Service, body: bytes) -> None:
+    """Never a server error, and the next request is answered."""
+    answer = service.client.post("/mcp", content=body, headers=HEADERS | service.bearer())
+    assert 200 <= answer.status_code < 500
+    assert '"result":' not in answer.text or '"isError":true' in answer.text
+    good = service.client.post(
+        "/mcp", json=calling("propose_memory", LESSON), headers=HEADERS | service.bearer()
+    ).json()
+    assert good["result"]["structuredContent"]["disposition"] == "accepted-for-review"
+
+
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", '"\\ud800"', "1e400", "0.5", "12345678901234567890"])
+def test_a_number_or_text_that_no_json_has_is_refused(service: Service, literal: str) -> None:
+    """Also where the SDK's parser would let it pass."""
+    body = json.dumps(calling("propose_memory", LESSON | {"attributes": {"a": "HERE"}})).replace('"HERE"', literal)
+    answer = service.client.post("/mcp", content=body, headers=HEADERS | service.bearer())
+    assert answer.status_code < 500
+    assert '"isError":true' in answer.text or '"error"' in answer.text
+    assert count(service, "submissions") == 0
+
+
+def test_without_the_extra_there_is_no_such_page(service: Service) -> None:
+    """And it says what is missing, to whoever has a token."""
+    service.state.tools._start = None
+    answer = service.client.post("/mcp", json=calling("search_memory", {}), headers=HEADERS | service.bearer())
+    assert answer.status_code == 404
+    assert "needs the extra mcp" in answer.text
+
+
+def test_a_server_that_cannot_start_says_so_each_time(service: Service) -> None:
+    """A broken installation is an error of the service, and harms nothing else of it."""
+
+    @contextlib.asynccontextmanager
+    async def broken(_: Any) -> Any:
+        message = "cannot be imported"
+        raise ImportError(message)
+        yield
+
+    service.state.tools._start = broken
+    for _ in range(2):
+        answer = service.client.post("/mcp", json=calling("search_memory", {}), headers=HEADERS | service.bearer())
+        assert answer.status_code == 500
+    assert service.submit(event()).status_code == 201
+
+
+def test_calls_at_once_start_one_server(service: Service) -> None:
+    """The first requests come together, and each gets its answer."""
+    with ThreadPoolExecutor(8) as pool:
+        asked = [calling("propose_memory", LESSON | {"content": f"Lesson {number}."}) for number in range(16)]
+        answers = list(
+            pool.map(lambda one: service.client.post("/mcp", json=one, headers=HEADERS | service.bearer()), asked)
+        )
+    assert {one.json()["result"]["structuredContent"]["status"] for one in answers} == {201}
+    assert count(service, "proposals") == 16
