@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from antechamber.client import Ledger, Submitter
-from support import Service, antechamber, event, running, serving
+from support import Service, antechamber, event, full, running, serving
 from test_mcp import LESSON, count
 
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -206,3 +206,16 @@ def test_calls_at_once_start_one_server(service: Service) -> None:
         )
     assert {one.json()["result"]["structuredContent"]["status"] for one in answers} == {201}
     assert count(service, "proposals") == 16
+
+
+def test_a_store_that_takes_nothing_leaves_it_open(service: Service) -> None:
+    """The model is told to call again, and then it lands."""
+    asked = calling("propose_memory", LESSON)
+    with full(service):
+        told = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
+    assert told["isError"]
+    assert told["structuredContent"]["code"] == "uncertain"
+    assert told["structuredContent"]["retry_same_arguments"]
+    landed = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
+    assert landed["structuredContent"]["disposition"] == "accepted-for-review"
+    assert not landed["structuredContent"]["duplicate"]

@@ -97,6 +97,7 @@ def test_when_it_was_observed_makes_no_other_operation(ledger: Ledger) -> None:
         ({}, "malformed"),
         ([1], "malformed"),
         (b"no JSON", "malformed"),
+        (b"[1]", "malformed"),
         (b'{"payload": {}, "payload": {}}', "duplicate-member"),
         (lesson(idempotency_key="invented"), "malformed"),
         (lesson(source_event_hash="blake3:" + "0" * 64), "hash-mismatch"),
