@@ -210,7 +210,7 @@ def test_calls_at_once_start_one_server(service: Service) -> None:
 
 def test_a_store_that_takes_nothing_leaves_it_open(service: Service) -> None:
     """The model is told to call again, and then it lands."""
-    asked = calling("propose_memory", LESSON)
+    asked = calling("propose_memory", LESSON | {"content": "What is learned at length. " * 2000})
     with full(service):
         told = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
     assert told["isError"]
