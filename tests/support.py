@@ -1,5 +1,6 @@
 """What many tests need: events, a service in this process, and a service as a real process."""
 
+import asyncio
 import contextlib
 import itertools
 import os
@@ -9,9 +10,10 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -26,6 +28,7 @@ from antechamber.core.events import hash_event
 from antechamber.flows import sorting
 from antechamber.store.postgres.schema import migrate
 
+T = TypeVar("T")
 URL = "http://127.0.0.1:8080"
 PRODUCERS = """
 [[producer]]
@@ -305,6 +308,12 @@ def running(place: Place | Path, policies: Path) -> Iterator[Service]:
     service = Service(place, policies)
     with service.client:
         yield service
+
+
+def apart(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a thread of its own: in this one the browser of the journeys may have its event loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 def free_port() -> int:

@@ -16,7 +16,7 @@ from antechamber.client import AsyncSubmitter, Ledger, exchange
 from antechamber.client.submitter import Submitter
 from antechamber.mcp_server import TOOLS, build
 from client.network import AsyncNetwork, Network
-from support import URL, Service, antechamber, database, event, free_port, running, serving
+from support import URL, Service, antechamber, apart, database, event, free_port, running, serving
 
 LESSON = {
     "content": "Run the migration first.",
@@ -59,7 +59,7 @@ def session(network: Network, service: Service, path: Path, journey: Callable[[C
                 async with Client(server) as client:
                     return await journey(client)
 
-    return asyncio.run(whole())
+    return apart(whole())
 
 
 @pytest.fixture
@@ -267,7 +267,7 @@ def test_a_client_that_hangs_up_stops_nothing_that_was_begun(service: Service, t
             return answer
 
     reached, go_on, landed = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    assert asyncio.run(journey()) == 1
+    assert apart(journey()) == 1
     assert count(service, "proposals") == 1
 
 
@@ -304,14 +304,14 @@ def test_a_real_session_is_cut_off_and_one_proposal_comes_of_it(tmp_path: Path, 
                 except TimeoutError:
                     return None
 
-        first = asyncio.run(once(LESSON, 30))
+        first = apart(once(LESSON, 30))
     assert first is not None
     assert first.structured_content["disposition"] == "accepted-for-review"
-    away = asyncio.run(once(LESSON | {"content": "Learned offline."}, 1.5))
+    away = apart(once(LESSON | {"content": "Learned offline."}, 1.5))
     assert away is None
     with serving(data, policies, port):
-        again = asyncio.run(once(LESSON | {"content": "Learned offline."}, 30))
-        same = asyncio.run(once(LESSON, 30))
+        again = apart(once(LESSON | {"content": "Learned offline."}, 30))
+        same = apart(once(LESSON, 30))
     assert again is not None
     assert again.structured_content["disposition"] == "accepted-for-review"
     assert same is not None

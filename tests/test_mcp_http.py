@@ -1,8 +1,8 @@
 """The service's own MCP endpoint: the same tools, the same tokens, the same one proposal."""
 
-import asyncio
 import contextlib
 import json
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from antechamber.client import Ledger, Submitter
-from support import Service, antechamber, event, full, running, serving
+from support import Service, antechamber, apart, event, full, running, serving
 from test_mcp import LESSON, count
 
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -39,7 +39,7 @@ def session(url: str, token: str, journey: Callable[[Client], Awaitable[Any]], m
         ):
             return await journey(client)
 
-    return asyncio.run(whole())
+    return apart(whole())
 
 
 def calling(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -92,6 +92,12 @@ def test_one_event_over_three_ways_is_one_proposal(live: tuple[str, str], tmp_pa
     assert {by_http["source_event_hash"], by_ledger.source_event_hash, by_tool["source_event_hash"]} == {
         body["source_event_hash"]
     }
+    with Ledger(tmp_path / "tool.ledger") as ledger, Submitter(url, token, ledger, channel="mcp") as beside:
+        beside.submit(own)
+    listed = sqlite3.connect(tmp_path / "data" / "antechamber.db")
+    with contextlib.closing(listed):
+        ways = [row[0] for row in listed.execute("SELECT channel FROM submissions ORDER BY id")]
+    assert ways == ["http", "http", "mcp", "mcp"]
     assert {by_http["proposal_id"], by_ledger.proposal_id, by_tool["proposal_id"]} == {by_http["proposal_id"]}
 
 

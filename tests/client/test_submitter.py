@@ -19,7 +19,7 @@ from antechamber.core.contract import Receipt
 from antechamber.core.errors import RefusedError
 from client.network import AsyncNetwork, Network
 from client.test_ledger import lesson
-from support import URL, Service, database, event, running
+from support import URL, Service, apart, database, event, running
 
 PROXY = b"<html>Bad gateway</html>"
 
@@ -395,7 +395,7 @@ def test_the_asynchronous_submitter_does_the_same(service: Service, network: Net
             given_up = await sender.seal(ledger.prepare(lesson("Three.")))
             return [first == same, len(batch), status == by_key, page, found.settled, given_up.state]
 
-    told = asyncio.run(journey())
+    told = apart(journey())
     assert told[:3] == [True, 2, True]
     assert told[3].items == []
     assert told[4:] == [{"committed": 1}, "failed"]
@@ -420,7 +420,7 @@ def test_whoever_stops_waiting_leaves_it_uncertain(ledger: Ledger) -> None:
                 await waiting
 
     asked = asyncio.Event()
-    asyncio.run(journey())
+    apart(journey())
     (entry,) = ledger.entries("uncertain")
     assert (entry.reason, entry.attempts, entry.session) == ("interrupted before an answer came", 1, None)
 

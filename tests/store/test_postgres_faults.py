@@ -339,7 +339,8 @@ def taken(place: Place, body: dict[str, Any]) -> Iterator[None]:
         other.execute("BEGIN")
         other.execute(
             "INSERT INTO submissions (submission_id, producer, idempotency_key, disposition, status, keyed, "
-            "policy_digest, received_at, receipt) SELECT 'held', id, %s, 'rejected-invalid', 422, 0, '', 1, '{}' "
+            "channel, policy_digest, received_at, receipt) "
+            "SELECT 'held', id, %s, 'rejected-invalid', 422, 0, 'http', '', 1, '{}' "
             "FROM producers WHERE producer_identity = %s",
             [body["idempotency_key"], body["producer_identity"]],
         )

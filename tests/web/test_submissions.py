@@ -4,6 +4,7 @@ import html
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from antechamber.store import reports
@@ -143,3 +144,15 @@ def test_what_was_counted_under_a_clock_that_ran_ahead_is_left_out(service: Serv
     page = service.sign_in().browser.get("/dashboard").text
     assert '<div class="figure">8</div><a href="/submissions?disposition=accepted-as-duplicate">' in page
     assert page.count("<rect") == 48
+
+
+def test_the_list_says_by_which_way_an_event_came(service: Service) -> None:
+    """A batch and a tool are named; HTTP, the ordinary way, is not."""
+    service.submit(event("By hand.", idempotency_key="by-hand"))
+    service.submit(event("By a tool.", idempotency_key="by-tool"), submission_channel="mcp")
+    service.submit(event("By whatever.", idempotency_key="by-whatever"), submission_channel="pigeon")
+    line = msgspec.json.encode(event("In a batch.", idempotency_key="in-batch"))
+    service.client.post("/v1/submissions/batch", content=line, headers=service.bearer())
+    page = service.sign_in().browser.get("/submissions").text
+    shown = dict(re.findall(r'<code class="key">([a-z-]+)</code>(?: <span class="tag">(\w+)</span>)?</td>', page))
+    assert shown == {"by-hand": "", "by-tool": "mcp", "by-whatever": "", "in-batch": "batch"}

@@ -97,7 +97,7 @@ def mcp(url: str, path: Path) -> None:
 
 
 async def _served(url: str, token: str, ledger: Ledger, serve: Callable[[Submits], Awaitable[None]]) -> None:
-    async with AsyncSubmitter(url, token, ledger) as submitter, _recovering(submitter):
+    async with AsyncSubmitter(url, token, ledger, channel="mcp") as submitter, _recovering(submitter):
         await serve(LedgerSubmits(submitter, ledger, token))
 
 

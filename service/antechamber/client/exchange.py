@@ -61,8 +61,8 @@ class Heard(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-def connection_options(url: str, token: str, timeout: float) -> dict[str, Any]:
-    """Check an address and a token and return what httpx needs of them.
+def connection_options(url: str, token: str, timeout: float, channel: str) -> dict[str, Any]:
+    """Check an address and a token and return what httpx needs of them; the channel is told where it is a tool's.
 
     Raises AddressError.
     """
@@ -77,7 +77,8 @@ def connection_options(url: str, token: str, timeout: float) -> dict[str, Any]:
     if address.scheme not in {"http", "https"} or not address.host:
         message = f"{url} is no address; write e.g. http://127.0.0.1:8080"
         raise AddressError(message)
-    return {"base_url": address, "headers": {"authorization": f"Bearer {token}"}, "timeout": timeout}
+    headers = {"authorization": f"Bearer {token}"} | ({"submission-channel": channel} if channel != "http" else {})
+    return {"base_url": address, "headers": headers, "timeout": timeout}
 
 
 def heard(response: httpx.Response) -> Heard:

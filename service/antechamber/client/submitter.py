@@ -17,7 +17,7 @@ from antechamber.client.ledger_file import LedgerError
 from antechamber.client.results import SubmissionError, outcome, outcome_or_error
 from antechamber.client.steps import SUBMISSIONS, Book, Recovery, Sending, Step, Steps, grouped
 from antechamber.client.unkept import Unkept
-from antechamber.core.contract import MAX_LINES, Holder, MemoryPage, Receipt
+from antechamber.core.contract import MAX_LINES, Channel, Holder, MemoryPage, Receipt
 from antechamber.core.tools import Status
 
 TIMEOUT: Final = 15.0
@@ -72,8 +72,10 @@ def _nothing(_: int) -> None:
 class _Base:
     """What blocking and asynchronous submitters share: everything but waiting."""
 
-    def __init__(self, url: str, token: str, ledger: Ledger | None, *, timeout: float, attempts: int) -> None:
-        self._options = connection_options(url, token, timeout)
+    def __init__(
+        self, url: str, token: str, ledger: Ledger | None, *, timeout: float, attempts: int, channel: Channel
+    ) -> None:
+        self._options = connection_options(url, token, timeout, channel)
         self.ledger = ledger
         if ledger is not None:
             ledger.bind(httpx.URL(url).host)
@@ -125,7 +127,7 @@ class _Base:
 class Submitter(_Base):
     """Proposes events and waits for the answers; close it, or use it in a with statement."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- options by name
         self,
         url: str,
         token: str,
@@ -133,16 +135,18 @@ class Submitter(_Base):
         *,
         timeout: float = TIMEOUT,
         attempts: int = ATTEMPTS,
+        channel: Channel = "http",
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         """Name the service, a producer's token and, unless keys are to come from content alone, a ledger.
 
         `timeout` is the seconds that an answer may take, `attempts` how often an unclear answer is asked for again
-        before the operation is left `uncertain`; `transport` is httpx's, for proxies and certificates of one's own.
+        before the operation is left `uncertain`; `channel` is what the service notes of the way; `transport` is
+        httpx's, for proxies and certificates of one's own.
 
         Raises AddressError, or LedgerError where the ledger speaks of another service.
         """
-        super().__init__(url, token, ledger, timeout=timeout, attempts=attempts)
+        super().__init__(url, token, ledger, timeout=timeout, attempts=attempts, channel=channel)
         self._client = httpx.Client(**self._options, transport=transport)
 
     def __enter__(self) -> Self:
@@ -247,7 +251,7 @@ class Submitter(_Base):
 class AsyncSubmitter(_Base):
     """The same for asyncio: the ledger is written in threads, so nothing else waits for the disk."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- options by name
         self,
         url: str,
         token: str,
@@ -255,13 +259,14 @@ class AsyncSubmitter(_Base):
         *,
         timeout: float = TIMEOUT,
         attempts: int = ATTEMPTS,
+        channel: Channel = "http",
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         """Take what Submitter takes and open a connection pool.
 
         Raises AddressError or LedgerError.
         """
-        super().__init__(url, token, ledger, timeout=timeout, attempts=attempts)
+        super().__init__(url, token, ledger, timeout=timeout, attempts=attempts, channel=channel)
         self._client = httpx.AsyncClient(**self._options, transport=transport)
 
     async def __aenter__(self) -> Self:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from antechamber.core.contract import Disposition, Problem, Reason, Receipt, Scope
+from antechamber.core.contract import Channel, Disposition, Problem, Reason, Receipt, Scope
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, PROBLEM_TYPE, Outcome
 from antechamber.core.policy import Verdict
 from antechamber.core.privacy import RULES, Finding
@@ -198,6 +198,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     named: Named
     receipt: bytes
     """The answer as it is kept; empty where only a proposal is withdrawn."""
+    channel: Channel
     policy_digest: str
     owner: str
     received_at: int

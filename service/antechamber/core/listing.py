@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from antechamber.core.contract import Disposition, Scope
+from antechamber.core.contract import Channel, Disposition, Scope
 
 
 class SubmissionFilter(Struct, frozen=True, kw_only=True):
@@ -28,5 +28,7 @@ class ListedSubmission(Struct, frozen=True, kw_only=True):
     scope_id: str | None
     received_at: int
     replays: int
+    channel: Channel | None
+    """By which way it came first; None for a refused event under another's key."""
     proposal_id: str | None
     quarantine_id: str | None

@@ -89,20 +89,16 @@ class Admission:
 
     async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel = "http") -> Reply:
         """Answer one submission; every failure is an answer too."""
-        parsed = self.read(raw, key_header, bearer)
-        if channel == "http" or isinstance(parsed, Reply):
-            return await self.judged(parsed)
-        try:
-            return (await asyncio.wrap_future(self._gather(self.prepare([parsed], channel))))[0].reply
-        except (BusyError, UnavailableError) as error:
-            return self.refusal([_failure(error)], echo_of(parsed))
+        return await self.judged(self.read(raw, key_header, bearer), channel)
 
-    async def judged(self, parsed: Submission | Reply) -> Reply:
+    async def judged(self, parsed: Submission | Reply, channel: Channel = "http") -> Reply:
         """Answer one submission that was read; its bytes need not be kept while it waits."""
         if isinstance(parsed, Reply):
             return parsed
         try:
-            return (await self._arrivals.submit(parsed)).reply
+            if channel == "http":
+                return (await self._arrivals.submit(parsed)).reply
+            return (await asyncio.wrap_future(self._gather(self.prepare([parsed], channel))))[0].reply
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)], echo_of(parsed))
 
@@ -298,6 +294,7 @@ def _entry(prepared: Prepared, judgement: Judgement, named: Named, receipt: byte
         judgement=judgement,
         named=named,
         receipt=receipt,
+        channel=prepared.channel,
         policy_digest=prepared.verdict.policy_digest,
         owner=prepared.verdict.owner,
         received_at=prepared.now,

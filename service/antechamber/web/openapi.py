@@ -179,6 +179,13 @@ def _submitting() -> dict[str, Any]:
         "schema": {"type": "string", "pattern": f'^(?:{KEY_PATTERN}|"{KEY_PATTERN}")$'},
         "description": "A structured-field string, or the same characters bare; must agree with the body.",
     }
+    channel = {
+        "name": "Submission-Channel",
+        "in": "header",
+        "required": False,
+        "schema": {"enum": ["mcp"]},
+        "description": "Sent by the MCP server beside an agent, so that the service notes by which way an event came.",
+    }
     lines = {_NDJSON: {"schema": {"type": "string"}}}
     batch_answer = {"200": {"description": "One answer a line, each with its line number", "content": lines}}
     return {
@@ -186,7 +193,7 @@ def _submitting() -> dict[str, Any]:
             "post": {
                 "operationId": "submit",
                 "summary": "Submit one candidate event",
-                "parameters": [key_header],
+                "parameters": [key_header, channel],
                 "requestBody": {"required": True, "content": _json(_ref("SubmissionBody"))},
                 "responses": _accepted() | _problems(_SUBMIT_CODES),
             }

@@ -87,6 +87,7 @@ async def _submitted(
 ) -> Reply:
     """Read the body and have it judged; every failure is an answer too."""
     keys = [value.decode("latin-1") for name, value in scope["headers"] if name == b"idempotency-key"]
+    by_tool = (b"submission-channel", b"mcp") in scope["headers"]
     try:
         body = await uploads.read(_read_body(scope["headers"], receive))
     except RefusedError as error:
@@ -96,7 +97,7 @@ async def _submitted(
         return admission.refusal([Reason(code=code, message=str(error))], header_echo(keys))
     parsed = admission.read(body, keys, bearer)
     del body
-    return await admission.judged(parsed)
+    return await admission.judged(parsed, "mcp" if by_tool else "http")
 
 
 async def _read_body(headers: RawHeaders, receive: Receive) -> bytes:

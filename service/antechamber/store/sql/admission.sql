@@ -37,10 +37,11 @@ SELECT count(*) AS number FROM quarantine WHERE producer = :producer AND state =
 -- name: add_submission
 INSERT INTO submissions (
     id, submission_id, producer, idempotency_key, disposition, reason_code, status, submission_scope, scope_id,
-    source_event_hash, visibility, fingerprint, keyed, proposal, duplicate_of, policy_digest, received_at, receipt
+    source_event_hash, visibility, fingerprint, keyed, channel, proposal, duplicate_of, policy_digest, received_at, receipt
 ) VALUES (
     :id, :submission_id, :producer, :idempotency_key, :disposition, :reason_code, :status, :submission_scope, :scope_id,
-    :source_event_hash, :visibility, :fingerprint, :keyed, :proposal, :duplicate_of, :policy_digest, :received_at, :receipt
+    :source_event_hash, :visibility, :fingerprint, :keyed, :channel, :proposal, :duplicate_of, :policy_digest, :received_at,
+    :receipt
 )
 
 -- name: add_proposal

@@ -31,7 +31,7 @@ SELECT 'rejected-conflict', count(*) FROM quarantine WHERE kind = 'conflict'
 
 -- name: listed_submissions
 SELECT s.submission_id AS place, maker.producer_identity, CASE WHEN s.keyed = 0 THEN s.idempotency_key END AS idempotency_key,
-    s.disposition, s.reason_code, s.submission_scope, s.scope_id, s.received_at, s.replays, p.proposal_id,
+    s.disposition, s.reason_code, s.submission_scope, s.scope_id, s.received_at, s.replays, s.channel, p.proposal_id,
     (SELECT q.quarantine_id FROM quarantine AS q WHERE q.submission = s.id AND q.kind = 'private') AS quarantine_id
 FROM (
     SELECT * FROM submissions WHERE submission_id < :before AND submission_id >= :since
@@ -52,7 +52,7 @@ LIMIT 1 OFFSET :window
 -- name: listed_conflicts
 SELECT q.quarantine_id AS place, maker.producer_identity, CASE WHEN q.keyed = 0 THEN s.idempotency_key END AS idempotency_key,
     'rejected-conflict' AS disposition, 'key-reused' AS reason_code, q.submission_scope, q.scope_id, q.received_at,
-    0 AS replays, NULL AS proposal_id, q.quarantine_id
+    0 AS replays, NULL AS channel, NULL AS proposal_id, q.quarantine_id
 FROM (
     SELECT * FROM quarantine WHERE quarantine_id < :before AND quarantine_id >= :since
     ORDER BY quarantine_id DESC

@@ -119,6 +119,7 @@ CREATE TABLE antechamber.submissions (
     visibility TEXT,
     fingerprint BYTEA,
     keyed INTEGER NOT NULL CHECK (keyed IN (0, 1)),
+    channel TEXT COLLATE "C" NOT NULL CHECK (channel IN ('http', 'batch', 'mcp')),
     proposal BIGINT REFERENCES antechamber.proposals (id),
     duplicate_of BIGINT REFERENCES antechamber.submissions (id),
     policy_digest TEXT NOT NULL,
@@ -342,7 +343,7 @@ $$;
 
 CREATE TRIGGER submissions_are_final
 BEFORE UPDATE OF id, submission_id, producer, idempotency_key, disposition, reason_code, status, submission_scope, scope_id,
-    source_event_hash, fingerprint, keyed, proposal, duplicate_of, policy_digest, received_at, receipt
+    source_event_hash, fingerprint, keyed, channel, proposal, duplicate_of, policy_digest, received_at, receipt
 ON antechamber.submissions
 FOR EACH ROW EXECUTE FUNCTION antechamber.refuse('a submission and its receipt never change');
 

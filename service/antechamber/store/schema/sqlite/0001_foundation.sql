@@ -92,6 +92,7 @@ CREATE TABLE submissions (
     visibility TEXT,
     fingerprint BLOB,
     keyed INTEGER NOT NULL CHECK (keyed IN (0, 1)),
+    channel TEXT NOT NULL CHECK (channel IN ('http', 'batch', 'mcp')),
     proposal INTEGER REFERENCES proposals (id),
     duplicate_of INTEGER REFERENCES submissions (id),
     policy_digest TEXT NOT NULL,
@@ -110,7 +111,7 @@ CREATE INDEX submissions_in_session ON submissions (producer, scope_id)
 
 CREATE TRIGGER submissions_are_final
 BEFORE UPDATE OF id, submission_id, producer, idempotency_key, disposition, reason_code, status, submission_scope, scope_id,
-    source_event_hash, fingerprint, keyed, proposal, duplicate_of, policy_digest, received_at, receipt ON submissions
+    source_event_hash, fingerprint, keyed, channel, proposal, duplicate_of, policy_digest, received_at, receipt ON submissions
 BEGIN SELECT RAISE(ABORT, 'a submission and its receipt never change'); END;
 
 CREATE TRIGGER submissions_stay
