@@ -68,6 +68,7 @@ class Judge:
                         judgement=judgement,
                         named=named if judgement.replay is None else Named(),
                         receipt=f"answer {number}".encode() if judgement.replay is None else b"",
+                        channel="http",
                         policy_digest="policy",
                         owner="ada",
                         received_at=number,
