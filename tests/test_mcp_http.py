@@ -225,3 +225,24 @@ def test_a_store_that_takes_nothing_leaves_it_open(service: Service) -> None:
     landed = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
     assert landed["structuredContent"]["disposition"] == "accepted-for-review"
     assert not landed["structuredContent"]["duplicate"]
+
+
+def test_what_will_not_work_by_itself_is_not_to_be_tried_again(service: Service) -> None:
+    """A model that is told to call again without end would do so."""
+    reader = service.bearer("lookout", "reader", ("project:apollo",))
+    told = service.client.post("/mcp", json=calling("propose_memory", LESSON), headers=HEADERS | reader).json()[
+        "result"
+    ]
+    assert (told["structuredContent"]["code"], told["structuredContent"]["retry_same_arguments"]) == ("refused", False)
+
+
+def test_a_bug_is_a_result_too(service: Service) -> None:
+    """The model reads that it failed, and nothing of how."""
+    recall = service.state.recall
+    service.state.recall._store = None
+    asked = calling("search_memory", {"query": "", "submission_scope": "project", "scope_id": "apollo"})
+    told = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
+    recall._store = service.state.desk._store
+    assert told["isError"]
+    assert told["structuredContent"]["code"] == "failed"
+    assert "NoneType" not in json.dumps(told)

@@ -7,6 +7,7 @@ look like JSON; here arguments are decoded strictly, the same over each transpor
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ INSTRUCTIONS: Final = (
     "Propose what you learned and others should know with propose_memory; a person decides whether it is remembered. "
     "Calling it again with the same arguments is always safe and never proposes twice."
 )
+_log: Final = logging.getLogger(__name__)
 LONGEST: Final = 128 * 1024
 """Characters of all arguments together."""
 
@@ -186,7 +188,12 @@ async def _guarded(submits: Submits, given: Struct) -> CallToolResult:
     except RefusedError as error:
         return _refused(error)
     except AntechamberError as error:
-        return _failed(ToolFailure(code="unavailable", message=str(error), retry_same_arguments=True))
+        code = "unavailable" if error.temporary else "refused"
+        return _failed(ToolFailure(code=code, message=str(error), retry_same_arguments=error.temporary))
+    except Exception:  # noqa: BLE001 -- whatever it is, the model reads that it failed
+        _log.exception("a tool failed unexpectedly")
+        failure = ToolFailure(code="failed", message="The tool failed unexpectedly; its log says more.")
+        return _failed(failure)
 
 
 def _strict(arguments: dict[str, Any], kind: type[Struct]) -> Struct:

@@ -411,3 +411,36 @@ def test_a_locked_ledger_says_so(ledger: Ledger, path: Path) -> None:
             ledger.prepare(lesson())
         other.execute("ROLLBACK")
     assert ledger.prepare(lesson())
+
+
+def test_a_name_that_leads_to_it_is_the_same_ledger(path: Path, child: tuple[subprocess.Popen[str], str, str]) -> None:
+    """Through a symbolic link its other users are seen to be there."""
+    link = path.with_name("link.ledger")
+    link.symlink_to(path)
+    with Ledger(link) as ledger:
+        assert ledger.path == path
+        assert ledger.entry(child[1]).state == "pending"
+
+
+def test_a_forks_end_leaves_the_ledger_to_its_parent(path: Path, ledger: Ledger) -> None:
+    """Closing the copy takes nothing from whoever opened it."""
+    child = os.fork()
+    if child == 0:
+        ledger.close()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    one = ledger.prepare(lesson())
+    with Ledger(path) as other:
+        assert other.entry(one).state == "pending"
+
+
+def test_what_belongs_to_a_session_that_nobody_knows_is_swept(path: Path, ledger: Ledger) -> None:
+    """Where its mark was removed by somebody who cleaned up, nothing stays pending for ever."""
+    one = ledger.prepare(lesson())
+    for mark in path.parent.glob("*.open"):
+        mark.unlink()
+    with Ledger(path) as other:
+        assert other.entry(one).state == "uncertain"
+    two = ledger.prepare(lesson("Another."))
+    with Ledger(path) as other:
+        assert other.entry(two).state == "uncertain"

@@ -22,11 +22,22 @@ from antechamber.client.submitter import Submitter
 from antechamber.core.contract import Receipt
 from client.network import Network
 from client.test_ledger import lesson
+from client.test_submitter import refused
 from support import URL, Service, database, running
 
 FAULTS = st.lists(
     st.sampled_from(
-        ["pass", "lose", "drop", "late", (500, b"{}"), (503, b"<html>"), (200, b"{}"), (401, b"{}"), (400, b"{}")]
+        [
+            "pass",
+            "lose",
+            "drop",
+            "late",
+            (500, b"{}"),
+            (503, b"<html>"),
+            (200, b"{}"),
+            (401, refused(401)),
+            (400, b"{}"),
+        ]
     ),
     max_size=4,
 )

@@ -57,6 +57,12 @@ def sender(service: Service, network: Network, ledger: Ledger) -> Iterator[Submi
         yield made
 
 
+def refused(status: int, key: str | None = None) -> bytes:
+    """Return what the service says where it refuses without keeping anything."""
+    told = {"status": status, "disposition": None, "idempotency_key": key, "received_at": ""}
+    return json.dumps(told | {"retry_same_key": True, "safe_new_key": False}).encode()
+
+
 def count(service: Service, table: str) -> int:
     """Count rows of the service."""
     with database(service.place) as raw:
@@ -152,7 +158,8 @@ def test_a_refusal_ends_it_only_where_nothing_else_can_arrive(
     sender: Submitter, network: Network, ledger: Ledger, status: int, *, sole: bool
 ) -> None:
     """After an unclear attempt a refusal of the next says nothing of the first."""
-    network.script = [(status, b"{}")] if sole else ["late", (status, b"{}")]
+    refusal = (status, refused(status))
+    network.script = [refusal] if sole else ["late", refusal]
     expected = FailedError if sole else UncertainError
     with pytest.raises(expected) as ended:
         sender.submit(lesson())
@@ -236,16 +243,7 @@ def test_recovery_seals_what_the_service_refuses(
     with pytest.raises(UncertainError) as unclear:
         sender.submit(lesson())
     key = unclear.value.operation_id
-    line = json.dumps(
-        {
-            "status": status,
-            "disposition": None,
-            "idempotency_key": key,
-            "retry_same_key": True,
-            "safe_new_key": False,
-            "received_at": "",
-        }
-    ).encode()
+    line = refused(status, key)
     network.script = [(200, line + b"\n")]
     with Submitter(URL, service.token(), ledger, transport=network) as other:
         assert other.recover().settled == {"failed": 1}
@@ -492,3 +490,61 @@ def test_without_a_ledger_only_the_newest_operations_are_known(
         assert sender.seal(keys[2]).state == "committed"
         with pytest.raises(LedgerError, match="is not known here"):
             sender.send(keys[0])
+
+
+def test_a_page_of_somebody_between_fails_nothing(sender: Submitter, network: Network, ledger: Ledger) -> None:
+    """It may stand in the place of any answer, so a refusal counts only with a receipt."""
+    network.script = [(403, PROXY)]
+    with pytest.raises(UncertainError):
+        sender.submit(lesson())
+    assert ledger.counts()["uncertain"] == 1
+    assert sender.submit(lesson()).status == 201
+
+
+def test_a_batch_that_is_too_much_for_somebody_between_goes_in_halves(sender: Submitter, network: Network) -> None:
+    """Down to single lines, each of which has its own answer."""
+    network.script = [(413, PROXY), (413, PROXY), "pass", "pass", (413, PROXY)]
+    told = sender.submit_batch([lesson(f"Lesson {number}.") for number in range(4)])
+    assert [content.count(b"\n") + 1 for _, _, content in network.seen] == [4, 2, 1, 1, 2, 1, 1]
+    assert [one.status for one in told if isinstance(one, Receipt)] == [201] * 4
+
+
+def test_another_producers_token_settles_nothing(service: Service, network: Network, ledger: Ledger) -> None:
+    """Keys are each producer's own: what one has sealed another may have landed."""
+    with Submitter(URL, service.token(), ledger, transport=network, attempts=1) as sender:
+        network.script = ["drop"]
+        with pytest.raises(UncertainError) as unclear:
+            sender.submit(lesson())
+    with Submitter(URL, service.token("tool:watcher"), ledger, transport=network) as other:
+        assert other.recover().settled == {"uncertain": 1}
+        assert other.seal(unclear.value.operation_id).state == "uncertain"
+    with Submitter(URL, service.token(), ledger, transport=network) as sender:
+        assert sender.recover().settled == {"committed": 1}
+
+
+def test_what_was_recorded_and_never_sent_is_recovered_in_the_same_process(sender: Submitter, ledger: Ledger) -> None:
+    """It need not wait for the next start."""
+    ledger.prepare(lesson())
+    assert sender.recover().settled == {"committed": 1}
+
+
+def test_a_call_that_is_cancelled_again_and_again_ends_as_cancelled(ledger: Ledger) -> None:
+    """Some frameworks tell it at every turn."""
+
+    class Silent(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            await asyncio.sleep(60)
+            return httpx.Response(500, request=request)
+
+    async def journey() -> None:
+        async with AsyncSubmitter(URL, "token", ledger, transport=Silent()) as sender:
+            for delay in (0.0, 0.001, 0.003, 0.01):
+                waiting = asyncio.create_task(sender.submit(lesson(f"Lesson {delay}.")))
+                await asyncio.sleep(delay)
+                while not waiting.done():
+                    waiting.cancel()
+                    await asyncio.sleep(0)
+                assert waiting.cancelled()
+
+    apart(journey())
+    assert not [entry for entry in ledger.entries("pending") if entry.attempts]

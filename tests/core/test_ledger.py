@@ -9,6 +9,7 @@ from antechamber.core.contract import CODES, Code, Reason, Receipt
 from antechamber.core.ledger import REFUSED, Answer, rule, rule_seal
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, Outcome
 
+PRODUCER = "worker:release-bot"
 KEY, HASH = "0198c7f2-6a0e-7c1e-9d55-0f6f3c2b9a10", "blake3:" + "a" * 64
 
 
@@ -17,6 +18,7 @@ def receipt(outcome: Outcome, code: Code | None = None, **members: Any) -> Recei
     known: dict[str, Any] = {
         "status": outcome.status,
         "idempotency_key": KEY,
+        "producer_identity": PRODUCER,
         "source_event_hash": HASH,
         "disposition": outcome.disposition,
         "reasons": [Reason(code=code, message="said")] if code else [],
@@ -29,7 +31,7 @@ def receipt(outcome: Outcome, code: Code | None = None, **members: Any) -> Recei
 
 def state(answer: Answer, *, sole: bool) -> str:
     """Return the state after an answer."""
-    return rule(answer, key=KEY, source_event_hash=HASH, sole=sole).state
+    return rule(answer, producer=PRODUCER, key=KEY, source_event_hash=HASH, sole=sole).state
 
 
 @pytest.mark.parametrize("sole", [True, False])
@@ -38,7 +40,11 @@ def test_each_code_of_the_closed_list_leads_to_one_state(code: Code, sole: bool)
     """By the one table: kept for ever ends it, a free key only if nothing else can arrive, all else stays open."""
     outcome = OUTCOMES[code]
     found = rule(
-        Answer(status=outcome.status, receipt=receipt(outcome, code)), key=KEY, source_event_hash=HASH, sole=sole
+        Answer(status=outcome.status, receipt=receipt(outcome, code)),
+        producer=PRODUCER,
+        key=KEY,
+        source_event_hash=HASH,
+        sole=sole,
     )
     if code == "already-decided":
         expected = "committed"
@@ -65,10 +71,9 @@ def test_what_the_service_has_is_committed(outcome: Outcome, sole: bool) -> None
 
 
 def test_no_status_alone_commits_anything() -> None:
-    """Whatever a proxy says, without a receipt an operation is failed at most, and that only by a sole refusal."""
+    """Whatever a proxy says: without a receipt an operation is neither committed nor failed."""
     for status, sole in itertools.product([None, *range(100, 600)], [True, False]):
-        expected = "failed" if sole and status in {400, 401, 403, 413} else "uncertain"
-        assert state(Answer(status=status), sole=sole) == expected
+        assert state(Answer(status=status), sole=sole) == "uncertain"
     assert {400, 401, 403, 413} == REFUSED
 
 
@@ -77,6 +82,7 @@ def test_no_status_alone_commits_anything() -> None:
     [
         {"idempotency_key": "another"},
         {"idempotency_key": None},
+        {"producer_identity": "tool:watcher"},
         {"source_event_hash": "blake3:" + "b" * 64},
         {"status": 200},
         {"status": 422},
@@ -95,7 +101,7 @@ def test_a_refusal_of_another_key_proves_nothing() -> None:
 
 def seal(answer: Answer) -> tuple[str, bool]:
     """Return state and finality after a seal."""
-    found = rule_seal(answer, key=KEY, source_event_hash=HASH)
+    found = rule_seal(answer, producer=PRODUCER, key=KEY, source_event_hash=HASH)
     return found.state, found.final
 
 
@@ -119,15 +125,18 @@ def test_a_seal_that_finds_another_event_needs_a_person() -> None:
 def test_a_seal_that_failed_proves_nothing(status: int | None) -> None:
     """Whatever was answered, the operation stays uncertain."""
     assert seal(Answer(status=status, reason="no answer")) == ("uncertain", False)
-    other = receipt(OUTCOMES["sealed"], "sealed", idempotency_key="another")
-    assert seal(Answer(status=status, receipt=other)) == ("uncertain", False)
+    for members in ({"idempotency_key": "another"}, {"producer_identity": "tool:watcher"}):
+        other = receipt(OUTCOMES["sealed"], "sealed", **members)
+        assert seal(Answer(status=status or 201, receipt=other)) == ("uncertain", False)
 
 
 def test_the_reason_names_codes_and_messages() -> None:
     """What a person reads in the ledger says what the service said, or why nobody knows."""
     stale = Answer(status=422, receipt=receipt(OUTCOMES["stale"], "stale"))
-    assert rule(stale, key=KEY, source_event_hash=HASH, sole=True).reason == "stale: said"
-    assert rule(Answer(reason="no answer: reset"), key=KEY, source_event_hash=HASH, sole=True).reason == (
-        "no answer: reset"
+    assert rule(stale, producer=PRODUCER, key=KEY, source_event_hash=HASH, sole=True).reason == "stale: said"
+    assert rule(
+        Answer(reason="no answer: reset"), producer=PRODUCER, key=KEY, source_event_hash=HASH, sole=True
+    ).reason == ("no answer: reset")
+    assert (
+        rule(Answer(status=502), producer=PRODUCER, key=KEY, source_event_hash=HASH, sole=True).reason == "status 502"
     )
-    assert rule(Answer(status=502), key=KEY, source_event_hash=HASH, sole=True).reason == "status 502"

@@ -144,7 +144,9 @@ def read_as(what: Heard, kind: type[T]) -> T | None:
         said = msgspec.json.decode(what.content, type=dict[str, Any]).get("detail") if what.content else None
     except (msgspec.MsgspecError, UnicodeDecodeError):
         said = None
-    raise ReadError(str(said or what.reason or f"status {what.status}, and the answer is not one of Antechamber's"))
+    error = ReadError(str(said or what.reason or f"status {what.status}, and the answer is not one of Antechamber's"))
+    error.temporary = what.status is None or what.status in AGAIN
+    raise error
 
 
 def pause(attempt: int, retry_after: float | None, chance: Callable[[], float]) -> float:

@@ -98,7 +98,7 @@ class Ledger:
 
         Raises DamagedLedgerError where the file was cut short or altered, LedgerError where it cannot be used.
         """
-        self.path = Path(path).absolute()
+        self.path = Path(path).resolve()
         self._clock = clock
         self._randomness = randomness
         self._gate = threading.RLock()
@@ -124,6 +124,9 @@ class Ledger:
 
     def close(self) -> None:
         """Close the file; what is still `pending` will be `uncertain` for whoever opens it next."""
+        if os.getpid() != self._process:
+            # A fork's copy: the file is its parent's.
+            return
         with self._gate:
             self._connection.close()
             self._sessions.end()

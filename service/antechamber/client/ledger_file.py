@@ -156,7 +156,7 @@ def _make(path: Path) -> None:
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
-        with contextlib.closing(_connected(draft)) as connection, explained(path):
+        with explained(path), contextlib.closing(_connected(draft)) as connection:
             marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
             connection.executescript(f"BEGIN; {_SCHEMA} {marks} COMMIT;")
         with contextlib.suppress(FileExistsError):
@@ -193,7 +193,7 @@ def _check(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
-    found = [row[0] for row in connection.execute("PRAGMA quick_check(3)").fetchall()]
+    found = [row[0] for row in connection.execute("PRAGMA integrity_check(3)").fetchall()]
     if found != ["ok"]:
         raise DamagedLedgerError(path, "; ".join(found).replace("\n", " "))
     pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
@@ -225,10 +225,10 @@ class Sessions:
         """
         try:
             self._held = self._beside(self._name).open("x")
+            fcntl.flock(self._held, fcntl.LOCK_EX)
         except OSError as error:
-            message = f"the folder of {self._path} cannot be written to: {error.strerror}"
+            message = f"the folder of {self._path} cannot be written to or locked in: {error.strerror}"
             raise LedgerError(message) from None
-        fcntl.flock(self._held, fcntl.LOCK_EX)
         number = connection.execute("INSERT INTO sessions (name) VALUES (?)", (self._name,)).lastrowid
         assert number is not None  # noqa: S101 -- an insert has one
         return number
@@ -241,11 +241,12 @@ class Sessions:
 
     def gone(self, connection: sqlite3.Connection) -> list[int]:
         """Return the sessions whose process is gone."""
-        return [
-            number
-            for number, name in connection.execute("SELECT id, name FROM sessions").fetchall()
-            if self._over(name)
-        ]
+        known = connection.execute("SELECT id, name FROM sessions").fetchall()
+        lost = connection.execute(
+            "SELECT DISTINCT session FROM entries WHERE session IS NOT NULL"
+            " AND session NOT IN (SELECT id FROM sessions)"
+        ).fetchall()
+        return [number for number, name in known if self._over(name)] + [number for (number,) in lost]
 
     def _over(self, name: str) -> bool:
         try:

@@ -23,10 +23,13 @@ from antechamber.client.exchange import (
 )
 from antechamber.client.ledger import Entry
 from antechamber.core.contract import MAX_BATCH, MAX_LINES
+from antechamber.core.errors import AntechamberError
 from antechamber.core.ledger import REFUSED, SETTLED, Answer, Ruling, State, rule, rule_seal
 
 SUBMISSIONS: Final = "/v1/submissions"
 NDJSON: Final = "application/x-ndjson"
+_TOO_MUCH: Final = frozenset({400, 413})
+"""What is said of a whole batch that may be true of a part of it only."""
 Step = Call | Pause
 T = TypeVar("T")
 Steps = Generator[Step, Heard | None, T]
@@ -123,7 +126,8 @@ class Sending:
             yield
         except BaseException:
             unknown = Answer(reason="interrupted before an answer came")
-            with self._book.together():
+            # What cannot be written now is found when the ledger is opened next; the interruption goes on.
+            with contextlib.suppress(AntechamberError), self._book.together():
                 for operation_id in operations:
                     self._settle(operation_id, unknown)
             raise
@@ -145,6 +149,9 @@ class Sending:
             answers, whole = self._hear_all(what, len(begun))
             with self._book.together():
                 settled = [self._settle(*one) for one in zip(waiting, answers, strict=True)]
+            if whole.status in _TOO_MUCH and len(waiting) > 1:
+                refused |= yield from self._send_halves(waiting)
+                break
             refused |= {one for one, answer in zip(waiting, answers, strict=True) if answer.status in REFUSED}
             waiting = [
                 entry.operation_id
@@ -157,6 +164,15 @@ class Sending:
                 yield Pause(pause(attempt, whole.retry_after, self._chance))
         return [self._book.entry(operation_id) for operation_id in operations], refused
 
+    def _send_halves(self, operations: list[str]) -> Steps[set[str]]:
+        """Send a batch that was too much, perhaps for somebody between, as two; returns which lines were refused."""
+        middle = len(operations) // 2
+        refused = set[str]()
+        for half in (operations[:middle], operations[middle:]):
+            _, more = yield from self.send_all(half)
+            refused |= more
+        return refused
+
     def _hear_all(self, what: Heard | None, number: int) -> tuple[list[Answer], Answer]:
         """Return an answer for each line, and the one that says how to go on."""
         what = what or Heard()
@@ -165,10 +181,10 @@ class Sending:
             self._breaker.record(answers[-1])
             return answers, Answer(status=what.status, retry_after=1.0)
         whole = self._learn(what)
-        if whole.status in {400, 413}:
+        if whole.status in _TOO_MUCH and number > 1:
             # Said of the batch, not of each line.
             return [Answer(reason=whole.reason)] * number, whole
-        return [msgspec.structs.replace(whole, receipt=None)] * number, whole
+        return [whole] * number, whole
 
     def seal(self, operation_id: str) -> Steps[Entry]:
         """Seal the key of what is recorded, unless that is settled; returns its entry."""
@@ -180,7 +196,9 @@ class Sending:
         answer = self._learn(what)
         return self._book.settle(
             operation_id,
-            lambda now: rule_seal(answer, key=now.operation_id, source_event_hash=now.source_event_hash or ""),
+            lambda now: rule_seal(
+                answer, producer=now.name, key=now.operation_id, source_event_hash=now.source_event_hash or ""
+            ),
             _kept(answer),
         )
 
@@ -240,7 +258,8 @@ def _batch(entries: list[Entry]) -> Call:
 
 def _judged(entry: Entry, answer: Answer) -> Ruling:
     hash_ = entry.source_event_hash or ""
-    return rule(answer, key=entry.operation_id, source_event_hash=hash_, sole=entry.attempts == 1)
+    sole = entry.attempts == 1
+    return rule(answer, producer=entry.name, key=entry.operation_id, source_event_hash=hash_, sole=sole)
 
 
 def _kept(answer: Answer) -> bytes | None:

@@ -51,7 +51,10 @@ async def _to_the_end(under_way: "asyncio.Future[_Turn]") -> _Turn:
     try:
         return await asyncio.shield(under_way)
     except asyncio.CancelledError:
-        await asyncio.wait([under_way])
+        # Told once or many times over, as some frameworks do.
+        while not under_way.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([under_way])
         raise
 
 
@@ -91,10 +94,11 @@ class _Base:
 
         def uncertain() -> Iterator[Entry]:
             nonlocal elsewhere
-            for entry in ledger.entries("uncertain"):
+            for entry in ledger.entries("pending", "uncertain"):
                 if ledger.under_way_elsewhere(entry):
                     elsewhere += 1
-                elif entry.kind == "submission":
+                # What is pending with an attempt is in the hands of another thread or task of this process.
+                elif entry.kind == "submission" and (entry.state == "uncertain" or not entry.attempts):
                     yield entry
 
         found: Recovery = yield from self._sending.recover(uncertain(), progress)

@@ -8,6 +8,9 @@ from antechamber.core.contract import Code, Reason
 class AntechamberError(Exception):
     """Base of every error this package raises on purpose; its text is fit to show."""
 
+    temporary: bool = False
+    """Whether the same again may work by itself."""
+
 
 class RefusedError(AntechamberError):
     """A request that ends in one of the contract's codes before anything is stored."""
@@ -31,9 +34,13 @@ def refuse(code: Code, message: str, pointer: str | None = None) -> RefusedError
 class BusyError(AntechamberError):
     """Another process holds the store's write lock for longer than an answer may wait."""
 
+    temporary = True
+
 
 class UnavailableError(AntechamberError):
     """The store cannot commit now; nothing of the refused work was kept."""
+
+    temporary = True
 
 
 class PolicyError(AntechamberError):

@@ -50,14 +50,14 @@ class Ruling(Struct, frozen=True, kw_only=True):
     """Whether the event was found private, so that no copy of it should stay."""
 
 
-def rule(answer: Answer, *, key: str, source_event_hash: str, sole: bool) -> Ruling:
+def rule(answer: Answer, *, producer: str, key: str, source_event_hash: str, sole: bool) -> Ruling:
     """Say what an operation is after an answer; `sole` says that no other attempt of it was ever begun.
 
     Receipts with status 2xx or 422 are kept by the service under the key for ever, so they end the operation whatever
     became of earlier attempts. Refusals that left the key free end it only where no earlier attempt can still arrive.
     """
     receipt = answer.receipt
-    ours = receipt is not None and receipt.idempotency_key == key
+    ours = receipt is not None and (receipt.idempotency_key, receipt.producer_identity) == (key, producer)
     if receipt is not None and ours and receipt.status in _ACCEPTED and receipt.status == answer.status:
         if receipt.source_event_hash == source_event_hash:
             return Ruling(state="committed", final=True, reason=receipt.disposition or "")
@@ -66,23 +66,30 @@ def rule(answer: Answer, *, key: str, source_event_hash: str, sole: bool) -> Rul
         state: State = "needs_review" if receipt.disposition == "rejected-conflict" else "failed"
         return Ruling(state=state, final=True, reason=_said(receipt), erase=receipt.disposition == "rejected-private")
     said = (_said(receipt) if receipt else answer.reason) or f"status {answer.status}"
-    if answer.status in REFUSED and sole:
+    # A page that somebody between us wrote may stand in the place of any answer.
+    if answer.status in REFUSED and sole and receipt is not None and receipt.status == answer.status:
         return Ruling(state="failed", final=False, reason=said)
     return Ruling(state="uncertain", final=False, reason=said)
 
 
-def rule_seal(answer: Answer, *, key: str, source_event_hash: str) -> Ruling:
+def rule_seal(answer: Answer, *, producer: str, key: str, source_event_hash: str) -> Ruling:
     """Say what an operation is after its key was sealed: 201 is our seal, 200 brings the receipt that was there before.
 
-    Only this proves that a request which got lost will never land.
+    Only this proves that a request which got lost will never land. Keys are each producer's own, so that the seal of
+    another's token proves nothing.
     """
     receipt = answer.receipt
-    if receipt is None or receipt.idempotency_key != key or answer.status not in _ACCEPTED:
+    ours = receipt is not None and (receipt.idempotency_key, receipt.producer_identity) == (key, producer)
+    if receipt is None or not ours or answer.status not in _ACCEPTED:
         return Ruling(state="uncertain", final=False, reason=answer.reason or f"status {answer.status}")
     if receipt.status in _ACCEPTED and receipt.source_event_hash != source_event_hash:
         return Ruling(state="needs_review", final=True, reason="another event was accepted under this key")
     return rule(
-        Answer(status=receipt.status, receipt=receipt), key=key, source_event_hash=source_event_hash, sole=False
+        Answer(status=receipt.status, receipt=receipt),
+        producer=producer,
+        key=key,
+        source_event_hash=source_event_hash,
+        sole=False,
     )
 
 

@@ -37,6 +37,7 @@ class Tools:
         receipt = msgspec.json.decode(reply.body, type=Receipt)
         ruling = rule(
             Answer(status=reply.status, receipt=receipt),
+            producer=self._bearer.name,
             key=found.key,
             source_event_hash=found.source_event_hash,
             sole=True,
