@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -11,7 +10,7 @@ import pytest
 from antechamber.client.ledger import Ledger
 from antechamber.core.ledger import Ruling
 from client.test_ledger import lesson
-from support import antechamber, event, free_port, serving
+from support import antechamber, event, free_port
 
 UNCERTAIN = Ruling(state="uncertain", final=False, reason="no answer: \x1b[31mreset")
 Ran = subprocess.CompletedProcess[str]
@@ -31,11 +30,10 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def live(tmp_path: Path, policies: Path) -> Iterator[dict[str, str]]:
-    """A service, and how an agent is told of it."""
-    with serving(tmp_path / "data", policies) as (url, _):
-        token = antechamber("token", "issue", "worker:release-bot", "--data", str(tmp_path / "data")).stdout.strip()
-        yield {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token}
+def agent(live: tuple[str, str]) -> dict[str, str]:
+    """How an agent is told of a service."""
+    url, token = live
+    return {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token}
 
 
 def ledger(path: Path, verb: str, *arguments: str) -> Ran:
@@ -43,14 +41,14 @@ def ledger(path: Path, verb: str, *arguments: str) -> Ran:
     return antechamber("ledger", verb, *arguments, "--ledger", str(path))
 
 
-def test_everything_uncertain_is_settled_from_the_shell(path: Path, live: dict[str, str]) -> None:
+def test_everything_uncertain_is_settled_from_the_shell(path: Path, agent: dict[str, str]) -> None:
     """A table says what became of it, and the exit status whether a person is needed."""
     with Ledger(path) as opened:
         first = next(opened.entries()).operation_id
-    headers = {"authorization": f"Bearer {live['ANTECHAMBER_TOKEN']}"}
+    headers = {"authorization": f"Bearer {agent['ANTECHAMBER_TOKEN']}"}
     other = event("Something else.", idempotency_key=first)
-    assert httpx.post(f"{live['ANTECHAMBER_URL']}/v1/submissions", json=other, headers=headers).status_code == 201
-    ran = antechamber("recover", "--ledger", str(path), **live)
+    assert httpx.post(f"{agent['ANTECHAMBER_URL']}/v1/submissions", json=other, headers=headers).status_code == 201
+    ran = antechamber("recover", "--ledger", str(path), **agent)
     assert ran.returncode == 1, ran.stderr
     assert "3  committed" in ran.stdout
     assert "1  needs_review" in ran.stdout
@@ -58,7 +56,7 @@ def test_everything_uncertain_is_settled_from_the_shell(path: Path, live: dict[s
     assert "Recovering" in ran.stderr
     settled = ledger(path, "settle", first, "--as", "failed", "--reason", "Another process took the key.")
     assert settled.stdout == f"{first} is failed.\n"
-    again = antechamber("recover", "--ledger", str(path), "--json", **live)
+    again = antechamber("recover", "--ledger", str(path), "--json", **agent)
     assert again.returncode == 0
     assert json.loads(again.stdout)["ledger"] == {
         "pending": 0,
@@ -67,7 +65,7 @@ def test_everything_uncertain_is_settled_from_the_shell(path: Path, live: dict[s
         "uncertain": 0,
         "needs_review": 0,
     }
-    assert antechamber("recover", "--ledger", str(path), **live).stdout == "Nothing was uncertain.\n"
+    assert antechamber("recover", "--ledger", str(path), **agent).stdout == "Nothing was uncertain.\n"
 
 
 def test_a_service_that_is_down_leaves_everything_uncertain(path: Path) -> None:
@@ -144,10 +142,10 @@ def test_what_cannot_be_done_by_hand_says_why(path: Path, tmp_path: Path) -> Non
     assert "is committed already" in ledger(path, "settle", one, "--as", "failed", "--reason", "x").stderr
 
 
-def test_a_service_that_moved_is_said_to_have(path: Path, live: dict[str, str]) -> None:
+def test_a_service_that_moved_is_said_to_have(path: Path, agent: dict[str, str]) -> None:
     """A ledger speaks of one service, by its host name."""
-    assert antechamber("recover", "--ledger", str(path), **live).returncode == 0
-    elsewhere = live | {"ANTECHAMBER_URL": "http://localhost:1"}
+    assert antechamber("recover", "--ledger", str(path), **agent).returncode == 0
+    elsewhere = agent | {"ANTECHAMBER_URL": "http://localhost:1"}
     assert (
         "speaks of the service at 127.0.0.1, not of localhost"
         in antechamber("recover", "--ledger", str(path), **elsewhere).stderr

@@ -6,7 +6,6 @@ The quick form runs with the tests; `scripts/ledger` runs 20,000 steps of it.
 import itertools
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +14,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from antechamber.client import exchange
 from antechamber.client.ledger import Ledger
 from antechamber.client.results import outcome_or_error
 from antechamber.client.submitter import Submitter
@@ -23,7 +21,7 @@ from antechamber.core.contract import Receipt
 from client.network import Network
 from client.test_ledger import lesson
 from client.test_submitter import refused
-from support import URL, Service, database, running
+from support import URL, Service, database
 
 FAULTS = st.lists(
     st.sampled_from(
@@ -193,19 +191,6 @@ def _key_of(request: Any) -> str:
     """Return the key of a late request; a batch's are those of its lines."""
     content = request.read()
     return str(content.partition(b'"idempotency_key":"')[2].partition(b'"')[0].decode())
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses of microseconds."""
-    monkeypatch.setattr(exchange, "_FIRST_PAUSE", 0.00001)
-
-
-@pytest.fixture
-def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
-    """One service for all worlds."""
-    with running(tmp_path / "data", policies) as made:
-        yield made
 
 
 @pytest.mark.timeout(3000)

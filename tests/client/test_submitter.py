@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from antechamber.client import exchange, submitter, unkept
+from antechamber.client import submitter, unkept
 from antechamber.client.exchange import AddressError, ReadError
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
@@ -19,28 +19,9 @@ from antechamber.core.contract import Receipt
 from antechamber.core.errors import RefusedError
 from client.network import AsyncNetwork, Network
 from client.test_ledger import lesson
-from support import URL, Service, apart, database, event, running
+from support import URL, Service, apart, database, event
 
 PROXY = b"<html>Bad gateway</html>"
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses of milliseconds."""
-    monkeypatch.setattr(exchange, "_FIRST_PAUSE", 0.001)
-
-
-@pytest.fixture
-def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
-    """A service on SQLite: what a sender does is the same for each engine."""
-    with running(tmp_path / "data", policies) as made:
-        yield made
-
-
-@pytest.fixture
-def network(service: Service) -> Network:
-    """A network in front of it."""
-    return Network(service)
 
 
 @pytest.fixture

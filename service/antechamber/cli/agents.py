@@ -1,14 +1,13 @@
 """Verbs for whoever sends events."""
 
 import contextlib
-import os
 import sys
 from collections import Counter
 from typing import Any, Final
 
 import click
 
-from antechamber.cli.common import TOKEN_ADVICE, fail, json_option, show
+from antechamber.cli.common import fail, json_option, own_token, service_option, show
 from antechamber.client.http import Sender, SendError, batches
 from antechamber.core.canonical import decode
 from antechamber.core.errors import AntechamberError, RefusedError
@@ -19,13 +18,7 @@ _REFUSED: Final = "refused"
 
 @click.command()
 @click.argument("file", type=click.File("rb"))
-@click.option(
-    "--url",
-    default="http://127.0.0.1:8080",
-    show_default=True,
-    envvar="ANTECHAMBER_URL",
-    help="Address of the service.",
-)
+@service_option
 @json_option
 def submit(file: Any, url: str, *, as_json: bool) -> None:
     """Submit events, one JSON body a line; FILE may be - for standard input.
@@ -34,9 +27,7 @@ def submit(file: Any, url: str, *, as_json: bool) -> None:
     the same file twice is safe. The token comes from ANTECHAMBER_TOKEN. Exit status 1 says that some lines got no
     disposition: mend what is named and send the file again.
     """
-    secret = os.environ.get("ANTECHAMBER_TOKEN", "")
-    if not secret:
-        fail(AntechamberError(TOKEN_ADVICE))
+    secret = own_token()
     counts = _send(url, secret, _completed(file.read()), quiet=as_json)
     if as_json:
         show(dict(counts))

@@ -1,6 +1,7 @@
 """What all verbs share: options, and how they speak."""
 
 import functools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar, cast
@@ -9,6 +10,7 @@ import click
 import msgspec
 
 from antechamber.config import Place
+from antechamber.core.errors import AntechamberError
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
@@ -37,13 +39,35 @@ def place_options(verb: _Verb) -> _Verb:
     return cast("_Verb", _data_option(_url_option(with_place)))
 
 
-TOKEN_ADVICE: Final = "set ANTECHAMBER_TOKEN to a producer's token; see: antechamber token issue --help"  # noqa: S105 -- none
+service_option: Final = click.option(
+    "--url",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    envvar="ANTECHAMBER_URL",
+    help="Address of the service.",
+)
+ledger_option: Final = click.option(
+    "--ledger",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="ANTECHAMBER_LEDGER",
+    required=True,
+    help="File in which an agent records everything before it is sent; made at its first use.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a program.")
 
 
 def fail(error: Exception) -> NoReturn:
     """End with a text that says what to do."""
     raise click.ClickException(str(error))
+
+
+def own_token() -> str:
+    """Return the token that the environment gives, or end with where to get one."""
+    token = os.environ.get("ANTECHAMBER_TOKEN", "")
+    if not token:
+        fail(AntechamberError("set ANTECHAMBER_TOKEN to a producer's token; see: antechamber token issue --help"))
+    return token
 
 
 def show(value: Any) -> None:

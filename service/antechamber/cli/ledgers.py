@@ -1,31 +1,21 @@
 """Verbs for whoever looks after an agent's ledger."""
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
 import click
 import msgspec
 
-from antechamber.cli.common import TOKEN_ADVICE, fail, json_option, show
+from antechamber.cli.common import fail, json_option, ledger_option, own_token, service_option, show
 from antechamber.client.ledger import Entry, Ledger
 from antechamber.client.steps import Recovery
 from antechamber.client.submitter import Submitter
 from antechamber.core.errors import AntechamberError
 from antechamber.core.ledger import STATES, State
 from antechamber.core.submission import format_time
-
-_ledger_option: Final = click.option(
-    "--ledger",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="ANTECHAMBER_LEDGER",
-    required=True,
-    help="File in which the agent records what it sends.",
-)
 
 
 @contextlib.contextmanager
@@ -41,14 +31,8 @@ def _opened(path: Path) -> Iterator[Ledger]:
 
 
 @click.command()
-@_ledger_option
-@click.option(
-    "--url",
-    default="http://127.0.0.1:8080",
-    show_default=True,
-    envvar="ANTECHAMBER_URL",
-    help="Address of the service.",
-)
+@ledger_option
+@service_option
 @json_option
 def recover(path: Path, url: str, *, as_json: bool) -> None:
     """Settle every operation of a ledger of which nobody knows whether it landed.
@@ -58,9 +42,7 @@ def recover(path: Path, url: str, *, as_json: bool) -> None:
     two keys. The token comes from ANTECHAMBER_TOKEN. Exit status 1 says that something is still uncertain or needs a
     person.
     """
-    token = os.environ.get("ANTECHAMBER_TOKEN", "")
-    if not token:
-        fail(AntechamberError(TOKEN_ADVICE))
+    token = own_token()
     with _opened(path) as ledger:
         number = ledger.counts()["uncertain"]
         with (
@@ -97,7 +79,7 @@ def ledger() -> None:
 
 
 @ledger.command("list")
-@_ledger_option
+@ledger_option
 @click.option("--state", type=click.Choice(STATES), help="Only operations in this state.")
 @json_option
 def list_entries(path: Path, state: str | None, *, as_json: bool) -> None:
@@ -140,7 +122,7 @@ def _told(entry: Entry) -> dict[str, Any]:
 
 @ledger.command("show")
 @click.argument("operation_id")
-@_ledger_option
+@ledger_option
 @json_option
 def show_entry(operation_id: str, path: Path, *, as_json: bool) -> None:
     """Show one operation: what was to be sent, its way so far, and the answer."""
@@ -167,7 +149,7 @@ def show_entry(operation_id: str, path: Path, *, as_json: bool) -> None:
 
 @ledger.command()
 @click.argument("operation_id")
-@_ledger_option
+@ledger_option
 @click.option("--as", "state", type=click.Choice(("committed", "failed")), required=True, help="What it is.")
 @click.option("--reason", required=True, help="How you know; kept with the operation.")
 def settle(operation_id: str, path: Path, state: str, reason: str) -> None:
@@ -181,7 +163,7 @@ def settle(operation_id: str, path: Path, state: str, reason: str) -> None:
 
 @ledger.command()
 @click.argument("host")
-@_ledger_option
+@ledger_option
 def moved(host: str, path: Path) -> None:
     """Say that the service this ledger speaks of has another host name now: HOST."""
     with _opened(path) as opened:

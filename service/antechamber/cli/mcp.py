@@ -3,13 +3,12 @@
 import asyncio
 import contextlib
 import hashlib
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import click
 
-from antechamber.cli.common import TOKEN_ADVICE, fail
+from antechamber.cli.common import fail, ledger_option, own_token, service_option
 from antechamber.client.ledger import Ledger
 from antechamber.client.submitter import AsyncSubmitter
 from antechamber.core.contract import MemoryPage, Scope
@@ -60,29 +59,14 @@ class LedgerSubmits:
 
 
 @click.command()
-@click.option(
-    "--url",
-    default="http://127.0.0.1:8080",
-    show_default=True,
-    envvar="ANTECHAMBER_URL",
-    help="Address of the service.",
-)
-@click.option(
-    "--ledger",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="ANTECHAMBER_LEDGER",
-    required=True,
-    help="File in which everything is recorded before it is sent; made at first use.",
-)
+@service_option
+@ledger_option
 def mcp(url: str, path: Path) -> None:
     """Serve an MCP client over standard input and output: propose memories, follow them, search memory.
 
     The token comes from ANTECHAMBER_TOKEN. What an earlier run left uncertain is settled while the client works.
     """
-    token = os.environ.get("ANTECHAMBER_TOKEN", "")
-    if not token:
-        fail(AntechamberError(TOKEN_ADVICE))
+    token = own_token()
     try:
         from antechamber.mcp_server import serve_stdio  # noqa: PLC0415 -- an optional extra
     except ImportError:

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,10 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from antechamber.client import Ledger, Submitter
-from support import Service, antechamber, apart, event, full, running, serving
-from test_mcp import LESSON, count
+from client.test_mcp import LESSON, count
+from support import Service, apart, event, full
 
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-
-
-@pytest.fixture
-def live(tmp_path: Path, policies: Path) -> Iterator[tuple[str, str]]:
-    """A real service and a producer's token."""
-    data = tmp_path / "data"
-    with serving(data, policies) as (url, _):
-        yield url, antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
 
 
 def session(url: str, token: str, journey: Callable[[Client], Awaitable[Any]], mode: Any = "auto") -> Any:
@@ -99,13 +91,6 @@ def test_one_event_over_three_ways_is_one_proposal(live: tuple[str, str], tmp_pa
         ways = [row[0] for row in listed.execute("SELECT channel FROM submissions ORDER BY id")]
     assert ways == ["http", "http", "mcp", "mcp"]
     assert {by_http["proposal_id"], by_ledger.proposal_id, by_tool["proposal_id"]} == {by_http["proposal_id"]}
-
-
-@pytest.fixture
-def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
-    """A service in this process."""
-    with running(tmp_path / "data", policies) as made:
-        yield made
 
 
 def test_only_a_token_lets_in(service: Service) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult
 
 from antechamber.cli.mcp import LedgerSubmits
-from antechamber.client import AsyncSubmitter, Ledger, exchange
+from antechamber.client import AsyncSubmitter, Ledger
 from antechamber.client.submitter import Submitter
 from antechamber.mcp_server import TOOLS, build
 from client.network import AsyncNetwork, Network
-from support import URL, Service, antechamber, apart, database, event, free_port, running, serving
+from support import URL, Service, antechamber, apart, database, event, free_port, serving
 
 LESSON = {
     "content": "Run the migration first.",
@@ -26,25 +26,6 @@ LESSON = {
     "source_uri": "repo://apollo/RUNBOOK.md",
 }
 Call = Callable[..., Awaitable[CallToolResult]]
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses of milliseconds."""
-    monkeypatch.setattr(exchange, "_FIRST_PAUSE", 0.001)
-
-
-@pytest.fixture
-def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
-    """A service on SQLite: what a tool does is the same for each engine."""
-    with running(tmp_path / "data", policies) as made:
-        yield made
-
-
-@pytest.fixture
-def network(service: Service) -> Network:
-    """A network in front of it."""
-    return Network(service)
 
 
 def session(network: Network, service: Service, path: Path, journey: Callable[[Client], Awaitable[Any]]) -> Any:

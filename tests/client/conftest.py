@@ -1,0 +1,37 @@
+"""Fixtures: a service, a network before it that breaks as it is told, and senders that wait for nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from antechamber.client import exchange
+from client.network import Network
+from support import Service, antechamber, running, serving
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses of microseconds."""
+    monkeypatch.setattr(exchange, "_FIRST_PAUSE", 0.00001)
+
+
+@pytest.fixture
+def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
+    """A service on SQLite: what a sender does is the same for each engine."""
+    with running(tmp_path / "data", policies) as made:
+        yield made
+
+
+@pytest.fixture
+def network(service: Service) -> Network:
+    """A network in front of it."""
+    return Network(service)
+
+
+@pytest.fixture
+def live(tmp_path: Path, policies: Path) -> Iterator[tuple[str, str]]:
+    """A service as a process of its own, and a producer's token."""
+    data = tmp_path / "data"
+    with serving(data, policies) as (url, _):
+        yield url, antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
