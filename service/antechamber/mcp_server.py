@@ -46,6 +46,8 @@ INSTRUCTIONS: Final = (
     "Calling it again with the same arguments is always safe and never proposes twice."
 )
 _log: Final = logging.getLogger(__name__)
+MOMENT: Final = 5.0
+"""Seconds that calls under way have after their client hung up; clients kill what takes longer."""
 LONGEST: Final = 128 * 1024
 """Characters of all arguments together."""
 
@@ -117,9 +119,9 @@ def _tool(spec: _Spec) -> Tool:
     )
 
 
-def build(submits_of: Callable[[Any], Submits]) -> Server[Any]:
+def build(submits_of: Callable[[Any], Submits], tools: "Tools | None" = None) -> Server[Any]:
     """Build a server; `submits_of` returns who submits, given the HTTP request of a call or None."""
-    tools = _Tools()
+    tools = tools or Tools()
 
     async def list_tools(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_tool(spec) for spec in TOOLS.values()])
@@ -139,9 +141,11 @@ def build(submits_of: Callable[[Any], Submits]) -> Server[Any]:
 
 async def serve_stdio(submits: Submits) -> None:
     """Serve one client over standard input and output until it hangs up."""
-    server = build(lambda _: submits)
+    tools = Tools()
+    server = build(lambda _: submits, tools)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
+    await tools.finish()
 
 
 @contextlib.asynccontextmanager
@@ -156,10 +160,11 @@ async def serving_http(submits_of: Callable[[Any], Submits]) -> AsyncIterator[Ca
         yield manager.handle_request
 
 
-class _Tools:
+class Tools:
     """Calls tools; every failure is a result that the model can read."""
 
     def __init__(self) -> None:
+        """Begin with nothing under way."""
         self._running: set[asyncio.Task[CallToolResult]] = set()
 
     async def call(self, submits: Submits, name: str, arguments: dict[str, Any]) -> CallToolResult:
@@ -180,6 +185,11 @@ class _Tools:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
+
+    async def finish(self) -> None:
+        """Give what is under way a moment to end; what does not is uncertain in its ledger."""
+        if self._running:
+            await asyncio.wait(self._running, timeout=MOMENT)
 
 
 async def _guarded(submits: Submits, given: Struct) -> CallToolResult:

@@ -13,12 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from antechamber.client.ledger import Entry, Ledger
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
+from antechamber.core.contract import CODES
 from antechamber.core.errors import RefusedError
 from antechamber.core.ledger import Ruling
+from antechamber.core.outcomes import ACCEPTED, OUTCOMES
+from core.test_ledger import receipt
 
 COMMITTED = Ruling(state="committed", final=True, reason="accepted-for-review")
 UNCERTAIN = Ruling(state="uncertain", final=False, reason="no answer")
@@ -50,10 +54,12 @@ def ledger(path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def end(ledger: Ledger, operation_id: str, ruling: Ruling, answer: bytes = b"{}") -> Entry:
-    """Have one attempt end in a ruling."""
+def end(ledger: Ledger, operation_id: str, ruling: Ruling) -> Entry:
+    """Have one attempt end in a ruling, of which the service says its reason's code."""
     ledger.begin(operation_id)
-    return ledger.settle(operation_id, lambda _: ruling, answer)
+    code = next((code for code in CODES if code == ruling.reason), None)
+    answer = receipt(OUTCOMES[code] if code else ACCEPTED, code)
+    return ledger.settle(operation_id, lambda _: ruling, msgspec.json.encode(answer))
 
 
 def test_an_event_is_one_operation_however_it_is_written(ledger: Ledger) -> None:
@@ -123,7 +129,8 @@ def test_each_step_is_kept_and_what_is_settled_stays(ledger: Ledger) -> None:
     """Its way can be read afterwards; a late answer or another attempt changes nothing any more."""
     one = ledger.prepare(lesson())
     assert end(ledger, one, UNCERTAIN).state == "uncertain"
-    assert end(ledger, one, COMMITTED, b'{"a":1}').state == "committed"
+    committed = end(ledger, one, COMMITTED)
+    assert committed.state == "committed"
     assert end(ledger, one, UNCERTAIN).state == "committed"
     assert [(step.state, step.attempts) for step in ledger.history(one)] == [
         ("pending", 0),
@@ -132,7 +139,8 @@ def test_each_step_is_kept_and_what_is_settled_stays(ledger: Ledger) -> None:
         ("uncertain", 2),
         ("committed", 2),
     ]
-    assert ledger.entry(one).receipt == b'{"a":1}'
+    assert committed.receipt is not None
+    assert ledger.entry(one) == committed
     assert ledger.counts() == {"pending": 0, "committed": 1, "failed": 0, "uncertain": 0, "needs_review": 0}
 
 
@@ -159,13 +167,17 @@ def test_a_failed_operation_that_left_nothing_behind_is_begun_anew(ledger: Ledge
     assert end(ledger, one, Ruling(state="failed", final=False, reason="unauthorized")).receipt is None
     two = ledger.prepare(lesson())
     assert two != one
-    assert end(ledger, two, Ruling(state="failed", final=True, reason="stale")).receipt == b"{}"
+    assert end(ledger, two, Ruling(state="failed", final=True, reason="stale")).receipt is not None
     assert ledger.prepare(lesson()) == two
     three = ledger.prepare(lesson(), again=True)
     assert three not in {one, two}
     assert ledger.prepare(lesson(), again=True) == three
-    end(ledger, three, COMMITTED)
-    assert ledger.prepare(lesson(), again=True) == three
+    # Its key was sealed: the event itself was never judged.
+    end(ledger, three, Ruling(state="failed", final=True, reason="sealed"))
+    four = ledger.prepare(lesson())
+    assert four not in {one, two, three}
+    end(ledger, four, COMMITTED)
+    assert ledger.prepare(lesson(), again=True) == four
 
 
 def test_a_private_text_leaves_no_copy_in_the_file(ledger: Ledger, path: Path) -> None:
@@ -173,7 +185,8 @@ def test_a_private_text_leaves_no_copy_in_the_file(ledger: Ledger, path: Path) -
     one = ledger.prepare(lesson("Page mira@orbit-works.dev at night."))
     assert b"orbit-works" in path.read_bytes()
     found = end(ledger, one, Ruling(state="failed", final=True, reason="private-detected", erase=True))
-    assert (found.body, found.receipt) == (None, b"{}")
+    assert found.body is None
+    assert found.receipt is not None
     assert b"orbit-works" not in path.read_bytes()
     assert b"orbit-works" not in path.with_name(f"{path.name}-journal").read_bytes()
     assert ledger.prepare(lesson("Page mira@orbit-works.dev at night.")) == one
@@ -240,6 +253,8 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 from antechamber.client.ledger import Ledger
 from antechamber.core.ledger import Ruling
+from antechamber.core.outcomes import ACCEPTED, OUTCOMES
+from core.test_ledger import receipt
 from client.test_ledger import lesson
 with Ledger(Path({path!r})) as ledger:
     for number in range(40):
@@ -384,8 +399,9 @@ def test_a_ledger_speaks_of_one_service(ledger: Ledger) -> None:
     """What one service has committed another does not have; a service that moved can be said to have."""
     ledger.bind("memory.example.org")
     ledger.bind("memory.example.org")
-    with pytest.raises(LedgerError, match=r"speaks of the service at memory.example.org, not of other.example.org"):
-        ledger.bind("other.example.org")
+    for other in ("other.example.org", "memory.example.org:8080"):
+        with pytest.raises(LedgerError, match=f"speaks of the service at memory.example.org, not of {other}"):
+            ledger.bind(other)
     ledger.bind("other.example.org", moved=True)
     ledger.bind("other.example.org")
 

@@ -162,10 +162,10 @@ def settle(operation_id: str, path: Path, state: str, reason: str) -> None:
 
 
 @ledger.command()
-@click.argument("host")
+@click.argument("address")
 @ledger_option
-def moved(host: str, path: Path) -> None:
-    """Say that the service this ledger speaks of has another host name now: HOST."""
+def moved(address: str, path: Path) -> None:
+    """Say that the service this ledger speaks of has another ADDRESS now: host name, and port where it has one."""
     with _opened(path) as opened:
-        opened.bind(host, moved=True)
-    click.echo(f"{path} speaks of the service at {host} from now on.")
+        opened.bind(address, moved=True)
+    click.echo(f"{path} speaks of the service at {address} from now on.")

@@ -162,8 +162,8 @@ class Ledger:
         """Record an event that is to be submitted and return its operation id, which an agent keeps in its checkpoint.
 
         `event` is the body of `POST /v1/submissions` without key and hash, or its JSON. The same event gets the
-        operation that it has already, unless that failed and left nothing behind. `again` asks for a new one where the
-        service keeps a refusal of the old (`safe_new_key`).
+        operation that it has already, unless that failed and left nothing behind but a seal. `again` asks for a new one
+        where the service keeps a refusal of the old (`safe_new_key`).
 
         Raises RefusedError where the event is malformed: nothing is recorded then. Raises LedgerError.
         """
@@ -171,7 +171,7 @@ class Ledger:
         found = body_of(event, operation_id)
         with self.together() as connection:
             entry = self._same(connection, "submission", found.producer_identity, found.fingerprint)
-            if entry and not (entry.state == "failed" and (again or entry.receipt is None)):
+            if entry and not (entry.state == "failed" and (again or _left_nothing(entry))):
                 return entry.operation_id
             self._add(
                 connection,
@@ -313,21 +313,21 @@ class Ledger:
                 raise LedgerError(message)
             return self._change(connection, entry, state=state, reason=f"by hand: {reason}", session=None)
 
-    def bind(self, host: str, *, moved: bool = False) -> None:
-        """Remember whose receipts these are: a ledger speaks of one service, which its host name tells from others.
+    def bind(self, service: str, *, moved: bool = False) -> None:
+        """Remember whose receipts these are: a ledger speaks of one service, told from others by host name and port.
 
-        `moved` says that the service has another host name now.
+        `moved` says that the service has another address now.
 
         Raises LedgerError where it is another's: what one service has committed, another does not have.
         """
         with self.together() as connection:
-            known = connection.execute("SELECT host FROM ledger").fetchone()[0]
-            if known is None or (moved and known != host):
-                connection.execute("UPDATE ledger SET host = ?", (host,))
-            elif known != host:
+            known = connection.execute("SELECT service FROM ledger").fetchone()[0]
+            if known is None or (moved and known != service):
+                connection.execute("UPDATE ledger SET service = ?", (service,))
+            elif known != service:
                 message = (
-                    f"{self.path} speaks of the service at {known}, not of {host}. Use another file for each service; "
-                    f"if it is the same one under a new name: antechamber ledger moved {host}"
+                    f"{self.path} speaks of the service at {known}, not of {service}. Use another file for each "
+                    f"service; if it is the same one at a new address: antechamber ledger moved {service}"
                 )
                 raise LedgerError(message)
 
@@ -383,6 +383,12 @@ class Ledger:
     def under_way_elsewhere(self, entry: Entry) -> bool:
         """Whether a process that runs has this operation in its hands."""
         return entry.session not in {None, self._session}
+
+
+def _left_nothing(entry: Entry) -> bool:
+    """Whether the service never judged the event of a failed operation: nothing was kept, or its key was sealed."""
+    receipt = entry.typed_receipt()
+    return receipt is None or any(reason.code == "sealed" for reason in receipt.reasons)
 
 
 def _checksum(entry: Entry) -> bytes:

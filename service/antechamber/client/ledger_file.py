@@ -25,7 +25,7 @@ _PRAGMAS: Final = (
     "PRAGMA trusted_schema = OFF",
 )
 _SCHEMA: Final = """
-CREATE TABLE ledger (host TEXT, token BLOB, holder TEXT) STRICT;
+CREATE TABLE ledger (service TEXT, token BLOB, holder TEXT) STRICT;
 INSERT INTO ledger VALUES (NULL, NULL, NULL);
 
 CREATE TABLE entries (

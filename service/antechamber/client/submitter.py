@@ -81,7 +81,7 @@ class _Base:
         self._options = connection_options(url, token, timeout, channel)
         self.ledger = ledger
         if ledger is not None:
-            ledger.bind(httpx.URL(url).host)
+            ledger.bind(httpx.URL(url).netloc.decode())
         self._book: Book = ledger or Unkept()
         self._sending = Sending(self._book, Breaker(FAILURES, COOLDOWN), attempts)
 

@@ -51,6 +51,8 @@ class ToolServer:
         except Exception as error:
             if ready.done():
                 raise
+            # Whoever asks next tries again.
+            self._ready = None
             ready.set_exception(error)
 
     async def stop(self) -> None:
