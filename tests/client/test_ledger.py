@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from antechamber.client.ledger import Entry, Ledger
+from antechamber.client.entry import Entry
+from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
 from antechamber.core.contract import CODES
 from antechamber.core.errors import RefusedError

@@ -10,7 +10,8 @@ import click
 import msgspec
 
 from antechamber.cli.common import fail, json_option, ledger_option, own_token, service_option, show
-from antechamber.client.ledger import Entry, Ledger
+from antechamber.client.entry import Entry
+from antechamber.client.ledger import Ledger
 from antechamber.client.steps import Recovery
 from antechamber.client.submitter import Submitter
 from antechamber.core.errors import AntechamberError

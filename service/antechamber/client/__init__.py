@@ -1,13 +1,14 @@
 """For agents: propose events so that nothing lands twice and nothing is lost, whatever breaks."""
 
+from antechamber.client.entry import Entry
 from antechamber.client.exchange import AddressError, ReadError
-from antechamber.client.ledger import Entry, Ledger
+from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
 from antechamber.client.results import (
     FailedError,
     NeedsReviewError,
+    OperationError,
     SettledByHandError,
-    SubmissionError,
     UncertainError,
 )
 from antechamber.client.steps import Recovery
@@ -23,11 +24,11 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "NeedsReviewError",
+    "OperationError",
     "ReadError",
     "Recovery",
     "SettledByHandError",
     "Status",
-    "SubmissionError",
     "Submitter",
     "UncertainError",
 ]

@@ -15,74 +15,17 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 import msgspec
-from blake3 import blake3
-from msgspec import Struct
 
 from antechamber.client import ledger_file
+from antechamber.client.entry import ADD, COLUMNS, READ, WRITE, Change, Entry, Kind, checksum, left_nothing
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError, Sessions
 from antechamber.core.canonical import NORMAL_FORM
-from antechamber.core.contract import Receipt
 from antechamber.core.events import body_of
 from antechamber.core.ids import uuid7
 from antechamber.core.ledger import SETTLED, STATES, Ruling, State
 from antechamber.core.ports import Clock, Randomness
 
-Kind = Literal["submission", "call"]
-"""A submission to Antechamber, or a call of somebody else's tool."""
 PAGE: Final = 200
-
-
-class Entry(Struct, frozen=True, kw_only=True):
-    """One operation and what is known of it."""
-
-    id: int
-    operation_id: str
-    """UUIDv7; the idempotency key of a submission, the correlation token of a call."""
-    kind: Kind
-    name: str
-    """Who submits, or which tool is called."""
-    body: bytes | None
-    """The bytes to send, the same each time; None once they were found private."""
-    fingerprint: bytes
-    """By which the same event is found again."""
-    source_event_hash: str | None
-    normal_form: int | None
-    """Version of the normal form that the hash was computed with."""
-    state: State
-    attempts: int
-    session: int | None
-    """Which opened ledger has it under way or prepared; None where none has."""
-    receipt: bytes | None
-    """The service's answer that ended it, or a call's result."""
-    reason: str
-    recorded_at: int
-    """Microseconds since 1970 UTC."""
-    changed_at: int
-
-    def typed_receipt(self) -> Receipt | None:
-        """Return the receipt of a submission that ended; None where the service kept none."""
-        return msgspec.json.decode(self.receipt, type=Receipt) if self.receipt and self.kind == "submission" else None
-
-
-class Change(Struct, frozen=True, kw_only=True):
-    """One step of an operation's way."""
-
-    state: State
-    attempts: int
-    reason: str
-    changed_at: int
-
-
-_COLUMNS: Final = Entry.__struct_fields__
-_READ: Final = f"SELECT {', '.join(_COLUMNS)}, checksum FROM entries"  # noqa: S608 -- our own names
-_WRITE: Final = (
-    "UPDATE entries SET body = :body, state = :state, attempts = :attempts, session = :session, receipt = :receipt,"
-    " reason = :reason, changed_at = :changed_at, checksum = :checksum WHERE id = :id"
-)
-_ADD: Final = (
-    f"INSERT INTO entries ({', '.join(_COLUMNS)}, checksum)"  # noqa: S608 -- our own names
-    f" VALUES ({', '.join(f':{name}' for name in _COLUMNS)}, :checksum)"
-)
 
 
 class Ledger:
@@ -171,7 +114,7 @@ class Ledger:
         found = body_of(event, operation_id)
         with self.together() as connection:
             entry = self._same(connection, "submission", found.producer_identity, found.fingerprint)
-            if entry and not (entry.state == "failed" and (again or _left_nothing(entry))):
+            if entry and not (entry.state == "failed" and (again or left_nothing(entry))):
                 return entry.operation_id
             self._add(
                 connection,
@@ -190,7 +133,7 @@ class Ledger:
 
     def _same(self, connection: sqlite3.Connection, kind: Kind, name: str, fingerprint: bytes) -> Entry | None:
         row = connection.execute(
-            f"{_READ} WHERE kind = ? AND name = ? AND fingerprint = ? ORDER BY id DESC LIMIT 1",
+            f"{READ} WHERE kind = ? AND name = ? AND fingerprint = ? ORDER BY id DESC LIMIT 1",
             (kind, name, fingerprint),
         ).fetchone()
         return self._entry(row) if row else None
@@ -209,7 +152,7 @@ class Ledger:
             changed_at=now,
             **members,
         )
-        connection.execute(_ADD, {**msgspec.structs.asdict(entry), "checksum": _checksum(entry)})
+        connection.execute(ADD, {**msgspec.structs.asdict(entry), "checksum": checksum(entry)})
         self._tell(connection, entry)
 
     def _tell(self, connection: sqlite3.Connection, entry: Entry) -> None:
@@ -220,22 +163,22 @@ class Ledger:
 
     def _change(self, connection: sqlite3.Connection, entry: Entry, **members: Any) -> Entry:
         changed = msgspec.structs.replace(entry, changed_at=self._clock(), **members)
-        connection.execute(_WRITE, {**msgspec.structs.asdict(changed), "checksum": _checksum(changed)})
+        connection.execute(WRITE, {**msgspec.structs.asdict(changed), "checksum": checksum(changed)})
         self._tell(connection, changed)
         return changed
 
     def _entry(self, row: tuple[Any, ...]) -> Entry:
         """Build an entry of what was read, and refuse one that is not as it was written."""
         try:
-            entry = msgspec.convert(dict(zip(_COLUMNS, row[:-1], strict=True)), Entry)
+            entry = msgspec.convert(dict(zip(COLUMNS, row[:-1], strict=True)), Entry)
         except msgspec.ValidationError as error:
             raise DamagedLedgerError(self.path, f"entry {row[0]}: {error}") from None
-        if _checksum(entry) != row[-1]:
+        if checksum(entry) != row[-1]:
             raise DamagedLedgerError(self.path, f"entry {row[0]} was altered")
         return entry
 
     def _one(self, connection: sqlite3.Connection, operation_id: str) -> Entry:
-        row = connection.execute(f"{_READ} WHERE operation_id = ?", (operation_id,)).fetchone()
+        row = connection.execute(f"{READ} WHERE operation_id = ?", (operation_id,)).fetchone()
         if row is None:
             message = f"{self.path} has no operation {operation_id}"
             raise LedgerError(message)
@@ -352,7 +295,7 @@ class Ledger:
         while True:
             with self._reading() as connection:
                 rows = connection.execute(
-                    f"{_READ} WHERE state IN ({marks}) AND id > ? ORDER BY id LIMIT {PAGE}", (*wanted, last)
+                    f"{READ} WHERE state IN ({marks}) AND id > ? ORDER BY id LIMIT {PAGE}", (*wanted, last)
                 ).fetchall()
             for row in rows:
                 yield self._entry(row)
@@ -372,7 +315,7 @@ class Ledger:
         with self.together() as connection:
             gone = self._sessions.gone(connection)
             for session in gone:
-                while rows := connection.execute(f"{_READ} WHERE session = ? LIMIT {PAGE}", (session,)).fetchall():
+                while rows := connection.execute(f"{READ} WHERE session = ? LIMIT {PAGE}", (session,)).fetchall():
                     for row in rows:
                         reason = "its process ended before an answer came"
                         self._change(connection, self._entry(row), state="uncertain", reason=reason, session=None)
@@ -383,13 +326,3 @@ class Ledger:
     def under_way_elsewhere(self, entry: Entry) -> bool:
         """Whether a process that runs has this operation in its hands."""
         return entry.session not in {None, self._session}
-
-
-def _left_nothing(entry: Entry) -> bool:
-    """Whether the service never judged the event of a failed operation: nothing was kept, or its key was sealed."""
-    receipt = entry.typed_receipt()
-    return receipt is None or any(reason.code == "sealed" for reason in receipt.reasons)
-
-
-def _checksum(entry: Entry) -> bytes:
-    return blake3(msgspec.msgpack.encode(msgspec.structs.astuple(entry))).digest(length=16)

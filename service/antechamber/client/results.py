@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from antechamber.client.ledger import Entry
+from antechamber.client.entry import Entry
 from antechamber.core.contract import Receipt
 from antechamber.core.errors import AntechamberError
 
 
-class SubmissionError(AntechamberError):
+class OperationError(AntechamberError):
     """An operation that was not accepted, or not yet."""
 
     retry_same_key: bool = False
@@ -22,23 +22,23 @@ class SubmissionError(AntechamberError):
         self.receipt = entry.typed_receipt()
 
 
-class UncertainError(SubmissionError):
+class UncertainError(OperationError):
     """Nobody knows yet whether it landed; the ledger has it, and `send` or `recover` will find out."""
 
     retry_same_key = True
 
 
-class FailedError(SubmissionError):
+class FailedError(OperationError):
     """It did not land and never will; the receipt, where the service kept one, says why."""
 
     safe_new_key = True
 
 
-class NeedsReviewError(SubmissionError):
+class NeedsReviewError(OperationError):
     """Another event is under its key; a person decides (`antechamber ledger settle`)."""
 
 
-class SettledByHandError(SubmissionError):
+class SettledByHandError(OperationError):
     """A person called it committed; there is no receipt."""
 
 
@@ -56,9 +56,9 @@ def outcome(entry: Entry) -> Receipt:
     raise _ERRORS.get(entry.state, UncertainError)(entry)
 
 
-def outcome_or_error(entry: Entry) -> Receipt | SubmissionError:
+def outcome_or_error(entry: Entry) -> Receipt | OperationError:
     """Return the receipt, or the error that `outcome` raises."""
     try:
         return outcome(entry)
-    except SubmissionError as error:
+    except OperationError as error:
         return error

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from antechamber.client.entry import Entry
 from antechamber.client.exchange import (
     AGAIN,
     LONGEST_PAUSE,
@@ -21,7 +22,6 @@ from antechamber.client.exchange import (
     pause,
     read_as,
 )
-from antechamber.client.ledger import Entry
 from antechamber.core.contract import MAX_BATCH, MAX_LINES
 from antechamber.core.errors import AntechamberError
 from antechamber.core.ledger import REFUSED, SETTLED, Answer, Ruling, State, rule, rule_seal

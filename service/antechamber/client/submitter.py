@@ -11,10 +11,11 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from antechamber.client.entry import Entry
 from antechamber.client.exchange import Breaker, Call, Heard, Pause, connection_options, heard, unheard
-from antechamber.client.ledger import Entry, Ledger
+from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
-from antechamber.client.results import SubmissionError, outcome, outcome_or_error
+from antechamber.client.results import OperationError, outcome, outcome_or_error
 from antechamber.client.steps import SUBMISSIONS, Book, Recovery, Sending, Step, Steps, grouped
 from antechamber.client.unkept import Unkept
 from antechamber.core.contract import MAX_LINES, Channel, Holder, MemoryPage, Receipt
@@ -104,13 +105,13 @@ class _Base:
         found: Recovery = yield from self._sending.recover(uncertain(), progress)
         return msgspec.structs.replace(found, elsewhere=elsewhere)
 
-    def _batch(self, events: Iterable[Event]) -> Steps[list[Receipt | SubmissionError]]:
-        outcomes: list[Receipt | SubmissionError] = []
+    def _batch(self, events: Iterable[Event]) -> Steps[list[Receipt | OperationError]]:
+        outcomes: list[Receipt | OperationError] = []
         rest = iter(events)
         while some := list(islice(rest, MAX_LINES)):
             with self._book.together():
                 operations = [self._book.prepare(event) for event in some]
-            known: dict[str, Receipt | SubmissionError] = {}
+            known: dict[str, Receipt | OperationError] = {}
             for group in grouped(self._book.entry(one) for one in dict.fromkeys(operations)):
                 entries, _ = yield from self._sending.send_all([entry.operation_id for entry in group])
                 known |= {entry.operation_id: outcome_or_error(entry) for entry in entries}
@@ -200,7 +201,7 @@ class Submitter(_Base):
         """
         return outcome(self._run(self._sending.send(operation_id)))
 
-    def submit_batch(self, events: Iterable[Event]) -> list[Receipt | SubmissionError]:
+    def submit_batch(self, events: Iterable[Event]) -> list[Receipt | OperationError]:
         """Propose many events; each has its own receipt or error, in order.
 
         Raises RefusedError where one of a thousand is malformed, before any of these is recorded.
@@ -315,7 +316,7 @@ class AsyncSubmitter(_Base):
         """Send what was recorded; see Submitter.send."""
         return outcome(await self._run(self._sending.send(operation_id)))
 
-    async def submit_batch(self, events: Iterable[Event]) -> list[Receipt | SubmissionError]:
+    async def submit_batch(self, events: Iterable[Event]) -> list[Receipt | OperationError]:
         """Propose many events; see Submitter.submit_batch."""
         return await self._run(self._batch(events))
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.client.ledger import Entry
+from antechamber.client.entry import Entry
 from antechamber.client.ledger_file import LedgerError
 from antechamber.core.canonical import NORMAL_FORM
 from antechamber.core.events import body_of

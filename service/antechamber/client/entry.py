@@ -1,0 +1,77 @@
+"""What a ledger holds: operations, the steps of their ways, and how both are written."""
+
+from typing import Final, Literal
+
+import msgspec
+from blake3 import blake3
+from msgspec import Struct
+
+from antechamber.core.contract import Receipt
+from antechamber.core.ledger import State
+
+Kind = Literal["submission", "call"]
+"""A submission to Antechamber, or a call of somebody else's tool."""
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One operation and what is known of it."""
+
+    id: int
+    operation_id: str
+    """UUIDv7; the idempotency key of a submission, the correlation token of a call."""
+    kind: Kind
+    name: str
+    """Who submits, or which tool is called."""
+    body: bytes | None
+    """The bytes to send, the same each time; None once they were found private."""
+    fingerprint: bytes
+    """By which the same event is found again."""
+    source_event_hash: str | None
+    normal_form: int | None
+    """Version of the normal form that the hash was computed with."""
+    state: State
+    attempts: int
+    session: int | None
+    """Which opened ledger has it under way or prepared; None where none has."""
+    receipt: bytes | None
+    """The service's answer that ended it, or a call's result."""
+    reason: str
+    recorded_at: int
+    """Microseconds since 1970 UTC."""
+    changed_at: int
+
+    def typed_receipt(self) -> Receipt | None:
+        """Return the receipt of a submission that ended; None where the service kept none."""
+        return msgspec.json.decode(self.receipt, type=Receipt) if self.receipt and self.kind == "submission" else None
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One step of an operation's way."""
+
+    state: State
+    attempts: int
+    reason: str
+    changed_at: int
+
+
+COLUMNS: Final = Entry.__struct_fields__
+READ: Final = f"SELECT {', '.join(COLUMNS)}, checksum FROM entries"  # noqa: S608 -- our own names
+WRITE: Final = (
+    "UPDATE entries SET body = :body, state = :state, attempts = :attempts, session = :session, receipt = :receipt,"
+    " reason = :reason, changed_at = :changed_at, checksum = :checksum WHERE id = :id"
+)
+ADD: Final = (
+    f"INSERT INTO entries ({', '.join(COLUMNS)}, checksum)"  # noqa: S608 -- our own names
+    f" VALUES ({', '.join(f':{name}' for name in COLUMNS)}, :checksum)"
+)
+
+
+def left_nothing(entry: Entry) -> bool:
+    """Whether the service never judged the event of a failed operation: nothing was kept, or its key was sealed."""
+    receipt = entry.typed_receipt()
+    return receipt is None or any(reason.code == "sealed" for reason in receipt.reasons)
+
+
+def checksum(entry: Entry) -> bytes:
+    """Compute by what an altered entry is noticed."""
+    return blake3(msgspec.msgpack.encode(msgspec.structs.astuple(entry))).digest(length=16)
