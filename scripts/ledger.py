@@ -54,20 +54,21 @@ class Proof:
         self.url = ""
         self.points: Counter[str] = Counter()
         self.wrong: list[str] = []
+        # One address: a ledger speaks of one service.
+        self._port = free_port()
         self.states: Counter[str] = Counter()
 
     def serve(self, kill_at: int = 0) -> None:
         """Start the service, to be killed at a statement once the flag is there."""
         self.stop()
         self.flag.unlink(missing_ok=True)
-        port = free_port()
         where = ["--data", str(self.application.data), "--policies", str(self.application.policies)]
         command = [sys.executable, str(HERE / "ledger_acts.py"), "serve", str(kill_at), str(self.flag)]
         with self.log.open("ab") as log:
             self._service = subprocess.Popen(  # noqa: S603 -- our own program
-                [*command, "serve", *where, "--port", str(port)], stdout=subprocess.PIPE, stderr=log
+                [*command, "serve", *where, "--port", str(self._port)], stdout=subprocess.PIPE, stderr=log
             )
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{self._port}"
         if not (self._service.stdout and self._service.stdout.readline().startswith(b"Antechamber is ready")):
             sys.exit(f"The service did not start; see {self.log}")
 

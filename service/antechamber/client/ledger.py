@@ -28,6 +28,16 @@ from antechamber.core.ports import Clock, Randomness
 PAGE: Final = 200
 
 
+class UnderWayError(LedgerError):
+    """Somebody else is at this operation; asking again later tells what came of it."""
+
+    temporary = True
+
+    def __init__(self, operation_id: str) -> None:
+        """Name the operation."""
+        super().__init__(f"{operation_id} is under way elsewhere; the same again later tells what came of it")
+
+
 class Ledger:
     """Operations of one agent; several threads and processes may share its file."""
 
@@ -128,6 +138,32 @@ class Ledger:
             )
         return operation_id
 
+    def record_call(self, name: str, fingerprint: bytes, body_of: Callable[[str], bytes], *, named: bool) -> str:
+        """Record a call that is to be made and return its operation id, which is its correlation token.
+
+        The same call gets the operation that it has already: while that is not settled, or for ever where its caller
+        `named` it. `body_of` forms what is recorded, given the operation id.
+
+        Raises LedgerError.
+        """
+        operation_id = self._mint()
+        body = body_of(operation_id)
+        with self.together() as connection:
+            entry = self._same(connection, "call", name, fingerprint)
+            if entry and (named or entry.state not in {"committed", "failed"}):
+                return entry.operation_id
+            self._add(
+                connection,
+                operation_id=operation_id,
+                kind="call",
+                name=name,
+                body=body,
+                fingerprint=fingerprint,
+                source_event_hash=None,
+                normal_form=None,
+            )
+        return operation_id
+
     def _mint(self) -> str:
         return uuid7(self._clock(), self._randomness(10))
 
@@ -204,15 +240,19 @@ class Ledger:
             ).fetchall()
         return [msgspec.convert(dict(zip(Change.__struct_fields__, row, strict=True)), Change) for row in rows]
 
-    def begin(self, operation_id: str) -> Entry:
+    def begin(self, operation_id: str, *, after: int | None = None) -> Entry:
         """Record that an attempt begins, before it does; an operation that is settled is returned as it is.
 
-        Raises LedgerError.
+        `after` is how many attempts its caller knows of, where nobody else's may come between.
+
+        Raises UnderWayError where one did, LedgerError.
         """
         with self.together() as connection:
             entry = self._one(connection, operation_id)
             if entry.state in SETTLED:
                 return entry
+            if after is not None and (entry.attempts != after or (after and entry.session is not None)):
+                raise UnderWayError(operation_id)
             number = entry.attempts + 1
             return self._change(
                 connection, entry, attempts=number, session=self._session, reason=f"attempt {number} begins"
@@ -322,6 +362,10 @@ class Ledger:
                     number += len(rows)
             self._sessions.forget(connection, gone)
         return number
+
+    def age(self, entry: Entry) -> float:
+        """Return how many seconds ago an operation last changed."""
+        return (self._clock() - entry.changed_at) / 1_000_000
 
     def under_way_elsewhere(self, entry: Entry) -> bool:
         """Whether a process that runs has this operation in its hands."""

@@ -5,12 +5,13 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
 import msgspec
 
+from antechamber.client.driving import advance, drive
 from antechamber.client.entry import Entry
 from antechamber.client.exchange import Breaker, Call, Heard, Pause, connection_options, heard, unheard
 from antechamber.client.ledger import Ledger
@@ -30,33 +31,6 @@ COOLDOWN: Final = 30.0
 MEMORIES: Final = "/v1/memories"
 Event = Mapping[str, Any] | bytes
 T = TypeVar("T")
-
-
-class _Turn(NamedTuple):
-    """What to do next, or the end."""
-
-    step: Step | None
-    result: Any
-
-
-def _advance(steps: Steps[Any], told: Heard | None) -> _Turn:
-    """Go on to the next step; out of a thread of its own no StopIteration may come."""
-    try:
-        return _Turn(steps.send(told), None)
-    except StopIteration as end:
-        return _Turn(None, end.value)
-
-
-async def _to_the_end(under_way: "asyncio.Future[_Turn]") -> _Turn:
-    """Wait for what writes to the ledger; whoever is told to stop does so when it is done."""
-    try:
-        return await asyncio.shield(under_way)
-    except asyncio.CancelledError:
-        # Told once or many times over, as some frameworks do.
-        while not under_way.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([under_way])
-        raise
 
 
 def _request(call: Call) -> dict[str, Any]:
@@ -170,7 +144,7 @@ class Submitter(_Base):
         told: Heard | None = None
         with contextlib.closing(steps):
             while True:
-                step, result = _advance(steps, told)
+                step, result = advance(steps, told)
                 if step is None:
                     return result  # type: ignore[no-any-return]
                 told = self._do(step)
@@ -287,17 +261,7 @@ class AsyncSubmitter(_Base):
         await self._client.aclose()
 
     async def _run(self, steps: Steps[T]) -> T:
-        told: Heard | None = None
-        try:
-            while True:
-                # A step that was begun is written to the end, and only then may whoever waits be told to stop.
-                under_way = asyncio.ensure_future(asyncio.to_thread(_advance, steps, told))
-                step, result = await _to_the_end(under_way)
-                if step is None:
-                    return result  # type: ignore[no-any-return]
-                told = await self._do(step)
-        finally:
-            steps.close()
+        return await drive(steps, self._do)
 
     async def _do(self, step: Step) -> Heard | None:
         if isinstance(step, Pause):
