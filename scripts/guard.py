@@ -1,0 +1,228 @@
+"""Cut off calls of write tools before, during and after the write; each strategy must keep what it promises.
+
+Agents with a guard call the tools of real MCP servers, over standard input and output and over streamable HTTP. Servers
+die, connections go, requests come late, agents are interrupted. Then the agent starts again, recovers, and sometimes
+makes the same call once more. Afterwards the effects of each operation are counted where they happened.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import logging
+import sqlite3
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+from antechamber.client import Ledger, OperationError
+from antechamber.client.guard import Guard, IdempotencyKey, NeverResend, ReconcileRead, ResendTolerant, token_in
+from antechamber.client.ledger import UnderWayError
+from guard_ways import CHANCE, LATE, Http, Stdio, Way
+from rig import workplace
+
+TOOLS: Final[dict[str, Any]] = {
+    "charge": IdempotencyKey(argument="key"),
+    "post": ReconcileRead(
+        argument="text",
+        template="{value}\n\nref {token}",
+        read="find_posts",
+        arguments={"query": "{token}"},
+        found=token_in("posts", "text"),
+        late=LATE,
+    ),
+    "put": ResendTolerant(),
+    "append": NeverResend(),
+}
+WAYS: Final = ("stdio", "http")
+
+
+def arguments_of(tool: str, label: str) -> dict[str, str]:
+    """Return the arguments of one call."""
+    return {
+        "charge": {"label": label},
+        "post": {"text": label},
+        "put": {"name": label, "value": f"value of {label}"},
+        "append": {"text": label},
+    }[tool]
+
+
+class _CrashedError(RuntimeError):
+    """The agent is dead."""
+
+
+def _die(ledger: Ledger) -> None:
+    """Let go of the file without a word, as a killed process does."""
+    # Private, as nobody may do this: what is open is closed under its owner.
+    with ledger._gate:  # noqa: SLF001
+        ledger._connection.close()  # noqa: SLF001
+        held = ledger._sessions._held  # noqa: SLF001
+        assert held is not None  # noqa: S101 -- it is open
+        held.close()
+
+
+class Agent:
+    """One agent that calls one tool by one way, again and again."""
+
+    def __init__(self, folder: Path, way: Way, tool: str, *, sabotage: bool) -> None:
+        """Begin with a fresh ledger."""
+        self._way = way
+        self.tool = tool
+        self._tools = TOOLS | ({"append": ResendTolerant()} if sabotage else {})
+        self.path = folder / f"{type(way).__name__}-{tool}.ledger"
+        self.interrupted: Counter[str] = Counter()
+        self.labels: list[str] = []
+        self._named: set[str] = set()
+
+    async def work(self, wanted: int) -> None:
+        """Call until so many calls were interrupted, then settle everything."""
+        while self.interrupted.total() < wanted:
+            await self._session(CHANCE.choice(self._way.faults))
+        for _ in range(10):
+            with Ledger(self.path) as ledger:
+                async with self._way.session("none") as session:
+                    await self._guard(session, ledger).recover_uncertain()
+                if not ledger.counts()["uncertain"] + ledger.counts()["pending"]:
+                    return
+
+    def _guard(self, session: Any, ledger: Ledger) -> Guard:
+        return Guard(session, ledger, self._tools, server="elsewhere", attempts=2, timeout=10)
+
+    async def _session(self, fault: str) -> None:
+        """Start as an agent does: open the ledger, settle what is uncertain, work, until something breaks."""
+        before = self._way.met.copy()
+        broke = False
+        with Ledger(self.path) as ledger:
+            try:
+                async with self._way.session(fault) as session:
+                    guard = self._guard(session, ledger)
+                    if CHANCE.choice((True, True, False)):
+                        await guard.recover_uncertain()
+                    for _ in range(CHANCE.randint(1, 3)):
+                        broke |= await self._call(guard, ledger, fault)
+            except (OSError, RuntimeError, ExceptionGroup):
+                # How the SDK's own session ends when its server is gone.
+                broke = True
+        met = self._way.met - before
+        self.interrupted += met or Counter({fault: int(broke)})
+
+    async def _call(self, guard: Guard, ledger: Ledger, fault: str) -> bool:
+        """Make one call, new or once more; return whether it was interrupted."""
+        label = self._label(ledger)
+        operation = label if label in self._named else None
+        calling = asyncio.create_task(guard.call_tool(self.tool, arguments_of(self.tool, label), operation=operation))
+        if fault in {"cancel", "crash"}:
+            await asyncio.sleep(CHANCE.uniform(0, 0.03))
+            if fault == "crash":
+                _die(ledger)
+            calling.cancel()
+        try:
+            await calling
+        except (OperationError, UnderWayError, asyncio.CancelledError):
+            return True
+        finally:
+            if fault == "crash":
+                raise _CrashedError
+        return False
+
+    def _label(self, ledger: Ledger) -> str:
+        """Choose a new call, or one that was made: a named one at any time, another while it is not settled."""
+        if self.labels and CHANCE.choice((True, False, False)):
+            label = CHANCE.choice(self.labels[-5:])
+            if label in self._named or any(label in str(one.body) for one in ledger.entries("uncertain")):
+                return label
+        label = f"{self.path.stem}-{len(self.labels)}."
+        self.labels.append(label)
+        if CHANCE.choice((True, False)):
+            self._named.add(label)
+        return label
+
+
+def judge(agent: Agent, effects: Path, states: Counter[str]) -> list[str]:
+    """Compare what the ledger says of each call with what happened."""
+    wrong = []
+    with contextlib.closing(sqlite3.connect(effects)) as raw, Ledger(agent.path) as ledger:
+        entries = list(ledger.entries())
+        if len(entries) > len(agent.labels):
+            wrong.append(f"{agent.path.stem}: {len(entries)} operations for {len(agent.labels)} calls")
+        for entry in entries:
+            arguments = json.loads(entry.body or b"{}")["arguments"]
+            label = (arguments.get("text") or arguments.get("label") or arguments["name"]).partition("\n")[0]
+            (number,) = raw.execute(
+                "SELECT count(*) FROM effects WHERE tool = ? AND label = ?", (agent.tool, label)
+            ).fetchone()
+            states[f"{agent.tool}: {entry.state}, {min(number, 2)}{'+' * (number > 1)} effects"] += 1
+            if not _promised(agent.tool, entry.state, number):
+                wrong.append(f"{label} {entry.state}: {number} effects; {entry.reason}")
+        if agent.tool == "put":
+            (stray,) = raw.execute("SELECT count(*) FROM state WHERE value <> 'value of ' || name").fetchone()
+            wrong += [f"{stray} states are not as they were put"] * bool(stray)
+    return wrong
+
+
+def _promised(tool: str, state: str, number: int) -> bool:
+    if tool == "put":
+        return state == "committed" and number >= 1
+    if tool == "append" and state == "needs_review":
+        return number <= 1
+    return state == "committed" and number == 1
+
+
+async def _prove(folder: Path, wanted: int, *, sabotage: bool) -> dict[str, Any]:
+    """Let one agent for each tool and way work, two at a time."""
+    effects = {way: folder / f"{way}.effects" for way in WAYS}
+    http, stdio = Http(effects["http"]), Stdio(effects["stdio"])
+    states: Counter[str] = Counter()
+    wrong: list[str] = []
+    interrupted: dict[str, dict[str, int]] = {}
+
+    async def some(way: Way, name: str, *tools: str) -> None:
+        for tool in tools:
+            agent = Agent(folder, way, tool, sabotage=sabotage)
+            await agent.work(wanted // 2)
+            # What is late has arrived.
+            await asyncio.sleep(LATE)
+            interrupted[f"{tool}, {name}"] = dict(agent.interrupted)
+            wrong.extend(judge(agent, effects[name], states))
+            print(f"{tool} over {name}: {agent.interrupted.total()} interrupted, {len(wrong)} wrong", file=sys.stderr)
+
+    async with http.serving():
+        lanes = ((stdio, "stdio", "charge", "put"), (stdio, "stdio", "post", "append"), (http, "http", *TOOLS))
+        await asyncio.gather(*(some(*lane) for lane in lanes))
+    return {"interrupted": interrupted, "states": dict(sorted(states.items())), "wrong": wrong}
+
+
+def main() -> None:
+    """Run the proof; exit 1 where anything is not as promised."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/guard", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--calls", type=int, default=1000, help="interrupted calls for each strategy (1000)")
+    parser.add_argument("--quick", action="store_true", help="24 for each")
+    parser.add_argument("--sabotage", action="store_true", help="send again what must not be; has to be noticed")
+    parser.add_argument("--json", action="store_true", help="print one JSON line")
+    arguments = parser.parse_args()
+    # What the SDK says of sessions that break is what this is about.
+    logging.disable(logging.CRITICAL)
+    started = time.monotonic()
+    with workplace() as folder:
+        wanted = 24 if arguments.quick else arguments.calls
+        found = asyncio.run(_prove(folder, wanted, sabotage=arguments.sabotage))
+    found["seconds"] = round(time.monotonic() - started)
+    if arguments.json:
+        print(json.dumps(found))
+    else:
+        for name, counts in found["interrupted"].items():
+            print(f"{name:<14} {sum(counts.values()):>5} interrupted: {counts}")
+        for name, number in found["states"].items():
+            print(f"{number:>6}  {name}")
+        for line in found["wrong"]:
+            print(f"WRONG  {line}")
+        print(f"{len(found['wrong'])} wrong, {found['seconds']} s")
+    sys.exit(1 if found["wrong"] else 0)
+
+
+if __name__ == "__main__":
+    main()
