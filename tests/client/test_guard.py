@@ -1,0 +1,560 @@
+"""The guard in front of other servers' tools: recorded first, followed up as declared, never blindly made twice."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
+
+from antechamber.client import FailedError, Ledger, LedgerError, NeedsReviewError, SettledByHandError, UncertainError
+from antechamber.client.guard import (
+    CallError,
+    Guard,
+    IdempotencyKey,
+    KeptResult,
+    NeverResend,
+    ReadOnly,
+    ReconcileRead,
+    ResendTolerant,
+    token_in,
+)
+from antechamber.client.ledger import UnderWayError
+from antechamber.client.steps import Recovery
+from antechamber.client.tool_results import keep
+from support import apart
+
+POSTS = ReconcileRead(
+    argument="text",
+    template="{value}\n\nref {token}",
+    read="find_posts",
+    arguments={"query": "{token}"},
+    found=token_in("posts", "text"),
+    late=0.0,
+)
+TOOLS: dict[str, Any] = {
+    "charge": IdempotencyKey(argument="key"),
+    "post": POSTS,
+    "put": ResendTolerant(),
+    "append": NeverResend(),
+}
+
+
+class Elsewhere:
+    """A session with somebody else's server, which breaks by a script."""
+
+    def __init__(self) -> None:
+        """Begin with no effects."""
+        self.effects: list[tuple[str, dict[str, Any]]] = []
+        self.keys: set[str] = set()
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.script: list[Any] = []
+        self.listed = 0
+        self.hanging = asyncio.Event()
+
+    async def list_tools(self, cursor: str | None = None) -> Any:
+        """List tools on two pages, in the words of the SDK's first version."""
+        self.listed += 1
+        if cursor is None:
+            return SimpleNamespace(tools=[described("charge", "amount", "key"), described("look")], nextCursor="2")
+        return SimpleNamespace(tools=[described("find_posts", "query", reads=True)], nextCursor=None)
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], **options: Any) -> Any:
+        """Do the next thing of the script; without one everything works."""
+        del options
+        self.asked.append((name, arguments))
+        action = self.script.pop(0) if self.script else "pass"
+        if action == "lose":
+            raise MCPError(-32000, "Connection closed")
+        if isinstance(action, Exception):
+            raise action
+        if action == "hang":
+            self.hanging.set()
+            await asyncio.sleep(3600)
+        if action == "error":
+            return result("card declined", is_error=True)
+        answer = self._done(name, arguments)
+        if action == "drop":
+            raise MCPError(-32001, "Timed out")
+        return answer
+
+    def _done(self, name: str, arguments: dict[str, Any]) -> Any:
+        if name == "find_posts":
+            posts = [one for tool, one in self.effects if tool == "post" and arguments["query"] in one["text"]]
+            return result(f"{len(posts)} hold {arguments['query']}", structured_content={"posts": posts})
+        if name == "charge" and arguments["key"] in self.keys:
+            return result("done before")
+        self.keys.add(arguments.get("key", ""))
+        self.effects.append((name, arguments))
+        return result("done")
+
+
+def described(name: str, *arguments: str, reads: bool | None = None) -> Any:
+    """Describe a tool in the words of the SDK's first version."""
+    schema = {"type": "object", "properties": {one: {} for one in arguments}, "required": list(arguments)}
+    return SimpleNamespace(name=name, inputSchema=schema, annotations=SimpleNamespace(readOnlyHint=reads))
+
+
+def result(text: str, **members: Any) -> CallToolResult:
+    """Return a tool's result."""
+    return CallToolResult(content=[TextContent(text=text)], **members)
+
+
+@pytest.fixture
+def session() -> Elsewhere:
+    """A session."""
+    return Elsewhere()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """An agent's ledger."""
+    return tmp_path / "agent.ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    """An open ledger."""
+    with Ledger(path) as opened:
+        yield opened
+
+
+def guarded(session: Any, ledger: Ledger, tools: Mapping[str, Any] = TOOLS, **options: Any) -> Guard:
+    """Return a guard whose results are the SDK's."""
+    known = {"server": "elsewhere", "result": CallToolResult.model_validate_json}
+    return Guard(session, ledger, tools, **known | options)
+
+
+def call(guard: Guard, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> Any:
+    """Call a tool."""
+    return apart(guard.call_tool(name, arguments, **options))
+
+
+def recover(guard: Guard) -> Recovery:
+    """Recover."""
+    return apart(guard.recover_uncertain())
+
+
+def text(found: Any) -> str:
+    """Return the text of a result."""
+    return str(found.content[0].text)
+
+
+def only(ledger: Ledger) -> Any:
+    """Return the one operation."""
+    (entry,) = ledger.entries()
+    return entry
+
+
+ARGUMENTS = {"charge": {"amount": 5}, "post": {"text": "Disk full"}, "put": {"name": "a"}, "append": {"line": "x"}}
+
+
+@pytest.mark.parametrize("tool", ARGUMENTS)
+def test_a_call_is_recorded_made_and_committed(session: Elsewhere, ledger: Ledger, tool: str) -> None:
+    """The result is the session's own; the same call afterwards is a new one, unless it has a name."""
+    guard = guarded(session, ledger)
+    found = call(guard, tool, ARGUMENTS[tool])
+    assert text(found) == "done"
+    entry = only(ledger)
+    assert (entry.state, entry.kind, entry.name, entry.attempts) == ("committed", "call", f"elsewhere/{tool}", 1)
+    call(guard, tool, ARGUMENTS[tool])
+    assert len(session.effects) == 2
+    for _ in range(3):
+        assert call(guard, tool, ARGUMENTS[tool], operation="toolu_01") == found
+    assert len(session.effects) == 3
+    assert ledger.counts()["committed"] == 3
+
+
+@pytest.mark.parametrize("fault", ["lose", "drop", OSError("broken pipe"), RuntimeError("no structured content")])
+@pytest.mark.parametrize(("tool", "most"), [("charge", 1), ("post", 1), ("put", 2)])
+def test_an_unclear_answer_is_followed_up(session: Elsewhere, ledger: Ledger, tool: str, most: int, fault: Any) -> None:
+    """As the strategy allows: the same key again, a look first, or simply again."""
+    session.script = [fault]
+    found = call(guarded(session, ledger), tool, ARGUMENTS[tool])
+    assert not found.is_error
+    assert only(ledger).state == "committed"
+    assert 1 <= len(session.effects) <= most
+    keys = {json.dumps(arguments) for name, arguments in session.asked if name == tool}
+    assert len(keys) == 1
+
+
+@pytest.mark.parametrize("fault", ["lose", "drop"])
+def test_what_cannot_be_verified_is_not_sent_again(session: Elsewhere, ledger: Ledger, fault: str) -> None:
+    """A person decides; then the same call is a new one."""
+    guard = guarded(session, ledger)
+    session.script = [fault]
+    with pytest.raises(NeedsReviewError, match="may have had its effect") as unclear:
+        call(guard, "append", {"line": "x"})
+    assert (unclear.value.retry_same_key, unclear.value.safe_new_key) == (False, False)
+    for act in (lambda: call(guard, "append", {"line": "x"}), lambda: apart(guard.send(only(ledger).operation_id))):
+        with pytest.raises(NeedsReviewError):
+            act()
+    assert recover(guard).found == 0
+    assert len(session.asked) == 1
+    ledger.decide(only(ledger).operation_id, "failed", "It is not there.")
+    assert text(call(guard, "append", {"line": "x"})) == "done"
+
+
+def test_a_call_that_a_person_settled_says_so(session: Elsewhere, ledger: Ledger) -> None:
+    """There is no result to return."""
+    guard = guarded(session, ledger)
+    session.script = ["drop", "drop"]
+    for name, state, error in (("one", "committed", SettledByHandError), ("two", "failed", FailedError)):
+        with pytest.raises(NeedsReviewError) as unclear:
+            call(guard, "append", {"line": name}, operation=name)
+        ledger.decide(unclear.value.operation_id, state, "I looked.")  # type: ignore[arg-type]
+        with pytest.raises(error, match="by hand: I looked"):
+            call(guard, "append", {"line": name}, operation=name)
+
+
+def test_a_tool_that_is_neither_declared_nor_read_only_is_never_sent_again(session: Elsewhere, ledger: Ledger) -> None:
+    """One that says it only reads is passed through, and so is one that is declared to."""
+    guard = guarded(session, ledger, {"look": ReadOnly()})
+    session.script = ["lose"]
+    with pytest.raises(NeedsReviewError):
+        call(guard, "charge", {"key": "k"})
+    session.script = ["pass", "lose"]
+    assert text(call(guard, "find_posts", {"query": "x"})) == "0 hold x"
+    with pytest.raises(MCPError):
+        call(guard, "look", {})
+    with pytest.raises(CallError, match="only reads"):
+        apart(guard.prepare("look", {}))
+    session.script = ["lose"]
+    with pytest.raises(NeedsReviewError):
+        call(guard, "nobody_lists_this", {})
+    assert ledger.counts()["needs_review"] == 2
+    assert session.listed >= 2
+
+
+def test_a_model_is_not_told_of_what_the_guard_fills_in(session: Elsewhere, ledger: Ledger) -> None:
+    """Neither in the listing nor can it be given."""
+    guard = guarded(session, ledger)
+    listing = apart(guard.list_tools())
+    (charge, _) = listing.tools
+    assert charge.inputSchema == {"type": "object", "properties": {"amount": {}}, "required": ["amount"]}
+    with pytest.raises(CallError, match="argument key is filled in"):
+        call(guard, "charge", {"amount": 5, "key": "mine"})
+    assert ledger.counts()["pending"] == 0
+    assert session.asked == []
+
+
+def test_an_error_of_the_only_attempt_is_the_answer(session: Elsewhere, ledger: Ledger) -> None:
+    """The model reads it; the same call, mended or not, is a new operation with a new key."""
+    guard = guarded(session, ledger)
+    session.script = ["error"]
+    assert call(guard, "charge", {"amount": 5}).is_error
+    session.script = ["error"]
+    for _ in range(2):
+        assert text(call(guard, "charge", {"amount": 5}, operation="a")) == "card declined"
+    assert not call(guard, "charge", {"amount": 5}).is_error
+    assert ledger.counts() == {"pending": 0, "committed": 1, "failed": 2, "uncertain": 0, "needs_review": 0}
+    assert len({arguments["key"] for _, arguments in session.asked}) == 3
+
+
+def test_a_refusal_before_any_tool_ran_ends_the_call(session: Elsewhere, ledger: Ledger) -> None:
+    """Two codes of JSON-RPC say so; the others stand for lost connections too."""
+    guard = guarded(session, ledger)
+    session.script = [MCPError(-32602, "Unknown tool: append")]
+    with pytest.raises(FailedError, match="Unknown tool") as refused:
+        call(guard, "append", {"line": "x"})
+    assert refused.value.safe_new_key
+    session.script = [MCPError(-32603, "Internal error")]
+    with pytest.raises(NeedsReviewError):
+        call(guard, "append", {"line": "x"})
+
+
+def test_an_error_after_an_unclear_attempt_says_nothing_of_that(session: Elsewhere, ledger: Ledger) -> None:
+    """It is asked again; what recovery cannot settle either is a person's."""
+    guard = guarded(session, ledger, attempts=2)
+    session.script = ["drop", "error"]
+    with pytest.raises(UncertainError, match="card declined"):
+        call(guard, "charge", {"amount": 5})
+    session.script = ["error", "error"]
+    assert recover(guard).settled == {"needs_review": 1}
+    assert "an earlier attempt may have had its effect; the last: the tool failed: card declined" in only(ledger).reason
+    assert len(session.effects) == 1
+
+
+def test_an_error_after_reading_found_nothing_is_the_answer(session: Elsewhere, ledger: Ledger) -> None:
+    """The earlier attempt was shown to have had no effect."""
+    session.script = ["lose", "pass", "error"]
+    assert call(guarded(session, ledger), "post", {"text": "Disk full"}).is_error
+    assert [name for name, _ in session.asked] == ["post", "find_posts", "post"]
+    assert only(ledger).state == "failed"
+
+
+def test_an_effect_that_is_found_is_not_made_again(session: Elsewhere, ledger: Ledger) -> None:
+    """The result is then that of reading."""
+    session.script = ["drop"]
+    found = call(guarded(session, ledger), "post", {"text": "Disk full"})
+    assert found.structured_content["posts"][0]["text"].startswith("Disk full\n\nref ")
+    assert [name for name, _ in session.asked] == ["post", "find_posts"]
+    assert only(ledger).reason == "find_posts found its effect"
+
+
+def test_nothing_is_sent_again_while_the_first_request_may_still_arrive(session: Elsewhere, ledger: Ledger) -> None:
+    """A call does not wait for that; recovery does."""
+    slow = POSTS.__class__(**{name: getattr(POSTS, name) for name in POSTS.__struct_fields__} | {"late": 0.2})
+    guard = guarded(session, ledger, {"post": slow})
+    session.script = ["lose"]
+    with pytest.raises(UncertainError):
+        call(guard, "post", {"text": "Disk full"})
+    assert [name for name, _ in session.asked] == ["post", "find_posts", "find_posts"]
+    found = recover(guard)
+    assert (found.found, found.settled, found.left) == (1, {"committed": 1}, {})
+    assert len(session.effects) == 1
+
+
+@pytest.mark.parametrize("fault", ["lose", "error"])
+def test_what_cannot_be_read_is_not_sent_again(session: Elsewhere, ledger: Ledger, fault: str) -> None:
+    """It stays uncertain; reading that works settles it."""
+    guard = guarded(session, ledger)
+    session.script = ["lose", fault, fault]
+    with pytest.raises(UncertainError):
+        call(guard, "post", {"text": "Disk full"})
+    assert session.effects == []
+    assert recover(guard).settled == {"committed": 1}
+    assert len(session.effects) == 1
+
+
+def test_a_result_that_its_reader_does_not_understand_shows_nothing(session: Elsewhere, ledger: Ledger) -> None:
+    """Neither that the effect is there nor that it is not."""
+
+    def found(_: Any, __: str) -> bool:
+        raise KeyError
+
+    strange = POSTS.__class__(**{name: getattr(POSTS, name) for name in POSTS.__struct_fields__} | {"found": found})
+    guard = guarded(session, ledger, {"post": strange})
+    session.script = ["lose"]
+    with pytest.raises(UncertainError):
+        call(guard, "post", {"text": "Disk full"})
+    assert session.effects == []
+
+
+@pytest.mark.parametrize(("tool", "state"), [("charge", "uncertain"), ("append", "needs_review")])
+def test_a_call_that_is_cancelled_is_not_known(session: Elsewhere, ledger: Ledger, tool: str, state: str) -> None:
+    """At once, not at the next start; what never answers is given up after a while."""
+
+    async def journey() -> None:
+        guard = guarded(session, ledger)
+        session.script = ["hang"]
+        calling = asyncio.create_task(guard.call_tool(tool, ARGUMENTS[tool]))
+        await session.hanging.wait()
+        with pytest.raises(UnderWayError, match="under way elsewhere") as busy:
+            await guard.call_tool(tool, ARGUMENTS[tool])
+        assert busy.value.temporary
+        assert (await guard.recover_uncertain()).elsewhere == 1
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+
+    apart(journey())
+    assert (only(ledger).state, "interrupted" in only(ledger).reason) == (state, True)
+
+
+def test_what_never_answers_is_given_up(session: Elsewhere, ledger: Ledger) -> None:
+    """And followed up with the same key."""
+    session.script = ["hang"]
+    assert text(call(guarded(session, ledger, timeout=0.05), "charge", {"amount": 5})) == "done"
+    assert only(ledger).attempts == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "state"), [("charge", "committed"), ("post", "committed"), ("append", "needs_review")]
+)
+def test_what_a_dead_agent_had_under_way_is_settled_at_the_next_start(
+    session: Elsewhere, path: Path, tool: str, state: str
+) -> None:
+    """Each as its strategy allows; another server's calls and submissions are left alone."""
+    with Ledger(path) as first:
+        guard = guarded(session, first)
+        operation = apart(guard.prepare(tool, ARGUMENTS[tool]))
+        first.begin(operation)
+        other = apart(guarded(session, first, server="other").prepare("charge", {}))
+        first.begin(other)
+    with Ledger(path) as second:
+        assert second.entry(operation).state == "uncertain"
+        looked_at: list[int] = []
+        found = apart(guarded(session, second).recover_uncertain(looked_at.append))
+        assert (found.settled, found.elsewhere, looked_at) == ({state: 1}, 0, [1])
+        assert second.entry(operation).state == state
+        assert second.entry(other).state == "uncertain"
+    assert len(session.effects) == (state == "committed")
+
+
+def test_what_another_process_has_under_way_is_left_to_it(session: Elsewhere, path: Path) -> None:
+    """Until that ends."""
+    with Ledger(path) as first, Ledger(path) as second:
+        operation = apart(guarded(session, first).prepare("charge", {"amount": 5}))
+        first.begin(operation)
+        guard = guarded(session, second)
+        assert recover(guard).elsewhere == 1
+        with pytest.raises(UnderWayError):
+            call(guard, "charge", {"amount": 5})
+        first.settle(operation, lambda _: ruling())
+        assert recover(guard).settled == {"committed": 1}
+    assert len(session.effects) == 1
+
+
+def ruling() -> Any:
+    """Return what an unclear answer makes of a call."""
+    from antechamber.core.ledger import Ruling  # noqa: PLC0415 -- one use
+
+    return Ruling(state="uncertain", final=False, reason="no answer")
+
+
+def test_nobody_sends_between_a_look_and_another_attempt(session: Elsewhere, path: Path) -> None:
+    """Of two that found nothing one sends; the other is told so."""
+    with Ledger(path) as first, Ledger(path) as second:
+        session.script = ["lose", "lose", "lose"]
+        with pytest.raises(UncertainError):
+            call(guarded(session, first), "post", {"text": "Disk full"})
+
+        class Between(Elsewhere):
+            async def call_tool(self, name: str, arguments: dict[str, Any], **options: Any) -> Any:
+                """Let the other be quicker while this one looks."""
+                found = await session.call_tool(name, arguments, **options)
+                if name == "find_posts":
+                    await guarded(session, second).recover_uncertain()
+                return found
+
+        assert recover(guarded(Between(), first)).settled == {"committed": 1}
+    assert len(session.effects) == 1
+
+
+def test_an_agent_with_checkpoints_prepares_and_sends(session: Elsewhere, ledger: Ledger) -> None:
+    """Prepared again it is the same call; sent again it is answered from the ledger; never sent, recovery sends it."""
+    guard = guarded(session, ledger)
+    one = apart(guard.prepare("append", {"line": "x"}))
+    assert apart(guard.prepare("append", {"line": "x"})) == one
+    found = apart(guard.send(one))
+    assert apart(guard.send(one)) == found
+    assert len(session.effects) == 1
+    two = apart(guard.prepare("append", {"line": "y"}))
+    assert recover(guard).settled == {"committed": 1}
+    assert ledger.entry(two).state == "committed"
+    with pytest.raises(CallError, match="no call of other"):
+        apart(guarded(session, ledger, server="other").send(two))
+    with pytest.raises(LedgerError, match="has no operation"):
+        apart(guard.send("nothing"))
+
+
+def test_a_name_stands_for_one_call(session: Elsewhere, ledger: Ledger) -> None:
+    """Another call under it is a mistake that is not made."""
+    guard = guarded(session, ledger)
+    call(guard, "append", {"line": "x"}, operation="step 4")
+    with pytest.raises(CallError, match="operation step 4 of append was another call"):
+        call(guard, "append", {"line": "y"}, operation="step 4")
+    assert len(session.effects) == 1
+
+
+@pytest.mark.parametrize("arguments", [{"a": float("nan")}, {"a": "\ud800"}, {"a": {1}}])
+def test_arguments_that_are_no_json_are_refused(session: Elsewhere, ledger: Ledger, arguments: Any) -> None:
+    """Nothing is recorded and nothing is sent."""
+    with pytest.raises(CallError, match="no JSON"):
+        call(guarded(session, ledger), "append", arguments)
+    assert (list(ledger.entries()), session.asked) == ([], [])
+
+
+def test_numbers_of_any_size_are_sent_as_they_were_given(session: Elsewhere, ledger: Ledger) -> None:
+    """Also after a restart."""
+    arguments = {"big": 2**70, "part": 0.1, "text": "a\u2028b"}
+    session.script = ["lose"]
+    call(guarded(session, ledger), "put", arguments)
+    assert [sent for _, sent in session.asked] == [arguments, arguments]
+
+
+def test_a_server_that_stays_silent_is_not_asked_for_everything(session: Elsewhere, ledger: Ledger) -> None:
+    """After five operations in a row the rest is left for later."""
+    guard = guarded(session, ledger, attempts=1)
+    session.script = ["lose"] * 8
+    for number in range(8):
+        with pytest.raises(UncertainError):
+            call(guard, "charge", {"amount": number})
+    session.script, asked = ["lose"] * 8, len(session.asked)
+    found = recover(guard)
+    assert (found.found, found.settled) == (8, {"uncertain": 8})
+    assert found.left["the server does not answer"] == 3
+    assert len(session.asked) == asked + 5
+
+
+@pytest.mark.parametrize("server", ["", "a/b"])
+def test_a_guard_that_could_not_work_is_refused(session: Elsewhere, ledger: Ledger, server: str) -> None:
+    """When it is made."""
+    with pytest.raises(CallError, match="short name"):
+        guarded(session, ledger, server=server)
+    bad = ReconcileRead(argument="a", template="{value}", read="r", arguments={}, found=token_in())
+    with pytest.raises(CallError, match=r"needs \{token\} once"):
+        guarded(session, ledger, {"post": bad})
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (result("", structured_content={"posts": [{"text": "a T b"}]}), True),
+        (result("", structured_content={"posts": [{"text": "a"}], "query": "T"}), False),
+        (result('{"posts": [{"text": "T"}]}'), True),
+        (result("no posts hold T"), False),
+        (result("[1]"), False),
+        ({"structuredContent": {"posts": {"text": "T"}}}, True),
+        ({"content": [{"type": "text", "text": '{"posts": [{"text": 5}]}'}]}, False),
+    ],
+)
+def test_a_token_is_looked_for_where_it_belongs(found: Any, *, expected: bool) -> None:
+    """A tool that says it found nothing for the token has not found it."""
+    assert token_in("posts", "text")(found, "T") == expected
+
+
+def test_a_result_is_kept_whatever_it_is(session: Elsewhere, ledger: Ledger) -> None:
+    """In the words of MCP; what cannot be encoded is an empty one."""
+    assert json.loads(keep(result("done")))["content"][0]["text"] == "done"
+    assert json.loads(keep({"content": []})) == {"content": []}
+    assert json.loads(keep(object()))["isError"] is False
+    guard = guarded(session, ledger, result=lambda raw: KeptResult(structured_content=len(raw)))
+    call(guard, "append", {"line": "x"}, operation="a")
+    assert call(guard, "append", {"line": "x"}, operation="a").structured_content > 10
+
+
+def test_without_the_sdk_a_kept_result_has_the_same_members(session: Elsewhere, ledger: Ledger) -> None:
+    """By the names of the SDK's."""
+    guard = Guard(session, ledger, TOOLS, server="elsewhere")
+    call(guard, "append", {"line": "x"}, operation="a")
+    kept = call(guard, "append", {"line": "x"}, operation="a")
+    assert (kept.content[0]["text"], kept.structured_content, kept.is_error) == ("done", None, False)
+
+
+def test_a_client_of_the_sdk_is_guarded(ledger: Ledger) -> None:
+    """With its own listing and its own results, in memory."""
+    called: list[dict[str, Any]] = []
+
+    async def list_tools(_: Any, __: Any) -> ListToolsResult:
+        schema = {"type": "object", "properties": {"amount": {}, "key": {}}, "required": ["amount", "key"]}
+        hints = ToolAnnotations(read_only_hint=True)
+        look = Tool(name="look", input_schema={"type": "object"}, annotations=hints)
+        return ListToolsResult(tools=[Tool(name="charge", input_schema=schema), look])
+
+    async def call_tool(_: Any, asked: Any) -> CallToolResult:
+        called.append(asked.arguments)
+        return result("done")
+
+    async def within(journey: Callable[[Guard], Awaitable[Any]]) -> Any:
+        async with Client(Server("elsewhere", on_list_tools=list_tools, on_call_tool=call_tool)) as client:
+            return await journey(guarded(client, ledger))
+
+    async def journey(guard: Guard) -> Any:
+        listing = await guard.list_tools()
+        assert listing.tools[0].input_schema["required"] == ["amount"]
+        assert (await guard.call_tool("look")).content
+        return [await guard.call_tool("charge", {"amount": 5}, operation="a") for _ in range(2)]
+
+    first, again = apart(within(journey))
+    assert type(first) is type(again) is CallToolResult
+    assert again.content == first.content
+    assert [set(one) for one in called] == [set(), {"amount", "key"}]
+    assert called[1]["key"] == only(ledger).operation_id
