@@ -120,3 +120,23 @@ def test_the_proof_notices_a_ledger_that_was_lost() -> None:
     status, numbers = prove("ledger.py", "--quick", "--sabotage", "--act", "submit")
     assert any("2 keys taken" in line for line in numbers["wrong"])
     assert status == 1
+
+
+@pytest.mark.timeout(300)
+def test_each_strategy_keeps_its_promise_over_calls_that_are_cut_off() -> None:
+    """Real servers over both transports; effects are counted where they happen."""
+    status, numbers = prove("guard.py", "--quick")
+    assert numbers["wrong"] == []
+    assert set(numbers["interrupted"]) == {
+        f"{tool}, {way}" for tool in ("charge", "post", "put", "append") for way in ("stdio", "http")
+    }
+    assert all(sum(counts.values()) >= 6 for counts in numbers["interrupted"].values())
+    assert status == 0
+
+
+@pytest.mark.timeout(300)
+def test_the_proof_sees_an_effect_too_many() -> None:
+    """What must not be sent again is: the proof counts the effects and fails."""
+    status, numbers = prove("guard.py", "--calls", "16", "--tool", "append", "--sabotage")
+    assert any("committed: 2 effects" in line for line in numbers["wrong"])
+    assert status == 1

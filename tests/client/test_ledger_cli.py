@@ -7,11 +7,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from antechamber.client.calling import Calling
 from antechamber.client.ledger import Ledger
 from antechamber.core.ledger import Ruling
 from client.test_ledger import lesson
 from support import antechamber, event, free_port
 
+COMMITTED = Ruling(state="committed", final=True, reason="the tool answered")
 UNCERTAIN = Ruling(state="uncertain", final=False, reason="no answer: \x1b[31mreset")
 Ran = subprocess.CompletedProcess[str]
 
@@ -150,3 +152,22 @@ def test_a_service_that_moved_is_said_to_have(path: Path, agent: dict[str, str])
     assert f"speaks of the service at {agent['ANTECHAMBER_URL'][7:]}, not of localhost:1" in refused
     assert "speaks of the service at localhost:1 from now on" in ledger(path, "moved", "localhost:1").stdout
     assert antechamber("recover", "--ledger", str(path), **elsewhere).stdout == "Nothing was uncertain.\n"
+
+
+def test_calls_of_other_tools_are_shown_and_left_to_their_guard(tmp_path: Path, agent: dict[str, str]) -> None:
+    """What was given and what came back can be read; recovery of submissions says that there are some."""
+    path = tmp_path / "calls.ledger"
+    with Ledger(path) as opened:
+        calling = Calling(opened, "tracker", {}, 1)
+        one, two = (calling.prepare("append", {"line": line}, None) for line in ("x", "y"))
+        opened.begin(one)
+        opened.settle(one, lambda _: COMMITTED, b'{"content": []}')
+        opened.begin(two)
+    ran = antechamber("recover", "--ledger", str(path), **agent)
+    assert "Nothing was uncertain." in ran.stdout
+    assert "1  calls of other tools, which their agent's guard settles" in ran.stdout
+    assert "tracker/append" in ledger(path, "list", "--state", "uncertain").stdout
+    shown = ledger(path, "show", one).stdout
+    assert '"line": "x"' in shown
+    assert '"content": []' in shown
+    assert json.loads(ledger(path, "show", one, "--json").stdout)["result"] == {"content": []}

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -45,17 +46,19 @@ def recover(path: Path, url: str, *, as_json: bool) -> None:
     """
     token = own_token()
     with _opened(path) as ledger:
-        number = ledger.counts()["uncertain"]
+        open_ = Counter(entry.kind for entry in ledger.entries("pending", "uncertain"))
         with (
             Submitter(url, token, ledger) as submitter,
-            click.progressbar(length=number, label="Recovering", file=sys.stderr) as bar,
+            click.progressbar(length=open_["submission"], label="Recovering", file=sys.stderr) as bar,
         ):
             found = submitter.recover(bar.update)
         counts = ledger.counts()
     if as_json:
-        show({**msgspec.to_builtins(found), "ledger": counts})
+        show({**msgspec.to_builtins(found), "calls": open_["call"], "ledger": counts})
     else:
         _tell(found, counts)
+        if open_["call"]:
+            click.echo(f"{open_['call']:>7}  calls of other tools, which their agent's guard settles when it starts")
     if found.left or found.elsewhere or counts["needs_review"]:
         sys.exit(1)
 
@@ -118,6 +121,7 @@ def _told(entry: Entry) -> dict[str, Any]:
         "recorded_at": format_time(entry.recorded_at),
         "changed_at": format_time(entry.changed_at),
         "receipt": msgspec.to_builtins(receipt) if receipt else None,
+        "result": msgspec.json.decode(entry.receipt) if entry.receipt and entry.kind == "call" else None,
     }
 
 
@@ -136,12 +140,12 @@ def show_entry(operation_id: str, path: Path, *, as_json: bool) -> None:
         show({**_told(entry), "body": body, "history": steps})
         return
     for name, value in _told(entry).items():
-        if value is not None and name != "receipt":
+        if value is not None and name not in {"receipt", "result"}:
             click.echo(f"{name:<18} {_short(str(value), 1000)}")
     for step in steps:
         when = step["changed_at"][:19].replace("T", " ")
         click.echo(f"  {when} UTC  {step['state']:<12}  {_short(step['reason'], 1000)}")
-    for name, value in (("body", body), ("receipt", _told(entry)["receipt"])):
+    for name, value in (("body", body), *((name, _told(entry)[name]) for name in ("receipt", "result"))):
         if value is not None:
             click.echo(f"{name}:\n{msgspec.json.format(msgspec.json.encode(value), indent=2).decode()}")
     if entry.body is None:
