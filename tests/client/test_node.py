@@ -1,0 +1,55 @@
+"""A second client in another language, over the official package: the same hashes, the same one proposal."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antechamber.client import Ledger
+
+NODE = Path(__file__).resolve().parent.parent / "node"
+VECTORS = NODE.parent / "vectors" / "hash-vectors.json"
+
+
+def run(script: str, *arguments: str, **environment: str) -> Any:
+    """Run a script of the second client and return what it prints."""
+    done = subprocess.run(  # noqa: S603 -- our own script
+        ["node", str(NODE / script), *arguments],  # noqa: S607 -- where scripts/test found it
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_second_client_computes_the_same_hashes() -> None:
+    """Each vector, from the contract alone."""
+    accepted = json.loads(VECTORS.read_text())["accepted"]
+    assert run("vectors.mjs", str(VECTORS)) == [vector["source_event_hash"] for vector in accepted]
+
+
+@pytest.mark.parametrize("way", ["stdio", "http"])
+def test_the_second_client_proposes_and_is_told(live: tuple[str, str], tmp_path: Path, way: str) -> None:
+    """Over both transports: the receipt names the hash computed there, and calling again changes nothing."""
+    url, token = live
+    ledger = str(tmp_path / "agent.ledger")
+    environment = {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token, "ANTECHAMBER_LEDGER": ledger}
+    target = [f"{url}/mcp"] if way == "http" else [sys.executable, "-m", "antechamber.cli", "mcp"]
+    told = run("propose.mjs", way, *target, **environment)
+    assert told["tools"] == ["propose_memory", "submission_status", "search_memory"]
+    receipt = told["first"]["structuredContent"]
+    assert (receipt["disposition"], receipt["source_event_hash"]) == ("accepted-for-review", told["hash"])
+    assert told["again"]["structuredContent"]["submission_id"] == receipt["submission_id"]
+    assert told["unknown"]["isError"]
+    assert "idempotency_key" in told["unknown"]["content"][0]["text"]
+    assert told["status"]["structuredContent"]["review"]["state"] == "pending"
+    if way == "stdio":
+        with Ledger(ledger) as opened:
+            assert [entry.source_event_hash for entry in opened.entries("committed")] == [told["hash"]]
