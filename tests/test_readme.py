@@ -1,25 +1,33 @@
 """README's promises: its commands run as they stand there."""
 
+import asyncio
 import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import httpx
 import pytest
+from mcp import Client
+from mcp.server import Server
+from mcp.types import CallToolResult, ListToolsResult
 
 from antechamber.cli import main
-from support import Databases, antechamber, free_port, serving
+from antechamber.client import Ledger
+from support import Databases, antechamber, apart, database, free_port, place_of, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 @contextlib.contextmanager
@@ -82,10 +90,34 @@ def test_the_start_by_hand_accepts_and_then_replays(tmp_path: Path) -> None:
         read_until(session, r"1  accepted-for-review(.|\n)*1  replayed")
 
 
+@pytest.fixture
+def live(tmp_path: Path, policies: Path) -> Iterator[dict[str, str]]:
+    """A service, and how an agent is told of it."""
+    data = tmp_path / "data"
+    with serving(data, policies) as (url, _):
+        token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
+        yield {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token}
+
+
+def proposals(tmp_path: Path) -> int:
+    """Count proposals."""
+    with database(place_of(tmp_path / "data")) as raw:
+        number: int = raw.execute("SELECT count(*) FROM proposals").fetchone()[0]
+    return number
+
+
+def test_curl_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
+    """The block for curl, line by line."""
+    with shell(BLOCKS[2], tmp_path, **live) as session:
+        read_until(session, r"accepted-for-review(.|\n)*accepted-for-review")
+        assert session.wait(30) == 0
+    assert proposals(tmp_path) == 1
+
+
 def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> None:
-    """The third block makes the schema and starts two processes on one database, both ready."""
+    """The fourth block makes the schema and starts two processes on one database, both ready."""
     url, ports = postgres.empty(), [free_port(), free_port()]
-    script = re.sub(r"export ANTECHAMBER_DATABASE_URL=\S+", f"export ANTECHAMBER_DATABASE_URL='{url}'", BLOCKS[2])
+    script = re.sub(r"export ANTECHAMBER_DATABASE_URL=\S+", f"export ANTECHAMBER_DATABASE_URL='{url}'", BLOCKS[3])
     for named, port in zip(("8080", "8081"), ports, strict=True):
         assert f"--port {named}" in script
         script = script.replace(f"--port {named}", f"--port {port}")
@@ -96,18 +128,55 @@ def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> No
     postgres.drop(url)
 
 
-def test_the_python_client_settles_and_submits(tmp_path: Path, policies: Path) -> None:
-    """The Python block, run twice in an agent's folder, gets one receipt and makes one proposal."""
-    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    with serving(tmp_path / "data", policies) as (url, _):
-        token = antechamber("token", "issue", "worker:release-bot", "--data", str(tmp_path / "data")).stdout.strip()
-        code = f"url, token = {url!r}, {token!r}\n{block}\nprint(receipt.disposition, receipt.submission_id)"
-        ran = [
-            subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)  # noqa: S603 -- our own README
-            for _ in range(2)
-        ]
+def test_the_python_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
+    """The block for Python, run twice in an agent's folder, gets one receipt."""
+    code = f"url, token = {tuple(live.values())!r}\n{PYTHON[0]}\nprint(receipt.disposition, receipt.submission_id)"
+    ran = [
+        subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)  # noqa: S603 -- our own README
+        for _ in range(2)
+    ]
     assert ran[0].stdout.startswith("accepted-for-review ")
     assert ran[1].stdout == ran[0].stdout
+    assert proposals(tmp_path) == 1
+
+
+def within(block: str, **known: Any) -> Any:
+    """Run a block that awaits, and return its `result`."""
+    lines = [*block.splitlines(), "return result"]
+    names: dict[str, Any] = {"asyncio": asyncio, "contextlib": contextlib} | known
+    exec("async def whole():\n" + textwrap.indent("\n".join(lines), "    "), names)  # noqa: S102 -- our own README
+    return apart(names["whole"]())
+
+
+def test_an_mcp_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
+    """The block for MCP, with the command of this environment."""
+    environment = live | {"ANTECHAMBER_LEDGER": str(tmp_path / "agent.ledger")}
+    command = str(Path(sys.executable).parent / "antechamber")
+    block = PYTHON[1].replace('command="antechamber"', f"command={command!r}")
+    assert block != PYTHON[1]
+    found = within(block, environment=environment)
+    assert found.structured_content["disposition"] == "accepted-for-review"
+    assert proposals(tmp_path) == 1
+
+
+def test_a_tool_that_writes_elsewhere_is_guarded(tmp_path: Path) -> None:
+    """The block for other tools, in front of a server in memory."""
+    written: list[dict[str, str]] = []
+
+    async def list_tools(_: Any, __: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[])
+
+    async def call_tool(_: Any, asked: Any) -> CallToolResult:
+        written.append(asked.arguments)
+        return CallToolResult(content=[])
+
+    block = "async with Client(server) as session:\n" + textwrap.indent(PYTHON[2], "    ")
+    with Ledger(tmp_path / "agent.ledger") as ledger:
+        server = Server("tracker", on_list_tools=list_tools, on_call_tool=call_tool)
+        for _ in range(2):
+            within(block, server=server, Client=Client, ledger=ledger, CallToolResult=CallToolResult)
+        (entry,) = ledger.entries()
+    assert [one["body"] for one in written] == [f"On Gemini.\n\nref {entry.operation_id}"]
 
 
 def test_every_command_is_documented() -> None:
