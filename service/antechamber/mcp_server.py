@@ -139,9 +139,8 @@ def build(submits_of: Callable[[Any], Submits], tools: "Tools | None" = None) ->
     )
 
 
-async def serve_stdio(submits: Submits) -> None:
+async def serve_stdio(submits: Submits, tools: "Tools") -> None:
     """Serve one client over standard input and output until it hangs up."""
-    tools = Tools()
     server = build(lambda _: submits, tools)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -307,3 +310,28 @@ def test_the_same_event_by_http_and_by_a_tool_is_one_proposal(
     assert receipt["disposition"] == "accepted-as-duplicate"
     assert count(service, "proposals") == 1
     assert set(TOOLS) == {"propose_memory", "submission_status", "search_memory"}
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_told_to_stop_does_so_at_once(tmp_path: Path, sent: signal.Signals) -> None:
+    """Though its client says nothing, it ends without a trace."""
+    ledger = tmp_path / "agent.ledger"
+    params = beside(ledger, f"http://127.0.0.1:{free_port()}", "antp_" + "A" * 36)
+    process = subprocess.Popen(  # noqa: S603 -- our own program
+        [params.command, *params.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | (params.env or {}),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    process.stdin.write(json.dumps(ping).encode() + b"\n")
+    process.stdin.flush()
+    assert process.stdout.readline()
+    process.send_signal(sent)
+    assert process.wait(10) == 0
+    _, said = process.communicate()
+    assert said == b""
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["agent.ledger", "agent.ledger-journal"]

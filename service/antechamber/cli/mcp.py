@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import hashlib
+import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -68,21 +70,38 @@ def mcp(url: str, path: Path) -> None:
     """
     token = own_token()
     try:
-        from antechamber.mcp_server import serve_stdio  # noqa: PLC0415 -- an optional extra
+        from antechamber.mcp_server import Tools, serve_stdio  # noqa: PLC0415 -- an optional extra
     except ImportError:
         fail(AntechamberError("MCP needs the extra mcp: pip install 'antechamber[mcp]'"))
     try:
         with Ledger(path) as ledger:
-            asyncio.run(_served(url, token, ledger, serve_stdio))
+            tools = Tools()
+            asyncio.run(_served(url, token, ledger, lambda submits: serve_stdio(submits, tools), tools.finish))
     except AntechamberError as error:
         fail(error)
-    except KeyboardInterrupt:
-        pass
 
 
-async def _served(url: str, token: str, ledger: Ledger, serve: Callable[[Submits], Awaitable[None]]) -> None:
+async def _served(
+    url: str,
+    token: str,
+    ledger: Ledger,
+    serve: Callable[[Submits], Awaitable[None]],
+    finish: Callable[[], Awaitable[None]],
+) -> None:
+    told = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
     async with AsyncSubmitter(url, token, ledger, channel="mcp") as submitter, _recovering(submitter):
-        await serve(LedgerSubmits(submitter, ledger, token))
+        serving = asyncio.ensure_future(serve(LedgerSubmits(submitter, ledger, token)))
+        stopping = asyncio.ensure_future(told.wait())
+        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if not serving.done():
+            await finish()
+            ledger.close()
+            # The thread that reads standard input waits for a line that does not come; nothing else is left to do.
+            os._exit(0)
+        stopping.cancel()
+        await serving
 
 
 @contextlib.asynccontextmanager
