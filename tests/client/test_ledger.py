@@ -173,10 +173,11 @@ def test_a_failed_operation_that_left_nothing_behind_is_begun_anew(ledger: Ledge
     three = ledger.prepare(lesson(), again=True)
     assert three not in {one, two}
     assert ledger.prepare(lesson(), again=True) == three
-    # Its key was sealed: the event itself was never judged.
     end(ledger, three, Ruling(state="failed", final=True, reason="sealed"))
-    four = ledger.prepare(lesson())
-    assert four not in {one, two, three}
+    assert ledger.prepare(lesson()) == three
+    assert ledger.entry(three).sealed()
+    assert not ledger.entry(two).sealed()
+    four = ledger.prepare(lesson(), again=True)
     end(ledger, four, COMMITTED)
     assert ledger.prepare(lesson(), again=True) == four
 

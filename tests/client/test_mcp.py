@@ -167,6 +167,23 @@ def test_wrong_arguments_are_told_so_that_a_model_can_mend_them(
     assert count(service, "submissions") == 0
 
 
+def test_what_was_sealed_behind_the_models_back_may_be_proposed(
+    call: Callable[..., CallToolResult], service: Service, network: Network, tmp_path: Path
+) -> None:
+    """An operator gave the first call up; the model, which knows nothing of keys, calls again and is heard."""
+    network.script = ["pass"] + ["lose"] * 6
+    assert call("propose_memory", **LESSON).is_error
+    with (
+        Ledger(tmp_path / "agent.ledger") as ledger,
+        Submitter(URL, service.token(), ledger, transport=network) as submitter,
+    ):
+        (entry,) = ledger.entries()
+        assert submitter.seal(entry.operation_id).state == "failed"
+    assert call("propose_memory", **LESSON).structured_content["disposition"] == "accepted-for-review"
+    assert call("propose_memory", **LESSON).structured_content["disposition"] == "accepted-for-review"
+    assert (count(service, "proposals"), count(service, "submissions")) == (1, 2)
+
+
 def test_a_refusal_says_what_to_change(call: Callable[..., CallToolResult]) -> None:
     """With the argument that it speaks of, and never the value."""
     private = call("propose_memory", **LESSON | {"content": "Page mira@orbit-works.dev at night."})
@@ -210,7 +227,7 @@ def test_what_is_learned_while_the_service_is_away_is_recorded(
     assert first.structured_content["retry_same_arguments"]
     network.script = []
     call("propose_memory", **LESSON)
-    network.script = ["lose"] * 6
+    network.script = ["pass"] + ["lose"] * 6
     assert call("propose_memory", **LESSON | {"content": "Later."}).structured_content["code"] == "uncertain"
     network.script = []
     with Ledger(Path(service.data).parent / "agent.ledger") as ledger:

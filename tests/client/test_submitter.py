@@ -206,8 +206,9 @@ def test_what_is_given_up_is_sealed_and_never_lands(service: Service, sender: Su
     (late,) = network.let_go()
     assert late.json()["reasons"][0]["code"] == "sealed"
     assert count(service, "proposals") == 0
-    # Whoever submits the event once more means it.
-    assert sender.submit(lesson()).disposition == "accepted-for-review"
+    with pytest.raises(FailedError, match="sealed"):
+        sender.submit(lesson())
+    assert sender.submit(lesson(), again=True).disposition == "accepted-for-review"
     two = sender.ledger.prepare(lesson("Landed."))
     network.script = ["drop"] + ["lose"] * 4
     with pytest.raises(UncertainError):

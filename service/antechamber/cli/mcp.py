@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -30,13 +31,19 @@ class LedgerSubmits:
     async def propose(self, proposed: ProposeMemory) -> Proposed:
         """Record and send an event."""
         event = event_of(proposed, await self._producer())
-        operation_id = await asyncio.to_thread(self._ledger.prepare, event)
+        operation_id = await asyncio.to_thread(self._prepare, event)
         with contextlib.suppress(AntechamberError):
             await self._submitter.send(operation_id)
         entry = await asyncio.to_thread(self._ledger.entry, operation_id)
         return Proposed(
             state=entry.state, receipt=entry.typed_receipt(), reason=entry.reason, operation_id=operation_id
         )
+
+    def _prepare(self, event: dict[str, Any]) -> str:
+        """Record an event; one whose key was sealed behind the model's back is one that it still wants proposed."""
+        operation_id = self._ledger.prepare(event)
+        again = self._ledger.entry(operation_id).sealed()
+        return self._ledger.prepare(event, again=True) if again else operation_id
 
     async def _producer(self) -> str:
         """Return the producer whose token this is; asked once, so that what is learned offline can be recorded."""

@@ -44,6 +44,11 @@ class Entry(Struct, frozen=True, kw_only=True):
         """Return the receipt of a submission that ended; None where the service kept none."""
         return msgspec.json.decode(self.receipt, type=Receipt) if self.receipt and self.kind == "submission" else None
 
+    def sealed(self) -> bool:
+        """Whether it failed because its key was sealed: the service never judged its event."""
+        receipt = self.typed_receipt()
+        return receipt is not None and any(reason.code == "sealed" for reason in receipt.reasons)
+
 
 class Change(Struct, frozen=True, kw_only=True):
     """One step of an operation's way."""
@@ -64,12 +69,6 @@ ADD: Final = (
     f"INSERT INTO entries ({', '.join(COLUMNS)}, checksum)"  # noqa: S608 -- our own names
     f" VALUES ({', '.join(f':{name}' for name in COLUMNS)}, :checksum)"
 )
-
-
-def left_nothing(entry: Entry) -> bool:
-    """Whether the service never judged the event of a failed operation: nothing was kept, or its key was sealed."""
-    receipt = entry.typed_receipt()
-    return receipt is None or any(reason.code == "sealed" for reason in receipt.reasons)
 
 
 def checksum(entry: Entry) -> bytes:

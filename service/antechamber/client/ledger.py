@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Self
 import msgspec
 
 from antechamber.client import ledger_file
-from antechamber.client.entry import ADD, COLUMNS, READ, WRITE, Change, Entry, Kind, checksum, left_nothing
+from antechamber.client.entry import ADD, COLUMNS, READ, WRITE, Change, Entry, Kind, checksum
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError, Sessions
 from antechamber.core.canonical import NORMAL_FORM
 from antechamber.core.events import body_of
@@ -115,8 +115,8 @@ class Ledger:
         """Record an event that is to be submitted and return its operation id, which an agent keeps in its checkpoint.
 
         `event` is the body of `POST /v1/submissions` without key and hash, or its JSON. The same event gets the
-        operation that it has already, unless that failed and left nothing behind but a seal. `again` asks for a new one
-        where the service keeps a refusal of the old (`safe_new_key`).
+        operation that it has already, unless that failed and left nothing behind. `again` asks for a new one where the
+        service keeps a refusal or a seal of the old (`safe_new_key`).
 
         Raises RefusedError where the event is malformed: nothing is recorded then. Raises LedgerError.
         """
@@ -124,7 +124,7 @@ class Ledger:
         found = body_of(event, operation_id)
         with self.together() as connection:
             entry = self._same(connection, "submission", found.producer_identity, found.fingerprint)
-            if entry and not (entry.state == "failed" and (again or left_nothing(entry))):
+            if entry and not (entry.state == "failed" and (again or entry.receipt is None)):
                 return entry.operation_id
             self._add(
                 connection,
