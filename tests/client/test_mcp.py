@@ -173,6 +173,7 @@ def test_what_was_sealed_behind_the_models_back_may_be_proposed(
     """An operator gave the first call up; the model, which knows nothing of keys, calls again and is heard."""
     network.script = ["pass"] + ["lose"] * 6
     assert call("propose_memory", **LESSON).is_error
+    network.script = []
     with (
         Ledger(tmp_path / "agent.ledger") as ledger,
         Submitter(URL, service.token(), ledger, transport=network) as submitter,
