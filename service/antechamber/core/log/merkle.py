@@ -1,0 +1,215 @@
+"""The Merkle tree of RFC 6962 section 2.1 (RFC 9162 section 2.1) with SHA-256: roots, proofs, and their verification.
+
+A node is named by level and index: it covers the leaves from index * 2^level on, and exists once all of these do.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from antechamber.core.errors import AntechamberError
+
+EMPTY_ROOT: Final = hashlib.sha256().digest()
+HASH_SIZE: Final = 32
+BLOCK_LEVELS: Final = 8
+BLOCK: Final = 2**BLOCK_LEVELS
+"""Nodes of one stored block; a block's root is a node of the next stored level (c2sp.org/tlog-tiles)."""
+
+
+class TreeError(AntechamberError):
+    """A proof is asked for that no such tree has."""
+
+
+class Nodes(Protocol):
+    """Where complete nodes come from."""
+
+    def __call__(self, level: int, index: int) -> bytes:
+        """Return the hash of one complete node."""
+        ...
+
+
+def leaf_hash(data: bytes) -> bytes:
+    """Hash one leaf (RFC 6962 section 2.1: a leaf can never be taken for a node)."""
+    return hashlib.sha256(b"\x00" + data).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Hash two nodes into the one above them."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+def up(hashes: Sequence[bytes]) -> list[bytes]:
+    """Return the complete nodes one level above these."""
+    return [node_hash(*pair) for pair in zip(hashes[::2], hashes[1::2], strict=False)]
+
+
+class Frontier:
+    """The complete nodes that a tree consists of, largest first: all that appending and the root need."""
+
+    def __init__(self, size: int = 0, hashes: Iterable[bytes] = ()) -> None:
+        """Begin with an empty tree, or go on with a known one: one hash for each bit that is set in `size`."""
+        self.size = size
+        self.hashes = list(hashes)
+
+    def append(self, leaf: bytes) -> None:
+        """Take in the hash of one more leaf."""
+        carried, bits = leaf, self.size
+        while bits & 1:
+            carried = node_hash(self.hashes.pop(), carried)
+            bits >>= 1
+        self.hashes.append(carried)
+        self.size += 1
+
+    def root(self) -> bytes:
+        """Return the root of all leaves so far."""
+        if not self.hashes:
+            return EMPTY_ROOT
+        found = self.hashes[-1]
+        for left in self.hashes[-2::-1]:
+            found = node_hash(left, found)
+        return found
+
+
+def frontier_of(size: int, nodes: Nodes) -> Frontier:
+    """Return the frontier of a tree whose nodes are known."""
+    hashes, start = [], 0
+    for level in range(size.bit_length() - 1, -1, -1):
+        if size >> level & 1:
+            hashes.append(nodes(level, start >> level))
+            start += 1 << level
+    return Frontier(size, hashes)
+
+
+def _range_root(start: int, end: int, nodes: Nodes) -> bytes:
+    """Return MTH(D[start:end]), where start is a multiple of the next power of two."""
+    size = end - start
+    level = size.bit_length() - 1
+    if size == 1 << level:
+        return nodes(level, start >> level)
+    middle = start + (1 << level)
+    return node_hash(nodes(level, start >> level), _range_root(middle, end, nodes))
+
+
+def _split(size: int) -> int:
+    """Return the largest power of two that is smaller than `size`."""
+    return 1 << ((size - 1).bit_length() - 1)
+
+
+def inclusion_proof(index: int, size: int, nodes: Nodes) -> list[bytes]:
+    """Return PATH(index, D[size]) of RFC 6962 section 2.1.1, lowest node first.
+
+    Raises TreeError where the tree has no such leaf.
+    """
+    if not 0 <= index < size:
+        message = f"a tree of {size} leaves has no leaf {index}"
+        raise TreeError(message)
+    path, start, end = [], 0, size
+    while end - start > 1:
+        middle = start + _split(end - start)
+        if index < middle:
+            path.append(_range_root(middle, end, nodes))
+            end = middle
+        else:
+            path.append(_range_root(start, middle, nodes))
+            start = middle
+    return path[::-1]
+
+
+def consistency_proof(old: int, size: int, nodes: Nodes) -> list[bytes]:
+    """Return PROOF(old, D[size]) of RFC 6962 section 2.1.2; empty where either is nothing or both are the same.
+
+    Raises TreeError where the old tree is the larger one.
+    """
+    if not 0 <= old <= size:
+        message = f"a tree of {size} leaves never had {old}"
+        raise TreeError(message)
+    if old in {0, size}:
+        return []
+    path, start, end, whole = [], 0, size, True
+    while old < end:
+        middle = start + _split(end - start)
+        if old <= middle:
+            path.append(_range_root(middle, end, nodes))
+            end = middle
+        else:
+            path.append(_range_root(start, middle, nodes))
+            start, whole = middle, False
+    # The old root itself is known to whoever holds the old tree.
+    return ([] if whole else [_range_root(start, end, nodes)]) + path[::-1]
+
+
+def _lefts(at: int, last: int, number: int) -> list[bool] | None:
+    """Say which of so many siblings on the way up stand on the left; None where the way is not that long."""
+    lefts = []
+    for _ in range(number):
+        if last == 0:
+            return None
+        left = at & 1 == 1 or at == last
+        while left and at and not at & 1:
+            # The last node of a level without a sibling is that of the next one too.
+            at, last = at >> 1, last >> 1
+        lefts.append(left)
+        at, last = at >> 1, last >> 1
+    return lefts if last == 0 else None
+
+
+def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
+    """Say whether a leaf's hash stands at an index of the tree with this root (RFC 9162 section 2.1.3.2)."""
+    lefts = _lefts(index, size - 1, len(path)) if 0 <= index < size else None
+    if lefts is None:
+        return False
+    found = leaf
+    for sibling, left in zip(path, lefts, strict=True):
+        found = node_hash(sibling, found) if left else node_hash(found, sibling)
+    return found == root
+
+
+def verify_consistency(old: int, size: int, path: Sequence[bytes], old_root: bytes, root: bytes) -> bool:
+    """Say whether the old tree is the beginning of the other (RFC 9162 section 2.1.4.2)."""
+    if not 0 < old < size:
+        # Nothing is the beginning of everything, and everything that of itself; neither needs a proof.
+        known = {0: EMPTY_ROOT, size: root}.get(old)
+        return not path and known == old_root
+    at, last = old - 1, size - 1
+    while at & 1:
+        at, last = at >> 1, last >> 1
+    # A complete old tree is a node of the new one, and its hash is not told again.
+    known_path = list(path) if old & (old - 1) else [old_root, *path]
+    rest = known_path[1:]
+    lefts = _lefts(at, last, len(rest))
+    if lefts is None or not known_path:
+        return False
+    before = after = known_path[0]
+    for sibling, left in zip(rest, lefts, strict=True):
+        before = node_hash(sibling, before) if left else before
+        after = node_hash(sibling, after) if left else node_hash(after, sibling)
+    return before == old_root and after == root
+
+
+class Blocks:
+    """Nodes of every level, from the blocks of the stored ones (0, 8, 16, …), each loaded once."""
+
+    def __init__(self, load: Callable[[int, int], Sequence[bytes]]) -> None:
+        """`load(level, block)` returns the nodes of a stored level from block * 256 on, at most 256."""
+        self._load = load
+        self._known: dict[tuple[int, int], list[list[bytes]]] = {}
+
+    def __call__(self, level: int, index: int) -> bytes:
+        """Return one complete node.
+
+        Raises TreeError where it is not complete, or not there.
+        """
+        inside = level % BLOCK_LEVELS
+        stored = level - inside
+        block, position = divmod(index, BLOCK >> inside)
+        rows = self._known.get((stored, block))
+        if rows is None:
+            rows = [list(self._load(stored, block))]
+            while len(rows) < BLOCK_LEVELS:
+                rows.append(up(rows[-1]))
+            self._known[stored, block] = rows
+        try:
+            return rows[inside][position]
+        except IndexError:
+            message = f"the tree has no complete node {index} at level {level}"
+            raise TreeError(message) from None

@@ -1,0 +1,159 @@
+"""Signed checkpoints and proofs as text, beside the examples of their specifications."""
+
+import base64
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antechamber.core.log.checkpoint import (
+    Checkpoint,
+    NoteError,
+    Proof,
+    VerifierKey,
+    read_checkpoint,
+    read_key,
+    read_proof,
+    sign,
+    write_proof,
+)
+
+ORIGIN = "memory.example.org/antechamber"
+SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+KEY = VerifierKey(ORIGIN, SECRET.public_key().public_bytes_raw())
+OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))
+POINT = Checkpoint(ORIGIN, 42, bytes(range(32)))
+NOTE = sign(POINT, KEY, SECRET.sign)
+
+
+def verify(public: bytes, signature: bytes, text: bytes) -> bool:
+    """Verify as RFC 8032 says."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def read(note: str) -> Checkpoint:
+    """Read a note with the key of this log."""
+    return read_checkpoint(note, KEY, verify)
+
+
+def test_a_checkpoint_is_signed_written_and_read() -> None:
+    """Three lines, an empty one, and a signature; the key says whose it is."""
+    assert read(NOTE) == POINT
+    lines = NOTE.split("\n")
+    assert lines[:4] == [ORIGIN, "42", base64.b64encode(POINT.root).decode(), ""]
+    assert lines[4].startswith(f"— {ORIGIN} ")
+    assert lines[5:] == [""]
+    assert read_key(str(KEY)) == KEY
+    assert read_key(f" {KEY}\n") == KEY
+
+
+def test_the_published_example_of_a_key_id_is_ours_too() -> None:
+    """The checkpoint of c2sp.org/tlog-checkpoint is told by the id of its key, which precedes the signature."""
+    line = "Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8="
+    note = (
+        "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n"
+        f"— example.com/behind-the-sofa {line}\n"
+    )
+    with pytest.raises(NoteError, match="not signed by"):
+        read(note)
+
+
+def test_signatures_of_others_are_passed_over() -> None:
+    """A witness may sign too; its line says nothing to whoever does not know it."""
+    other = VerifierKey("witness.example.org", OTHER.public_key().public_bytes_raw())
+    witnessed = NOTE + sign(POINT, other, OTHER.sign).split("\n\n")[1]
+    assert read(witnessed) == POINT
+    # The log's name with another key, and the key under another name, are others too.
+    assert read(NOTE + sign(POINT, VerifierKey(ORIGIN, other.public), OTHER.sign).split("\n\n")[1]) == POINT
+    with pytest.raises(NoteError, match="not signed by"):
+        read(sign(POINT, other, OTHER.sign))
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        ("", "an empty line"),
+        (NOTE[:-1], "an empty line"),
+        (NOTE.replace("\n\n", "\n"), "an empty line"),
+        (NOTE + "\x00", "plain text"),
+        (NOTE.replace("\n", "\r\n"), "plain text"),
+        (NOTE.replace("— ", "- "), "no signature"),
+        (NOTE + "—\n", "no signature"),
+        (NOTE + "— a b c\n", "not base64"),
+        (NOTE.replace("\n42\n", "\n43\n"), "signature is wrong"),
+        (NOTE + f"— {ORIGIN} {base64.b64encode(KEY.key_id + bytes(64)).decode()}\n", "signature is wrong"),
+        ("x" * 1_000_001, "plain text"),
+    ],
+)
+def test_a_note_that_is_none_is_refused(note: str, said: str) -> None:
+    """With what is wrong."""
+    with pytest.raises(NoteError, match=said):
+        read(note)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{ORIGIN}\n42\n",
+        f"{ORIGIN}\n042\n{base64.b64encode(bytes(32)).decode()}\n",
+        f"{ORIGIN}\n-1\n{base64.b64encode(bytes(32)).decode()}\n",
+        f"{ORIGIN}\n42\n{base64.b64encode(bytes(31)).decode()}\n",
+        f"{ORIGIN}\n42\n{base64.b64encode(bytes(32)).decode()[:-1]}\n",
+        f"{ORIGIN}\n42\n{base64.b64encode(bytes(32)).decode()}\nmore\n",
+        f"elsewhere\n42\n{base64.b64encode(bytes(32)).decode()}\n",
+    ],
+)
+def test_a_signed_text_that_is_no_checkpoint_is_refused(text: str) -> None:
+    """Our own signature does not make it one."""
+    signature = base64.b64encode(KEY.key_id + SECRET.sign(text.encode())).decode()
+    with pytest.raises(NoteError, match=r"no checkpoint|the root is not"):
+        read(f"{text}\n— {ORIGIN} {signature}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "name",
+        str(KEY)[:-1],
+        str(KEY).replace(f"+{KEY.key_id.hex()}+", "+00000000+"),
+        f"{ORIGIN}+{KEY.key_id.hex()}+{base64.b64encode(bytes([2]) + KEY.public).decode()}",
+    ],
+)
+def test_a_key_that_is_none_is_refused(text: str) -> None:
+    """Wrong form, wrong length, wrong id, wrong kind."""
+    with pytest.raises(NoteError, match=r"verifier key|the key"):
+        read_key(text)
+
+
+@given(st.integers(0, 2**60), st.lists(st.binary(min_size=32, max_size=32), max_size=60))
+def test_a_proof_is_written_and_read(index: int, path: list[bytes]) -> None:
+    """As a text of its own, with or without what others put in."""
+    proof = Proof(index, path, NOTE)
+    text = write_proof(proof)
+    assert read_proof(text) == proof
+    assert read_proof(text.replace("\nindex", "\nextra AAAA\nindex", 1)) == proof
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "c2sp.org/tlog-proof@v1",
+        "c2sp.org/tlog-proof@v1\nindex 5",
+        "c2sp.org/tlog-proof@v2\nindex 5\n\nnote",
+        "c2sp.org/tlog-proof@v1\nindex 05\n\nnote",
+        "c2sp.org/tlog-proof@v1\nplace 5\n\nnote",
+        "c2sp.org/tlog-proof@v1\nindex 5\nAAAA\n\nnote",
+    ],
+)
+def test_a_proof_that_is_none_is_refused(text: str) -> None:
+    """With what is wrong."""
+    with pytest.raises(NoteError, match="proof"):
+        read_proof(text)

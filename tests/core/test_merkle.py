@@ -1,0 +1,201 @@
+"""The tree: the reference roots of RFC 6962, proofs against the definition, and everything that must not verify."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antechamber.core.log.merkle import (
+    BLOCK,
+    EMPTY_ROOT,
+    Blocks,
+    Frontier,
+    TreeError,
+    consistency_proof,
+    frontier_of,
+    inclusion_proof,
+    leaf_hash,
+    node_hash,
+    verify_consistency,
+    verify_inclusion,
+)
+
+LEAVES = [
+    bytes.fromhex(text)
+    for text in ("", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f")
+]
+"""The leaves by which implementations of RFC 6962 compare themselves, and the roots of the first 1 to 8 of them."""
+ROOTS = [
+    "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+    "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+    "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+    "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+    "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+    "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+    "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+    "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
+]
+
+
+def hashes(number: int) -> list[bytes]:
+    """Return the hashes of so many leaves."""
+    return [leaf_hash(str(index).encode()) for index in range(number)]
+
+
+def root_of(leaves: Sequence[bytes]) -> bytes:
+    """Return MTH as the RFC defines it."""
+    if not leaves:
+        return EMPTY_ROOT
+    if len(leaves) == 1:
+        return leaves[0]
+    middle = 1 << ((len(leaves) - 1).bit_length() - 1)
+    return node_hash(root_of(leaves[:middle]), root_of(leaves[middle:]))
+
+
+def nodes_of(leaves: Sequence[bytes]) -> Blocks:
+    """Return the nodes of a tree, stored as the log stores them."""
+
+    def load(level: int, block: int) -> list[bytes]:
+        span = 1 << level
+        first = block * BLOCK
+        ends = range((first + 1) * span, min((first + BLOCK) * span, len(leaves)) + 1, span)
+        return [root_of(leaves[end - span : end]) for end in ends]
+
+    return Blocks(load)
+
+
+def test_the_reference_tree_has_its_roots() -> None:
+    """One leaf after another."""
+    tree = Frontier()
+    assert tree.root() == EMPTY_ROOT == hashlib.sha256(b"").digest()
+    for leaf, root in zip(LEAVES, ROOTS, strict=True):
+        tree.append(leaf_hash(leaf))
+        assert tree.root().hex() == root
+
+
+def test_every_proof_of_small_trees_holds_and_proves_nothing_else() -> None:
+    """Every leaf of every tree of up to 40 leaves, and every pair of sizes."""
+    leaves = hashes(40)
+    for size in range(1, len(leaves) + 1):
+        nodes, root = nodes_of(leaves[:size]), root_of(leaves[:size])
+        assert frontier_of(size, nodes).root() == root
+        for index in range(size):
+            path = inclusion_proof(index, size, nodes)
+            assert len(path) <= size.bit_length()
+            assert verify_inclusion(leaves[index], index, size, path, root)
+            for other in {index - 1, index + 1, index ^ 2, size}:
+                assert not verify_inclusion(leaves[index], other, size, path, root)
+        for old in range(size + 1):
+            path = consistency_proof(old, size, nodes)
+            assert verify_consistency(old, size, path, root_of(leaves[:old]), root)
+
+
+def wrong_paths(path: Sequence[bytes], old_root: bytes, root: bytes) -> Iterator[list[bytes]]:
+    """Yield what must never verify in the place of a proof: the kinds that published test vectors try."""
+    for place, one in enumerate(path):
+        for bit in (0, 4, 255):
+            changed = bytearray(one)
+            changed[bit // 8] ^= 1 << bit % 8
+            yield [*path[:place], bytes(changed), *path[place + 1 :]]
+    yield [*path, b""]
+    yield [*path, root]
+    yield [*path, old_root]
+    yield [b"", *path]
+    yield [root, *path]
+    yield [old_root, *path]
+    if path:
+        yield []
+        yield list(path[:-1])
+        yield list(path[1:])
+        yield [path[0], *path]
+
+
+@given(size=st.integers(1, 300), data=st.data())
+def test_nothing_but_the_proof_proves_inclusion(size: int, data: st.DataObject) -> None:
+    """Bits, lengths, indices, sizes, roots and leaves: whatever is changed, it fails."""
+    leaves = hashes(size)
+    index = data.draw(st.integers(0, size - 1))
+    root, leaf = root_of(leaves), leaves[index]
+    path = inclusion_proof(index, size, nodes_of(leaves))
+    assert verify_inclusion(leaf, index, size, path, root)
+    for wrong in wrong_paths(path, leaf, root):
+        assert not verify_inclusion(leaf, index, size, wrong, root)
+    assert not verify_inclusion(leaf_hash(b"another"), index, size, path, root)
+    assert not verify_inclusion(leaf, index, size, path, hashlib.sha256(root).digest())
+    assert not verify_inclusion(leaf, -1, size, path, root)
+    assert not verify_inclusion(leaf, index, index, path, root)
+    for other in (size * 2 + 1, index * 2, index + size):
+        if other != index:
+            assert not verify_inclusion(leaf, other, size, path, root)
+    for sizes in (size * 4, size * 4 + 1):
+        assert not verify_inclusion(leaf, index, sizes, path, root)
+
+
+@given(size=st.integers(2, 300), data=st.data())
+def test_nothing_but_the_proof_proves_consistency(size: int, data: st.DataObject) -> None:
+    """The same for one tree being the beginning of another; sizes are bound by the checkpoints that name them."""
+    leaves = hashes(size)
+    old = data.draw(st.integers(1, size - 1))
+    old_root, root = root_of(leaves[:old]), root_of(leaves)
+    path = consistency_proof(old, size, nodes_of(leaves))
+    assert verify_consistency(old, size, path, old_root, root)
+    for wrong in wrong_paths(path, old_root, root):
+        assert not verify_consistency(old, size, wrong, old_root, root)
+    assert not verify_consistency(old, size, path, root, old_root)
+    assert not verify_consistency(size, old, path, root, old_root)
+    for bad in (b"\0" * 32, EMPTY_ROOT):
+        assert not verify_consistency(old, size, path, bad, root)
+        assert not verify_consistency(old, size, path, old_root, bad)
+    for sizes in ((old, size * 4), (0, size), (-1, size), (size, size)):
+        assert not verify_consistency(*sizes, path, old_root, root)
+
+
+def test_a_tree_is_consistent_with_itself_and_with_nothing_at_all() -> None:
+    """Neither takes a proof, and neither takes one that is given."""
+    root = bytes.fromhex(ROOTS[3])
+    assert verify_consistency(4, 4, [], root, root)
+    assert not verify_consistency(4, 4, [root], root, root)
+    assert not verify_consistency(4, 4, [], root, EMPTY_ROOT)
+    assert verify_consistency(0, 4, [], EMPTY_ROOT, root)
+    assert not verify_consistency(0, 4, [root], EMPTY_ROOT, root)
+    assert not verify_consistency(0, 4, [], root, root)
+    assert not verify_consistency(3, 4, [], root, root)
+
+
+@pytest.mark.parametrize("size", [255, 256, 257, 511, 513, 65_536 + 300])
+def test_proofs_reach_over_stored_blocks(size: int) -> None:
+    """256 nodes a block, the root of a block being a node of the next stored level."""
+    leaves = [index.to_bytes(32) for index in range(size)]
+    levels = [leaves]
+    while len(levels[-1]) >= BLOCK:
+        below = levels[-1]
+        levels.append([root_of(below[at : at + BLOCK]) for at in range(0, len(below) - BLOCK + 1, BLOCK)])
+
+    def load(level: int, block: int) -> list[bytes]:
+        return levels[level // 8][block * BLOCK : (block + 1) * BLOCK]
+
+    nodes = Blocks(load)
+    tree = Frontier()
+    for leaf in leaves:
+        tree.append(leaf)
+    assert frontier_of(size, nodes).hashes == tree.hashes
+    root = tree.root()
+    for index in {0, 1, 254, size // 2, size - 1}:
+        assert verify_inclusion(leaves[index], index, size, inclusion_proof(index, size, nodes), root)
+    for old in {1, 254, size // 2, size - 1}:
+        early = frontier_of(old, nodes).root()
+        assert verify_consistency(old, size, consistency_proof(old, size, nodes), early, root)
+
+
+def test_what_a_tree_does_not_have_is_refused() -> None:
+    """A leaf after the end, a larger tree, a node that is not complete."""
+    nodes = nodes_of(hashes(5))
+    for index in (-1, 5):
+        with pytest.raises(TreeError, match="has no leaf"):
+            inclusion_proof(index, 5, nodes)
+    with pytest.raises(TreeError, match="never had 6"):
+        consistency_proof(6, 5, nodes)
+    with pytest.raises(TreeError, match="no complete node 1 at level 2"):
+        nodes(2, 1)
