@@ -14,6 +14,7 @@ import sqlite3
 import sys
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,6 +76,7 @@ class Agent:
         self.interrupted: Counter[str] = Counter()
         self.labels: list[str] = []
         self._named: set[str] = set()
+        self._heard: set[str] = set()
 
     async def work(self, wanted: int) -> None:
         """Call until so many calls were interrupted, then settle everything."""
@@ -100,17 +102,32 @@ class Agent:
                     guard = self._guard(session, ledger)
                     if CHANCE.choice((True, True, False)):
                         await guard.recover_uncertain()
-                    for _ in range(CHANCE.randint(1, 3)):
-                        broke |= await self._call(guard, ledger, fault)
+                    async with self._another(session):
+                        for _ in range(CHANCE.randint(1, 3)):
+                            broke |= await self._call(guard, ledger, fault)
             except (OSError, RuntimeError, ExceptionGroup):
                 # How the SDK's own session ends when its server is gone.
                 broke = True
         met = self._way.met - before
         self.interrupted += met or Counter({fault: int(broke)})
 
+    @contextlib.asynccontextmanager
+    async def _another(self, session: Any) -> AsyncIterator[None]:
+        """Now and then let another agent recover from the same ledger at the same time."""
+        if CHANCE.choice((True, False, False)):
+            with Ledger(self.path) as ledger:
+                recovering = asyncio.create_task(self._guard(session, ledger).recover_uncertain())
+                try:
+                    yield
+                finally:
+                    await asyncio.wait([recovering])
+                    recovering.exception()
+        else:
+            yield
+
     async def _call(self, guard: Guard, ledger: Ledger, fault: str) -> bool:
         """Make one call, new or once more; return whether it was interrupted."""
-        label = self._label(ledger)
+        label = self._label()
         operation = label if label in self._named else None
         calling = asyncio.create_task(guard.call_tool(self.tool, arguments_of(self.tool, label), operation=operation))
         if fault in {"cancel", "crash"}:
@@ -125,14 +142,14 @@ class Agent:
         finally:
             if fault == "crash":
                 raise _CrashedError
+        self._heard.add(label)
         return False
 
-    def _label(self, ledger: Ledger) -> str:
-        """Choose a new call, or one that was made: a named one at any time, another while it is not settled."""
-        if self.labels and CHANCE.choice((True, False, False)):
-            label = CHANCE.choice(self.labels[-5:])
-            if label in self._named or any(label in str(one.body) for one in ledger.entries("uncertain")):
-                return label
+    def _label(self) -> str:
+        """Choose a new call, or one that was made: a named one at any time, another until its outcome was heard."""
+        label = CHANCE.choice(self.labels[-5:]) if self.labels else ""
+        if label and (label in self._named or label not in self._heard) and CHANCE.choice((True, False, False)):
+            return label
         label = f"{self.path.stem}-{len(self.labels)}."
         self.labels.append(label)
         if CHANCE.choice((True, False)):
@@ -144,30 +161,36 @@ def judge(agent: Agent, effects: Path, states: Counter[str]) -> list[str]:
     """Compare what the ledger says of each call with what happened."""
     wrong = []
     with contextlib.closing(sqlite3.connect(effects)) as raw, Ledger(agent.path) as ledger:
-        entries = list(ledger.entries())
-        if len(entries) > len(agent.labels):
-            wrong.append(f"{agent.path.stem}: {len(entries)} operations for {len(agent.labels)} calls")
-        for entry in entries:
+        ended: dict[str, list[str]] = {label: [] for label in agent.labels}
+        for entry in ledger.entries():
             arguments = json.loads(entry.body or b"{}")["arguments"]
             label = (arguments.get("text") or arguments.get("label") or arguments["name"]).partition("\n")[0]
-            (number,) = raw.execute(
-                "SELECT count(*) FROM effects WHERE tool = ? AND label = ?", (agent.tool, label)
-            ).fetchone()
-            states[f"{agent.tool}: {entry.state}, {min(number, 2)}{'+' * (number > 1)} effects"] += 1
-            if not _promised(agent.tool, entry.state, number):
-                wrong.append(f"{label} {entry.state}: {number} effects; {entry.reason}")
+            ended[label].append(entry.state)
+        for label, found in ended.items():
+            asked = (agent.tool, label)
+            (number,) = raw.execute("SELECT count(*) FROM effects WHERE tool = ? AND label = ?", asked).fetchone()
+            # What failed had no effect, so that the same call is another one.
+            lasting = [state for state in found if state != "failed"]
+            states[f"{agent.tool}: {' '.join(lasting) or 'failed'}, {_spoken(number)}"] += 1
+            if not _promised(agent.tool, lasting, number):
+                wrong.append(f"{label} {found}: {_spoken(number)}")
         if agent.tool == "put":
             (stray,) = raw.execute("SELECT count(*) FROM state WHERE value <> 'value of ' || name").fetchone()
             wrong += [f"{stray} states are not as they were put"] * bool(stray)
     return wrong
 
 
-def _promised(tool: str, state: str, number: int) -> bool:
-    if tool == "put":
-        return state == "committed" and number >= 1
-    if tool == "append" and state == "needs_review":
-        return number <= 1
-    return state == "committed" and number == 1
+def _spoken(number: int) -> str:
+    return "1 effect" if number == 1 else f"{min(number, 2)}{'+' * (number > 1)} effects"
+
+
+def _promised(tool: str, states: list[str], number: int) -> bool:
+    """Say whether this is what the tool's strategy promises of one call."""
+    if not states:
+        return number == 0
+    if states == ["needs_review"]:
+        return tool == "append" and number <= 1
+    return states == ["committed"] and (number == 1 or (tool == "put" and number > 1))
 
 
 async def _prove(folder: Path, wanted: int, chosen: str | None, *, sabotage: bool) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """An MCP server of somebody else's: four tools that write, one that reads, and a death at a chosen point of a write.
 
 `stdio FILE` serves one client, `http FILE PORT` many. FAULT (`before`, `during` or `after`) and AT (which write) say
-where the process ends; effects are counted in FILE.
+where the process ends; `refuse` answers with an error of the protocol after the write. Effects are counted in FILE.
 """
 
 import asyncio
@@ -16,7 +16,8 @@ from typing import Any, Final
 import uvicorn
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
-from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
 
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS effects (tool TEXT NOT NULL, label TEXT NOT NULL, text TEXT NOT NULL);
@@ -68,6 +69,8 @@ class World:
                 )
             self._die("during")
         self._die("after")
+        if self._fault == "refuse" and self._writes == self._at:
+            raise MCPError(INVALID_PARAMS, "Invalid request parameters")
         await asyncio.sleep(MOMENT)
 
     @contextlib.contextmanager

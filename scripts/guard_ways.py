@@ -36,9 +36,9 @@ class Way(Protocol):
 
 
 class Stdio:
-    """Standard input and output: the server is a process of each session, and dies where it is told to."""
+    """Standard input and output: the server is a process of each session, and dies or lies where it is told to."""
 
-    faults = ("before", "during", "after", "cancel", "crash")
+    faults = ("before", "during", "after", "refuse", "cancel", "crash")
 
     def __init__(self, effects: Path) -> None:
         """Count effects in a file."""

@@ -138,5 +138,5 @@ def test_each_strategy_keeps_its_promise_over_calls_that_are_cut_off() -> None:
 def test_the_proof_sees_an_effect_too_many() -> None:
     """What must not be sent again is: the proof counts the effects and fails."""
     status, numbers = prove("guard.py", "--calls", "16", "--tool", "append", "--sabotage")
-    assert any("committed: 2 effects" in line for line in numbers["wrong"])
+    assert any("2+ effects" in line for line in numbers["wrong"])
     assert status == 1

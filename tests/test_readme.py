@@ -18,7 +18,7 @@ import httpx
 import pytest
 from mcp import Client
 from mcp.server import Server
-from mcp.types import CallToolResult, ListToolsResult
+from mcp.types import CallToolResult, ListToolsResult, Tool
 
 from antechamber.cli import main
 from antechamber.client import Ledger
@@ -164,7 +164,9 @@ def test_a_tool_that_writes_elsewhere_is_guarded(tmp_path: Path) -> None:
     written: list[dict[str, str]] = []
 
     async def list_tools(_: Any, __: Any) -> ListToolsResult:
-        return ListToolsResult(tools=[])
+        known = {"create_ticket": ("title", "body"), "search_tickets": ("query",), "charge": ("idempotency_key",)}
+        schemas = {name: {"type": "object", "properties": dict.fromkeys(known[name])} for name in known}
+        return ListToolsResult(tools=[Tool(name=name, input_schema=schema) for name, schema in schemas.items()])
 
     async def call_tool(_: Any, asked: Any) -> CallToolResult:
         written.append(asked.arguments)

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import os
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from mcp import Client
@@ -14,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
 
 from antechamber.client import FailedError, Ledger, LedgerError, NeedsReviewError, SettledByHandError, UncertainError
+from antechamber.client.calling import Calling
 from antechamber.client.guard import (
     CallError,
     Guard,
@@ -46,6 +49,12 @@ TOOLS: dict[str, Any] = {
 }
 
 
+class Strange(NamedTuple):
+    """An answer that is not what it should be."""
+
+    answer: Any
+
+
 class Elsewhere:
     """A session with somebody else's server, which breaks by a script."""
 
@@ -63,7 +72,8 @@ class Elsewhere:
         self.listed += 1
         if cursor is None:
             return SimpleNamespace(tools=[described("charge", "amount", "key"), described("look")], nextCursor="2")
-        return SimpleNamespace(tools=[described("find_posts", "query", reads=True)], nextCursor=None)
+        more = [described("post", "text"), described("put", "name"), described("append", "line")]
+        return SimpleNamespace(tools=[described("find_posts", "query", reads=True), *more], nextCursor=None)
 
     async def call_tool(self, name: str, arguments: dict[str, Any], **options: Any) -> Any:
         """Do the next thing of the script; without one everything works."""
@@ -79,6 +89,8 @@ class Elsewhere:
             await asyncio.sleep(3600)
         if action == "error":
             return result("card declined", is_error=True)
+        if isinstance(action, Strange):
+            return action.answer
         answer = self._done(name, arguments)
         if action == "drop":
             raise MCPError(-32001, "Timed out")
@@ -202,15 +214,21 @@ def test_what_cannot_be_verified_is_not_sent_again(session: Elsewhere, ledger: L
 
 
 def test_a_call_that_a_person_settled_says_so(session: Elsewhere, ledger: Ledger) -> None:
-    """There is no result to return."""
+    """Committed, there is no result to return; failed, the same call is made."""
     guard = guarded(session, ledger)
-    session.script = ["drop", "drop"]
-    for name, state, error in (("one", "committed", SettledByHandError), ("two", "failed", FailedError)):
+    session.script = ["lose", "lose"]
+    operations = []
+    for name in ("one", "two"):
         with pytest.raises(NeedsReviewError) as unclear:
             call(guard, "append", {"line": name}, operation=name)
-        ledger.decide(unclear.value.operation_id, state, "I looked.")  # type: ignore[arg-type]
-        with pytest.raises(error, match="by hand: I looked"):
-            call(guard, "append", {"line": name}, operation=name)
+        operations.append(unclear.value.operation_id)
+    ledger.decide(operations[0], "committed", "I looked.")
+    ledger.decide(operations[1], "failed", "I looked.")
+    with pytest.raises(SettledByHandError, match="by hand: I looked"):
+        call(guard, "append", {"line": "one"}, operation="one")
+    with pytest.raises(FailedError, match="by hand: I looked"):
+        apart(guard.send(operations[1]))
+    assert text(call(guard, "append", {"line": "two"}, operation="two")) == "done"
 
 
 def test_a_tool_that_is_neither_declared_nor_read_only_is_never_sent_again(session: Elsewhere, ledger: Ledger) -> None:
@@ -225,11 +243,12 @@ def test_a_tool_that_is_neither_declared_nor_read_only_is_never_sent_again(sessi
         call(guard, "look", {})
     with pytest.raises(CallError, match="only reads"):
         apart(guard.prepare("look", {}))
-    session.script = ["lose"]
-    with pytest.raises(NeedsReviewError):
-        call(guard, "nobody_lists_this", {})
+    with pytest.raises(CallError, match="lists no tool nothing"):
+        call(guard, "nothing", {})
+    session.script = ["error"]
+    with pytest.raises(NeedsReviewError, match="card declined"):
+        call(guard, "append", {"line": "x"})
     assert ledger.counts()["needs_review"] == 2
-    assert session.listed >= 2
 
 
 def test_a_model_is_not_told_of_what_the_guard_fills_in(session: Elsewhere, ledger: Ledger) -> None:
@@ -257,16 +276,18 @@ def test_an_error_of_the_only_attempt_is_the_answer(session: Elsewhere, ledger: 
     assert len({arguments["key"] for _, arguments in session.asked}) == 3
 
 
-def test_a_refusal_before_any_tool_ran_ends_the_call(session: Elsewhere, ledger: Ledger) -> None:
-    """Two codes of JSON-RPC say so; the others stand for lost connections too."""
+@pytest.mark.parametrize("code", [-32602, -32603, -32601])
+def test_an_error_of_the_protocol_proves_nothing(session: Elsewhere, ledger: Ledger, code: int) -> None:
+    """Servers of the SDK send -32602 for what goes wrong inside a tool, after its effect."""
     guard = guarded(session, ledger)
-    session.script = [MCPError(-32602, "Unknown tool: append")]
-    with pytest.raises(FailedError, match="Unknown tool") as refused:
+    session.script = [MCPError(code, "Invalid request parameters")]
+    with pytest.raises(NeedsReviewError, match="Invalid request"):
         call(guard, "append", {"line": "x"})
-    assert refused.value.safe_new_key
-    session.script = [MCPError(-32603, "Internal error")]
-    with pytest.raises(NeedsReviewError):
-        call(guard, "append", {"line": "x"})
+    session.script = [MCPError(code, "Invalid request parameters")] * 6
+    with pytest.raises(UncertainError):
+        call(guard, "charge", {"amount": 5})
+    # It is answered each time, and more often would bring nothing else: a person looks.
+    assert recover(guard).settled == {"needs_review": 1}
 
 
 def test_an_error_after_an_unclear_attempt_says_nothing_of_that(session: Elsewhere, ledger: Ledger) -> None:
@@ -311,9 +332,9 @@ def test_nothing_is_sent_again_while_the_first_request_may_still_arrive(session:
     assert len(session.effects) == 1
 
 
-@pytest.mark.parametrize("fault", ["lose", "error"])
-def test_what_cannot_be_read_is_not_sent_again(session: Elsewhere, ledger: Ledger, fault: str) -> None:
-    """It stays uncertain; reading that works settles it."""
+@pytest.mark.parametrize("fault", ["lose", "error", Strange(None), Strange({"content": []}), Strange(result("none"))])
+def test_what_cannot_be_read_is_not_sent_again(session: Elsewhere, ledger: Ledger, fault: Any) -> None:
+    """Nor what is read and not understood. It stays uncertain; reading that works settles it."""
     guard = guarded(session, ledger)
     session.script = ["lose", fault, fault]
     with pytest.raises(UncertainError):
@@ -326,8 +347,8 @@ def test_what_cannot_be_read_is_not_sent_again(session: Elsewhere, ledger: Ledge
 def test_a_result_that_its_reader_does_not_understand_shows_nothing(session: Elsewhere, ledger: Ledger) -> None:
     """Neither that the effect is there nor that it is not."""
 
-    def found(_: Any, __: str) -> bool:
-        raise KeyError
+    def found(_: Any, __: str) -> Any:
+        return "yes"
 
     strange = POSTS.__class__(**{name: getattr(POSTS, name) for name in POSTS.__struct_fields__} | {"found": found})
     guard = guarded(session, ledger, {"post": strange})
@@ -335,6 +356,7 @@ def test_a_result_that_its_reader_does_not_understand_shows_nothing(session: Els
     with pytest.raises(UncertainError):
         call(guard, "post", {"text": "Disk full"})
     assert session.effects == []
+    assert recover(guard).settled == {"needs_review": 1}
 
 
 @pytest.mark.parametrize(("tool", "state"), [("charge", "uncertain"), ("append", "needs_review")])
@@ -428,6 +450,177 @@ def test_nobody_sends_between_a_look_and_another_attempt(session: Elsewhere, pat
     assert len(session.effects) == 1
 
 
+def test_what_recovery_settled_is_told_to_whoever_calls_again(session: Elsewhere, path: Path) -> None:
+    """The agent died before it heard; the same call gets the outcome once, and is a new one after that."""
+    with Ledger(path) as first:
+        first.begin(apart(guarded(session, first).prepare("charge", {"amount": 5})))
+    with Ledger(path) as second:
+        guard = guarded(session, second)
+        assert recover(guard).settled == {"committed": 1}
+        assert text(call(guard, "charge", {"amount": 5})) == "done"
+        assert len(session.effects) == 1
+        call(guard, "charge", {"amount": 5})
+        assert len(session.effects) == 2
+
+
+@pytest.mark.parametrize("before", [None, "charge", "key"])
+def test_a_declaration_that_changed_follows_up_nothing_that_was_marked_otherwise(
+    session: Elsewhere, path: Path, before: str | None
+) -> None:
+    """What was sent without a key has no key now; what was never sent failed."""
+    tools = {"charge": IdempotencyKey(argument=before)} if before else {}
+    with Ledger(path) as first:
+        old = guarded(session, first, tools)
+        if before == "charge":
+            session.list_tools = lambda **_: listing_of("charge")  # type: ignore[method-assign]
+        sent = apart(old.prepare("charge", {"amount": 1}))
+        first.begin(sent)
+        unsent = apart(old.prepare("charge", {"amount": 2}))
+    session.__dict__.pop("list_tools", None)
+    with Ledger(path) as second:
+        settled = recover(guarded(session, second)).settled
+        if before == "key":
+            assert settled == {"committed": 2}
+            return
+        assert settled == {"needs_review": 1, "failed": 1}
+        assert "declared otherwise" in second.entry(sent).reason
+        assert second.entry(unsent).state == "failed"
+    assert session.effects == []
+
+
+async def listing_of(argument: str) -> Any:
+    """List one tool with one argument of this name."""
+    return SimpleNamespace(tools=[described("charge", "amount", argument)], nextCursor=None)
+
+
+def test_a_read_that_is_refused_each_time_keeps_nobody_waiting(session: Elsewhere, ledger: Ledger) -> None:
+    """What was answered and says nothing is a person's; those behind it are settled."""
+    guard = guarded(session, ledger, attempts=1)
+    apart(guard.list_tools())
+    session.script = ["lose"] * 7
+    for number in range(6):
+        with pytest.raises(UncertainError):
+            call(guard, "post", {"text": f"Post {number}"})
+    with pytest.raises(UncertainError):
+        call(guard, "charge", {"amount": 5})
+    session.script = ["error"] * 6
+    assert recover(guard).settled == {"needs_review": 6, "committed": 1}
+
+
+def test_a_set_clock_lets_nothing_be_sent_early(session: Elsewhere, path: Path) -> None:
+    """Waiting is measured by a clock that nobody sets, from when an attempt was first known to be over."""
+    slow = POSTS.__class__(**{name: getattr(POSTS, name) for name in POSTS.__struct_fields__} | {"late": 0.3})
+    clock = [1_700_000_000_000_000]
+    with Ledger(path, clock=lambda: clock[0]) as ledger:
+        guard = guarded(session, ledger, {"post": slow})
+        session.script = ["pass"] * 0 + ["lose"]
+        with pytest.raises(UncertainError):
+            call(guard, "post", {"text": "Disk full"})
+        clock[0] += 3_600_000_000
+        with pytest.raises(UncertainError):
+            call(guard, "post", {"text": "Disk full"})
+        assert session.effects == []
+        assert recover(guard).settled == {"committed": 1}
+
+
+def test_an_answer_that_cannot_be_written_is_asked_for_again(
+    session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk was full when the answer came; the same call later tells, in the same process."""
+    guard = guarded(session, ledger)
+    settle = Ledger.settle
+
+    def full(*_: Any, **__: Any) -> Any:
+        message = "the disk is full"
+        raise LedgerError(message)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "settle", full)
+        with pytest.raises(LedgerError, match="full"):
+            call(guard, "charge", {"amount": 5})
+    assert Ledger.settle is settle
+    assert (only(ledger).state, ledger.in_hand) == ("pending", set())
+    assert text(call(guard, "charge", {"amount": 5})) == "done before"
+    assert len(session.effects) == 1
+
+
+def test_an_error_that_cannot_be_written_as_it_is_is_written_all_the_same(session: Elsewhere, ledger: Ledger) -> None:
+    """Half a character in its text, for example."""
+    session.script = [OSError("no such file: \udcff")]
+    with pytest.raises(NeedsReviewError, match="no such file"):
+        call(guarded(session, ledger), "append", {"line": "x"})
+
+
+def test_who_is_told_to_stop_before_it_was_sent_knows_so(
+    session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was sent, so nothing needs a person."""
+    begin, begun, go_on = Ledger.begin, threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        entry = begin(*arguments, **options)
+        begun.set()
+        go_on.wait(10)
+        return entry
+
+    async def journey() -> None:
+        calling = asyncio.create_task(guarded(session, ledger).call_tool("append", {"line": "x"}))
+        await asyncio.to_thread(begun.wait, 10)
+        calling.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "begin", slowly)
+        apart(journey())
+    assert (only(ledger).state, session.asked) == ("failed", [])
+    assert text(call(guarded(session, ledger), "append", {"line": "x"})) == "done"
+
+
+def test_a_server_whose_listing_leads_in_circles_is_listed_once(session: Elsewhere, ledger: Ledger) -> None:
+    """And a tool that is said to read and to destroy is not passed through; some clients return tools bare."""
+    hints = SimpleNamespace(readOnlyHint=True, destructiveHint=True)
+    tool = SimpleNamespace(name="append", inputSchema={"additionalProperties": True}, annotations=hints)
+
+    async def circle(**_: Any) -> Any:
+        session.listed += 1
+        return SimpleNamespace(tools=[tool], nextCursor="again")
+
+    async def bare(**_: Any) -> Any:
+        return [tool]
+
+    session.list_tools = circle  # type: ignore[assignment]
+    session.script = ["lose"]
+    with pytest.raises(NeedsReviewError):
+        call(guarded(session, ledger, {}), "append", {"line": "x"})
+    assert session.listed == 2
+    session.list_tools = bare  # type: ignore[assignment]
+    assert text(call(guarded(session, ledger, {}), "append", {"line": "y"})) == "done"
+    assert apart(guarded(session, ledger).list_tools()) == [tool]
+
+
+def test_a_childs_copy_of_the_ledger_does_not_outlive_its_parent(path: Path) -> None:
+    """What the parent had under way is uncertain once it is gone, though a child of it lives on."""
+    reading, writing = os.pipe()
+    parent = os.fork()
+    if not parent:
+        ledger = Ledger(path)
+        operation = Calling(ledger, "elsewhere", TOOLS, 1).prepare("charge", {"amount": 5}, None)
+        ledger.begin(operation)
+        if not os.fork():
+            os.read(reading, 1)
+        os._exit(0)
+    os.waitpid(parent, 0)
+    try:
+        with Ledger(path) as second:
+            assert only(second).state == "uncertain"
+    finally:
+        os.write(writing, b"x")
+        os.close(reading)
+        os.close(writing)
+
+
 def test_an_agent_with_checkpoints_prepares_and_sends(session: Elsewhere, ledger: Ledger) -> None:
     """Prepared again it is the same call; sent again it is answered from the ledger; never sent, recovery sends it."""
     guard = guarded(session, ledger)
@@ -473,6 +666,7 @@ def test_numbers_of_any_size_are_sent_as_they_were_given(session: Elsewhere, led
 def test_a_server_that_stays_silent_is_not_asked_for_everything(session: Elsewhere, ledger: Ledger) -> None:
     """After five operations in a row the rest is left for later."""
     guard = guarded(session, ledger, attempts=1)
+    apart(guard.list_tools())
     session.script = ["lose"] * 8
     for number in range(8):
         with pytest.raises(UncertainError):
@@ -489,26 +683,63 @@ def test_a_guard_that_could_not_work_is_refused(session: Elsewhere, ledger: Ledg
     """When it is made."""
     with pytest.raises(CallError, match="short name"):
         guarded(session, ledger, server=server)
+    with pytest.raises(CallError, match="at least 1"):
+        guarded(session, ledger, attempts=0)
     bad = ReconcileRead(argument="a", template="{value}", read="r", arguments={}, found=token_in())
     with pytest.raises(CallError, match=r"needs \{token\} once"):
         guarded(session, ledger, {"post": bad})
+
+
+@pytest.mark.parametrize("name", ["charge", "post"])
+def test_a_declaration_that_does_not_fit_its_tool_is_refused(session: Elsewhere, ledger: Ledger, name: str) -> None:
+    """A key that the tool does not know would protect nothing, and a read that passes over the token finds nothing."""
+    other = ReconcileRead(argument="text", read="look", arguments={"about": "{token}"}, found=token_in("a"))
+    tools = {"charge": IdempotencyKey(argument="idempotency_key"), "post": other}
+    guard = guarded(session, ledger, {name: tools[name]})
+    with pytest.raises(CallError, match=f"mend the declaration of {name}"):
+        call(guard, name, {"amount": 5})
+    with pytest.raises(CallError, match="knows no argument"):
+        recover(guard)
+    assert (session.asked, list(ledger.entries())) == ([], [])
 
 
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
         (result("", structured_content={"posts": [{"text": "a T b"}]}), True),
-        (result("", structured_content={"posts": [{"text": "a"}], "query": "T"}), False),
+        (result("", structured_content={"posts": [{"text": "a"}, {"text": None}], "query": "T"}), False),
+        (result("", structured_content={"posts": []}), False),
         (result('{"posts": [{"text": "T"}]}'), True),
-        (result("no posts hold T"), False),
-        (result("[1]"), False),
         ({"structuredContent": {"posts": {"text": "T"}}}, True),
-        ({"content": [{"type": "text", "text": '{"posts": [{"text": 5}]}'}]}, False),
     ],
 )
 def test_a_token_is_looked_for_where_it_belongs(found: Any, *, expected: bool) -> None:
     """A tool that says it found nothing for the token has not found it."""
     assert token_in("posts", "text")(found, "T") == expected
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        result("no posts hold T"),
+        result("[1]"),
+        result("", structured_content={"result": [{"text": "T"}]}),
+        {"content": [{"type": "text", "text": '{"posts": [{"text": 5}]}'}]},
+        {"content": []},
+    ],
+)
+def test_a_path_that_leads_nowhere_says_nothing(strange: Any) -> None:
+    """Neither that the effect is there nor that it is not."""
+    with pytest.raises((LookupError, ValueError)):
+        token_in("posts", "text")(strange, "T")
+
+
+@pytest.mark.parametrize("strange", [None, "done", ("done",), {"resultType": "input_required", "content": []}, {}])
+def test_what_is_no_result_is_no_answer(session: Elsewhere, ledger: Ledger, strange: Any) -> None:
+    """It says nothing of an effect."""
+    session.script = [Strange(strange)]
+    with pytest.raises(NeedsReviewError, match="no result of a tool"):
+        call(guarded(session, ledger), "append", {"line": "x"})
 
 
 def test_a_result_is_kept_whatever_it_is(session: Elsewhere, ledger: Ledger) -> None:

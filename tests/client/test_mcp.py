@@ -228,7 +228,7 @@ def test_what_is_learned_while_the_service_is_away_is_recorded(
     assert first.structured_content["retry_same_arguments"]
     network.script = []
     call("propose_memory", **LESSON)
-    network.script = ["pass"] + ["lose"] * 6
+    network.script = ["lose"] * 6
     assert call("propose_memory", **LESSON | {"content": "Later."}).structured_content["code"] == "uncertain"
     network.script = []
     with Ledger(Path(service.data).parent / "agent.ledger") as ledger:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antechamber.core.calls import (
+    UNDECLARED,
     CallError,
     Ending,
     IdempotencyKey,
@@ -19,8 +20,10 @@ from antechamber.core.calls import (
     canonical,
     check,
     embed,
+    embedding,
     fingerprint,
     hidden,
+    needed,
     reading,
     rule_call,
 )
@@ -41,7 +44,7 @@ def reconciled(**members: Any) -> ReconcileRead:
 
 
 STRATEGIES: list[Strategy] = [IdempotencyKey(argument="key"), reconciled(), ResendTolerant(), NeverResend()]
-ENDINGS: list[Ending] = ["done", "error", "refused", "unclear"]
+ENDINGS: list[Ending] = ["done", "error", "unclear", "silent"]
 
 
 @pytest.mark.parametrize(("strategy", "ending", "sole"), list(itertools.product(STRATEGIES, ENDINGS, [True, False])))
@@ -50,9 +53,8 @@ def test_each_ending_of_each_kind_leads_to_one_state(strategy: Strategy, ending:
     ruling = rule_call(strategy, ending, "said", sole=sole)
     if ending == "done":
         assert (ruling.state, ruling.final) == ("committed", True)
-    elif sole and ending in {"error", "refused"}:
-        assert (ruling.state, ruling.reason) == ("failed", "said")
-        assert ruling.final == (ending == "error")
+    elif sole and ending == "error":
+        assert (ruling.state, ruling.reason, ruling.final) == ("failed", "said", True)
     else:
         assert ruling.state == ("needs_review" if isinstance(strategy, NeverResend) else "uncertain")
         assert "said" in ruling.reason
@@ -63,13 +65,12 @@ def test_each_ending_of_each_kind_leads_to_one_state(strategy: Strategy, ending:
     [
         (IdempotencyKey(argument="key", errors_are_final=False), "uncertain"),
         (ResendTolerant(errors_are_final=False), "uncertain"),
-        (NeverResend(errors_are_final=False), "needs_review"),
+        (UNDECLARED, "needs_review"),
     ],
 )
 def test_an_error_that_may_hide_an_effect_ends_nothing(strategy: Strategy, state: str) -> None:
-    """A tool that wraps another service may fail after the effect; whoever declares it knows. A refusal ends it."""
+    """A tool that wraps another service may fail after the effect; whoever declares it knows."""
     assert rule_call(strategy, "error", "upstream timed out", sole=True).state == state
-    assert rule_call(strategy, "refused", "no such tool", sole=True).state == "failed"
 
 
 def test_a_key_goes_where_the_caller_does_not_see_it() -> None:
@@ -129,6 +130,28 @@ def test_a_strategy_that_could_not_work_is_refused(members: dict[str, Any], said
     check(reconciled())
     with pytest.raises(CallError, match=said):
         check(reconciled(**members))
+
+
+@pytest.mark.parametrize("strategy", [NeverResend, "never", None])
+def test_what_is_no_strategy_is_refused(strategy: Any) -> None:
+    """A class in the place of one of its kind, for example, which would pass for one that allows everything."""
+    with pytest.raises(CallError, match="is no strategy"):
+        check(strategy)
+    check(ReadOnly())
+
+
+def test_a_strategy_says_what_it_puts_where() -> None:
+    """So that a declaration that changed, or that does not fit its tool, is noticed."""
+    key = IdempotencyKey(argument="key")
+    assert [embedding(one) for one in STRATEGIES] == [
+        ["key", "key"],
+        ["token", "text", "{value}\n\nref {token}"],
+        [],
+        [],
+    ]
+    assert needed(key, "charge") == {"charge": {"key"}}
+    assert needed(reconciled(), "post") == {"post": {"text"}, "find_posts": {"query", "limit"}}
+    assert needed(ReadOnly(), "look") == {"look": set()}
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), "\ud800", {1, 2}, b"x", object()])

@@ -2,7 +2,7 @@
 
 from antechamber.client.entry import Entry
 from antechamber.client.exchange import AddressError, ReadError
-from antechamber.client.ledger import Ledger
+from antechamber.client.ledger import Ledger, UnderWayError
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
 from antechamber.client.results import (
     FailedError,
@@ -31,4 +31,5 @@ __all__ = [
     "Status",
     "Submitter",
     "UncertainError",
+    "UnderWayError",
 ]

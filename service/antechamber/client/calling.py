@@ -3,6 +3,7 @@
 import contextlib
 import json
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Final, TypeVar
@@ -11,12 +12,14 @@ import msgspec
 from blake3 import blake3
 from msgspec import Struct
 
+from antechamber.client.driving import UnsentError
 from antechamber.client.entry import Entry
 from antechamber.client.exchange import Pause, pause
 from antechamber.client.ledger import Ledger, UnderWayError
 from antechamber.client.steps import Recovery
 from antechamber.client.tool_results import ending_of, keep
 from antechamber.core.calls import (
+    UNDECLARED,
     CallError,
     Ending,
     NeverResend,
@@ -25,6 +28,7 @@ from antechamber.core.calls import (
     Strategy,
     canonical,
     embed,
+    embedding,
     fingerprint,
     reading,
     rule_call,
@@ -58,7 +62,8 @@ class Made(Struct, frozen=True, kw_only=True):
     entry: Entry
     result: Any = None
     ending: Ending | None = None
-    """How the last attempt ended; None where none was made."""
+    """How the last attempt ended, or the look at an earlier one; None where neither was made."""
+    said: str = ""
 
 
 class _Body(Struct, frozen=True):
@@ -66,6 +71,8 @@ class _Body(Struct, frozen=True):
 
     given: str
     """BLAKE3 of the arguments as the caller gave them."""
+    embedding: list[str]
+    """How the token was put in."""
     arguments: dict[str, Any]
 
 
@@ -82,11 +89,13 @@ class Calling:
         self._tools = tools
         self._attempts = attempts
         self._chance = random.SystemRandom().random
+        self._seen: dict[tuple[str, int], float] = {}
+        """When each attempt was first known to be over, by a clock that nobody sets."""
 
     def _strategy(self, tool: str) -> Strategy:
         """Return what was declared; whatever was not is never sent again."""
         declared = self._tools.get(tool)
-        return NeverResend() if declared is None or isinstance(declared, ReadOnly) else declared
+        return UNDECLARED if declared is None or isinstance(declared, ReadOnly) else declared
 
     def prepare(self, tool: str, arguments: Mapping[str, Any], operation: str | None) -> str:
         """Record a call and return its operation id.
@@ -97,7 +106,8 @@ class Calling:
         given = blake3(canonical(arguments)).hexdigest()
 
         def body_of(token: str) -> bytes:
-            return canonical(msgspec.structs.asdict(_Body(given, embed(strategy, arguments, token))))
+            body = _Body(given, embedding(strategy), embed(strategy, arguments, token))
+            return canonical(msgspec.structs.asdict(body))
 
         found = self._ledger.record_call(
             f"{self._prefix}{tool}", fingerprint(arguments, operation), body_of, named=operation is not None
@@ -113,7 +123,7 @@ class Calling:
         with self._ledger.together():
             operation_id = self.prepare(tool, arguments, operation)
             entry = self._ledger.entry(operation_id)
-            begun = None if entry.attempts else self._ledger.begin(operation_id, after=0)
+            begun = None if entry.attempts or entry.state in SETTLED else self._claim(operation_id, 0)
         return (yield from self._go(operation_id, begun))
 
     def send(self, operation_id: str) -> Steps[Made]:
@@ -136,8 +146,9 @@ class Calling:
                 return made
             if attempt + 1 < self._attempts:
                 yield Pause(pause(attempt, None, self._chance))
-        if patient and made.ending in {"error", "refused"}:
-            reason = f"an earlier attempt may have had its effect; the last: {made.entry.reason}"
+        if patient and made.ending in {"error", "unclear"}:
+            # It was answered, and asking more often would bring the same answer at each start.
+            reason = f"an earlier attempt may have had its effect; the last: {made.said}"
             return Made(entry=self._end(made.entry, "needs_review", reason))
         return made
 
@@ -148,19 +159,47 @@ class Calling:
         strategy = self._strategy(entry.name.removeprefix(self._prefix))
         proven = False
         if not begun:
-            if entry.attempts:
-                made = yield from self._look(entry, strategy, patient=patient)
-                if made is not None:
-                    return made
-                proven = isinstance(strategy, ReconcileRead)
-            entry = self._ledger.begin(entry.operation_id, after=entry.attempts)
+            made = yield from self._look(entry, strategy, patient=patient)
+            if made is not None:
+                return made
+            proven = isinstance(strategy, ReconcileRead)
+            entry = self._claim(entry.operation_id, entry.attempts)
             if entry.state in SETTLED:
                 return Made(entry=entry)
-        sole = proven or entry.attempts == 1
-        with self._interrupted(entry, strategy, sole=sole):
-            told = yield Invoke(entry.name.removeprefix(self._prefix), _body(entry).arguments)
-        told = told or Told(ending="unclear", said="no answer")
-        return Made(entry=self._settle(entry, strategy, told, sole=sole), result=told.result, ending=told.ending)
+        return (yield from self._attempt(entry, strategy, sole=proven or entry.attempts == 1))
+
+    def _claim(self, operation_id: str, after: int) -> Entry:
+        """Record that an attempt begins; nobody sees it recorded and not in hand.
+
+        Raises UnderWayError.
+        """
+        try:
+            with self._ledger.together():
+                entry = self._ledger.begin(operation_id, after=after)
+                if entry.state not in SETTLED:
+                    self._ledger.in_hand.add(operation_id)
+        except UnderWayError:
+            raise
+        except BaseException:
+            self._ledger.in_hand.discard(operation_id)
+            raise
+        return entry
+
+    def _attempt(self, entry: Entry, strategy: Strategy, *, sole: bool) -> Steps[Made]:
+        """Call the tool and believe what its answer says."""
+        try:
+            with self._interrupted(entry, strategy, sole=sole):
+                told = yield Invoke(entry.name.removeprefix(self._prefix), _body(entry).arguments)
+            told = told or Told(ending="silent", said="no answer")
+            settled = self._settle(entry, strategy, told, sole=sole)
+        finally:
+            self._ledger.in_hand.discard(entry.operation_id)
+            self._note(entry)
+        return Made(entry=settled, result=told.result, ending=told.ending, said=told.said)
+
+    def _note(self, entry: Entry) -> float:
+        """Return when this attempt was first known to be over."""
+        return self._seen.setdefault((entry.operation_id, entry.attempts), time.monotonic())
 
     def _settle(self, entry: Entry, strategy: Strategy, told: Told, *, sole: bool) -> Entry:
         kept = keep(told.result) if told.result is not None else None
@@ -168,35 +207,49 @@ class Calling:
         return self._ledger.settle(entry.operation_id, lambda _: ruling, kept)
 
     def _end(self, entry: Entry, state: State, reason: str, kept: bytes | None = None) -> Entry:
+        """End an operation, unless somebody began another attempt meanwhile."""
         ruling = Ruling(state=state, final=kept is not None, reason=reason)
-        return self._ledger.settle(entry.operation_id, lambda _: ruling, kept)
+        same = entry.attempts
+        return self._ledger.settle(
+            entry.operation_id,
+            lambda now: ruling if now.attempts == same and not self._ledger.under_way(now) else None,
+            kept,
+        )
 
     def _look(self, entry: Entry, strategy: Strategy, *, patient: bool) -> Steps[Made | None]:
-        """Look after what became of earlier attempts; None says that the call may be made again.
+        """Look after what became of earlier attempts; None says that the call may be made.
 
         Raises UnderWayError.
         """
-        if entry.session is not None:
+        if self._ledger.under_way(entry):
             raise UnderWayError(entry.operation_id)
+        if _body(entry).embedding != embedding(strategy):
+            reason = f"it was recorded while its tool was declared otherwise: {entry.reason}"
+            return Made(entry=self._end(entry, "needs_review" if entry.attempts else "failed", reason))
+        if not entry.attempts or not isinstance(strategy, NeverResend | ReconcileRead):
+            return None
         if isinstance(strategy, NeverResend):
             return Made(entry=self._end(entry, "needs_review", f"it may have had its effect: {entry.reason}"))
-        if not isinstance(strategy, ReconcileRead):
-            return None
-        missing = strategy.late - self._ledger.age(entry)
+        return (yield from self._reconcile(entry, strategy, patient=patient))
+
+    def _reconcile(self, entry: Entry, strategy: ReconcileRead, *, patient: bool) -> Steps[Made | None]:
+        """Read whether the effect is there; None says that it is not, and will not be."""
+        missing = self._note(entry) + strategy.late - time.monotonic()
         while True:
-            told = (yield Invoke(strategy.read, reading(strategy, entry.operation_id))) or Told(
-                ending="unclear", said=""
-            )
+            told = (yield Invoke(strategy.read, reading(strategy, entry.operation_id))) or _NOTHING
             seen = _seen(strategy, told, entry.operation_id)
             if seen:
                 reason = f"{strategy.read} found its effect"
                 return Made(entry=self._end(entry, "committed", reason, keep(told.result)))
-            if seen is not None and missing <= 0:
+            if seen is None:
+                ending: Ending = "silent" if told.ending == "silent" else "unclear"
+                said = told.said or f"the result of {strategy.read} does not say"
+                return Made(entry=entry, ending=ending, said=said)
+            if missing <= 0:
                 return None
-            if seen is None or not patient:
+            if not patient:
                 return Made(entry=entry)
-            # A clock that was set back lets nobody wait for longer than a late request can take.
-            yield Pause(min(missing, strategy.late))
+            yield Pause(missing)
             missing = 0.0
 
     @contextlib.contextmanager
@@ -204,37 +257,44 @@ class Calling:
         """Whoever stops waiting for an answer does not know it: write that down at once, not at the next start."""
         try:
             yield
-        except BaseException:
-            # What cannot be written now is found when the ledger is opened next; the interruption goes on.
+        except BaseException as interruption:
+            # What cannot be written now is found when it is asked for next; the interruption goes on.
             with contextlib.suppress(AntechamberError):
-                told = Told(ending="unclear", said="interrupted before an answer came")
-                self._settle(entry, strategy, told, sole=sole)
+                if isinstance(interruption, UnsentError) and sole:
+                    ruling = Ruling(state="failed", final=False, reason="interrupted before it was sent")
+                    self._ledger.settle(entry.operation_id, lambda _: ruling)
+                else:
+                    told = Told(ending="silent", said="interrupted before an answer came")
+                    self._settle(entry, strategy, told, sole=sole)
             raise
 
     def recover(self, progress: Callable[[int], None]) -> Steps[Recovery]:
         """Settle what is uncertain; where the server stays silent the rest is left for later."""
         settled: Counter[State] = Counter()
         left: Counter[str] = Counter()
-        found = elsewhere = silent = 0
+        elsewhere = silent = 0
         self._ledger.sweep()
-        for entry in self._ledger.entries("pending", "uncertain"):
-            if entry.kind != "call" or not entry.name.startswith(self._prefix):
-                continue
-            if self._ledger.under_way_elsewhere(entry) or (entry.session is not None and entry.attempts):
+        ours = [entry.operation_id for entry in self._open() if self._note(entry)]
+        for operation_id in ours:
+            entry = self._ledger.entry(operation_id)
+            if self._ledger.under_way(entry):
                 elsewhere += 1
                 continue
-            found += 1
-            if silent >= SILENT:
-                settled[entry.state] += 1
-                left["the server does not answer"] += 1
-                continue
-            made = yield from self._recovered(entry)
-            silent = 0 if made.entry.state in SETTLED else silent + 1
+            made = Made(entry=entry, said="the server does not answer", ending="silent")
+            if silent < SILENT:
+                made = yield from self._recovered(entry)
+            silent = silent + 1 if made.ending == "silent" and made.entry.state not in SETTLED else 0
             settled[made.entry.state] += 1
             if made.entry.state not in SETTLED:
-                left[made.entry.reason] += 1
+                left[made.said or made.entry.reason] += 1
             progress(1)
-        return Recovery(found=found, settled=dict(settled), elsewhere=elsewhere, left=dict(left))
+        return Recovery(found=settled.total(), settled=dict(settled), elsewhere=elsewhere, left=dict(left))
+
+    def _open(self) -> Iterator[Entry]:
+        """Yield this server's calls that are not settled."""
+        for entry in self._ledger.entries("pending", "uncertain"):
+            if entry.kind == "call" and entry.name.startswith(self._prefix):
+                yield entry
 
     def _recovered(self, entry: Entry) -> Steps[Made]:
         """Settle one operation, unless somebody else is at it."""
@@ -250,13 +310,17 @@ def _body(entry: Entry) -> _Body:
 
 
 def _seen(strategy: ReconcileRead, told: Told, token: str) -> bool | None:
-    """Say whether reading found the effect; None where it could not be read."""
+    """Say whether reading found the effect; None where it could not be read or understood."""
     if told.ending != "done":
         return None
     try:
-        return bool(strategy.found(told.result, token))
+        found = strategy.found(told.result, token)
     except Exception:  # noqa: BLE001 -- a result that its reader does not understand shows nothing
         return None
+    return found if isinstance(found, bool) else None
+
+
+_NOTHING: Final = Told(ending="silent", said="no answer")
 
 
 def told_of(result: Any) -> Told:

@@ -9,6 +9,10 @@ T = TypeVar("T")
 Driven = Generator[Any, Any, T]
 
 
+class UnsentError(BaseException):
+    """Thrown into steps whose last request was never made."""
+
+
 class Turn(NamedTuple):
     """What to do next, or the end."""
 
@@ -27,15 +31,28 @@ def advance(steps: Driven[Any], told: Any) -> Turn:
 async def drive(steps: Driven[T], do: Callable[[Any], Awaitable[Any]]) -> T:
     """Run steps to their end: what they write is written in threads, what they ask for is done by `do`."""
     told: Any = None
+    asked = False
     try:
         while True:
+            asked = False
             # A step that was begun is written to the end, and only then may whoever waits be told to stop.
             turn = await to_the_end(asyncio.ensure_future(asyncio.to_thread(advance, steps, told)))
             if turn.step is None:
                 return turn.result  # type: ignore[no-any-return]
+            asked = True
             told = await do(turn.step)
     finally:
-        steps.close()
+        _end(steps, asked=asked)
+
+
+def _end(steps: Driven[Any], *, asked: bool) -> None:
+    """End steps, and let them know whether their last request was made."""
+    # Where the loop ended under them they are still at work in their thread, and end when nobody knows them any more.
+    with contextlib.suppress(UnsentError, StopIteration, ValueError):
+        if asked:
+            steps.close()
+        else:
+            steps.throw(UnsentError())
 
 
 async def to_the_end(under_way: "asyncio.Future[T]") -> T:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from antechamber.client.calling import Calling, Invoke, Made, Told, told_of
 from antechamber.client.driving import drive, to_the_end
 from antechamber.client.exchange import Pause
-from antechamber.client.ledger import Ledger
+from antechamber.client.ledger import Ledger, UnderWayError
 from antechamber.client.results import FailedError, NeedsReviewError, SettledByHandError, UncertainError
 from antechamber.client.steps import Recovery
 from antechamber.client.tool_results import KeptResult, ending_of_error, kept_result, token_in
@@ -27,6 +27,7 @@ from antechamber.core.calls import (
     Strategy,
     check,
     hidden,
+    needed,
 )
 
 ATTEMPTS: Final = 3
@@ -40,6 +41,7 @@ __all__ = [
     "ReadOnly",
     "ReconcileRead",
     "ResendTolerant",
+    "UnderWayError",
     "token_in",
 ]
 
@@ -72,6 +74,9 @@ class Guard:
         if not server or "/" in server:
             message = f"server is a short name without a slash, not {server!r}"
             raise CallError(message)
+        if attempts < 1:
+            message = "attempts is at least 1"
+            raise CallError(message)
         for strategy in tools.values():
             check(strategy)
         self._session = session
@@ -83,17 +88,32 @@ class Guard:
         self._reads: dict[str, bool] = {}
 
     async def list_tools(self, **options: Any) -> Any:
-        """List the server's tools; arguments that the guard fills in are taken out of what a model is told."""
+        """List the server's tools for a model: without the arguments that the guard fills in."""
         listing = await self._session.list_tools(**options)
-        tools = [self._noted(tool) for tool in listing.tools]
-        return _with(listing, "tools", tools)
+        tools = [self._noted(tool) for tool in _tools(listing)]
+        return _with(listing, "tools", tools) if hasattr(listing, "tools") else tools
 
     def _noted(self, tool: Any) -> Any:
-        annotations = getattr(tool, "annotations", None)
-        hint = getattr(annotations, "read_only_hint", None) or getattr(annotations, "readOnlyHint", None)
-        self._reads[tool.name] = hint is True
-        name = hidden(self._tools.get(tool.name))
-        return _without(tool, name) if name else tool
+        """Keep what matters of a tool.
+
+        Raises CallError where its declaration gives it an argument that it does not know.
+        """
+        schema = _schema(tool)
+        # One that takes whatever is given says nothing of what it knows.
+        known = None if schema.get("additionalProperties") is True else schema.get("properties")
+        for name, strategy in self._tools.items():
+            unknown = needed(strategy, name).get(tool.name, set()) - set(known or ())
+            if unknown and known is not None:
+                message = f"{tool.name} knows no argument {', '.join(sorted(unknown))}; mend the declaration of {name}"
+                raise CallError(message)
+        notes = getattr(tool, "annotations", None)
+        reads, destroys = (
+            _hint(notes, "read_only_hint", "readOnlyHint"),
+            _hint(notes, "destructive_hint", "destructiveHint"),
+        )
+        self._reads[tool.name] = reads and not destroys
+        argument = hidden(self._tools.get(tool.name))
+        return _without(tool, argument) if argument else tool
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, operation: str | None = None, **options: Any
@@ -102,16 +122,18 @@ class Guard:
 
         `operation` is the caller's own name for this one call, such as the id that a model gave it or a step of a
         checkpoint: by it the call is found again for ever, and what has had its effect is answered from the ledger.
-        Without one, the same arguments find a call that is not settled yet, and are a new call otherwise. Other options
-        are the session's.
+        Without one, the same arguments find a call whose outcome nobody was given yet, and are a new call otherwise.
+        Other options are the session's.
 
-        Raises CallError where the call cannot be made (nothing was recorded), UncertainError, FailedError,
-        NeedsReviewError, SettledByHandError, or LedgerError.
+        Raises CallError where the call cannot be made (nothing was recorded), UncertainError or UnderWayError where
+        the same call later tells, NeedsReviewError, FailedError, SettledByHandError, LedgerError, and what the session
+        raises where its tools cannot be listed.
         """
         arguments = arguments or {}
         if await self._passes(name):
             return await self._session.call_tool(name, dict(arguments), **options)
-        return self._outcome(await self._run(self._calling.call(name, arguments, operation), options))
+        made = await self._run(self._calling.call(name, arguments, operation), options)
+        return await self._outcome(made, named=operation is not None)
 
     async def prepare(self, name: str, arguments: Mapping[str, Any], *, operation: str | None = None) -> str:
         """Record a call that is to be made and return its operation id, which an agent keeps in its checkpoint.
@@ -129,36 +151,47 @@ class Guard:
 
         Raises what `call_tool` raises.
         """
-        return self._outcome(await self._run(self._calling.send(operation_id), {}))
+        return await self._outcome(await self._run(self._calling.send(operation_id), {}), named=True)
 
     async def recover_uncertain(self, progress: Callable[[int], None] = lambda _: None) -> Recovery:
-        """Settle every call of this server of which nobody knows whether it had its effect, as its strategy allows.
+        """Settle every call of this server that is not settled, as its strategy allows.
 
-        Takes as long as ReconcileRead's `late` where something was cut off a moment ago. `progress` is told of each
-        operation.
+        What was only prepared is made. ReconcileRead waits until nothing can be late any more. What cannot be settled
+        because the server answers and its answers say nothing needs a person; where it is silent, the next start goes
+        on. `progress` is told of each operation.
 
-        Raises LedgerError.
+        Raises CallError, LedgerError, and what the session raises where its tools cannot be listed.
         """
+        await self._list_all()
         found: Recovery = await self._run(self._calling.recover(progress), {})
         return found
 
     async def _passes(self, name: str) -> bool:
-        """Whether a call changes nothing and goes through as it is."""
-        if name in self._tools:
-            return isinstance(self._tools[name], ReadOnly)
-        if name not in self._reads:
-            await self._list_all(name)
-        return self._reads.get(name, False)
+        """Whether a call changes nothing and goes through as it is.
 
-    async def _list_all(self, name: str) -> None:
-        """Read the listing until the tool comes."""
-        options: dict[str, Any] = {}
-        while name not in self._reads:
-            listing = await self.list_tools(**options)
-            cursor = getattr(listing, "next_cursor", None) or getattr(listing, "nextCursor", None)
-            if not cursor:
-                return
-            options = {"cursor": cursor}
+        Raises CallError where the server has no such tool.
+        """
+        declared = self._tools.get(name)
+        if isinstance(declared, ReadOnly):
+            return True
+        if name not in self._reads:
+            await self._list_all()
+        if name not in self._reads:
+            message = f"the server lists no tool {name}"
+            raise CallError(message)
+        return declared is None and self._reads[name]
+
+    async def _list_all(self) -> None:
+        """Read the whole listing; a server that leads in circles has said everything."""
+        cursors: set[str] = set()
+        cursor = None
+        async with asyncio.timeout(self._timeout):
+            while cursor not in cursors:
+                cursors |= {cursor} if cursor else set()
+                listing = await self.list_tools(**({"cursor": cursor} if cursor else {}))
+                cursor = getattr(listing, "next_cursor", None) or getattr(listing, "nextCursor", None)
+                if not cursor:
+                    return
 
     async def _run(self, steps: Any, options: dict[str, Any]) -> Any:
         async def do(step: Invoke | Pause) -> Told | None:
@@ -174,13 +207,36 @@ class Guard:
 
         return await drive(steps, do)
 
-    def _outcome(self, made: Made) -> Any:
-        """Return the result of a call that ended with one."""
+    async def _outcome(self, made: Made, *, named: bool) -> Any:
+        """Return the result of a call that ended with one, and note that its caller has it."""
         entry = made.entry
-        if entry.state in {"committed", "failed"} and entry.receipt is not None:
-            return made.result if made.result is not None else self._result(entry.receipt)
-        errors = {"failed": FailedError, "needs_review": NeedsReviewError, "committed": SettledByHandError}
-        raise errors.get(entry.state, UncertainError)(entry)
+        if entry.state not in {"committed", "failed"}:
+            raise {"needs_review": NeedsReviewError}.get(entry.state, UncertainError)(entry)
+        if not named:
+            await self._hand_over(entry.operation_id)
+        if entry.receipt is None:
+            raise (SettledByHandError if entry.state == "committed" else FailedError)(entry)
+        return made.result if made.result is not None else self._result(entry.receipt)
+
+    async def _hand_over(self, operation_id: str) -> None:
+        try:
+            await to_the_end(asyncio.ensure_future(asyncio.to_thread(self._ledger.hand_over, operation_id)))
+        except asyncio.CancelledError:
+            self._ledger.hand_over(operation_id, heard=False)
+            raise
+
+
+def _tools(listing: Any) -> list[Any]:
+    """Return the tools of a listing, which some clients return bare."""
+    return list(getattr(listing, "tools", listing))
+
+
+def _schema(tool: Any) -> dict[str, Any]:
+    return dict(getattr(tool, "input_schema", None) or getattr(tool, "inputSchema", None) or {})
+
+
+def _hint(annotations: Any, *names: str) -> bool:
+    return any(getattr(annotations, name, None) is True for name in names)
 
 
 def _with(value: Any, name: str, member: Any) -> Any:
@@ -194,8 +250,7 @@ def _with(value: Any, name: str, member: Any) -> Any:
 
 def _without(tool: Any, argument: str) -> Any:
     """Take an argument out of a tool's input schema."""
-    name = "input_schema" if hasattr(tool, "input_schema") else "inputSchema"
-    schema = dict(getattr(tool, name))
+    schema = _schema(tool)
     schema["properties"] = {key: one for key, one in schema.get("properties", {}).items() if key != argument}
     schema["required"] = [key for key in schema.get("required", []) if key != argument]
-    return _with(tool, name, schema)
+    return _with(tool, "input_schema" if hasattr(tool, "input_schema") else "inputSchema", schema)

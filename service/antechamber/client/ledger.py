@@ -57,6 +57,8 @@ class Ledger:
         self._gate = threading.RLock()
         self._process = os.getpid()
         self._depth = 0
+        self.in_hand: set[str] = set()
+        """Calls that a task of this process is making right now."""
         self._connection = ledger_file.opened(self.path)
         self._sessions = Sessions(self.path)
         try:
@@ -141,8 +143,8 @@ class Ledger:
     def record_call(self, name: str, fingerprint: bytes, body_of: Callable[[str], bytes], *, named: bool) -> str:
         """Record a call that is to be made and return its operation id, which is its correlation token.
 
-        The same call gets the operation that it has already: while that is not settled, or for ever where its caller
-        `named` it. `body_of` forms what is recorded, given the operation id.
+        The same call gets the operation that it has already, unless that failed without an answer: until its outcome
+        was handed over, or for ever where its caller `named` it. `body_of` forms what is recorded, given that id.
 
         Raises LedgerError.
         """
@@ -150,7 +152,8 @@ class Ledger:
         body = body_of(operation_id)
         with self.together() as connection:
             entry = self._same(connection, "call", name, fingerprint)
-            if entry and (named or entry.state not in {"committed", "failed"}):
+            void = entry and entry.state == "failed" and entry.receipt is None
+            if entry and not void and (named or not self._over(connection, entry)):
                 return entry.operation_id
             self._add(
                 connection,
@@ -163,6 +166,10 @@ class Ledger:
                 normal_form=None,
             )
         return operation_id
+
+    def _over(self, connection: sqlite3.Connection, entry: Entry) -> bool:
+        """Whether a call has ended and its caller knows."""
+        return entry.state in {"committed", "failed"} and self._is_handed_over(connection, entry)
 
     def _mint(self) -> str:
         return uuid7(self._clock(), self._randomness(10))
@@ -251,18 +258,18 @@ class Ledger:
             entry = self._one(connection, operation_id)
             if entry.state in SETTLED:
                 return entry
-            if after is not None and (entry.attempts != after or (after and entry.session is not None)):
+            if after is not None and (entry.attempts != after or self.under_way(entry)):
                 raise UnderWayError(operation_id)
             number = entry.attempts + 1
             return self._change(
                 connection, entry, attempts=number, session=self._session, reason=f"attempt {number} begins"
             )
 
-    def settle(self, operation_id: str, judge: Callable[[Entry], Ruling], answer: bytes | None = None) -> Entry:
+    def settle(self, operation_id: str, judge: Callable[[Entry], Ruling | None], answer: bytes | None = None) -> Entry:
         """Record what an answer made of an operation; what is settled already stays as it is.
 
-        `judge` sees the operation as it is now: another process may have begun another attempt meanwhile. A text that
-        the service found private is erased from the file.
+        `judge` sees the operation as it is now: another process may have begun another attempt meanwhile; None leaves
+        it. A text that the service found private is erased from the file.
 
         Raises LedgerError.
         """
@@ -271,6 +278,8 @@ class Ledger:
             if entry.state in SETTLED:
                 return entry
             ruling = judge(entry)
+            if ruling is None:
+                return entry
             return self._change(
                 connection,
                 entry,
@@ -363,10 +372,22 @@ class Ledger:
             self._sessions.forget(connection, gone)
         return number
 
-    def age(self, entry: Entry) -> float:
-        """Return how many seconds ago an operation last changed."""
-        return (self._clock() - entry.changed_at) / 1_000_000
-
     def under_way_elsewhere(self, entry: Entry) -> bool:
         """Whether a process that runs has this operation in its hands."""
         return entry.session not in {None, self._session}
+
+    def under_way(self, entry: Entry) -> bool:
+        """Whether anybody has an attempt of this operation in hand, here or elsewhere."""
+        here = entry.session == self._session and entry.operation_id in self.in_hand
+        return entry.attempts > 0 and (here or self.under_way_elsewhere(entry))
+
+    def hand_over(self, operation_id: str, *, heard: bool = True) -> None:
+        """Note that the outcome of a call was given to whoever made it, or that this was not heard after all."""
+        statement = (
+            "INSERT OR IGNORE INTO handed_over VALUES (?)" if heard else "DELETE FROM handed_over WHERE entry = ?"
+        )
+        with self.together() as connection:
+            connection.execute(statement, (self._one(connection, operation_id).id,))
+
+    def _is_handed_over(self, connection: sqlite3.Connection, entry: Entry) -> bool:
+        return connection.execute("SELECT 1 FROM handed_over WHERE entry = ?", (entry.id,)).fetchone() is not None

@@ -5,6 +5,7 @@ import fcntl
 import os
 import secrets
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TextIO
@@ -76,6 +77,9 @@ BEGIN SELECT raise(ABORT, 'changes are never deleted'); END;
 CREATE TRIGGER changes_are_final BEFORE UPDATE ON changes
 BEGIN SELECT raise(ABORT, 'changes are never altered'); END;
 
+-- Calls whose outcome was given to whoever made them.
+CREATE TABLE handed_over (entry INTEGER PRIMARY KEY REFERENCES entries (id)) STRICT;
+
 CREATE TABLE sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL) STRICT;
 """
 
@@ -112,7 +116,7 @@ def _told(path: Path, error: sqlite3.Error) -> LedgerError:
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return DamagedLedgerError(path, str(error))
     if name.startswith("SQLITE_BUSY"):
-        return LedgerError(f"{path} was held by another process for {BUSY_SECONDS} seconds; nothing was sent")
+        return LedgerError(f"{path} was held by another process for {BUSY_SECONDS} seconds; do the same again")
     return LedgerError(f"{path} cannot be used: {error}. Nothing is lost: mend that and do the same again")
 
 
@@ -206,6 +210,18 @@ def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
         raise DamagedLedgerError(path, f"{last - number} of {last} entries are missing")
 
 
+_here: Final[weakref.WeakSet["Sessions"]] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    """Close a fork's copies: a lock that a child holds too would outlive its parent."""
+    for sessions in _here:
+        sessions.forked()
+
+
+os.register_at_fork(after_in_child=_let_go)
+
+
 class Sessions:
     """Who has the ledger open: each holds a lock on a small file beside it, which its end releases, however it ends."""
 
@@ -214,6 +230,12 @@ class Sessions:
         self._path = path
         self._name = secrets.token_hex(8)
         self._held: TextIO | None = None
+        _here.add(self)
+
+    def forked(self) -> None:
+        """Take no part in this process, which is a child of the one that does."""
+        if self._held is not None:
+            self._held.close()
 
     def _beside(self, name: str) -> Path:
         return self._path.with_name(f"{self._path.name}.{name}.open")

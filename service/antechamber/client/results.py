@@ -29,13 +29,13 @@ class UncertainError(OperationError):
 
 
 class FailedError(OperationError):
-    """It did not land and never will; the receipt, where the service kept one, says why."""
+    """It did not land and never will, or had no effect; the receipt, where the service kept one, says why."""
 
     safe_new_key = True
 
 
 class NeedsReviewError(OperationError):
-    """Another event is under its key; a person decides (`antechamber ledger settle`)."""
+    """A person decides (`antechamber ledger settle`): another event has its key, or a call may have had its effect."""
 
 
 class SettledByHandError(OperationError):

@@ -7,10 +7,14 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.calls import REFUSED, Ending
+from antechamber.core.calls import Ending
 
 _MOST: Final = 300
 """Characters of an error that are kept as a reason."""
+
+
+_UNANSWERED: Final = frozenset({-32000, -32001})
+"""Connection closed, request timed out: what the SDK's clients raise where no answer came."""
 
 
 class KeptResult(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -37,17 +41,25 @@ def keep(result: Any) -> bytes:
 
 
 def ending_of(result: Any) -> tuple[Ending, str]:
-    """Say how a call ended that brought this result."""
+    """Say how a call ended that brought this; only a complete result is one."""
+    kind = _member(result, "result_type", "resultType")
+    if not isinstance(_member(result, "content"), list | tuple) or kind not in {None, "complete"}:
+        return "unclear", f"the answer is no result of a tool: {kind or type(result).__name__}"
     if _member(result, "is_error", "isError"):
-        return "error", f"the tool failed: {' '.join(_texts(result))}"[:_MOST]
+        return "error", _plain(f"the tool failed: {' '.join(_texts(result))}")
     return "done", ""
 
 
 def ending_of_error(error: Exception) -> tuple[Ending, str]:
-    """Say how a call ended that raised this: only two codes say that no tool ran."""
-    said = f"{type(error).__name__}: {error}"[:_MOST]
+    """Say how a call ended that raised this; codes that the client itself makes up stand for no answer."""
     code = getattr(getattr(error, "error", error), "code", None)
-    return ("refused" if code in REFUSED else "unclear"), said
+    answered = (isinstance(code, int) and code not in _UNANSWERED) or isinstance(error, ValueError | RuntimeError)
+    return ("unclear" if answered else "silent"), _plain(f"{type(error).__name__}: {error}")
+
+
+def _plain(text: str) -> str:
+    """Keep what can be written down."""
+    return text[:_MOST].encode(errors="replace").decode()
 
 
 def _member(result: Any, *names: str) -> Any:
@@ -70,32 +82,32 @@ def token_in(*path: str) -> Callable[[Any, str], bool]:
     """Return what looks for a token where it belongs: in the texts at the end of a path through the result.
 
     The path names members; lists on the way are gone through. A result without structured content is read as JSON
-    texts. Looking anywhere at all would take a tool's "nothing found for …" for the effect itself.
+    texts. Looking anywhere at all would take a tool's "nothing found for …" for the effect itself. A path that leads
+    nowhere is no sign that the effect is missing: what is returned raises LookupError then.
     """
 
     def found(result: Any, token: str) -> bool:
         structured = _member(result, "structured_content", "structuredContent")
-        roots = [structured] if structured is not None else list(_parsed(_texts(result)))
-        return any(token in text for root in roots for text in _at(root, path))
+        roots = [structured] if structured is not None else [json.loads(text) for text in _texts(result)]
+        if not roots:
+            raise LookupError("/".join(path))
+        texts = [text for root in roots for text in _at(root, path)]
+        return any(token in text for text in texts)
 
     return found
 
 
-def _parsed(texts: Iterator[str]) -> Iterator[Any]:
-    for text in texts:
-        try:
-            yield json.loads(text)
-        except ValueError:
-            continue
-
-
 def _at(value: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """Yield the texts at the end of a path."""
+    """Yield the texts at the end of a path.
+
+    Raises LookupError where it leads nowhere.
+    """
     if isinstance(value, list):
         for one in value:
             yield from _at(one, path)
-    elif not path:
-        if isinstance(value, str):
-            yield value
-    elif isinstance(value, dict):
-        yield from _at(value.get(path[0]), path[1:])
+    elif path and isinstance(value, dict):
+        yield from _at(value[path[0]], path[1:])
+    elif not path and isinstance(value, str):
+        yield value
+    elif path or value is not None:
+        raise LookupError("/".join(path))

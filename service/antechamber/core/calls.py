@@ -33,7 +33,7 @@ class IdempotencyKey(Struct, frozen=True, kw_only=True):
     argument: str
     """Which argument takes the key; the caller neither sees nor gives it."""
     errors_are_final: bool = True
-    """Whether an error result says that there was no effect; False where it may hide one."""
+    """Whether an error that the tool reports says that there was no effect; False where it may hide one."""
 
 
 class ReconcileRead(Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class ReconcileRead(Struct, frozen=True, kw_only=True):
     late: float = 60.0
     """Seconds after which a request whose answer got lost takes no effect any more, and an effect can be read."""
     errors_are_final: bool = True
-    """Whether an error result says that there was no effect; False where it may hide one."""
+    """Whether an error that the tool reports says that there was no effect; False where it may hide one."""
 
 
 class ResendTolerant(Struct, frozen=True, kw_only=True):
@@ -66,14 +66,14 @@ class ResendTolerant(Struct, frozen=True, kw_only=True):
     """
 
     errors_are_final: bool = True
-    """Whether an error result says that there was no effect; False where it may hide one."""
+    """Whether an error that the tool reports says that there was no effect; False where it may hide one."""
 
 
 class NeverResend(Struct, frozen=True, kw_only=True):
     """Nothing can be verified: an unclear answer is a person's to look into (`needs_review`). At most one effect."""
 
     errors_are_final: bool = True
-    """Whether an error result says that there was no effect; False where it may hide one."""
+    """Whether an error that the tool reports says that there was no effect; False where it may hide one."""
 
 
 class ReadOnly(Struct, frozen=True):
@@ -81,12 +81,12 @@ class ReadOnly(Struct, frozen=True):
 
 
 Strategy = IdempotencyKey | ReconcileRead | ResendTolerant | NeverResend
-Ending = Literal["done", "error", "refused", "unclear"]
-"""`done`: a result. `error`: a result that says the tool failed. `refused`: the server says that no tool ran.
-`unclear`: no answer, or one that says nothing of the effect.
+UNDECLARED: Final = NeverResend(errors_are_final=False)
+"""What a tool is of which nobody said anything."""
+Ending = Literal["done", "error", "unclear", "silent"]
+"""`done`: a result. `error`: a result that says the tool failed. `unclear`: an answer that says nothing of the effect,
+as every error of JSON-RPC (the SDK's servers send -32602 for what goes wrong inside a tool too). `silent`: no answer.
 """
-REFUSED: Final = frozenset({-32601, -32602})
-"""JSON-RPC 2.0 section 5.1: method not found, invalid params. Others stand for lost connections and timeouts too."""
 
 
 def canonical(arguments: Mapping[str, Any]) -> bytes:
@@ -144,6 +144,20 @@ def hidden(strategy: Strategy | ReadOnly | None) -> str | None:
     return None
 
 
+def embedding(strategy: Strategy) -> list[str]:
+    """Say how a strategy marks its calls; a call that was marked otherwise cannot be followed up by it."""
+    if isinstance(strategy, IdempotencyKey):
+        return ["key", strategy.argument]
+    return ["token", strategy.argument, strategy.template] if isinstance(strategy, ReconcileRead) else []
+
+
+def needed(strategy: Strategy | ReadOnly, name: str) -> dict[str, set[str]]:
+    """Name the arguments that a strategy gives, by the tool that has to know them."""
+    if isinstance(strategy, ReconcileRead):
+        return {name: {strategy.argument}, strategy.read: set(strategy.arguments)}
+    return {name: {strategy.argument} if isinstance(strategy, IdempotencyKey) else set()}
+
+
 def reading(strategy: ReconcileRead, token: str) -> dict[str, Any]:
     """Return the arguments with which the token is looked for."""
 
@@ -157,11 +171,14 @@ def reading(strategy: ReconcileRead, token: str) -> dict[str, Any]:
     return {name: filled(value) for name, value in strategy.arguments.items()}
 
 
-def check(strategy: Strategy | ReadOnly) -> None:
+def check(strategy: object) -> None:
     """Refuse a strategy that could not work.
 
     Raises CallError.
     """
+    if not isinstance(strategy, Strategy | ReadOnly):
+        message = f"{strategy!r} is no strategy; write e.g. NeverResend()"
+        raise CallError(message)
     if isinstance(strategy, ReconcileRead):
         if strategy.template.count(TOKEN) != 1 or strategy.template.count(VALUE) > 1:
             message = f"the template {strategy.template!r} needs {TOKEN} once, and {VALUE} at most once"
@@ -182,8 +199,8 @@ def rule_call(strategy: Strategy, ending: Ending, said: str, *, sole: bool) -> R
     """
     if ending == "done":
         return Ruling(state="committed", final=True, reason="the tool answered")
-    if sole and (ending == "refused" or (ending == "error" and strategy.errors_are_final)):
-        return Ruling(state="failed", final=ending == "error", reason=said)
+    if sole and ending == "error" and strategy.errors_are_final:
+        return Ruling(state="failed", final=True, reason=said)
     if isinstance(strategy, NeverResend):
         return Ruling(state="needs_review", final=ending == "error", reason=f"it may have had its effect: {said}")
     return Ruling(state="uncertain", final=False, reason=said)
