@@ -789,3 +789,67 @@ def test_a_client_of_the_sdk_is_guarded(ledger: Ledger) -> None:
     assert again.content == first.content
     assert [set(one) for one in called] == [set(), {"amount", "key"}]
     assert called[1]["key"] == only(ledger).operation_id
+
+
+def test_an_attempt_that_could_not_be_recorded_is_not_in_anybodys_hands(
+    session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk was full before anything was sent: nothing was, and the same call is made once there is room."""
+    guard = guarded(session, ledger)
+    operation = apart(guard.prepare("append", {"line": "x"}))
+
+    def full(*_: Any, **__: Any) -> Any:
+        message = "the disk is full"
+        raise LedgerError(message)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "begin", full)
+        with pytest.raises(LedgerError, match="full"):
+            apart(guard.send(operation))
+    assert (ledger.in_hand, session.asked) == (set(), [])
+    assert text(apart(guard.send(operation))) == "done"
+
+
+def test_recovery_leaves_what_another_began_while_it_looked(session: Elsewhere, path: Path) -> None:
+    """The other is at it; nothing is sent twice and nothing is settled over its head."""
+    with Ledger(path) as first, Ledger(path) as second:
+        session.script = ["lose", "lose", "lose"]
+        with pytest.raises(UncertainError) as unclear:
+            call(guarded(session, first), "post", {"text": "Disk full"})
+
+        class Between(Elsewhere):
+            async def call_tool(self, name: str, arguments: dict[str, Any], **options: Any) -> Any:
+                """Let the other begin while this one looks."""
+                second.begin(unclear.value.operation_id)
+                return await session.call_tool(name, arguments, **options)
+
+        assert recover(guarded(Between(), first)).settled == {"uncertain": 1}
+        assert first.under_way(only(first))
+    assert session.effects == []
+
+
+def test_an_outcome_that_was_not_heard_is_told_again(
+    session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever was told to stop while the outcome was on its way calls again, and nothing is made twice."""
+    hand_over, begun, go_on = Ledger.hand_over, threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        hand_over(*arguments, **options)
+        begun.set()
+        go_on.wait(10)
+
+    async def journey() -> None:
+        calling = asyncio.create_task(guarded(session, ledger).call_tool("append", {"line": "x"}))
+        await asyncio.to_thread(begun.wait, 10)
+        calling.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "hand_over", slowly)
+        apart(journey())
+    for number in (1, 2):
+        assert text(call(guarded(session, ledger), "append", {"line": "x"})) == "done"
+        assert len(session.effects) == number
