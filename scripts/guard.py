@@ -76,7 +76,6 @@ class Agent:
         self.interrupted: Counter[str] = Counter()
         self.labels: list[str] = []
         self._named: set[str] = set()
-        self._heard: set[str] = set()
 
     async def work(self, wanted: int) -> None:
         """Call until so many calls were interrupted, then settle everything."""
@@ -142,19 +141,24 @@ class Agent:
         finally:
             if fault == "crash":
                 raise _CrashedError
-        self._heard.add(label)
         return False
 
     def _label(self) -> str:
-        """Choose a new call, or one that was made: a named one at any time, another until its outcome was heard."""
+        """Choose a new call, or one that was made: a named one at any time, another until its outcome was given out."""
         label = CHANCE.choice(self.labels[-5:]) if self.labels else ""
-        if label and (label in self._named or label not in self._heard) and CHANCE.choice((True, False, False)):
+        if label and CHANCE.choice((True, False, False)) and (label in self._named or not self._is_out(label)):
             return label
         label = f"{self.path.stem}-{len(self.labels)}."
         self.labels.append(label)
         if CHANCE.choice((True, False)):
             self._named.add(label)
         return label
+
+    def _is_out(self, label: str) -> bool:
+        """Whether an outcome was given out: who dies before hearing it, and named nothing, cannot be told again."""
+        with contextlib.closing(sqlite3.connect(self.path)) as raw:
+            query = "SELECT 1 FROM handed_over AS h JOIN entries AS e ON e.id = h.entry WHERE instr(e.body, ?)"
+            return raw.execute(query, (label.encode(),)).fetchone() is not None
 
 
 def judge(agent: Agent, effects: Path, states: Counter[str]) -> list[str]:
@@ -208,7 +212,9 @@ async def _prove(folder: Path, wanted: int, chosen: str | None, *, sabotage: boo
             # What is late has arrived.
             await asyncio.sleep(LATE)
             interrupted[f"{tool}, {name}"] = dict(agent.interrupted)
-            wrong.extend(judge(agent, effects[name], states))
+            found = judge(agent, effects[name], states)
+            wrong.extend(found)
+            print(*found, sep="\n", end="\n" * bool(found), file=sys.stderr)
             print(f"{tool} over {name}: {agent.interrupted.total()} interrupted, {len(wrong)} wrong", file=sys.stderr)
 
     async with http.serving():
