@@ -169,7 +169,9 @@ def test_of_a_private_event_only_the_findings_are_kept(store: Store) -> None:
 
 def test_a_sealed_key_is_known(store: Store) -> None:
     """A seal binds the key of its producer only."""
-    store.write(lambda rows: rows.seal("worker:release-bot", "sealed", "s", b"{}", "policy", 1)).result()
+    store.write(
+        lambda rows: rows.seal("worker:release-bot", "sealed", Named(submission_id="s"), b"{}", "policy", 1)
+    ).result()
     with store.read() as rows:
         assert rows.known_key("worker:release-bot", "sealed")
         assert rows.known_key("tool:watcher", "sealed") is None

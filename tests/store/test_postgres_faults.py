@@ -18,6 +18,7 @@ from psycopg import errors
 
 from antechamber import app
 from antechamber.config import Place
+from antechamber.core.admission import Named
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports import Rows, Store
 from antechamber.core.roles import Bearer
@@ -403,7 +404,7 @@ def test_work_that_breaks_a_promise_harms_no_other_work(process: Process, shared
     other = Process(shared, policies)
 
     def work(rows: Rows) -> None:
-        rows.seal(body["producer_identity"], body["idempotency_key"], "sealed", b"{}", "", 1)
+        rows.seal(body["producer_identity"], body["idempotency_key"], Named(submission_id="sealed"), b"{}", "", 1)
 
     for number in range(24):
         for sender in (process, other):

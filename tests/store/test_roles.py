@@ -20,6 +20,7 @@ TABLES = (
     "submissions",
     "evidence",
     "quarantine",
+    "log_leaves",
     "replays",
     "users",
     "review_records",

@@ -188,6 +188,8 @@ class Named(Struct, frozen=True, kw_only=True):
     duplicate_of: str | None = None
     proposal_id: str | None = None
     quarantine_id: str | None = None
+    salt: bytes = b""
+    """Of the log's commitment to what was submitted and answered."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):

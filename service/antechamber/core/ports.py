@@ -1,15 +1,16 @@
 """The ports: what flows ask of a store, of a clock and of chance. `app` joins them with what does it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-from antechamber.core.admission import Candidate
+from antechamber.core.admission import Candidate, Named
 from antechamber.core.book import Book
 from antechamber.core.contract import Channel
 from antechamber.core.desk_ports import RefusedRows, ReviewRows, WaitingRows
 from antechamber.core.listing import ListedSubmission, SubmissionFilter
+from antechamber.core.log.leaf import Logged
 from antechamber.core.records import (
     AuditFilter,
     AuditRow,
@@ -46,7 +47,7 @@ class AdmissionRows(Protocol):
         """Write the submissions, proposals, evidence and quarantine that a group's entries ask for."""
 
     def seal(
-        self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int
+        self, producer_identity: str, key: str, named: Named, receipt: bytes, policy_digest: str, now: int
     ) -> None:
         """Bind a free key to a receipt without event."""
 
@@ -263,6 +264,9 @@ class Statements(Protocol):
 
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         """Run a write once for each set of values."""
+
+    def log(self, leaves: Iterable[Logged], /) -> None:
+        """Append leaves to the log: last thing in the transaction, so that nobody waits behind its lock for long."""
 
     def announce(self) -> None:
         """Tell everybody who watches, after the commit, that the queue or the quarantine changed."""

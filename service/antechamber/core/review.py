@@ -135,6 +135,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     """The id that the memory gets, if the ruling admits one."""
     policy_digest: str
     decided_at: int
+    salt: bytes = b""
+    """Of the log's commitment to what was shown, typed and decided."""
 
 
 def text_hash(text: bytes) -> str:

@@ -48,6 +48,8 @@ class Settlement(Struct, frozen=True, kw_only=True):
     review_record_id: str
     policy_digest: str
     decided_at: int
+    salt: bytes
+    """Of the log's commitment to what was shown and typed."""
 
 
 def settlement_blocker(owner: str | None, person: str) -> str | None:
@@ -91,6 +93,7 @@ def settle(  # noqa: PLR0913 -- what a record holds
     policy_digest: str,
     review_record_id: str,
     now: int,
+    salt: bytes,
 ) -> Settlement:
     """Settle an event, or let it wait again.
 
@@ -108,4 +111,5 @@ def settle(  # noqa: PLR0913 -- what a record holds
         review_record_id=review_record_id,
         policy_digest=policy_digest,
         decided_at=now,
+        salt=salt,
     )

@@ -37,6 +37,7 @@ from antechamber.core.contract import (
 )
 from antechamber.core.errors import AntechamberError, BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
+from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER, Outcome
 from antechamber.core.policy import Verdict
 from antechamber.core.ports import AdmissionRows, Clock, Randomness, ReplayKey, Store
@@ -224,13 +225,14 @@ class Admission:
         return Settled(reply, counted)
 
     def _name(self, prepared: Prepared, judgement: Judgement) -> Named:
-        proposal, drawn, now = judgement.proposal, self._randomness(30), prepared.now
+        proposal, drawn, now = judgement.proposal, self._randomness(30 + SALT_SIZE), prepared.now
         proposal_id = proposal.proposal_id if proposal else None
         return Named(
             submission_id=judgement.original.submission_id if judgement.original else uuid7(now, drawn[:10]),
             duplicate_of=proposal.own_submission_id if proposal else None,
             proposal_id=uuid7(now, drawn[10:20]) if judgement.propose else proposal_id,
-            quarantine_id=uuid7(now, drawn[20:]) if judgement.quarantine else None,
+            quarantine_id=uuid7(now, drawn[20:30]) if judgement.quarantine else None,
+            salt=drawn[30:],
         )
 
     async def seal(self, key: str, bearer: Bearer) -> Reply:
@@ -257,13 +259,13 @@ class Admission:
             members = {**msgspec.json.decode(known[1]), "duplicate": True}
             return msgspec.structs.replace(reply_of(msgspec.json.encode(members), key), status=200, problem=False)
         now, digest = self._clock(), self._policies.current.digest
-        named = Named(submission_id=uuid7(now, self._randomness(10)))
+        named = Named(submission_id=uuid7(now, self._randomness(10)), salt=self._randomness(SALT_SIZE))
         reason = Reason(code="sealed", message="this key was sealed by its producer", pointer="/idempotency_key")
         receipt = answer(
             OUTCOMES["sealed"], [reason], Echo(idempotency_key=key, producer_identity=producer), named, digest, now
         )
         body = msgspec.json.encode(receipt)
-        rows.seal(producer, key, named.submission_id or "", body, digest, now)
+        rows.seal(producer, key, named, body, digest, now)
         return msgspec.structs.replace(reply_of(body, key), status=201, problem=False)
 
     def refusal(self, reasons: list[Reason], echo: Echo | None = None, outcome: Outcome | None = None) -> Reply:

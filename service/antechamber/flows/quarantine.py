@@ -12,6 +12,7 @@ from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.history import last_standing
 from antechamber.core.ids import uuid7
 from antechamber.core.likeness import Hunk, compare, hunks
+from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.ports import Clock, Randomness, Rows, Store
 from antechamber.core.records import QuarantineRow, ReviewRecordRow
 from antechamber.core.review import (
@@ -139,6 +140,7 @@ class Quarantine:
             policy_digest=self._policies.current.digest,
             review_record_id=uuid7(now, self._randomness(10)),
             now=now,
+            salt=self._randomness(SALT_SIZE),
         )
         rows.settle(event, person, settlement)
 

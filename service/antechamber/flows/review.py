@@ -11,6 +11,7 @@ from msgspec import Struct
 from antechamber.core.canonical import canonical
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.ids import uuid7
+from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Rows
 from antechamber.core.privacy import scan
@@ -150,6 +151,7 @@ class Desk(Browse):
             memory_id=uuid7(now, self._randomness(10)),
             policy_digest=force.digest,
             decided_at=now,
+            salt=self._randomness(SALT_SIZE),
         )
         goes_on = going_on and decision.kind not in STAYING
         place = rows.place_in_line(proposal_id) if goes_on else None

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from antechamber.core.canonical import canonical
+from antechamber.core.log.leaf import of_access
 from antechamber.core.ports import Statements
 from antechamber.core.records import SessionRow, TokenCheck, TokenRow, UserRow
 from antechamber.store.recall import decoded
@@ -25,6 +26,7 @@ class Access(Statements):
             created_at=row.created_at,
             expires_at=row.expires_at,
         )
+        self.log([of_access("issue-token", row.created_at, "issued", token_id=row.token_id, name=row.name)])
 
     def tokens(self) -> list[TokenRow]:
         """Return all tokens, oldest first."""
@@ -37,7 +39,9 @@ class Access(Statements):
 
     def revoke_tokens(self, name: str, now: int) -> int:
         """Revoke by token id or name; return how many."""
-        return self.run("revoke_tokens", name=name, revoked_at=now)
+        revoked = self.all("revoke_tokens", name=name, revoked_at=now)
+        self.log(of_access("revoke-token", now, "revoked", token_id=row["token_id"]) for row in revoked)
+        return len(revoked)
 
     def touch_tokens(self, used: Mapping[int, int]) -> None:
         """Note when tokens were last used."""
@@ -54,6 +58,8 @@ class Access(Statements):
             password=user.password,
             created_at=user.created_at,
         )
+        if added:
+            self.log([of_access("add-user", user.created_at, user.role, user=user.name, person=user.person)])
         return added > 0
 
     def users(self) -> list[UserRow]:
@@ -68,7 +74,10 @@ class Access(Statements):
     def disable_user(self, name: str, now: int) -> bool:
         """Disable an account and end its sessions; False where there is none to disable."""
         self.run("end_sessions_of_user", name=name, ended_at=now)
-        return self.run("disable_user", name=name, disabled_at=now) > 0
+        disabled = self.run("disable_user", name=name, disabled_at=now) > 0
+        if disabled:
+            self.log([of_access("disable-user", now, "disabled", user=name)])
+        return disabled
 
     def add_link(self, digest: str, user: int, expires_at: int) -> None:
         """Keep a one-time sign-in link."""

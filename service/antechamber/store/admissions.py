@@ -6,9 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.admission import Candidate, Entry, KnownConflict, KnownProposal, KnownSubmission
+from antechamber.core.admission import Candidate, Entry, KnownConflict, KnownProposal, KnownSubmission, Named
 from antechamber.core.book import Book, content_of, kept_fingerprint, key_of
 from antechamber.core.canonical import canonical
+from antechamber.core.log.leaf import of_disposition, of_seal, of_withdrawal
 from antechamber.core.ports import ReplayKey, Statements
 from antechamber.store.recall import HOUR
 
@@ -101,9 +102,11 @@ class Admissions(Statements):
         self._add("add_evidence", [writing.evidence(one) for one in bound if one.judgement.evidence])
         self._count(book, writing.producers)
         self._add("add_quarantine", [writing.quarantine(one) for one in entries if one.judgement.quarantine])
-        for one in entries:
-            if one.judgement.withdraw and one.judgement.original is not None:
-                self.run("withdraw_proposal", proposal_id=one.judgement.original.proposal_id)
+        self.log(of_disposition(one) for one in entries if one.judgement.bind or one.judgement.quarantine)
+        for one in (one for one in entries if one.judgement.withdraw):
+            proposal_id = one.judgement.original.proposal_id if one.judgement.original else None
+            if proposal_id and self.run("withdraw_proposal", proposal_id=proposal_id):
+                self.log([of_withdrawal(one, proposal_id)])
         if any(one.judgement.propose or one.judgement.quarantine or one.judgement.withdraw for one in entries):
             self.announce()
 
@@ -135,13 +138,13 @@ class Admissions(Statements):
         return {**producers, **{name: row["id"] for name, row in zip(fresh, found, strict=True) if row}}
 
     def seal(
-        self, producer_identity: str, key: str, submission_id: str, receipt: bytes, policy_digest: str, now: int
+        self, producer_identity: str, key: str, named: Named, receipt: bytes, policy_digest: str, now: int
     ) -> None:
         """Bind a free key to a receipt that no event will ever match."""
         producers = self._known_or_new(self._numbers({producer_identity: 0}))
         row = dict.fromkeys(_SEAL_LACKS) | {
             "id": self.take(1)[0],
-            "submission_id": submission_id,
+            "submission_id": named.submission_id,
             "producer": producers[producer_identity],
             "idempotency_key": key,
             "disposition": "rejected-invalid",
@@ -154,6 +157,7 @@ class Admissions(Statements):
             "receipt": receipt.decode(),
         }
         self._add("add_submission", [row])
+        self.log([of_seal(producer_identity, named.submission_id or "", receipt, policy_digest, now, named.salt)])
         count = {"hour": now // HOUR, "producer": row["producer"], "name": row["disposition"]}
         self.run("count", **count, lane=self.lane, number=1)
 

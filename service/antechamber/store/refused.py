@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from antechamber.core.log.leaf import of_settlement
 from antechamber.core.ports import Statements
 from antechamber.core.records import QuarantineRow, ReviewRecordRow
 from antechamber.core.roles import Person
@@ -63,6 +64,7 @@ class Refused(Statements):
             policy_digest=settlement.policy_digest,
             decided_at=settlement.decided_at,
         )
+        self.log([of_settlement(event, person, settlement)])
         self.run("settle_quarantine", quarantine=event.id, state=settlement.state)
         self.announce()
 

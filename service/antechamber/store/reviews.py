@@ -1,12 +1,13 @@
 """Review rows: the queue, proposals, decisions and the memories they admit."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from antechamber.core.canonical import canonical
 from antechamber.core.contract import MemoryState, ProposalState
 from antechamber.core.errors import StaleDecisionError
+from antechamber.core.log.leaf import of_decision, of_memory
 from antechamber.core.ports import Statements
 from antechamber.core.records import (
     BrowsedMemory,
@@ -39,6 +40,14 @@ def _decided_at(proposal: ProposalRow, entry: Entry) -> int | None:
     if entry.ruling.state == "pending":
         return None
     return entry.decided_at if proposal.state == "pending" else proposal.decided_at
+
+
+class _Changing(NamedTuple):
+    """The decision that changes memories: its record's key, who made it, and all that it writes."""
+
+    record: int
+    person: Person
+    entry: Entry
 
 
 class Reviews(Statements):
@@ -133,12 +142,15 @@ class Reviews(Statements):
         if more := (ruling.state == "pending") - (proposal.state == "pending"):
             self.run("count_in_fold", more=more, proposal=proposal.id)
         self._count_decided(proposal, ruling.state, entry.decided_at)
+        self.log([of_decision(proposal, person, entry)])
+        changing = _Changing(record, person, entry)
         if ruling.undoes is not None:
-            self._restore(ruling.undoes, record, entry.decided_at)
+            for row in self.all("ended_by", review_record_id=ruling.undoes):
+                self._change(row["memory_id"], "active", changing)
         if ruling.memory is not None and ruling.memory != "active" and proposal.memory_id is not None:
-            self._change(proposal.memory_id, ruling.memory, record, entry.decided_at)
+            self._change(proposal.memory_id, ruling.memory, changing)
         if ruling.admits:
-            self._admit(proposal.id, record, text, entry)
+            self._admit(proposal.id, text, changing)
         self.announce()
 
     def _count_decided(self, proposal: ProposalRow, state: ProposalState, now: int) -> None:
@@ -178,37 +190,34 @@ class Reviews(Statements):
         )
         return int(record[0]["id"])
 
-    def _admit(self, proposal: int, record: int, text: str, entry: Entry) -> None:
+    def _admit(self, proposal: int, text: str, changing: "_Changing") -> None:
+        entry = changing.entry
         memory = self.all(
             "add_memory",
             memory_id=entry.memory_id,
             proposal=proposal,
-            review_record=record,
+            review_record=changing.record,
             payload=text,
             text_hash=text_hash(text.encode()),
             admitted_at=entry.decided_at,
         )[0]["id"]
-        self._add_change(memory, "active", record, entry.decided_at)
+        self._add_change(memory, entry.memory_id, None, "active", changing)
         self.run("index_memory", memory=memory, words=" ".join(words_of(msgspec.json.decode(text)["content"])))
         if entry.ruling.replaces is not None:
-            self._change(entry.ruling.replaces, "superseded", record, entry.decided_at)
+            self._change(entry.ruling.replaces, "superseded", changing)
 
-    def _restore(self, undone: str, record: int, now: int) -> None:
-        """Bring back the memories that a decision had ended, now that it is taken back."""
-        for row in self.all("ended_by", review_record_id=undone):
-            self._move(row["memory"], "active", record, now)
-
-    def _change(self, memory_id: str, state: MemoryState, record: int, now: int) -> None:
+    def _change(self, memory_id: str, state: MemoryState, changing: "_Changing") -> None:
         found = self.one("memory_number", memory_id=memory_id)
         if found is not None:
-            self._move(found["id"], state, record, now)
+            self._add_change(found["id"], memory_id, found["state"], state, changing)
+            self.run("move_memory", memory=found["id"], state=state)
 
-    def _move(self, memory: int, state: MemoryState, record: int, now: int) -> None:
-        self._add_change(memory, state, record, now)
-        self.run("move_memory", memory=memory, state=state)
-
-    def _add_change(self, memory: int, state: MemoryState, record: int, now: int) -> None:
-        self.run("add_memory_change", memory=memory, state=state, review_record=record, changed_at=now)
+    def _add_change(
+        self, memory: int, memory_id: str, before: str | None, state: MemoryState, changing: "_Changing"
+    ) -> None:
+        record, person, entry = changing
+        self.run("add_memory_change", memory=memory, state=state, review_record=record, changed_at=entry.decided_at)
+        self.log([of_memory(memory_id, before, state, person, entry)])
 
     def browse_memories(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
         """Return memories, newest first."""

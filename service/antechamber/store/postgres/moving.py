@@ -23,6 +23,7 @@ TABLES: Final = (
     "submissions",
     "evidence",
     "quarantine",
+    "log_leaves",
     "replays",
     "tally",
     "users",

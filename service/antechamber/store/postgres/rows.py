@@ -2,12 +2,13 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
 import msgspec
 
+from antechamber.core.log.leaf import Logged
 from antechamber.store.access import Access
 from antechamber.store.admissions import Admissions
 from antechamber.store.postgres.link import Link
@@ -95,6 +96,8 @@ class PostgresRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Report
         self._stock = stock or Stock()
         self.known_producers = self._stock.producers
         self.lane = self._stock.lane
+        self.leaves: list[Logged] = []
+        """What the log gets at the end of the transaction."""
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""
@@ -151,6 +154,21 @@ class PostgresRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Report
         """Run a write once for each set of values."""
         if rows:
             self._link.many(single(statement), rows)
+
+    def log(self, leaves: Iterable[Logged], /) -> None:
+        """Have leaves appended to the log at the end of the transaction."""
+        self.leaves += leaves
+
+    def write_log(self) -> None:
+        """Append them, in turn with all other writers until the transaction ends."""
+        if not self.leaves:
+            return
+        rows = [
+            {"position": place, **leaf._asdict(), "leaf": leaf.leaf.decode()} for place, leaf in enumerate(self.leaves)
+        ]
+        self.leaves = []
+        self._link.send(single("lock_log"))
+        self._link.send(single("add_leaf"), {"items": _json(rows)})
 
     def announce(self) -> None:
         """Tell everybody who watches, after the commit, that the queue or the quarantine changed."""

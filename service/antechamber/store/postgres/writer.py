@@ -45,6 +45,7 @@ class Writer:
         self._stock = Stock(lane=zlib.crc32(writer_id.encode()) % LANES)
         self._careful = False
         self._waited = False
+        self._logged = 0
         self._stack = contextlib.ExitStack()
         self._link = self._connected()
 
@@ -106,7 +107,7 @@ class Writer:
         except psycopg.Error:
             raise
         except BaseException:
-            self._stock.producers.clear()
+            self._forget()
             self._link.send("ROLLBACK TO SAVEPOINT work")
             raise
 
@@ -132,6 +133,7 @@ class Writer:
 
     def _attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
         self._link.send("SAVEPOINT work")
+        self._logged = len(self._rows.leaves)
         if promotes:
             self._link.send("SET LOCAL ROLE antechamber_promotion")
         result = work(self._rows)
@@ -140,9 +142,14 @@ class Writer:
         self._link.send("RELEASE SAVEPOINT work")
         return result
 
+    def _forget(self) -> None:
+        """Forget what the work that is undone had found and logged."""
+        self._stock.producers.clear()
+        del self._rows.leaves[self._logged :]
+
     def _undo(self) -> None:
         """Go back to the savepoint; a connection that was lost meanwhile shows at the next statement."""
-        self._stock.producers.clear()
+        self._forget()
         with contextlib.suppress(psycopg.Error):
             self._link.settle()
         with contextlib.suppress(psycopg.Error):
@@ -158,6 +165,7 @@ class Writer:
         self._commits += 1
         number = self._commits
         try:
+            self._rows.write_log()
             self._link.send(single("mark_commit"), {"writer_id": self._writer_id, "commits": number})
             ended = self._link.send("COMMIT")
             self._link.settle()

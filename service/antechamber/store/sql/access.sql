@@ -10,6 +10,7 @@ SELECT id, name, role, read, expires_at, revoked_at FROM tokens WHERE digest = :
 
 -- name: revoke_tokens
 UPDATE tokens SET revoked_at = :revoked_at WHERE (token_id = :name OR name = :name) AND revoked_at IS NULL
+RETURNING token_id
 
 -- name: touch_token
 UPDATE tokens SET last_used_at = :last_used_at WHERE id = :id AND coalesce(last_used_at, 0) < :last_used_at

@@ -122,7 +122,7 @@ ORDER BY m.id DESC
 LIMIT :number
 
 -- name: memory_number
-SELECT id FROM memories WHERE memory_id = :memory_id
+SELECT id, memory_id, state FROM memories WHERE memory_id = :memory_id
 
 -- name: hold_memory
 SELECT id FROM memories WHERE memory_id = :memory_id
@@ -135,8 +135,9 @@ WHERE c.memory = :memory
 ORDER BY c.id
 
 -- name: ended_by
-SELECT c.memory FROM memory_changes AS c
+SELECT m.memory_id FROM memory_changes AS c
 JOIN review_records AS r ON r.id = c.review_record
+JOIN memories AS m ON m.id = c.memory
 WHERE r.review_record_id = :review_record_id AND c.state <> 'active'
 
 -- name: index_memory

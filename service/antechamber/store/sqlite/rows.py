@@ -7,12 +7,13 @@ sizes, because each size is a statement to be prepared.
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
+from antechamber.core.log.leaf import Logged
 from antechamber.store.access import Access
 from antechamber.store.admissions import Admissions
 from antechamber.store.recall import Recall
@@ -89,6 +90,8 @@ class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports)
         self.announced = False
         self.known_producers: dict[str, int] = {}
         self._last: int | None = None
+        self.leaves: list[Logged] = []
+        """What the log gets at the end of the transaction."""
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""
@@ -145,6 +148,21 @@ class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports)
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         """Run a write once for each set of values."""
         self._connection.executemany(self._statements[statement], rows)
+
+    def log(self, leaves: Iterable[Logged], /) -> None:
+        """Have leaves appended to the log at the end of the transaction."""
+        self.leaves += leaves
+
+    def write_log(self) -> None:
+        """Append them."""
+        if not self.leaves:
+            return
+        first = self.all("log_size")[0]["size"]
+        rows = [
+            {"id": place, **leaf._asdict(), "leaf": leaf.leaf.decode()} for place, leaf in enumerate(self.leaves, first)
+        ]
+        self.leaves = []
+        self.add("add_leaf", rows, ())
 
     def announce(self) -> None:
         """Note that those who watch are to be woken after the commit."""

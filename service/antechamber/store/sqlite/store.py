@@ -64,6 +64,7 @@ class _Writer:
         if self.trouble is not None:
             raise UnavailableError(self.trouble)
         self._rows.announced = False
+        self._rows.leaves = []
         self._connection.execute("BEGIN IMMEDIATE")
 
     def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
@@ -76,11 +77,12 @@ class _Writer:
                 self._careful = True
                 raise AgainError(str(error)) from error
         self._connection.execute("SAVEPOINT work")
-        announced = self._rows.announced
+        announced, leaves = self._rows.announced, len(self._rows.leaves)
         try:
             result = work(self._rows)
         except BaseException:
             self._rows.announced = announced
+            del self._rows.leaves[leaves:]
             self._rows.forget()
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO work")
@@ -90,6 +92,7 @@ class _Writer:
         return result
 
     def commit(self) -> None:
+        self._rows.write_log()
         self._connection.execute("COMMIT")
         self._careful = False
         if self._rows.announced:

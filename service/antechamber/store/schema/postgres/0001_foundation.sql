@@ -173,6 +173,17 @@ CREATE TABLE antechamber.quarantine (
 
 CREATE INDEX quarantine_waiting ON antechamber.quarantine (producer) WHERE state = 'waiting';
 
+-- The log: leaves in the order of the tree, the first at 0, each written in the transaction of what it tells of. A text
+-- stands behind the salt of its leaf's commitment, which goes when the text is erased.
+CREATE TABLE antechamber.log_leaves (
+    id BIGINT PRIMARY KEY,
+    leaf TEXT COLLATE "C" NOT NULL,
+    subject TEXT COLLATE "C" NOT NULL,
+    salt BYTEA
+);
+
+CREATE INDEX log_leaves_of_subject ON antechamber.log_leaves (subject, id);
+
 CREATE TABLE antechamber.replays (
     producer BIGINT NOT NULL REFERENCES antechamber.producers (id),
     hour BIGINT NOT NULL,
@@ -353,6 +364,25 @@ FOR EACH ROW EXECUTE FUNCTION antechamber.refuse('a submission is kept for ever'
 CREATE TRIGGER submissions_are_not_emptied BEFORE TRUNCATE ON antechamber.submissions
 FOR EACH STATEMENT EXECUTE FUNCTION antechamber.refuse('a submission is kept for ever');
 
+CREATE FUNCTION antechamber.check_log_leaf() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.id <> OLD.id OR NEW.leaf <> OLD.leaf OR NEW.subject <> OLD.subject OR NEW.salt IS NOT NULL THEN
+        RAISE check_violation USING MESSAGE = 'the log is append-only';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+-- A gap would show in the tree; that none comes is the advisory lock's, which orders whoever appends.
+CREATE TRIGGER log_leaves_are_final BEFORE UPDATE ON antechamber.log_leaves
+FOR EACH ROW EXECUTE FUNCTION antechamber.check_log_leaf();
+
+CREATE TRIGGER log_leaves_stay BEFORE DELETE ON antechamber.log_leaves
+FOR EACH ROW EXECUTE FUNCTION antechamber.refuse('the log is append-only');
+
+CREATE TRIGGER log_leaves_are_not_emptied BEFORE TRUNCATE ON antechamber.log_leaves
+FOR EACH STATEMENT EXECUTE FUNCTION antechamber.refuse('the log is append-only');
+
 CREATE TRIGGER review_records_are_final BEFORE UPDATE OR DELETE ON antechamber.review_records
 FOR EACH ROW EXECUTE FUNCTION antechamber.refuse('review records are append-only');
 
@@ -495,6 +525,7 @@ GRANT USAGE ON SCHEMA antechamber TO antechamber_admission, antechamber_promotio
 
 GRANT INSERT ON antechamber.meta, antechamber.writers, antechamber.processes, antechamber.producers,
     antechamber.proposals, antechamber.submissions, antechamber.evidence, antechamber.quarantine, antechamber.replays,
+    antechamber.log_leaves,
     antechamber.users, antechamber.tokens, antechamber.links, antechamber.sessions, antechamber.sign_in_failures
 TO antechamber_admission;
 GRANT UPDATE ON antechamber.meta, antechamber.writers, antechamber.processes, antechamber.replays

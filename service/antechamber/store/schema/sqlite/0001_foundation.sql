@@ -155,6 +155,32 @@ CREATE TABLE quarantine (
 
 CREATE INDEX quarantine_waiting ON quarantine (producer) WHERE state = 'waiting';
 
+-- The log: leaves in the order of the tree, the first at 0, each written in the transaction of what it tells of. A text
+-- stands behind the salt of its leaf's commitment, which goes when the text is erased.
+CREATE TABLE log_leaves (
+    id INTEGER PRIMARY KEY,
+    leaf TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    salt BLOB
+) STRICT;
+
+CREATE INDEX log_leaves_of_subject ON log_leaves (subject, id);
+
+-- Also against REPLACE: a place that is taken is not the next one.
+CREATE TRIGGER log_leaves_follow_each_other
+BEFORE INSERT ON log_leaves
+WHEN NEW.id <> (SELECT coalesce(max(id) + 1, 0) FROM log_leaves)
+BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+
+CREATE TRIGGER log_leaves_are_final
+BEFORE UPDATE ON log_leaves
+WHEN NEW.id IS NOT OLD.id OR NEW.leaf IS NOT OLD.leaf OR NEW.subject IS NOT OLD.subject OR NEW.salt IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+
+CREATE TRIGGER log_leaves_stay
+BEFORE DELETE ON log_leaves
+BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+
 CREATE TABLE replays (
     producer INTEGER NOT NULL REFERENCES producers (id),
     hour INTEGER NOT NULL,

@@ -1,0 +1,199 @@
+"""What the log holds: one leaf for each stored disposition, review record and change, without a word of its text.
+
+A leaf says who did what to what, when and under which policy. What was shown, typed or decided stands behind a
+commitment: a salted digest that proves a text to whoever has the text and its salt, and says nothing once these are
+erased.
+"""
+
+import hashlib
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from antechamber.core import admission, review
+from antechamber.core.canonical import canonical
+from antechamber.core.records import ProposalRow, QuarantineRow
+from antechamber.core.roles import Person
+from antechamber.core.settlement import Settlement
+from antechamber.core.submission import format_time
+
+Role = Literal["producer", "reader", "curator", "auditor", "operator"]
+SALT_SIZE: Final = 32
+VERSION: Final = 1
+
+
+class Leaf(Struct, frozen=True, kw_only=True):
+    """The members of a leaf; its bytes are their RFC 8785 form, and its place in the tree is its position."""
+
+    action: str
+    actor: str
+    before: str | None = msgspec.field(name="from", default=None)
+    payload_commitment: str | None = None
+    policy_digest: str | None = None
+    reason_code: str | None = None
+    role: Role
+    subject: dict[str, str]
+    """Public ids by their names in the contract."""
+    time: str
+    after: str | None = msgspec.field(name="to", default=None)
+    version: int = VERSION
+
+
+class Logged(NamedTuple):
+    """A leaf that is to be appended, by what it is found again, and the salt of its commitment."""
+
+    leaf: bytes
+    subject: str
+    salt: bytes | None
+
+
+def leaf_bytes(leaf: Leaf) -> bytes:
+    """Return the bytes of a leaf: in our profile msgspec's sorted encoding is RFC 8785."""
+    return msgspec.json.encode(leaf, order="sorted")
+
+
+def commitment(salt: bytes, value: Any) -> str:
+    """Commit to a value: SHA-256 of a random salt and the value's canonical bytes."""
+    return f"sha256:{hashlib.sha256(salt + canonical(value)).hexdigest()}"
+
+
+def _logged(leaf: Leaf, subject: str, salt: bytes | None = None) -> Logged:
+    return Logged(leaf_bytes(leaf), subject, salt if leaf.payload_commitment else None)
+
+
+def _ids(**ids: str | None) -> dict[str, str]:
+    return {name: value for name, value in ids.items() if value is not None}
+
+
+def of_disposition(entry: admission.Entry) -> Logged:
+    """Return the leaf of a submission that was answered for ever, or of an event that went into quarantine."""
+    judgement, named, submission = entry.judgement, entry.named, entry.candidate.submission
+    private = entry.candidate.private
+    told = {
+        "payload": None if private else submission.payload_json,
+        "receipt": entry.receipt.decode(),
+        "source_span": None if private else submission.source_span_json,
+    }
+    leaf = Leaf(
+        action="submit",
+        actor=submission.producer_identity,
+        payload_commitment=commitment(named.salt, told),
+        policy_digest=entry.policy_digest,
+        reason_code=judgement.reasons[0].code if judgement.reasons else None,
+        role="producer",
+        subject=_ids(
+            submission_id=named.submission_id, proposal_id=named.proposal_id, quarantine_id=named.quarantine_id
+        ),
+        time=format_time(entry.received_at),
+        after=judgement.outcome.disposition,
+    )
+    own = named.submission_id if judgement.bind else named.quarantine_id
+    return _logged(leaf, own or "", named.salt)
+
+
+def of_withdrawal(entry: admission.Entry, proposal_id: str) -> Logged:
+    """Return the leaf of a proposal whose producer says now that its event is private."""
+    leaf = Leaf(
+        action="withdraw",
+        actor=entry.candidate.submission.producer_identity,
+        before="pending",
+        policy_digest=entry.policy_digest,
+        reason_code="private-declared",
+        role="producer",
+        subject={"proposal_id": proposal_id},
+        time=format_time(entry.received_at),
+        after="withdrawn",
+    )
+    return _logged(leaf, proposal_id)
+
+
+def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: str, now: int, salt: bytes) -> Logged:
+    """Return the leaf of a key that was sealed."""
+    leaf = Leaf(
+        action="seal",
+        actor=producer,
+        payload_commitment=commitment(salt, {"payload": None, "receipt": receipt.decode(), "source_span": None}),
+        policy_digest=policy_digest,
+        reason_code="sealed",
+        role="producer",
+        subject={"submission_id": submission_id},
+        time=format_time(now),
+        after="rejected-invalid",
+    )
+    return _logged(leaf, submission_id, salt)
+
+
+def of_decision(proposal: ProposalRow, person: Person, entry: review.Entry) -> Logged:
+    """Return the leaf of a review record."""
+    ruling = entry.ruling
+    told = {
+        "proposal_version": proposal.version,
+        "reason_text": entry.decision.reason_text,
+        "resulting": ruling.resulting.decode() if ruling.resulting else None,
+        "shown": ruling.shown.decode(),
+    }
+    leaf = Leaf(
+        action=entry.decision.kind,
+        actor=person.name,
+        before=proposal.state,
+        payload_commitment=commitment(entry.salt, told),
+        policy_digest=entry.policy_digest,
+        reason_code=ruling.reason_code,
+        role="curator",
+        subject=_ids(review_record_id=entry.review_record_id, proposal_id=proposal.proposal_id, undoes=ruling.undoes),
+        time=format_time(entry.decided_at),
+        after=ruling.state,
+    )
+    return _logged(leaf, entry.review_record_id, entry.salt)
+
+
+def of_settlement(event: QuarantineRow, person: Person, settlement: Settlement) -> Logged:
+    """Return the leaf of a review record of a refused event."""
+    form = settlement.form
+    told = {
+        "proposal_version": event.version,
+        "reason_text": form.reason_text,
+        "resulting": None,
+        "shown": settlement.shown.decode(),
+    }
+    leaf = Leaf(
+        action=form.kind,
+        actor=person.name,
+        before=event.state,
+        payload_commitment=commitment(settlement.salt, told),
+        policy_digest=settlement.policy_digest,
+        reason_code=settlement.reason_code,
+        role="curator",
+        subject=_ids(
+            review_record_id=settlement.review_record_id,
+            quarantine_id=event.quarantine_id,
+            undoes=form.undoes if form.kind == "undo" else None,
+        ),
+        time=format_time(settlement.decided_at),
+        after=settlement.state,
+    )
+    return _logged(leaf, settlement.review_record_id, settlement.salt)
+
+
+def of_memory(memory_id: str, before: str | None, after: str, person: Person, entry: review.Entry) -> Logged:
+    """Return the leaf of a memory's change of state by a decision."""
+    leaf = Leaf(
+        action="memory",
+        actor=person.name,
+        before=before,
+        policy_digest=entry.policy_digest,
+        role="curator",
+        subject={"memory_id": memory_id, "review_record_id": entry.review_record_id},
+        time=format_time(entry.decided_at),
+        after=after,
+    )
+    return _logged(leaf, memory_id)
+
+
+def of_access(action: str, now: int, after: str, **subject: str) -> Logged:
+    """Return the leaf of a change of tokens or people; these are made by whoever operates the service."""
+    leaf = Leaf(
+        action=action, actor="command-line", role="operator", subject=subject, time=format_time(now), after=after
+    )
+    return _logged(leaf, next(iter(subject.values())))

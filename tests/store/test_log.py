@@ -1,0 +1,172 @@
+"""The log: one leaf for each change, in the change's own transaction, gap-free, and never altered."""
+
+import hashlib
+import json
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+import rfc8785
+
+from antechamber.app import open_store
+from antechamber.config import Place
+from antechamber.core.log.leaf import Leaf, Logged, commitment, leaf_bytes
+from antechamber.core.ports import Rows, Store
+from support import Service, database, event
+
+
+def leaves(place: Place) -> list[dict[str, Any]]:
+    """Return all leaves; their places must be 0, 1, 2 and so on."""
+    with database(place) as raw:
+        rows = raw.execute("SELECT id, leaf, subject, salt FROM log_leaves ORDER BY id").fetchall()
+    assert [row[0] for row in rows] == list(range(len(rows)))
+    return [json.loads(row[1]) | {"text": row[1], "found_by": row[2], "salt": row[3]} for row in rows]
+
+
+def actions(place: Place) -> list[tuple[Any, ...]]:
+    """Return what happened to what."""
+    return [(leaf["action"], leaf["actor"], leaf["from"], leaf["to"]) for leaf in leaves(place)]
+
+
+def test_every_change_has_its_leaf(service: Service) -> None:
+    """From the first token to a memory that is retracted, in the order of commits."""
+    first = service.submit(event("Run the migration first.", idempotency_key="a")).json()
+    service.submit(event("Run the migration first.", idempotency_key="a"))
+    service.submit(event("Page mira@orbit-works.dev.", idempotency_key="b"))
+    service.submit(event("Something else.", idempotency_key="a"))
+    service.client.put("/v1/submissions/by-key/c/seal", headers={"authorization": f"Bearer {service.token()}"})
+    desk = service.sign_in()
+    assert desk.decide(first["proposal_id"], "approve").status_code == 303
+    told = leaves(service.place)
+    bot = "worker:release-bot"
+    assert actions(service.place) == [
+        ("issue-token", "command-line", None, "issued"),
+        ("submit", bot, None, "accepted-for-review"),
+        ("submit", bot, None, "rejected-private"),
+        ("submit", bot, None, "rejected-conflict"),
+        ("seal", bot, None, "rejected-invalid"),
+        ("add-user", "command-line", None, "curator"),
+        ("approve", "bob", "pending", "approved"),
+        ("memory", "bob", None, "active"),
+    ]
+    accepted, memory = told[1], told[7]
+    assert accepted["subject"] == {"submission_id": first["submission_id"], "proposal_id": first["proposal_id"]}
+    assert (accepted["found_by"], accepted["policy_digest"]) == (first["submission_id"], first["policy_digest"])
+    assert accepted["time"] == first["received_at"]
+    assert memory["subject"]["review_record_id"] == told[6]["subject"]["review_record_id"]
+    assert [leaf["reason_code"] for leaf in told[2:5]] == ["private-detected", "key-reused", "sealed"]
+    assert all("migration" not in leaf["text"] and "mira" not in leaf["text"] for leaf in told)
+
+
+def test_a_leaf_is_canonical_and_its_commitment_opens(service: Service) -> None:
+    """RFC 8785 bytes; whoever has the salt and the text can show that they belong together."""
+    receipt = service.submit(event("Run the migration first.", idempotency_key="a"))
+    (leaf,) = [one for one in leaves(service.place) if one["action"] == "submit"]
+    plain = {name: leaf[name] for name in leaf if name not in {"text", "found_by", "salt"}}
+    assert leaf["text"].encode() == rfc8785.dumps(plain)
+    with database(service.place) as raw:
+        payload, span = raw.execute("SELECT payload, source_span FROM proposals").fetchone()
+    told = {"payload": payload, "receipt": receipt.text, "source_span": span}
+    digest = hashlib.sha256(bytes(leaf["salt"]) + rfc8785.dumps(told)).hexdigest()
+    assert leaf["payload_commitment"] == f"sha256:{digest}"
+    assert leaf["payload_commitment"] != commitment(bytes(32), told)
+
+
+def test_a_withdrawn_proposal_has_a_leaf_of_its_own(service: Service) -> None:
+    """A retry that turned out private changes the proposal, too."""
+    service.submit(event("Run the migration first.", idempotency_key="a"))
+    for _ in range(2):
+        service.submit(event("Run the migration first.", idempotency_key="a", visibility="private"))
+    assert actions(service.place)[1:] == [
+        ("submit", "worker:release-bot", None, "accepted-for-review"),
+        ("submit", "worker:release-bot", None, "rejected-conflict"),
+        ("withdraw", "worker:release-bot", "pending", "withdrawn"),
+    ]
+
+
+def test_people_and_tokens_have_their_leaves(service: Service) -> None:
+    """Also where one name ends several tokens; what changes nothing has none."""
+    service.token()
+    service.state.access.issue("worker:release-bot", "producer", [], None)
+    assert service.state.access.revoke("worker:release-bot") == 2
+    assert service.state.access.revoke("worker:release-bot") == 0
+    service.sign_in("bob")
+    assert service.state.access.disable("bob")
+    assert [action for action, *_ in actions(service.place)] == [
+        "issue-token",
+        "issue-token",
+        "revoke-token",
+        "revoke-token",
+        "add-user",
+        "disable-user",
+    ]
+
+
+def logged(name: str) -> Logged:
+    """Return a leaf."""
+    leaf = Leaf(action="add-user", actor="command-line", role="operator", subject={"user": name}, time="now")
+    return Logged(leaf_bytes(leaf), name, None)
+
+
+def test_work_that_fails_leaves_no_leaf(store: Store, place: Place) -> None:
+    """Neither alone nor in the company of work that succeeds."""
+    gate = threading.Event()
+
+    def wait(rows: Rows) -> None:
+        rows.log([logged("first")])
+        gate.wait(10)
+
+    def fail(rows: Rows) -> None:
+        rows.log([logged("never")])
+        message = "it does not work"
+        raise ValueError(message)
+
+    waiting = [store.write(wait), store.write(fail), store.write(lambda rows: rows.log([logged("last")]))]
+    gate.set()
+    with pytest.raises(ValueError, match="does not work"):
+        waiting[1].result()
+    waiting[0].result()
+    waiting[2].result()
+    assert [leaf["found_by"] for leaf in leaves(place)] == ["first", "last"]
+
+
+def test_several_writers_leave_no_gap(place: Place, store: Store) -> None:
+    """Two stores on one place, as two processes or the command line beside the service."""
+    other = open_store(place)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            names = [f"user {number}" for number in range(200)]
+            futures = pool.map(
+                lambda name: (store, other)[hash(name) % 2].write(lambda rows: rows.log([logged(name)])).result(), names
+            )
+            assert list(futures) == [None] * len(names)
+    finally:
+        other.close()
+    assert {leaf["found_by"] for leaf in leaves(place)} == set(names)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE log_leaves SET leaf = '{}'",
+        "UPDATE log_leaves SET subject = 'x'",
+        "UPDATE log_leaves SET id = id + 10",
+        "UPDATE log_leaves SET salt = X'00'",
+        "DELETE FROM log_leaves",
+        "INSERT INTO log_leaves (id, leaf, subject) VALUES (0, '{}', 'x')",
+    ],
+)
+def test_what_is_logged_stays(place: Place, store: Store, statement: str) -> None:
+    """Even for whoever opens the database by hand; only a salt may go."""
+    store.write(lambda rows: rows.log([Logged(b"{}", "a", bytes(32))])).result()
+    with database(place) as raw:
+        if place.database_url:
+            statement = statement.replace("X'00'", "'x'::bytea")
+        with pytest.raises((sqlite3.Error, psycopg.Error), match=r"append-only|unique"):
+            raw.execute(statement)
+    with database(place) as raw:
+        raw.execute("UPDATE log_leaves SET salt = NULL")
+    assert leaves(place)[0]["salt"] is None
