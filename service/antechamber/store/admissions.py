@@ -1,7 +1,7 @@
 """Admission rows: what is known about a group of candidates, and what their judgements write."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from antechamber.core.admission import Candidate, Entry, KnownConflict, KnownProposal, KnownSubmission, Named
 from antechamber.core.book import Book, content_of, kept_fingerprint, key_of
 from antechamber.core.canonical import canonical
-from antechamber.core.log.leaf import of_disposition, of_seal, of_withdrawal
+from antechamber.core.log.leaf import Logged, of_disposition, of_seal, of_withdrawal
 from antechamber.core.ports import ReplayKey, Statements
 from antechamber.store.recall import HOUR
 
@@ -102,13 +102,18 @@ class Admissions(Statements):
         self._add("add_evidence", [writing.evidence(one) for one in bound if one.judgement.evidence])
         self._count(book, writing.producers)
         self._add("add_quarantine", [writing.quarantine(one) for one in entries if one.judgement.quarantine])
-        self.log(of_disposition(one) for one in entries if one.judgement.bind or one.judgement.quarantine)
-        for one in (one for one in entries if one.judgement.withdraw):
-            proposal_id = one.judgement.original.proposal_id if one.judgement.original else None
-            if proposal_id and self.run("withdraw_proposal", proposal_id=proposal_id):
-                self.log([of_withdrawal(one, proposal_id)])
+        self.log(leaf for one in entries for leaf in self._leaves(one))
         if any(one.judgement.propose or one.judgement.quarantine or one.judgement.withdraw for one in entries):
             self.announce()
+
+    def _leaves(self, entry: Entry) -> Iterator[Logged]:
+        """Yield the leaves of one judgement, and withdraw a proposal where it says so: only the first time is a change."""
+        judgement = entry.judgement
+        if judgement.bind or judgement.quarantine:
+            yield of_disposition(entry)
+        proposal_id = judgement.original.proposal_id if judgement.withdraw and judgement.original else None
+        if proposal_id and self.run("withdraw_proposal", proposal_id=proposal_id):
+            yield of_withdrawal(entry, proposal_id)
 
     def _count(self, book: Book, producers: Mapping[str, int]) -> None:
         """Count what a group became; attempts without a row of their own are counted elsewhere."""
