@@ -130,6 +130,9 @@ def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> No
 
 def test_the_python_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
     """The block for Python, run twice in an agent's folder, gets one receipt."""
+    wanted = re.search(r"<<'EVENT'\n(.*?)EVENT", BLOCKS[2], re.DOTALL)
+    assert wanted
+    (tmp_path / "event.json").write_text(wanted[1], encoding="utf-8")
     code = f"url, token = {tuple(live.values())!r}\n{PYTHON[0]}\nprint(receipt.disposition, receipt.submission_id)"
     ran = [
         subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)  # noqa: S603 -- our own README

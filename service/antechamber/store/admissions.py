@@ -107,7 +107,7 @@ class Admissions(Statements):
             self.announce()
 
     def _leaves(self, entry: Entry) -> Iterator[Logged]:
-        """Yield the leaves of one judgement, and withdraw a proposal where it says so: only the first time is a change."""
+        """Yield the leaves of one judgement; withdraw a proposal where it says so, of which only the first counts."""
         judgement = entry.judgement
         if judgement.bind or judgement.quarantine:
             yield of_disposition(entry)
