@@ -5,6 +5,7 @@ import json
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,7 +16,7 @@ from antechamber.app import open_store
 from antechamber.config import Place
 from antechamber.core.log.leaf import Leaf, Logged, commitment, leaf_bytes
 from antechamber.core.ports import Rows, Store
-from support import Service, database, event
+from support import Service, database, event, running
 
 
 def leaves(place: Place) -> list[dict[str, Any]]:
@@ -146,6 +147,85 @@ def test_several_writers_leave_no_gap(place: Place, store: Store) -> None:
     finally:
         other.close()
     assert {leaf["found_by"] for leaf in leaves(place)} == set(names)
+
+
+def busy(service: Service) -> None:
+    """Do one of everything that is logged."""
+    first = service.submit(event("Run the migration first.", idempotency_key="a")).json()
+    service.submit(event("Run the migration first.", idempotency_key="same"))
+    service.submit(event("Page mira@orbit-works.dev.", idempotency_key="b"))
+    service.submit(event("Too old.", idempotency_key="old", observed_at="2020-01-01T00:00:00Z"))
+    conflict = service.submit(event("Something else.", idempotency_key="a")).json()
+    service.client.put("/v1/submissions/by-key/c/seal", headers={"authorization": f"Bearer {service.token()}"})
+    service.submit(event("To be withdrawn.", idempotency_key="w"))
+    service.submit(event("To be withdrawn.", idempotency_key="w", visibility="private"))
+    desk = service.sign_in()
+    assert desk.decide(first["proposal_id"], "approve").status_code == 303
+    assert desk.decide(first["proposal_id"], "retract", reason_code="wrong").status_code == 303
+    assert conflict["quarantine_id"]
+    service.state.access.add_user("gone", "auditor", None, None)
+    service.state.access.disable("gone")
+    service.state.access.issue("worker:other", "producer", [], None)
+    service.state.access.revoke("worker:other")
+
+
+def checked(place: Place) -> list[str]:
+    """Return what the doctor finds in the log."""
+    store = open_store(place)
+    try:
+        with store.read() as rows:
+            return list(rows.check())
+    finally:
+        store.close()
+
+
+def test_the_doctor_finds_the_log_and_the_store_in_agreement(service: Service) -> None:
+    """After one of everything; an erased salt proves no text, and is no fault."""
+    busy(service)
+    assert checked(service.place) == []
+    with database(service.place) as raw:
+        raw.execute("UPDATE log_leaves SET salt = NULL")
+    assert checked(service.place) == []
+
+
+TAMPERED = {
+    "UPDATE submissions SET disposition = 'rejected-invalid' WHERE idempotency_key = 'b'": "and its leaf",
+    "UPDATE submissions SET received_at = received_at + 1000000 WHERE idempotency_key = 'old'": "says time",
+    "UPDATE submissions SET policy_digest = 'another' WHERE idempotency_key = 'old'": "says policy_digest another",
+    "UPDATE submissions SET receipt = replace(receipt, '201', '200') WHERE idempotency_key = 'a'": "commits to",
+    "UPDATE proposals SET source_span = '{}' WHERE withdrawn = 1": "commits to",
+    "UPDATE quarantine SET payload = '{}' WHERE keyed = 0": "commits to",
+    "UPDATE review_records SET reason_text = 'Never said.' WHERE decision = 'retract'": "commits to",
+    "UPDATE review_records SET reason_code = 'other' WHERE decision = 'retract'": "says reason_code other",
+    "UPDATE memory_changes SET changed_at = changed_at + 1000000": "says time",
+    "UPDATE proposals SET withdrawn = 0": "leaves for",
+    "UPDATE tokens SET revoked_at = NULL": "leaves for",
+    "UPDATE users SET role = 'auditor' WHERE name = 'bob'": "says to auditor",
+    "DELETE FROM log_leaves WHERE id = 3": "leaf 3 of the log is missing",
+    "DELETE FROM log_leaves WHERE id > 9": "leaves for",
+    "UPDATE log_leaves SET subject = 'x' WHERE id = 1": "has no leaf",
+    "UPDATE log_leaves SET leaf = replace(leaf, ':', ': ') WHERE id = 1": "not in its canonical form",
+}
+"""What somebody may do who owns the database and switches its guards off, and what the doctor says."""
+
+
+@pytest.mark.parametrize("statement", TAMPERED)
+def test_the_doctor_names_what_was_altered(place: Place, policies: Path, statement: str) -> None:
+    """Whatever was changed behind the log's back."""
+    with running(place, policies) as service:
+        busy(service)
+    with database(place) as raw:
+        if place.database_url:
+            for table in ("submissions", "proposals", "quarantine", "review_records", "memory_changes", "log_leaves"):
+                raw.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+        else:
+            raw.execute("PRAGMA foreign_keys = OFF")
+            raw.execute("PRAGMA ignore_check_constraints = ON")
+            for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                raw.execute(f"DROP TRIGGER {name}")
+        raw.execute(statement)
+    found = [line for line in checked(place) if "switched off" not in line]
+    assert any(TAMPERED[statement] in line for line in found), found
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import msgspec
 from antechamber.core.canonical import digest, event_bytes
 from antechamber.core.ids import earliest
 from antechamber.core.listing import ListedSubmission, SubmissionFilter
-from antechamber.core.ports import Statements
 from antechamber.core.records import (
     AuditFilter,
     AuditRow,
@@ -18,6 +17,7 @@ from antechamber.core.records import (
     ReplayRow,
     TallyRow,
 )
+from antechamber.store.logbook import Logbook
 
 WINDOW: Final = 20_000
 """Submissions that one page of a list looks through."""
@@ -26,7 +26,7 @@ _END: Final = "g"
 """Comes after every id."""
 
 
-class Reports(Statements):
+class Reports(Logbook):
     """Implements core.ports.ReportRows over named statements."""
 
     def export_review_records(self, chosen: AuditFilter) -> Iterator[AuditRow]:
@@ -132,6 +132,7 @@ class Reports(Statements):
         for row in self.each("memories_for_check"):
             if digest(row["payload"].encode()) != row["text_hash"]:
                 yield f"memory {row['memory_id']} differs from its text hash"
+        yield from self.check_log()
 
     def _check_tally(self) -> Iterator[str]:
         counted = self.totals()

@@ -69,11 +69,11 @@ def _ids(**ids: str | None) -> dict[str, str]:
 def of_disposition(entry: admission.Entry) -> Logged:
     """Return the leaf of a submission that was answered for ever, or of an event that went into quarantine."""
     judgement, named, submission = entry.judgement, entry.named, entry.candidate.submission
-    private = entry.candidate.private
+    kept = judgement.propose or (judgement.quarantine and not entry.candidate.private)
     told = {
-        "payload": None if private else submission.payload_json,
+        "payload": submission.payload_json if kept else None,
         "receipt": entry.receipt.decode(),
-        "source_span": None if private else submission.source_span_json,
+        "source_span": submission.source_span_json if kept else None,
     }
     leaf = Leaf(
         action="submit",

@@ -1,2 +1,50 @@
 -- name: add_leaf
 INSERT INTO log_leaves (id, leaf, subject, salt) VALUES (:id, :leaf, :subject, :salt)
+
+-- name: leaves_in_order
+SELECT id, leaf FROM log_leaves ORDER BY id
+
+-- name: leaves_of
+SELECT id, leaf, salt FROM log_leaves WHERE subject = :subject ORDER BY id
+
+-- name: logged_submissions
+SELECT s.submission_id, s.disposition, s.reason_code, s.policy_digest, s.received_at, s.receipt, i.producer_identity,
+    p.payload, p.source_span, l.leaf, l.salt
+FROM submissions AS s
+JOIN producers AS i ON i.id = s.producer
+LEFT JOIN proposals AS p ON p.id = s.id
+LEFT JOIN log_leaves AS l ON l.subject = s.submission_id
+ORDER BY s.id
+
+-- name: logged_conflicts
+SELECT q.quarantine_id, q.policy_digest, q.received_at, q.answer, q.payload, q.source_span, i.producer_identity
+FROM quarantine AS q
+JOIN producers AS i ON i.id = q.producer
+WHERE q.kind = 'conflict'
+ORDER BY q.id
+
+-- name: logged_decisions
+SELECT r.review_record_id, r.decision, r.reason_code, r.reason_text, r.shown, r.resulting, r.version, r.policy_digest,
+    r.decided_at, u.name AS curator
+FROM review_records AS r
+JOIN users AS u ON u.id = r.curator
+ORDER BY r.id
+
+-- name: logged_memories
+SELECT m.memory_id, c.state, c.changed_at, r.review_record_id, u.name AS curator
+FROM memory_changes AS c
+JOIN memories AS m ON m.id = c.memory
+JOIN review_records AS r ON r.id = c.review_record
+JOIN users AS u ON u.id = r.curator
+ORDER BY m.id, c.id
+
+-- name: logged_access
+SELECT token_id AS subject, 'issue-token' AS action, 'issued' AS became, created_at AS at FROM tokens
+UNION ALL
+SELECT token_id, 'revoke-token', 'revoked', revoked_at FROM tokens WHERE revoked_at IS NOT NULL
+UNION ALL
+SELECT name, 'add-user', role, created_at FROM users
+UNION ALL
+SELECT name, 'disable-user', 'disabled', disabled_at FROM users WHERE disabled_at IS NOT NULL
+UNION ALL
+SELECT proposal_id, 'withdraw', 'withdrawn', NULL FROM proposals WHERE withdrawn = 1

@@ -1,0 +1,119 @@
+"""The log beside what it tells of: each change has its leaf, each leaf its change, and both say the same."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from antechamber.core.canonical import canonical
+from antechamber.core.log.leaf import commitment
+from antechamber.core.ports import Statements
+from antechamber.core.submission import format_time
+
+Found = dict[str, Any]
+_NONE: Final[Found] = {"reason_code": None, "policy_digest": None}
+
+
+class Logbook(Statements):
+    """Compares the log with the rows of the store."""
+
+    def check_log(self) -> Iterator[str]:
+        """Yield whatever differs; nothing is mended."""
+        number = 0
+        for number, row in enumerate(self.each("leaves_in_order"), 1):
+            if row["id"] != number - 1:
+                yield f"leaf {number - 1} of the log is missing"
+                return
+            if canonical(msgspec.json.decode(row["leaf"])) != row["leaf"].encode():
+                yield f"leaf {row['id']} of the log is not in its canonical form"
+        counted = Counter[str]()
+        for told in self._told():
+            counted["changes"] += 1
+            if told:
+                yield told
+        if number != counted["changes"]:
+            yield f"the log has {number} leaves for {counted['changes']} changes"
+
+    def _told(self) -> Iterator[str]:
+        """Yield for each change what is wrong with its leaf, or nothing."""
+        for row in self.each("logged_submissions"):
+            text = {"payload": row["payload"], "receipt": row["receipt"], "source_span": row["source_span"]}
+            subject = f"submission {row['submission_id']}"
+            yield _compared(subject, row, _submitted(row, row["disposition"], row["reason_code"]), text)
+        for row in self.all("logged_conflicts"):
+            text = {"payload": row["payload"], "receipt": row["answer"], "source_span": row["source_span"]}
+            expected = _submitted(row, "rejected-conflict", "key-reused")
+            yield self._only(f"refused event {row['quarantine_id']}", row["quarantine_id"], expected, text)
+        for row in self.all("logged_decisions"):
+            text = {
+                "proposal_version": row["version"],
+                "reason_text": row["reason_text"],
+                "resulting": row["resulting"],
+                "shown": row["shown"],
+            }
+            expected = {
+                "action": row["decision"],
+                "actor": row["curator"],
+                "reason_code": row["reason_code"],
+                "policy_digest": row["policy_digest"],
+                "time": format_time(row["decided_at"]),
+            }
+            yield self._only(f"review record {row['review_record_id']}", row["review_record_id"], expected, text)
+        yield from self._sequences()
+
+    def _only(self, what: str, subject: str, expected: Found, text: Found | None) -> str:
+        leaves = self.all("leaves_of", subject=subject)
+        if len(leaves) != 1:
+            return f"{what} has {len(leaves)} leaves"
+        return _compared(what, leaves[0], expected, text)
+
+    def _sequences(self) -> Iterator[str]:
+        """Compare what may have several leaves: memories by their states, tokens and people by their ends."""
+        seen = Counter[str]()
+        for row in self.all("logged_memories"):
+            expected = _NONE | {
+                "action": "memory",
+                "actor": row["curator"],
+                "time": format_time(row["changed_at"]),
+                "to": row["state"],
+            }
+            del expected["policy_digest"]
+            yield self._next(seen, f"memory {row['memory_id']}", row["memory_id"], expected)
+        for row in self.all("logged_access"):
+            expected = {"action": row["action"], "to": row["became"]}
+            if row["at"] is not None:
+                expected["time"] = format_time(row["at"])
+            yield self._next(seen, f"{row['action']} of {row['subject']}", row["subject"], expected)
+
+    def _next(self, seen: Counter[str], what: str, subject: str, expected: Found) -> str:
+        leaves = self.all("leaves_of", subject=subject)
+        place = seen[subject]
+        seen[subject] += 1
+        if place >= len(leaves):
+            return f"{what} has no leaf"
+        return _compared(what, leaves[place], expected, None)
+
+
+def _submitted(row: Found, disposition: str, reason_code: str | None) -> Found:
+    return {
+        "action": "seal" if reason_code == "sealed" else "submit",
+        "actor": row["producer_identity"],
+        "policy_digest": row["policy_digest"],
+        "reason_code": reason_code,
+        "time": format_time(row["received_at"]),
+        "to": disposition,
+    }
+
+
+def _compared(what: str, row: Found, expected: Found, text: Found | None) -> str:
+    """Say what is wrong with a leaf, or nothing; a commitment without its salt was erased and proves no text."""
+    if row["leaf"] is None:
+        return f"{what} has no leaf"
+    leaf = msgspec.json.decode(row["leaf"])
+    for name, value in expected.items():
+        if leaf[name] != value:
+            return f"{what} says {name} {value}, and its leaf {leaf[name]}"
+    if text is not None and row["salt"] is not None and leaf["payload_commitment"] != commitment(row["salt"], text):
+        return f"{what} differs from what its leaf commits to"
+    return ""
