@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from antechamber.client import exchange
+from antechamber.client import Ledger, exchange
 from client.network import Network
 from support import Service, antechamber, running, serving
 
@@ -35,3 +35,16 @@ def live(tmp_path: Path, policies: Path) -> Iterator[tuple[str, str]]:
     data = tmp_path / "data"
     with serving(data, policies) as (url, _):
         yield url, antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where an agent's ledger is."""
+    return tmp_path / "agent.ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Iterator[Ledger]:
+    """An open ledger."""
+    with Ledger(path) as opened:
+        yield opened

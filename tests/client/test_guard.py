@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -124,19 +124,6 @@ def session() -> Elsewhere:
     return Elsewhere()
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """An agent's ledger."""
-    return tmp_path / "agent.ledger"
-
-
-@pytest.fixture
-def ledger(path: Path) -> Iterator[Ledger]:
-    """An open ledger."""
-    with Ledger(path) as opened:
-        yield opened
-
-
 def guarded(session: Any, ledger: Ledger, tools: Mapping[str, Any] = TOOLS, **options: Any) -> Guard:
     """Return a guard whose results are the SDK's."""
     known = {"server": "elsewhere", "result": CallToolResult.model_validate_json}
@@ -151,6 +138,29 @@ def call(guard: Guard, name: str, arguments: dict[str, Any] | None = None, **opt
 def recover(guard: Guard) -> Recovery:
     """Recover."""
     return apart(guard.recover_uncertain())
+
+
+def stopped_in(method: str, guard: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a call and tell it to stop while the ledger is at this."""
+    real, reached, go_on = getattr(Ledger, method), threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        done = real(*arguments, **options)
+        reached.set()
+        go_on.wait(10)
+        return done
+
+    async def journey() -> None:
+        calling = asyncio.create_task(guard.call_tool("append", {"line": "x"}))
+        await asyncio.to_thread(reached.wait, 10)
+        calling.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, method, slowly)
+        apart(journey())
 
 
 def text(found: Any) -> str:
@@ -555,25 +565,7 @@ def test_who_is_told_to_stop_before_it_was_sent_knows_so(
     session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing was sent, so nothing needs a person."""
-    begin, begun, go_on = Ledger.begin, threading.Event(), threading.Event()
-
-    def slowly(*arguments: Any, **options: Any) -> Any:
-        entry = begin(*arguments, **options)
-        begun.set()
-        go_on.wait(10)
-        return entry
-
-    async def journey() -> None:
-        calling = asyncio.create_task(guarded(session, ledger).call_tool("append", {"line": "x"}))
-        await asyncio.to_thread(begun.wait, 10)
-        calling.cancel()
-        go_on.set()
-        with pytest.raises(asyncio.CancelledError):
-            await calling
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "begin", slowly)
-        apart(journey())
+    stopped_in("begin", guarded(session, ledger), monkeypatch)
     assert (only(ledger).state, session.asked) == ("failed", [])
     assert text(call(guarded(session, ledger), "append", {"line": "x"})) == "done"
 
@@ -832,24 +824,7 @@ def test_an_outcome_that_was_not_heard_is_told_again(
     session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever was told to stop while the outcome was on its way calls again, and nothing is made twice."""
-    hand_over, begun, go_on = Ledger.hand_over, threading.Event(), threading.Event()
-
-    def slowly(*arguments: Any, **options: Any) -> Any:
-        hand_over(*arguments, **options)
-        begun.set()
-        go_on.wait(10)
-
-    async def journey() -> None:
-        calling = asyncio.create_task(guarded(session, ledger).call_tool("append", {"line": "x"}))
-        await asyncio.to_thread(begun.wait, 10)
-        calling.cancel()
-        go_on.set()
-        with pytest.raises(asyncio.CancelledError):
-            await calling
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "hand_over", slowly)
-        apart(journey())
+    stopped_in("hand_over", guarded(session, ledger), monkeypatch)
     for number in (1, 2):
         assert text(call(guarded(session, ledger), "append", {"line": "x"})) == "done"
         assert len(session.effects) == number

@@ -42,19 +42,6 @@ def lesson(content: str = "Run the migration first.", **members: Any) -> dict[st
     return body | members
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Where the ledger is."""
-    return tmp_path / "agent.ledger"
-
-
-@pytest.fixture
-def ledger(path: Path) -> Iterator[Ledger]:
-    """An open ledger."""
-    with Ledger(path) as opened:
-        yield opened
-
-
 def end(ledger: Ledger, operation_id: str, ruling: Ruling) -> Entry:
     """Have one attempt end in a ruling, of which the service says its reason's code."""
     ledger.begin(operation_id)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,13 +21,6 @@ from client.test_ledger import lesson
 from support import URL, Service, apart, database, event
 
 PROXY = b"<html>Bad gateway</html>"
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    """An agent's ledger."""
-    with Ledger(tmp_path / "agent.ledger") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -58,6 +58,16 @@ def commitment(salt: bytes, value: Any) -> str:
     return f"sha256:{hashlib.sha256(salt + canonical(value)).hexdigest()}"
 
 
+def submission_text(payload: str | None, receipt: str, source_span: str | None) -> dict[str, Any]:
+    """Return what the leaf of a disposition commits to: the answer, and the event as far as it is kept with it."""
+    return {"payload": payload, "receipt": receipt, "source_span": source_span}
+
+
+def decision_text(version: int, reason_text: str, resulting: str | None, shown: str) -> dict[str, Any]:
+    """Return what the leaf of a review record commits to."""
+    return {"proposal_version": version, "reason_text": reason_text, "resulting": resulting, "shown": shown}
+
+
 def _logged(leaf: Leaf, subject: str, salt: bytes | None = None) -> Logged:
     return Logged(leaf_bytes(leaf), subject, salt if leaf.payload_commitment else None)
 
@@ -70,11 +80,11 @@ def of_disposition(entry: admission.Entry) -> Logged:
     """Return the leaf of a submission that was answered for ever, or of an event that went into quarantine."""
     judgement, named, submission = entry.judgement, entry.named, entry.candidate.submission
     kept = judgement.propose or (judgement.quarantine and not entry.candidate.private)
-    told = {
-        "payload": submission.payload_json if kept else None,
-        "receipt": entry.receipt.decode(),
-        "source_span": submission.source_span_json if kept else None,
-    }
+    told = submission_text(
+        submission.payload_json if kept else None,
+        entry.receipt.decode(),
+        submission.source_span_json if kept else None,
+    )
     leaf = Leaf(
         action="submit",
         actor=submission.producer_identity,
@@ -113,7 +123,7 @@ def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: st
     leaf = Leaf(
         action="seal",
         actor=producer,
-        payload_commitment=commitment(salt, {"payload": None, "receipt": receipt.decode(), "source_span": None}),
+        payload_commitment=commitment(salt, submission_text(None, receipt.decode(), None)),
         policy_digest=policy_digest,
         reason_code="sealed",
         role="producer",
@@ -127,12 +137,8 @@ def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: st
 def of_decision(proposal: ProposalRow, person: Person, entry: review.Entry) -> Logged:
     """Return the leaf of a review record."""
     ruling = entry.ruling
-    told = {
-        "proposal_version": proposal.version,
-        "reason_text": entry.decision.reason_text,
-        "resulting": ruling.resulting.decode() if ruling.resulting else None,
-        "shown": ruling.shown.decode(),
-    }
+    resulting = ruling.resulting.decode() if ruling.resulting else None
+    told = decision_text(proposal.version, entry.decision.reason_text, resulting, ruling.shown.decode())
     leaf = Leaf(
         action=entry.decision.kind,
         actor=person.name,
@@ -151,12 +157,7 @@ def of_decision(proposal: ProposalRow, person: Person, entry: review.Entry) -> L
 def of_settlement(event: QuarantineRow, person: Person, settlement: Settlement) -> Logged:
     """Return the leaf of a review record of a refused event."""
     form = settlement.form
-    told = {
-        "proposal_version": event.version,
-        "reason_text": form.reason_text,
-        "resulting": None,
-        "shown": settlement.shown.decode(),
-    }
+    told = decision_text(event.version, form.reason_text, None, settlement.shown.decode())
     leaf = Leaf(
         action=form.kind,
         actor=person.name,
