@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import signal
@@ -152,8 +153,11 @@ def within(block: str, **known: Any) -> Any:
 
 
 def test_an_mcp_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
-    """The block for MCP, with the command of this environment."""
-    environment = live | {"ANTECHAMBER_LEDGER": str(tmp_path / "agent.ledger")}
+    """The block for MCP, with the command of this environment and what the configuration names."""
+    (pasted,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
+    named = json.loads(pasted)["mcpServers"]["antechamber"]
+    assert (named["command"], named["args"]) == ("antechamber", ["mcp"])
+    environment = named["env"] | live | {"ANTECHAMBER_LEDGER": str(tmp_path / named["env"]["ANTECHAMBER_LEDGER"])}
     command = str(Path(sys.executable).parent / "antechamber")
     block = PYTHON[1].replace('command="antechamber"', f"command={command!r}")
     assert block != PYTHON[1]

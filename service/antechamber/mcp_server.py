@@ -29,7 +29,6 @@ from msgspec import Struct
 from antechamber import __version__
 from antechamber.core.contract import MemoryPage, Reason, Receipt
 from antechamber.core.errors import AntechamberError, RefusedError
-from antechamber.core.outcomes import OUTCOMES
 from antechamber.core.tools import (
     Proposed,
     ProposeMemory,
@@ -253,10 +252,13 @@ async def _propose(submits: Submits, given: ProposeMemory) -> CallToolResult:
         return _failed(failure)
     reasons = receipt.reasons if receipt else []
     first = reasons[0] if reasons else None
-    advice = OUTCOMES[first.code].advice if first else "Do not call again with the same arguments."
+    # The contract's advice speaks of keys, of which a model knows nothing.
+    mend = receipt is not None and receipt.safe_new_key
+    advice = "Mend that and call again." if mend else "Do not call again with the same arguments."
+    said = "; ".join(reason.message for reason in reasons) or found.reason
     failure = ToolFailure(
         code=first.code if first else found.state,
-        message=f"{found.reason}. {advice}",
+        message=f"{said}. {advice}",
         argument=argument_of(first.pointer) if first else None,
         reasons=reasons,
         operation_id=found.operation_id,

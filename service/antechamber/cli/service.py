@@ -153,6 +153,6 @@ def doctor(place: Place, *, as_json: bool) -> None:
     if as_json:
         show({"healthy": not found, "findings": found})
     else:
-        click.echo("\n".join(found) if found else "Healthy: the file, all hashes and all approvals hold.")
+        click.echo("\n".join(found) if found else "Healthy: the file, all hashes, all approvals and the log hold.")
     if found:
         sys.exit(1)
