@@ -97,4 +97,4 @@ def test_the_package_is_typed_and_complete() -> None:
     """The wheel carries the type marker and the folders it needs."""
     build = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert (SOURCE / "py.typed").is_file()
-    assert set(build["force-include"]) == {"templates", "policies"}
+    assert set(build["force-include"]) == {"templates", "policies", "scripts/verify_export.py"}

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from antechamber.config import SECRET, Place
+from antechamber.store.signer import KEY_FILE
 from support import Databases, antechamber, database, event, serving, where, write_policies
 
 
@@ -64,7 +65,8 @@ def pair(postgres: Databases, tmp_path: Path) -> Iterator[Pair]:
     policies = [write_policies(tmp_path / f"policies-{number}") for number in range(2)]
     assert "Took step 0001" in antechamber("migrate", *where(places[0])).stdout
     places[1].data.mkdir()
-    (places[1].data / SECRET).write_bytes((places[0].data / SECRET).read_bytes())
+    for name in (SECRET, KEY_FILE):
+        (places[1].data / name).write_bytes((places[0].data / name).read_bytes())
     with (
         serving(places[0], policies[0]) as first,
         serving(places[1], policies[1]) as second,
@@ -175,7 +177,7 @@ def test_the_environment_names_the_database_for_every_verb(empty: Place) -> None
     assert "worker:a" in antechamber("token", "list", **named).stdout
     assert '"count":0' in antechamber("export", **named).stdout
     assert "Healthy" in antechamber("doctor", **named).stdout
-    assert {file.name for file in empty.data.iterdir()} == {SECRET}
+    assert {file.name for file in empty.data.iterdir()} == {SECRET, KEY_FILE, "log.checkpoint", "log.lock"}
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "templates/assets/keys.js",
         "store/sql/admission.sql",
         "store/schema/sqlite/0001_foundation.sql",
+        "verify_export.py",
     ],
 )
 def test_the_wheel_holds_what_the_service_reads(installed: Path, name: str) -> None:

@@ -36,6 +36,8 @@ class Place(Struct, frozen=True, kw_only=True):
     data: Path
     database_url: str | None = None
     """Address of a PostgreSQL database; without one, SQLite in the folder."""
+    checkpoint_file: Path | None = None
+    """Where the last signed checkpoint is kept; by default in the folder."""
 
     def check(self) -> None:
         """Refuse an address that is none of PostgreSQL's.
@@ -55,6 +57,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     data: Path
     policies: Path
     database_url: str | None = None
+    checkpoint_file: Path | None = None
+    pin_url: str | None = None
+    """Address that gets each signed checkpoint."""
     host: str = "127.0.0.1"
     port: int = 8080
     public_url: str | None = None
@@ -63,7 +68,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     @property
     def place(self) -> Place:
         """Where everything is kept."""
-        return Place(data=self.data, database_url=self.database_url)
+        return Place(data=self.data, database_url=self.database_url, checkpoint_file=self.checkpoint_file)
 
     @property
     def url(self) -> str:
@@ -90,6 +95,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         self.place.check()
         if self.public_url is not None and not _is_address(self.public_url):
             message = f"--public-url {self.public_url} is no address; write it as browsers do: https://desk.example.org"
+            raise SettingsError(message)
+        if self.pin_url is not None and not _is_address(self.pin_url):
+            message = f"--pin-url {self.pin_url} is no address; write it like https://pins.example.org/antechamber"
             raise SettingsError(message)
         if self.host not in LOOPBACK and not self.secure:
             message = (

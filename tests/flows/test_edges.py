@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from antechamber.app import open_store
+from antechamber.app import open_log, open_store
 from antechamber.config import Place
 from antechamber.core.errors import (
     BusyError,
@@ -24,7 +24,8 @@ from antechamber.core.review import Decision, InvalidDecisionError
 from antechamber.core.roles import Bearer, Person
 from antechamber.flows import access as access_flow
 from antechamber.flows.access import Access, TooManyAttemptsError
-from antechamber.flows.admit import HOUR, Admission
+from antechamber.flows.admit import Admission
+from antechamber.flows.direct import HOUR
 from antechamber.flows.export import Export
 from antechamber.flows.fleet import GONE_AFTER, Fleet
 from antechamber.flows.meter import Meter
@@ -84,9 +85,10 @@ class Flows:
         self.admission = Admission(port, self.keeper, SECRET, self.clock, chance)
         self.desk = Desk(port, self.keeper, self.clock, chance)
         self.access = Access(port, self.clock, chance)
-        self.export = Export(port, self.clock)
+        self.log = open_log(port, place, self.clock)
+        self.export = Export(port, self.log, self.clock, chance)
         self.fleet = Fleet(port, self.keeper, self.clock, process_id="one", name="host:1")
-        self.overview = Overview(port, self.keeper, SteadyClock(self.clock, self.clock), self.fleet)
+        self.overview = Overview(port, self.keeper, SteadyClock(self.clock, self.clock), self.fleet, self.log)
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
         """Submit one event and return the answer."""

@@ -3,6 +3,8 @@
 import { blake3 } from "@noble/hashes/blake3.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 
+import { canonical } from "./canonical.mjs";
+
 const lower = (text) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 const byCodePoint = (left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right));
 
@@ -19,13 +21,6 @@ export function normalForm(event) {
   payload.kind = lower(payload.kind);
   if (payload.tags) payload.tags = [...new Set(payload.tags.map(lower))].sort(byCodePoint);
   return { payload, source_span: plain(event.source_span) };
-}
-
-export function canonical(value) {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
-  const members = Object.keys(value).sort();
-  return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join(",")}}`;
 }
 
 export function hashOf(event) {

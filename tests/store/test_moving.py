@@ -111,7 +111,7 @@ def test_a_database_with_data_takes_nothing_in(grown: Place, target: Place) -> N
 def test_a_folder_that_does_not_hold_what_it_should_stays(grown: Place, target: Place) -> None:
     """A memory that lost its approvals is found before the commit; nothing has moved."""
     with database(grown) as raw:
-        raw.execute("DROP TRIGGER review_records_are_final")
+        raw.execute("DROP TRIGGER review_records_lose_their_text")
         raw.execute("UPDATE review_records SET resulting = '{}' WHERE resulting IS NOT NULL")
     refused = antechamber("migrate", "--move", *where(target))
     assert refused.returncode == 1

@@ -21,6 +21,13 @@ TABLES = (
     "evidence",
     "quarantine",
     "log_leaves",
+    "log_keys",
+    "checkpoints",
+    "log_nodes",
+    "policy_changes",
+    "direct_writes",
+    "exports",
+    "erasures",
     "replays",
     "users",
     "review_records",
@@ -101,8 +108,6 @@ def test_admission_can_neither_promote_nor_rewrite(owner: Any, sql: str) -> None
         "INSERT INTO users (name, person, role, created_at) VALUES ('zoe', 'zoe', 'curator', 1)",
         "INSERT INTO tokens (token_id) VALUES ('forged')",
         "INSERT INTO sessions (digest) VALUES ('forged')",
-        "UPDATE proposals SET payload = '{}'",
-        "UPDATE memories SET payload = '{}'",
         "UPDATE review_records SET person = 'zoe'",
         "DELETE FROM review_records",
         "DELETE FROM memories",
@@ -113,6 +118,23 @@ def test_admission_can_neither_promote_nor_rewrite(owner: Any, sql: str) -> None
 def test_promotion_can_do_nothing_else(owner: Any, sql: str) -> None:
     """The role of decisions makes no events, people, tokens or sessions, and rewrites nothing."""
     denied(owner, PROMOTION, sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE proposals SET payload = '{}'",
+        "UPDATE memories SET payload = '{}'",
+        "UPDATE review_records SET shown = '{}'",
+        "UPDATE review_records SET reason_text = 'rewritten'",
+        "UPDATE log_leaves SET salt = 'x'",
+    ],
+)
+def test_promotion_erases_and_never_rewrites(owner: Any, sql: str) -> None:
+    """The right to take a text away is not one to put another in its place: the triggers know the difference."""
+    owner.execute(f"SET ROLE {PROMOTION}")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        owner.execute(sql)
 
 
 def test_promotion_makes_no_memory_without_its_approvals(owner: Any) -> None:

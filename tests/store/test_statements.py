@@ -22,6 +22,8 @@ DIFFERENT = {
     "hold_quarantine": "SQLite has only one writer",
     "add_leaf": "costs no round trip",
     "index_memory": "tsvector here and FTS5 there",
+    "forget_words": "tsvector here and FTS5 there",
+    "tidy_words": "leaves that to VACUUM",
     "memories_of_scope_matching": "tsvector here and FTS5 there",
     "all_memories_matching": "tsvector here and FTS5 there",
 }
@@ -50,7 +52,7 @@ def called(engine: str) -> set[str]:
 
 def test_few_statements_are_said_differently_and_each_says_why() -> None:
     """SQLite uses the shared ones as they are and two more; each that is an engine's own begins with its reason."""
-    assert set(overrides("sqlite")) == {"last_submission", "log_size"}
+    assert set(overrides("sqlite")) == {"last_submission"}
     assert all(text.startswith("-- Why: the only writer") for text in overrides("sqlite").values())
     told = overrides("postgres")
     shared = statements("sqlite")

@@ -1,5 +1,7 @@
 """Every route, method by method, against everybody who might ask."""
 
+import json
+
 import pytest
 
 from support import Service, event, methods_of
@@ -26,6 +28,7 @@ DIRECT_WRITE = _row(401, 401, 401, 403, 403, 403, 401, 401, 401)
 OWN_SUBMISSION = _row(401, 401, 401, 200, 404, 404, 401, 401, 401)
 DESK = _row(303, 303, 303, 303, 303, 303, 200, 200, 403)
 FIGURES = _row(303, 303, 303, 303, 303, 303, 200, 200, 200)
+AUDIT = _row(401, 401, 401, 403, 403, 200, 200, 200, 403)
 FORM = _row(401, 401, 401, 401, 401, 401, 403, 403, 403)
 """A form without the session's own token."""
 
@@ -46,7 +49,16 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("PUT", "/v1/memories/{rest}"): DIRECT_WRITE,
     ("PATCH", "/v1/memories/{rest}"): DIRECT_WRITE,
     ("DELETE", "/v1/memories/{rest}"): DIRECT_WRITE,
-    ("GET", "/v1/audit/review-records"): _row(401, 401, 401, 403, 403, 200, 200, 200, 403),
+    ("GET", "/v1/audit/review-records"): AUDIT,
+    ("GET", "/v1/audit/review-records/{review_record_id}"): AUDIT,
+    ("GET", "/v1/audit/dispositions"): AUDIT,
+    ("GET", "/v1/audit/export"): AUDIT,
+    ("GET", "/v1/audit/checkpoint"): AUDIT,
+    ("GET", "/v1/audit/key"): AUDIT,
+    ("GET", "/v1/audit/proof/inclusion"): AUDIT,
+    ("GET", "/v1/audit/proof/consistency"): AUDIT,
+    ("GET", "/audit/items/{proposal_id}"): DESK,
+    ("GET", "/audit/verify_export.py"): DESK,
     ("GET", "/review"): DESK,
     ("GET", "/review/changes"): DESK,
     ("GET", "/review/{proposal_id}"): DESK,
@@ -110,6 +122,13 @@ def _headers(service: Service, caller: str) -> dict[str, str]:
     return {"authorization": f"Bearer {secret}"}
 
 
+def _record(service: Service) -> str:
+    """Return the id of a review record."""
+    exported = service.client.get("/v1/audit/review-records", headers=service.bearer("reading", "auditor")).text
+    found: str = json.loads(exported.splitlines()[0])["review_record_id"]
+    return found
+
+
 def _names(service: Service) -> dict[str, str]:
     """Fill the folder with one of each and return the path parameters that lead to them."""
     receipt = service.submit(event(idempotency_key="first")).json()
@@ -122,13 +141,22 @@ def _names(service: Service) -> dict[str, str]:
         "quarantine_id": refused["quarantine_id"],
         "decision": "approve",
         "memory_id": service.recall()[0]["memory_id"],
+        "review_record_id": _record(service),
         "rest": "anything/below",
         "file_path": "antechamber.css",
     }
 
 
+QUERIES = {
+    "/v1/memories": {"submission_scope": "project", "scope_id": "apollo"},
+    "/v1/audit/proof/inclusion": {"sequence": "0"},
+    "/v1/audit/proof/consistency": {"old_size": "0"},
+}
+"""What a route has to be asked with."""
+
+
 def _ask(service: Service, method: str, path: str, names: dict[str, str], headers: dict[str, str]) -> int:
-    query = {"submission_scope": "project", "scope_id": "apollo"} if path == "/v1/memories" else None
+    query = QUERIES.get(path)
     sent = {"link": "no-such-link"} if path == "/login" and method == "POST" else None
     url = path.format(**names)
     service.state.stopping.set()  # streams end after their first message

@@ -258,6 +258,7 @@ SUBMIT, BATCH, MEMORIES = "/v1/submissions", "/v1/submissions/batch", "/v1/memor
 BY_ID, BY_KEY = "/v1/submissions/{submission_id}", "/v1/submissions/by-key/{idempotency_key}"
 SEAL, AUDIT = BY_KEY + "/seal", "/v1/audit/review-records"
 APOLLO = {"submission_scope": "project", "scope_id": "apollo"}
+INCLUSION, CONSISTENCY = "/v1/audit/proof/inclusion", "/v1/audit/proof/consistency"
 REAL: dict[str, tuple[str, str, int, Callable[[Service], httpx.Response]]] = {
     "accepted": (SUBMIT, "post", 201, submit(content="New.")),
     "replayed": (SUBMIT, "post", 201, twice({"content": "Again."}, {})),
@@ -297,6 +298,15 @@ REAL: dict[str, tuple[str, str, int, Callable[[Service], httpx.Response]]] = {
     **{f"{method} memory": (MEMORIES, method, 403, written(method)) for method in ("post", "put", "patch", "delete")},
     "export": (AUDIT, "get", 200, get(AUDIT, "inspector", "auditor")),
     "export as CSV": (AUDIT, "get", 200, get(AUDIT, "inspector", "auditor", format="csv")),
+    "dispositions": ("/v1/audit/dispositions", "get", 200, get("/v1/audit/dispositions", "inspector", "auditor")),
+    "log": ("/v1/audit/export", "get", 200, get("/v1/audit/export", "inspector", "auditor")),
+    "checkpoint": ("/v1/audit/checkpoint", "get", 200, get("/v1/audit/checkpoint", "inspector", "auditor")),
+    "key": ("/v1/audit/key", "get", 200, get("/v1/audit/key", "inspector", "auditor")),
+    "included": (INCLUSION, "get", 200, get(INCLUSION, "inspector", "auditor", sequence="0")),
+    "not included": (INCLUSION, "get", 404, get(INCLUSION, "inspector", "auditor", sequence="999999")),
+    "no leaf named": (INCLUSION, "get", 400, get(INCLUSION, "inspector", "auditor")),
+    "consistent": (CONSISTENCY, "get", 200, get(CONSISTENCY, "inspector", "auditor", old_size="1")),
+    "no such record": (f"{AUDIT}/{{review_record_id}}", "get", 404, get(f"{AUDIT}/{NOWHERE}", "inspector", "auditor")),
     "bad export": (AUDIT, "get", 400, get(AUDIT, "inspector", "auditor", format="xml")),
     "export denied": (AUDIT, "get", 403, get(AUDIT)),
     "export for nobody": (AUDIT, "get", 401, nobody("GET", AUDIT)),

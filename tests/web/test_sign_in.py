@@ -10,6 +10,7 @@ from litestar.testing import TestClient
 
 from antechamber import app
 from antechamber.config import Settings
+from antechamber.core.errors import AntechamberError
 from support import URL, Desk, Service, event
 
 PASSWORD = "a long enough pass phrase"
@@ -386,7 +387,7 @@ def test_the_public_host_name_is_taken(secure: TestClient[Any]) -> None:
 @pytest.mark.parametrize("url", ["desk.example.org", "ftp://desk.example.org", "https://", "//desk.example.org"])
 def test_a_public_url_that_is_none_is_refused_at_the_start(tmp_path: Path, policies: Path, url: str) -> None:
     """A mistyped public address ends the start with a clear error instead of refusing every browser later."""
-    with pytest.raises(app.AntechamberError, match="--public-url"):
+    with pytest.raises(AntechamberError, match="--public-url"):
         app.create_app(Settings(data=tmp_path / "data", policies=policies, public_url=url))
 
 

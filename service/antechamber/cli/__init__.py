@@ -5,7 +5,7 @@ import logging
 import click
 
 from antechamber import __version__
-from antechamber.cli import agents, ledgers, mcp, people, service
+from antechamber.cli import agents, audit, ledgers, mcp, people, service
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -34,7 +34,10 @@ for command in (
     ledgers.ledger,
     mcp.mcp,
     service.policy,
-    service.export,
+    audit.export,
+    audit.verify,
+    audit.log,
+    audit.erase,
     service.doctor,
 ):
     main.add_command(command)

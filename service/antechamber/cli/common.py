@@ -27,16 +27,22 @@ _url_option = click.option(
     metavar="URL",
     help="PostgreSQL database instead of the folder's own, e.g. postgresql://user@host/name.",
 )
+_checkpoint_option = click.option(
+    "--checkpoint-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="ANTECHAMBER_CHECKPOINT_FILE",
+    help="Where the last signed checkpoint is kept, best outside the folder and its backup. Default: in the folder.",
+)
 
 
 def place_options(verb: _Verb) -> _Verb:
-    """Let a verb take --data and --database-url as one argument, `place`."""
+    """Let a verb take --data, --database-url and --checkpoint-file as one argument, `place`."""
 
     @functools.wraps(verb)
-    def with_place(*, data: Path, database_url: str | None, **others: Any) -> Any:
-        return verb(place=Place(data=data, database_url=database_url), **others)
+    def with_place(*, data: Path, database_url: str | None, checkpoint_file: Path | None, **others: Any) -> Any:
+        return verb(place=Place(data=data, database_url=database_url, checkpoint_file=checkpoint_file), **others)
 
-    return cast("_Verb", _data_option(_url_option(with_place)))
+    return cast("_Verb", _data_option(_url_option(_checkpoint_option(with_place))))
 
 
 service_option: Final = click.option(

@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -11,8 +10,6 @@ from antechamber.cli.common import fail, json_option, place_options, show
 from antechamber.config import Place, Settings, read_policy
 from antechamber.core.errors import AntechamberError
 from antechamber.core.privacy import RULES
-from antechamber.core.records import AuditFilter
-from antechamber.core.submission import parse_time
 from antechamber.resources import folder
 
 
@@ -34,7 +31,12 @@ from antechamber.resources import folder
     help="Port to listen on.",
 )
 @click.option("--public-url", envvar="ANTECHAMBER_PUBLIC_URL", help="Address browsers use, behind a proxy with TLS.")
-def serve(place: Place, policies: Path | None, host: str, port: int, public_url: str | None) -> None:
+@click.option(
+    "--pin-url", envvar="ANTECHAMBER_PIN_URL", help="Address outside that gets each signed checkpoint by POST."
+)
+def serve(
+    place: Place, policies: Path | None, host: str, port: int, public_url: str | None, pin_url: str | None
+) -> None:
     """Run the service: HTTP for agents, the review desk for curators, one process.
 
     Stop it with Ctrl-C or SIGTERM; it answers what it accepted first.
@@ -43,6 +45,8 @@ def serve(place: Place, policies: Path | None, host: str, port: int, public_url:
         data=place.data,
         policies=policies or folder("policies"),
         database_url=place.database_url,
+        checkpoint_file=place.checkpoint_file,
+        pin_url=pin_url,
         host=host,
         port=port,
         public_url=public_url,
@@ -114,40 +118,19 @@ def check_policy(policies: Path | None, *, as_json: bool) -> None:
 
 @click.command()
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(["jsonl", "csv"]),
-    default="jsonl",
-    show_default=True,
-    help="Form of a record.",
+    "--pinned",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A checkpoint that was kept elsewhere: the log has to begin with what it says.",
 )
-@click.option("--since", help="Decided at or after this RFC 3339 time.")
-@click.option("--until", help="Decided before this RFC 3339 time.")
-@click.option("--output", type=click.File("wb"), default="-", help="File to write; standard output by default.")
-@place_options
-def export(form: Any, since: str | None, until: str | None, output: Any, place: Place) -> None:
-    """Export review records; the closing record counts them, so that a cut-off export shows."""
-    try:
-        chosen = AuditFilter(
-            since=None if since is None else parse_time(since), until=None if until is None else parse_time(until)
-        )
-    except ValueError as error:
-        fail(AntechamberError(f"--since and --until take RFC 3339 times: {error}"))
-    try:
-        with app.opened_export(place) as records:
-            for chunk in records.stream(chosen, form):
-                output.write(chunk)
-    except AntechamberError as error:
-        fail(error)
-
-
-@click.command()
 @place_options
 @json_option
-def doctor(place: Place, *, as_json: bool) -> None:
-    """Check a data folder: the file itself, every hash, and that each memory has its approvals. Changes nothing."""
+def doctor(place: Place, pinned: Path | None, *, as_json: bool) -> None:
+    """Check a data folder: the file itself, every hash, the approvals of each memory, and the log. Changes nothing.
+
+    The log's tree is formed anew from all leaves, and compared with every change and every checkpoint.
+    """
     try:
-        found = app.examine(place)
+        found = app.examine(place, None if pinned is None else pinned.read_bytes().decode("utf-8", "replace"))
     except AntechamberError as error:
         fail(error)
     if as_json:

@@ -57,3 +57,11 @@ class ForbiddenDecisionError(AntechamberError):
 
 class NotFoundError(AntechamberError):
     """Nothing by that id is visible to whoever asks."""
+
+
+class EraseError(AntechamberError):
+    """A text that cannot be erased; the text says why."""
+
+
+class LogError(AntechamberError):
+    """The log contradicts what was signed before, or cannot be signed; the text says what to do."""

@@ -12,6 +12,9 @@ class SubmissionFilter(Struct, frozen=True, kw_only=True):
     until: int | None = None
     disposition: Disposition | None = None
     producer_identity: str | None = None
+    submission_scope: Scope | None = None
+    scope_id: str | None = None
+    reason_code: str | None = None
 
 
 class ListedSubmission(Struct, frozen=True, kw_only=True):

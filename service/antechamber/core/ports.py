@@ -11,6 +11,7 @@ from antechamber.core.contract import Channel
 from antechamber.core.desk_ports import RefusedRows, ReviewRows, WaitingRows
 from antechamber.core.listing import ListedSubmission, SubmissionFilter
 from antechamber.core.log.leaf import Logged
+from antechamber.core.log.ports import LogRows
 from antechamber.core.records import (
     AuditFilter,
     AuditRow,
@@ -149,6 +150,9 @@ class ReportRows(Protocol):
     def export_review_records(self, chosen: AuditFilter) -> Iterator[AuditRow]:
         """Yield review records in the order they were written."""
 
+    def review_record(self, review_record_id: str) -> AuditRow | None:
+        """Return one review record."""
+
     def latest_review_records(self, chosen: AuditFilter, after: str | None, number: int) -> list[AuditRow]:
         """Return review records, newest first."""
 
@@ -197,7 +201,7 @@ class ReportRows(Protocol):
         """Yield every violation of the store's own promises."""
 
 
-class Rows(AdmissionRows, RecallRows, WaitingRows, ReviewRows, RefusedRows, AccessRows, ReportRows, Protocol):
+class Rows(AdmissionRows, RecallRows, WaitingRows, ReviewRows, RefusedRows, AccessRows, ReportRows, LogRows, Protocol):
     """One open transaction, or one read snapshot (whose writes the engine refuses)."""
 
 

@@ -177,7 +177,12 @@ class ProducerRecord(Struct, frozen=True, kw_only=True):
 class AuditRow(ReviewRecordRow, frozen=True, kw_only=True):
     """One decision with the proposal it belongs to, as auditors list and export it."""
 
+    place: int
     sequence: int
+    """Where its leaf stands in the log."""
+    leaf: str
+    salt: bytes | None
+    """Of the leaf's commitment; None where the text was erased."""
     proposal_id: str | None
     quarantine_id: str | None
     """The refused event that was decided on, where it was not a proposal."""

@@ -30,6 +30,8 @@ EDITED_NEEDS: Final = 2
 """Persons that an edited text needs: whoever edited is not the only approver."""
 SECOND_NEEDS: Final = 2
 """Persons that a text needs for which a curator asked for a second one."""
+ERASED: Final = '{"content":"(erased)","kind":"erased"}'
+"""What stands where a text was erased: a payload like any other, so that every page can show it."""
 QUICK_UNDO: Final = 600_000_000
 """Microseconds within which people take their own decisions back without giving a reason."""
 
@@ -209,6 +211,8 @@ def _undo_blocker(proposal: ReviewedProposal) -> str | None:
     last = proposal.standing
     if last is None:
         return "There is no decision to take back."
+    if canonical(proposal.payload) == ERASED.encode():
+        return "The text was erased, so there is nothing left to decide."
     if last.kind in APPROVING and proposal.state == "approved" and proposal.memory != "active":
         return f"The memory is {proposal.memory} by another decision. Take that one back first."
     return None

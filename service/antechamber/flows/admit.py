@@ -45,6 +45,7 @@ from antechamber.core.privacy import Finding, is_clean, scan
 from antechamber.core.quick import read_quickly
 from antechamber.core.roles import Bearer
 from antechamber.core.submission import Submission, read_draft, read_event, read_key_header
+from antechamber.flows.direct import HOUR, DirectWrites
 from antechamber.flows.meter import Meter, Tally
 from antechamber.flows.policies import InForce, PolicyKeeper
 from antechamber.flows.replies import Reply, first_reply, kept, replay, reply_of
@@ -52,8 +53,6 @@ from antechamber.flows.together import Together
 
 MOST_TEXT: Final = 1 << 18
 """Bytes of the events that are looked through in one go."""
-HOUR: Final = 3_600_000_000
-"""Microseconds of an hour."""
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -86,6 +85,7 @@ class Admission:
         self._randomness = randomness
         self._meter = Meter(clock)
         self._tally = Tally()
+        self.direct = DirectWrites(store, clock)
         self._arrivals: Together[Submission, Settled] = Together(self._admit)
 
     async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel = "http") -> Reply:
@@ -153,6 +153,8 @@ class Admission:
             self._check_producer(draft.body["producer_identity"], bearer)
             return read_event(draft)
         except RefusedError as error:
+            if error.code == "direct-write":
+                self.direct.note(bearer.name)
             return self.refusal(error.reasons, _guess_echo(raw, header_key))
 
     def prepare(self, submissions: Sequence[Submission], channel: Channel) -> list[Prepared | Reply]:

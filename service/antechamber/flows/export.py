@@ -1,35 +1,65 @@
-"""Export: what auditors list, and review records streamed from one read snapshot, closed by a record of their count."""
+"""Exports: the log, review records and dispositions, each record with its place in the log, in constant memory.
 
+An export begins with a checkpoint and ends with it: what it holds is what that checkpoint covers, in one snapshot.
+"""
+
+import base64
 import csv
+import hashlib
 import io
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from antechamber.core.canonical import canonical
+from antechamber.core.errors import LogError, NotFoundError, refuse
+from antechamber.core.ids import uuid7
 from antechamber.core.listing import ListedSubmission, SubmissionFilter
+from antechamber.core.log.leaf import SALT_SIZE
+from antechamber.core.log.merkle import inclusion_proof, leaf_hash
+from antechamber.core.log.rows import DispositionRow, Exported, ExportRow, Format, LeafRow, Role, SignedCheckpoint
+from antechamber.core.log.tree import Tree
 from antechamber.core.policy import covers
-from antechamber.core.ports import Clock, Store
+from antechamber.core.ports import Clock, Randomness, Rows, Store
 from antechamber.core.records import AuditFilter, AuditRow
 from antechamber.core.submission import format_time
+from antechamber.flows.log import Log
 
-Format = Literal["jsonl", "csv"]
-MEDIA_TYPES: Final[dict[Format, str]] = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
+MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 CLOSING: Final = "closing"
-_CHUNK: Final = 64 * 1024
+_CHUNK: Final = 65_536
 """Bytes that are gathered before they are handed on."""
-COLUMNS: Final = ("record", *sorted(AuditRow.__struct_fields__), "count", "complete")
+_OWN: Final = {"place", "leaf", "salt"}
+"""Members of a row that an export writes in a form of its own."""
+_END_COLUMNS: Final = ("count", "complete", "last_sequence")
+COLUMNS: Final = ("record", *sorted({*AuditRow.__struct_fields__, "leaf_hash"} - _OWN), *_END_COLUMNS)
+_DISPOSITION_COLUMNS: Final = (
+    "record", "sequence", "leaf_hash", "time", "producer_identity", "disposition", "reason_code", "submission_scope",
+    "scope_id", "submission_id", "proposal_id", "quarantine_id", "policy_digest", *_END_COLUMNS,
+)  # fmt: skip
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
+_Write = Callable[[dict[str, Any]], bytes]
+
+
+class Taker(Struct, frozen=True):
+    """Who takes an export, and which scopes they are limited to; None for all."""
+
+    name: str
+    role: Role
+    grants: list[str] | None = None
 
 
 class Export:
-    """Lists submissions, lists and exports review records."""
+    """Lists and exports what was decided and answered."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        """Read from a store."""
+    def __init__(self, store: Store, log: Log, clock: Clock, randomness: Randomness) -> None:
+        """Read from a store, and have the log signed."""
         self._store = store
+        self._log = log
         self._clock = clock
+        self._randomness = randomness
 
     def latest(self, chosen: AuditFilter, after: str | None, number: int) -> tuple[list[AuditRow], str | None]:
         """Return review records newest first, and where the next page begins."""
@@ -45,46 +75,181 @@ class Export:
             items, end = rows.listed_submissions(chosen, after, number + 1)
         return items[:number], items[number - 1].place if len(items) > number else end
 
-    def stream(self, chosen: AuditFilter, form: Format, grants: list[str] | None = None) -> Iterator[bytes]:
-        """Yield an export in chunks; memory does not grow with its length.
-
-        The last record says how many there were: an export without it was cut off. `grants` leave out what the
-        auditor may not see.
-        """
-        yield from _chunks(self._lines(chosen, form, grants))
-
-    def _lines(self, chosen: AuditFilter, form: Format, grants: list[str] | None) -> Iterator[bytes]:
-        write = _json_line if form == "jsonl" else _csv_line
-        if form == "csv":
-            yield _csv_text(COLUMNS)
-        count = 0
+    def history(self, number: int) -> list[ExportRow]:
+        """Return the latest exports."""
         with self._store.read() as rows:
+            return rows.exports(number)
+
+    def record(self, review_record_id: str, grants: list[str] | None = None) -> dict[str, Any]:
+        """Return one review record with the proof that its leaf stands in the log.
+
+        Raises NotFoundError, also where the auditor may not see it, and LogError.
+        """
+        with self._store.read() as rows:
+            row = rows.review_record(review_record_id)
+        if row is None or not _covered(grants, row):
+            message = "There is no such review record."
+            raise NotFoundError(message)
+        return _reviewed(row, None) | {"tlog_proof": self._log.included(row.sequence).proof}
+
+    def review_records(self, chosen: AuditFilter, form: Format, taker: Taker) -> Iterator[bytes]:
+        """Yield review records in chunks; the last record says how many there were.
+
+        Raises LogError, BusyError or UnavailableError before the first.
+        """
+        signed = self._begin("review-records", form, chosen, taker)
+        write, head = _writer(form, COLUMNS)
+
+        def records(rows: Rows) -> Iterator[dict[str, Any]]:
+            tree = Tree(rows, signed.size)
             for row in rows.export_review_records(chosen):
-                if grants is None or _covered(grants, row):
-                    count += 1
-                    yield write(_record(row))
-        filters = {name: value for name, value in msgspec.structs.asdict(chosen).items() if value is not None}
-        closing: dict[str, Any] = {"record": CLOSING, "count": count, "complete": not filters and grants is None}
-        yield write(
-            closing if form == "csv" else {**closing, "filters": filters, "exported_at": format_time(self._clock())}
+                # One that was decided after the checkpoint comes with the next export.
+                if row.sequence < signed.size and _covered(taker.grants, row):
+                    yield _reviewed(row, tree if form == "jsonl" else None)
+
+        return _chunks(self._lines(head, write, records, self._closing(signed, form, chosen, taker)))
+
+    def dispositions(self, chosen: SubmissionFilter, form: Format, taker: Taker) -> Iterator[bytes]:
+        """Yield the stored answers in chunks, with the events that were kept; as with review records."""
+        signed = self._begin("dispositions", form, chosen, taker)
+        write, head = _writer(form, _DISPOSITION_COLUMNS)
+
+        def records(rows: Rows) -> Iterator[dict[str, Any]]:
+            tree = Tree(rows, signed.size)
+            for row in rows.logged_dispositions(chosen, signed.size):
+                if _covered(taker.grants, row):
+                    yield _answered(row, tree) if form == "jsonl" else _told(row)
+
+        return _chunks(self._lines(head, write, records, self._closing(signed, form, chosen, taker)))
+
+    def log(self, taker: Taker) -> Iterator[bytes]:
+        """Yield every leaf of the log in chunks, and the checkpoint that they add up to.
+
+        Raises RefusedError (`scope-not-granted`) for an auditor who is limited to some scopes.
+        """
+        if taker.grants is not None:
+            raise refuse(
+                "scope-not-granted", "the whole log is for auditors of all scopes; export your records instead"
+            )
+        signed = self._begin("log", "jsonl", None, taker)
+        closing = {"checkpoint": signed.note, "complete": True, "count": signed.size, "record": CLOSING}
+        return _chunks(self._leaves(signed.size, closing | {"last_sequence": signed.size - 1 if signed.size else None}))
+
+    def _leaves(self, size: int, closing: dict[str, Any]) -> Iterator[bytes]:
+        sha256 = hashlib.sha256
+        with self._store.read() as rows:
+            for row in rows.log_leaves(0, size):
+                # A leaf is in canonical form, and so is a line of members in the order of their names.
+                leaf = row.leaf.encode()
+                digest = sha256(b"\x00" + leaf).hexdigest()
+                yield b'{"leaf":%b,"leaf_hash":"%b","record":"leaf","sequence":%d}\n' % (
+                    leaf, digest.encode(), row.sequence,
+                )  # fmt: skip
+        yield canonical(closing) + b"\n"
+
+    def _begin(
+        self, exported: Exported, form: Format, chosen: AuditFilter | SubmissionFilter | None, taker: Taker
+    ) -> SignedCheckpoint:
+        """Sign what there is, and record who takes it; where nothing can be signed the last checkpoint has to do."""
+        try:
+            signed = self._log.checkpoint()
+        except LogError:
+            signed = self._log.published()
+        now = self._clock()
+        row = ExportRow(
+            export_id=uuid7(now, self._randomness(10)),
+            exported=exported,
+            format=form,
+            filters=canonical(_filters(chosen)).decode(),
+            size=signed.size,
+            actor=taker.name,
+            role=taker.role,
+            exported_at=now,
         )
+        salt = self._randomness(SALT_SIZE)
+        self._store.write(lambda rows: rows.add_export(row, salt)).result()
+        return signed
+
+    def _closing(
+        self, signed: SignedCheckpoint, form: Format, chosen: AuditFilter | SubmissionFilter, taker: Taker
+    ) -> dict[str, Any]:
+        filters = _filters(chosen)
+        closing = {
+            "record": CLOSING, "complete": not filters and taker.grants is None, "checkpoint": signed.note,
+        }  # fmt: skip
+        told = {"filters": filters, "exported_at": format_time(self._clock())} if form == "jsonl" else {}
+        return closing | told
+
+    def _lines(
+        self, head: bytes, write: _Write, records: Callable[[Rows], Iterator[dict[str, Any]]], closing: dict[str, Any]
+    ) -> Iterator[bytes]:
+        count, last = 0, None
+        yield head
+        with self._store.read() as rows:
+            for record in records(rows):
+                count, last = count + 1, record["sequence"]
+                yield write(record)
+        yield write(closing | {"count": count, "last_sequence": last})
 
 
-def _covered(grants: list[str], row: AuditRow) -> bool:
+def _filters(chosen: AuditFilter | SubmissionFilter | None) -> dict[str, Any]:
+    given = {} if chosen is None else msgspec.structs.asdict(chosen)
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _covered(grants: list[str] | None, row: AuditRow | DispositionRow) -> bool:
     # A refused event whose scope was private has none; only those who may see everything see it.
-    return covers(grants, row.submission_scope or "", row.scope_id or "")
+    return grants is None or covers(grants, row.submission_scope or "", row.scope_id or "")
 
 
-def _record(row: AuditRow) -> dict[str, Any]:
-    return {"record": "review", **msgspec.structs.asdict(row), "decided_at": format_time(row.decided_at)}
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
 
 
-def _json_line(members: dict[str, Any]) -> bytes:
-    return canonical(members) + b"\n"
+def _proven(row: LeafRow | AuditRow, tree: Tree | None) -> dict[str, Any]:
+    """Return a record's leaf, its place and, by a tree, the proof that it stands there."""
+    proven = {"sequence": row.sequence, "leaf_hash": leaf_hash(row.leaf.encode()).hex()}
+    if tree is None:
+        return proven
+    path = inclusion_proof(row.sequence, tree.size, tree.nodes)
+    return proven | {
+        "leaf": msgspec.json.decode(row.leaf),
+        "salt": None if row.salt is None else _base64(row.salt),
+        "proof": [_base64(one) for one in path],
+    }
 
 
-def _csv_line(members: dict[str, Any]) -> bytes:
-    return _csv_text([_cell(members.get(name)) for name in COLUMNS])
+def _reviewed(row: AuditRow, tree: Tree | None) -> dict[str, Any]:
+    members = {name: value for name, value in msgspec.structs.asdict(row).items() if name not in _OWN}
+    return members | {"record": "review", "decided_at": format_time(row.decided_at)} | _proven(row, tree)
+
+
+def _answered(row: DispositionRow, tree: Tree) -> dict[str, Any]:
+    """Return a stored answer with all that its leaf commits to, word by word."""
+    kept = {"receipt": row.receipt, "payload": row.payload, "source_span": row.source_span}
+    return {"record": "disposition"} | kept | _proven(row, tree)
+
+
+def _told(row: DispositionRow) -> dict[str, Any]:
+    leaf = msgspec.json.decode(row.leaf)
+    return {
+        "record": "disposition",
+        "sequence": row.sequence,
+        "leaf_hash": leaf_hash(row.leaf.encode()).hex(),
+        "producer_identity": leaf["actor"],
+        "disposition": leaf["to"],
+        "submission_scope": row.submission_scope,
+        "scope_id": row.scope_id,
+        **{name: leaf[name] for name in ("time", "reason_code", "policy_digest")},
+        **leaf["subject"],
+    }
+
+
+def _writer(form: Format, columns: tuple[str, ...]) -> tuple[_Write, bytes]:
+    """Return what writes a record, and what comes first."""
+    if form == "jsonl":
+        return lambda members: canonical(members) + b"\n", b""
+    return lambda members: _csv_text([_cell(members.get(name)) for name in columns]), _csv_text(columns)
 
 
 def _cell(value: Any) -> str:

@@ -10,8 +10,9 @@ from antechamber.core.contract import Disposition
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Store
 from antechamber.core.records import OldestPending, ReplayRow, TallyRow, TokenRow, UserRow
-from antechamber.flows.admit import HOUR
+from antechamber.flows.direct import HOUR
 from antechamber.flows.fleet import Fleet
+from antechamber.flows.log import Log
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.steady import SteadyClock
 
@@ -95,9 +96,10 @@ class Standing(Struct, frozen=True, kw_only=True):
 class Overview:
     """Reads figures, health and standing."""
 
-    def __init__(self, store: Store, policies: PolicyKeeper, clock: SteadyClock, fleet: Fleet) -> None:
+    def __init__(self, store: Store, policies: PolicyKeeper, clock: SteadyClock, fleet: Fleet, log: Log) -> None:
         """Read from a store."""
         self._fleet = fleet
+        self._log = log
         self._store = store
         self._policies = policies
         self._clock = clock
@@ -106,9 +108,10 @@ class Overview:
         """List what needs an operator now."""
         alarm = self._policies.alarm
         edited = f"The edited policy is not in force, the earlier one still is. {alarm}" if alarm else None
-        return [
-            text for text in (self._store.trouble(), edited, self._fleet.alarm, self._clock.alarm) if text is not None
-        ]
+        told = (
+            self._store.trouble(), edited, self._fleet.alarm, self._clock.alarm, self._log.alarm, self._log.pin_alarm,
+        )  # fmt: skip
+        return [text for text in told if text is not None]
 
     def stores(self) -> bool:
         """Tell whether anything can be stored."""

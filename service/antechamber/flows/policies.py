@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Final
 
 from blake3 import blake3
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from antechamber.config import read_policy
+from antechamber.core.canonical import canonical
 from antechamber.core.errors import PolicyError
 from antechamber.core.policy import Policy, Verdict, evaluate
+from antechamber.core.ports import Clock, Store
 from antechamber.core.submission import Submission
 
 _log: Final = logging.getLogger(__name__)
@@ -56,8 +58,22 @@ class PolicyKeeper:
         self._seen = self._fingerprint()
         policy = read(folder)
         self.current = _in_force(policy)
+        self._record: Callable[[InForce], None] = lambda _: None
         self.alarm: str | None = None
         """Why the files as they stand are not in force; None while they are."""
+
+    def keep_record(self, store: Store, clock: Clock) -> None:
+        """Record the policy in force in a store, and every later one before it comes into force.
+
+        Raises BusyError or UnavailableError.
+        """
+
+        def record(force: InForce) -> None:
+            text, now = canonical(to_builtins(force.policy)).decode(), clock()
+            store.write(lambda rows: rows.note_policy(force.digest, text, now)).result()
+
+        record(self.current)
+        self._record = record
 
     def _fingerprint(self) -> bytes:
         hasher = blake3()
@@ -70,7 +86,10 @@ class PolicyKeeper:
         return hasher.digest()
 
     def refresh(self) -> None:
-        """Bring edited files into force, or keep the old policy and raise the alarm."""
+        """Bring edited files into force, or keep the old policy and raise the alarm.
+
+        Raises BusyError or UnavailableError where the change cannot be recorded; then the old policy stays in force.
+        """
         seen = self._fingerprint()
         if seen == self._seen:
             return
@@ -80,7 +99,9 @@ class PolicyKeeper:
             self.alarm = str(error)
             _log.error("policy not reloaded, the old one stays in force: %s", error)
         else:
-            self.current = _in_force(policy)
-            self.alarm = None
+            force = _in_force(policy)
+            # Where this fails the files count as unseen, and are looked at again a second later.
+            self._record(force)
+            self.current, self.alarm = force, None
             _log.warning("policy %s is in force", self.current.digest)
         self._seen = seen

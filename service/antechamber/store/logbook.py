@@ -7,11 +7,62 @@ from typing import Any
 import msgspec
 
 from antechamber.core.canonical import canonical
-from antechamber.core.log.leaf import commitment, decision_text, submission_text
+from antechamber.core.log.checkpoint import NoteError, VerifierKey, read_checkpoint, read_key
+from antechamber.core.log.leaf import commitment, decision_text, export_text, submission_text
+from antechamber.core.log.merkle import BLOCK_LEVELS, Frontier, leaf_hash, up
+from antechamber.core.log.rows import ExportRow
 from antechamber.core.ports import Statements
 from antechamber.core.submission import format_time
+from antechamber.store.signer import verify
 
 Found = dict[str, Any]
+
+
+class Growing:
+    """The tree, formed anew from all leaves, beside what was signed on the way."""
+
+    def __init__(self, checkpoints: list[Found], keys: list[VerifierKey]) -> None:
+        """Take the checkpoints of the store and the keys that may have signed them."""
+        self._due: dict[int, list[str]] = {}
+        for row in checkpoints:
+            self._due.setdefault(row["size"], []).append(row["note"])
+        self._keys = keys
+        self._tree = Frontier()
+        self.blocks: list[bytes] = []
+        """The roots of the complete blocks of leaves."""
+        self._block: list[bytes] = []
+
+    def append(self, leaf: bytes) -> Iterator[str]:
+        """Take in a leaf; yield the checkpoints of that size that say something else."""
+        if not self._tree.size:
+            yield from self._compare()
+        value = leaf_hash(leaf)
+        self._tree.append(value)
+        self._block.append(value)
+        if len(self._block) == 1 << BLOCK_LEVELS:
+            while len(self._block) > 1:
+                self._block = up(self._block)
+            self.blocks += self._block
+            self._block = []
+        yield from self._compare()
+
+    def _compare(self) -> Iterator[str]:
+        size = self._tree.size
+        for note in self._due.pop(size, []):
+            if not any(self._holds(note, key) for key in self._keys):
+                yield f"the checkpoint of {size} leaves is not that of the first {size} leaves of the log"
+
+    def _holds(self, note: str, key: VerifierKey) -> bool:
+        try:
+            found = read_checkpoint(note, key, verify)
+        except NoteError:
+            return False
+        return (found.size, found.root) == (self._tree.size, self._tree.root())
+
+    def missing(self) -> Iterator[str]:
+        """Yield the checkpoints that are of more leaves than there are."""
+        for size in sorted(self._due):
+            yield f"the log has {self._tree.size} leaves, and a checkpoint of {size} was signed"
 
 
 class Logbook(Statements):
@@ -20,12 +71,16 @@ class Logbook(Statements):
     def check_log(self) -> Iterator[str]:
         """Yield whatever differs; nothing is mended."""
         number = 0
+        tree = Growing(self.all("checkpoints"), [read_key(row["verifier_key"]) for row in self.all("log_keys")])
         for number, row in enumerate(self.each("leaves_in_order"), 1):
             if row["id"] != number - 1:
                 yield f"leaf {number - 1} of the log is missing"
                 return
             if canonical(msgspec.json.decode(row["leaf"])) != row["leaf"].encode():
                 yield f"leaf {row['id']} of the log is not in its canonical form"
+            yield from tree.append(row["leaf"].encode())
+        yield from tree.missing()
+        yield from self._check_nodes(tree.blocks)
         changes = 0
         for told in self._told():
             changes += 1
@@ -33,6 +88,17 @@ class Logbook(Statements):
                 yield told
         if number != changes:
             yield f"the log has {number} leaves for {changes} changes"
+
+    def _check_nodes(self, hashes: list[bytes]) -> Iterator[str]:
+        """Compare the stored nodes with those that the leaves lead to."""
+        level = BLOCK_LEVELS
+        while hashes:
+            for number, row in enumerate(self.each("nodes_of_level", level=level)):
+                if row["number"] != number or number >= len(hashes) or row["hash"] != hashes[number]:
+                    yield f"node {row['number']} of level {level} of the tree is not what its leaves lead to"
+            for _ in range(BLOCK_LEVELS):
+                hashes = up(hashes)
+            level += BLOCK_LEVELS
 
     def _told(self) -> Iterator[str]:
         """Yield for each change what is wrong with its leaf, or nothing."""
@@ -55,6 +121,14 @@ class Logbook(Statements):
             }
             yield self._only(f"review record {row['review_record_id']}", row["review_record_id"], expected, text)
         yield from self._sequences()
+        for row in self.all("logged_exports"):
+            expected = {"action": "export", "actor": row["actor"], "to": row["exported"], "role": row["role"]}
+            expected["time"] = format_time(row["exported_at"])
+            text = export_text(msgspec.convert(row, ExportRow))
+            yield self._only(f"export {row['export_id']}", row["export_id"], expected, text)
+        for row in self.all("logged_erasures"):
+            expected = {"action": "erase", "reason_code": row["reason_code"], "time": format_time(row["erased_at"])}
+            yield self._only(f"erasure {row['erasure_id']}", row["erasure_id"], expected, None)
 
     def _only(self, what: str, subject: str, expected: Found, text: Found | None) -> str:
         leaves = self.all("leaves_of", subject=subject)

@@ -17,6 +17,7 @@ from antechamber.core.records import (
     ReplayRow,
     TallyRow,
 )
+from antechamber.core.review import ERASED
 from antechamber.store.logbook import Logbook
 
 WINDOW: Final = 20_000
@@ -34,6 +35,11 @@ class Reports(Logbook):
         for row in self.each("review_records", **msgspec.structs.asdict(chosen)):
             yield msgspec.convert(row, AuditRow)
 
+    def review_record(self, review_record_id: str) -> AuditRow | None:
+        """Return one review record."""
+        row = self.one("review_record", review_record_id=review_record_id)
+        return msgspec.convert(row, AuditRow) if row else None
+
     def latest_review_records(self, chosen: AuditFilter, after: str | None, number: int) -> list[AuditRow]:
         """Return review records, newest first."""
         rows = self.all("latest_review_records", after=after, number=number, **msgspec.structs.asdict(chosen))
@@ -49,7 +55,13 @@ class Reports(Logbook):
         """
         end = _END if chosen.until is None else earliest(chosen.until)
         place = {"before": min(before or _END, end), "since": earliest(chosen.since or 0)}
-        wanted = {"producer": chosen.producer_identity or "", "number": number}
+        wanted = {
+            "producer": chosen.producer_identity or "",
+            "submission_scope": chosen.submission_scope or "",
+            "scope_id": chosen.scope_id or "",
+            "reason_code": chosen.reason_code or "",
+            "number": number,
+        }
         found: list[dict[str, Any]] = []
         ends: list[str] = []
         if chosen.disposition != _CONFLICT:
@@ -132,6 +144,8 @@ class Reports(Logbook):
         for row in self.each("memories_for_check"):
             if digest(row["payload"].encode()) != row["text_hash"]:
                 yield f"memory {row['memory_id']} differs from its text hash"
+        for row in self.all("erased_incompletely", mark=ERASED):
+            yield f"{row['subject']} was erased, and still has a text"
         yield from self.check_log()
 
     def _check_tally(self) -> Iterator[str]:

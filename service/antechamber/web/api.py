@@ -110,6 +110,8 @@ class Memories(Controller):
     sync_to_thread=False,
     status_code=403,
 )
-def refuse_direct_write() -> Response[bytes]:
+def refuse_direct_write(request: AgentRequest, admission: NamedDependency[Admission]) -> Response[bytes]:
     """Refuse every write to memories: only a curator's decision makes one."""
+    if request.user.role == "producer":
+        admission.direct.note(request.user.name)
     raise refuse("direct-write", "no token writes memories; submit an event and let a curator decide")

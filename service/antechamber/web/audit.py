@@ -1,132 +1,105 @@
-"""For auditors and operators: review records as a page and as exports, figures, health, schema."""
+"""For auditors and operators: lists and timelines as pages, figures, health, schema."""
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import msgspec
 from litestar import Request, Response, get
 from litestar.di import NamedDependency
-from litestar.response import Stream, Template
+from litestar.params import FromPath
+from litestar.response import Template
 
-from antechamber.core.contract import CODES, REASON_CODES, SCOPES, Disposition
-from antechamber.core.errors import BusyError, RefusedError, UnavailableError, refuse
-from antechamber.core.listing import SubmissionFilter
+from antechamber.core.contract import CODES, REASON_CODES, SCOPES
+from antechamber.core.errors import BusyError, NotFoundError, RefusedError, UnavailableError
+from antechamber.core.listing import ListedSubmission, SubmissionFilter
 from antechamber.core.outcomes import FIXTURES, OUTCOMES
 from antechamber.core.privacy import RULES
-from antechamber.core.records import AuditFilter
-from antechamber.core.review import DECISIONS, SETTLEMENTS
-from antechamber.core.roles import Bearer, Caller, Person
-from antechamber.core.submission import parse_time
-from antechamber.flows.export import MEDIA_TYPES, Export, Format
+from antechamber.core.records import AuditFilter, AuditRow
+from antechamber.core.roles import Caller, Person
+from antechamber.flows.export import Export
+from antechamber.flows.log import Log
 from antechamber.flows.overview import Overview
-from antechamber.web.auth import needs_auditor, needs_role, needs_token_or_sign_in
+from antechamber.resources import verifier
+from antechamber.web.auth import needs_role, needs_token_or_sign_in
 from antechamber.web.desk import NO_STORE, PersonRequest, page
+from antechamber.web.exports import CHOICES, DISPOSITIONS, read_filter, read_submission_filter
 from antechamber.web.openapi import document
 
 _PAGE: Final = 50
-_DISPOSITIONS: Final[tuple[Disposition, ...]] = get_args(Disposition)
+_EXPORTS: Final = 20
+"""Exports that the page shows."""
 _ID: Final = re.compile(r"[0-9a-f-]{36}")
 _DAYS: Final = {"1": 1, "7": 7, "30": 30}
-_CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "reason_code": REASON_CODES,
-    "submission_scope": SCOPES,
-    "decision": (*DECISIONS, *SETTLEMENTS),
-}
-
-
-def read_filter(query: Any) -> AuditFilter:
-    """Read the filters of an export; an empty one is none.
-
-    Raises RefusedError (`malformed`).
-    """
-    values: dict[str, Any] = {}
-    for name in AuditFilter.__struct_fields__:
-        given = query.get(name) or None
-        if given is not None and name in {"since", "until"}:
-            values[name] = _time(name, given)
-        elif given is not None and name in _CHOICES and given not in _CHOICES[name]:
-            raise refuse("malformed", f"{name} must be one of " + ", ".join(_CHOICES[name]), f"/{name}")
-        else:
-            values[name] = given
-    return AuditFilter(**values)
-
-
-def _time(name: str, text: str) -> int:
-    """Read a moment, or a date as browsers send it: its first moment in UTC."""
-    whole = f"{text}T00:00:00Z" if len(text) == len("2026-11-20") else text.replace(" ", "+")
-    try:
-        return parse_time(whole)
-    except ValueError:
-        raise refuse("malformed", f"{name} must be an RFC 3339 time or a date", f"/{name}") from None
-
-
-@get("/v1/audit/review-records", guards=[needs_auditor], sync_to_thread=True)
-def export_review_records(request: Request[Caller, Any, Any], export: NamedDependency[Export]) -> Stream:
-    """Export review records as JSONL or CSV, streamed from one snapshot."""
-    form = request.query_params.get("format", "jsonl")
-    if form not in MEDIA_TYPES:
-        raise refuse("malformed", "format must be jsonl or csv", "/format")
-    chosen: Format = "jsonl" if form == "jsonl" else "csv"
-    grants = request.user.read or None if isinstance(request.user, Bearer) else None
-    chunks: Iterator[bytes] = export.stream(read_filter(request.query_params), chosen, grants)
-    headers = NO_STORE | {"content-disposition": f'attachment; filename="review-records.{chosen}"'}
-    return Stream(chunks, media_type=MEDIA_TYPES[chosen], headers=headers)
 
 
 @get("/audit", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def audit(request: PersonRequest, export: NamedDependency[Export]) -> Template:
-    """Show review records, newest first, with filters and export links."""
-    query, error = request.query_params, None
-    try:
-        chosen = read_filter(query)
-    except RefusedError as refused:
-        chosen, error = AuditFilter(), str(refused)
-    items, following = export.latest(chosen, query.get("after"), _PAGE)
-    given = {name: query[name] for name in AuditFilter.__struct_fields__ if query.get(name)}
+def audit(request: PersonRequest, export: NamedDependency[Export], log: NamedDependency[Log]) -> Template:
+    """Show review records, or answers where a disposition is asked for, and how far the log is signed."""
+    query = request.query_params
+    answers = bool(query.get("disposition"))
+    listed, error = _answers(query, export) if answers else _records(query, export)
+    names = (SubmissionFilter if answers else AuditFilter).__struct_fields__
     return page(
         request,
         "audit.html",
         400 if error else 200,
-        items=items,
-        following=following,
-        given=given,
+        items=listed[0],
+        following=listed[1],
+        answers=answers,
+        given={name: query[name] for name in names if query.get(name)},
         error=error,
         scopes=SCOPES,
-        reason_codes=REASON_CODES,
-        decisions=_CHOICES["decision"],
+        reason_codes=(*REASON_CODES, *CODES) if answers else REASON_CODES,
+        decisions=CHOICES["decision"],
+        dispositions=DISPOSITIONS,
+        standing=log.standing(),
+        exports=export.history(_EXPORTS),
     )
+
+
+def _records(query: Any, export: Export) -> tuple[tuple[list[AuditRow], str | None], str | None]:
+    chosen, error = AuditFilter(), None
+    try:
+        chosen = read_filter(query)
+    except RefusedError as refused:
+        error = str(refused)
+    return export.latest(chosen, query.get("after"), _PAGE), error
+
+
+def _answers(query: Any, export: Export) -> tuple[tuple[list[ListedSubmission], str | None], str | None]:
+    chosen, error = SubmissionFilter(), None
+    try:
+        chosen = read_submission_filter(query)
+    except RefusedError as refused:
+        error = str(refused)
+    after = query.get("after", "")
+    return export.submissions(chosen, after if _ID.fullmatch(after) else None, _PAGE), error
+
+
+@get("/audit/items/{proposal_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
+def item(request: PersonRequest, proposal_id: FromPath[str], log: NamedDependency[Log]) -> Template:
+    """Show all that the log has of a proposal, from its submissions to what became of its memory."""
+    leaves = log.item(proposal_id)
+    if not leaves:
+        raise NotFoundError(proposal_id)
+    return page(request, "item.html", 200, proposal_id=proposal_id, leaves=leaves, standing=log.standing())
+
+
+@get("/audit/verify_export.py", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
+def verifier_file() -> Response[bytes]:
+    """Hand out the program that verifies exports: one file, which needs nothing of ours."""
+    headers = {"content-disposition": 'attachment; filename="verify_export.py"'}
+    return Response(verifier().read_bytes(), media_type="text/x-python", headers=headers)
 
 
 @get("/submissions", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def submissions(request: PersonRequest, export: NamedDependency[Export]) -> Template:
     """Show submissions and what was answered, newest first, with filters; no texts."""
-    query, error, chosen = request.query_params, None, SubmissionFilter()
-    try:
-        chosen = _read_submission_filter(query)
-    except RefusedError as refused:
-        error = str(refused)
-    after = query.get("after", "")
-    items, following = export.submissions(chosen, after if _ID.fullmatch(after) else None, _PAGE)
+    query = request.query_params
+    (items, following), error = _answers(query, export)
     given = {name: query[name] for name in SubmissionFilter.__struct_fields__ if query.get(name)}
-    context = {"items": items, "following": following, "given": given, "error": error, "dispositions": _DISPOSITIONS}
+    context = {"items": items, "following": following, "given": given, "error": error, "dispositions": DISPOSITIONS}
     return page(request, "submissions.html", 400 if error else 200, **context)
-
-
-def _read_submission_filter(query: Any) -> SubmissionFilter:
-    """Read the filters of the list; an empty one is none.
-
-    Raises RefusedError (`malformed`).
-    """
-    disposition = query.get("disposition") or None
-    if disposition not in {None, *_DISPOSITIONS}:
-        raise refuse("malformed", "disposition must be one of " + ", ".join(_DISPOSITIONS), "/disposition")
-    times = {name: _time(name, query[name]) for name in ("since", "until") if query.get(name)}
-    return SubmissionFilter(
-        **times,
-        disposition=disposition,
-        producer_identity=(query.get("producer_identity") or "").replace("\0", "") or None,
-    )
 
 
 @get("/dashboard", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
@@ -184,7 +157,7 @@ def contract() -> Template:
     """Publish the idempotency contract from the code's own tables."""
     context = {
         "outcomes": [(code, OUTCOMES[code]) for code in CODES],
-        "dispositions": get_args(Disposition),
+        "dispositions": DISPOSITIONS,
         "fixtures": FIXTURES,
     }
     return Template("contract.html", context=context)

@@ -103,7 +103,7 @@ async def needs_auditor(connection: ASGIConnection[Any, Any, Any, Any], _handler
     if caller is None:
         raise unauthorized()
     if caller.role not in {"auditor", "curator"}:
-        raise RefusedError([Reason(code="scope-not-granted", message="only an auditor may export review records")])
+        raise RefusedError([Reason(code="scope-not-granted", message="only an auditor may do that")])
 
 
 def needs_role(*roles: str) -> Any:

@@ -21,18 +21,19 @@ from litestar.template import TemplateConfig
 from litestar.types import Message, Scope
 
 from antechamber.config import Settings
-from antechamber.core.errors import BusyError, NotFoundError, RefusedError, UnavailableError
+from antechamber.core.errors import BusyError, LogError, NotFoundError, RefusedError, UnavailableError
 from antechamber.core.reveal import reveal, shorten, visible
 from antechamber.core.shortcuts import SHORTCUTS
 from antechamber.core.submission import format_time
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.export import Export
+from antechamber.flows.log import Log
 from antechamber.flows.overview import Overview
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
-from antechamber.web import api, audit, decisions, desk, login, news, problems, quarantine, submit, tools
+from antechamber.web import api, audit, decisions, desk, exports, login, news, problems, quarantine, submit, tools
 from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, Passwords, SignInNeededError
 from antechamber.web.uploads import Uploads
@@ -58,6 +59,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     quarantine: Quarantine
     access: Access
     export: Export
+    log: Log
     overview: Overview
     passwords: Passwords
 
@@ -101,6 +103,7 @@ def build(
             NotFoundError: problems.on_not_found,
             BusyError: problems.on_unavailable,
             UnavailableError: problems.on_unavailable,
+            LogError: problems.on_unavailable,
             SignInNeededError: problems.on_sign_in_needed,
             HTTPException: problems.on_http_error,
             Exception: problems.on_bug,
@@ -136,8 +139,10 @@ def _handlers() -> list[Any]:
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path have to come together: Litestar 2.25 wraps a lone one again for each that follows.
         Router("/", route_handlers=[preferences.show_settings, preferences.choose_keys]),
-        audit.export_review_records,
+        *exports.ROUTES,
         audit.audit,
+        audit.item,
+        audit.verifier_file,
         audit.submissions,
         audit.dashboard,
         audit.show_policy,

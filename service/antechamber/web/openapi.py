@@ -1,7 +1,7 @@
 """The OpenAPI document, built from the contract's structs and its one table of outcomes."""
 
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -13,6 +13,7 @@ from antechamber.core.contract import (
     REASON_CODES,
     SCOPES,
     Code,
+    Disposition,
     Holder,
     MemoryPage,
     Problem,
@@ -288,26 +289,95 @@ def _refused_writes(what: str) -> dict[str, Any]:
 
 
 def _audit() -> dict[str, Any]:
+    """Describe what auditors take away; all of it with a token or a sign-in."""
     lines = {name: {"schema": {"type": "string"}} for name in (_NDJSON, "text/csv")}
-    exported = {"200": {"description": "The records, closed by one with their count", "content": lines}}
+    closed = {"200": {"description": "The records, closed by one with their count", "content": lines}}
+    plain = {"text/plain": {"schema": {"type": "string"}}}
+    record_id = {"name": "review_record_id", "in": "path", "required": True, "schema": {"type": "string"}}
+    proof = _members(sequence="integer", leaf="object", proof="string")
+    path = _members(old_size="integer", size="integer", proof="array", checkpoint="string")
+    gone = {"404": _plain("Nothing by that name that is yours to see")}
+    size: dict[str, Any] = {"type": "integer", "minimum": 0}
     return {
-        "/v1/audit/review-records": {
-            "get": {
-                "operationId": "exportReviewRecords",
-                "summary": "Export review records",
-                "security": [{"token": []}, {"sign_in": []}],
-                "parameters": [
-                    _query("format", "How", enum=["jsonl", "csv"], default="jsonl"),
-                    _query("since", "Decided at or after this RFC 3339 time"),
-                    _query("until", "Decided before this RFC 3339 time"),
-                    _query("submission_scope", "The scope", enum=list(SCOPES)),
-                    _query("scope_id", "Its id"),
-                    _query("decision", "The decision", enum=[*DECISIONS, *SETTLEMENTS]),
-                    _query("curator", "Account that decided"),
-                    _query("producer_identity", "The producer"),
-                    _query("reason_code", "The reason", enum=list(REASON_CODES)),
-                ],
-                "responses": exported | _refused_reading(),
-            }
-        },
+        f"/v1/audit/{name}": {"get": _security | operation}
+        for name, operation in (
+            ("review-records", _reading("exportReviewRecords", "Export review records", closed, _decided())),
+            ("review-records/{review_record_id}", _reading(
+                "readReviewRecord", "Read one review record with its tlog-proof",
+                {"200": {"description": "The record", "content": _json({"type": "object"})}} | gone, [record_id],
+            )),
+            ("dispositions", _reading("exportDispositions", "Export stored answers", closed, _received())),
+            ("export", _reading(
+                "exportLog", "Export every leaf of the log",
+                {"200": {"description": "All leaves, and their checkpoint", "content": {_NDJSON: lines[_NDJSON]}}},
+                [],
+            )),
+            ("checkpoint", _reading(
+                "readCheckpoint", "Read a signed checkpoint (c2sp.org/tlog-checkpoint)",
+                {"200": {"description": "A signed note", "content": plain}} | gone,
+                [_query("size", "An earlier one, by its number of leaves", **size)],
+            )),
+            ("key", _reading(
+                "readVerifierKey", "Read the verifier keys, the one in use first",
+                {"200": {"description": "One key a line", "content": plain}}, [],
+            )),
+            ("proof/inclusion", _reading(
+                "proveInclusion", "Prove that a leaf stands in the log",
+                {"200": {"description": "The leaf and its tlog-proof", "content": _json(proof)}} | gone,
+                [_query("sequence", "Its place, from 0", **size), _query("subject", "Or the id of what it is about")],
+            )),
+            ("proof/consistency", _reading(
+                "proveConsistency", "Prove that an earlier log is the beginning of this one",
+                {"200": {"description": "The proof (RFC 6962 section 2.1.2)", "content": _json(path)}} | gone,
+                [_query("old_size", "Leaves of the earlier checkpoint", required=True, **size)],
+            )),
+        )
+    }  # fmt: skip
+
+
+_security: Final[dict[str, Any]] = {"security": [{"token": []}, {"sign_in": []}]}
+
+
+def _reading(name: str, summary: str, answers: dict[str, Any], parameters: list[Any]) -> dict[str, Any]:
+    return {
+        "operationId": name,
+        "summary": summary,
+        "parameters": parameters,
+        "responses": answers | _refused_reading(),
     }
+
+
+def _members(**kinds: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {name: {"type": kind} for name, kind in kinds.items()},
+        "required": list(kinds),
+    }
+
+
+def _filters(verb: str) -> list[dict[str, Any]]:
+    return [
+        _query("format", "How; only JSONL can be verified", enum=["jsonl", "csv"], default="jsonl"),
+        _query("since", f"{verb} at or after this RFC 3339 time"),
+        _query("until", f"{verb} before this RFC 3339 time"),
+        _query("submission_scope", "The scope", enum=list(SCOPES)),
+        _query("scope_id", "Its id"),
+        _query("producer_identity", "The producer"),
+    ]
+
+
+def _decided() -> list[dict[str, Any]]:
+    return [
+        *_filters("Decided"),
+        _query("decision", "The decision", enum=[*DECISIONS, *SETTLEMENTS]),
+        _query("curator", "Account that decided"),
+        _query("reason_code", "The reason", enum=list(REASON_CODES)),
+    ]
+
+
+def _received() -> list[dict[str, Any]]:
+    return [
+        *_filters("Received"),
+        _query("disposition", "The disposition", enum=[*get_args(Disposition), "any"]),
+        _query("reason_code", "The first code of the answer", enum=list(CODES)),
+    ]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from antechamber.core.admission import Echo
 from antechamber.core.contract import MAX_BODY, Code, Reason
-from antechamber.core.errors import BusyError, RefusedError, UnavailableError
+from antechamber.core.errors import BusyError, LogError, RefusedError, UnavailableError
 from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
 from antechamber.core.submission import read_key_header
 from antechamber.flows.replies import Reply
@@ -108,7 +108,7 @@ def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
     return plain(request, HTTPStatus(error.status_code), error.detail, error.headers)
 
 
-def on_unavailable(request: AnyRequest, error: BusyError | UnavailableError) -> Response[Any]:
+def on_unavailable(request: AnyRequest, error: BusyError | LogError | UnavailableError) -> Response[Any]:
     """Say that the store cannot answer now and when to ask again."""
     code: Code = "busy" if isinstance(error, BusyError) else "unavailable"
     if is_for_agents(request):

@@ -130,7 +130,11 @@ def read_checkpoint(note: str, key: VerifierKey, verify: Verify) -> Checkpoint:
     if not all(verify(key.public, signature, text.encode()) for signature in ours):
         message = "the checkpoint's signature is wrong"
         raise NoteError(message)
-    return _read_text(text, key.name)
+    found = read_text(text)
+    if found.origin != key.name:
+        message = f"the text is no checkpoint of {key.name}"
+        raise NoteError(message)
+    return found
 
 
 def _signature(line: str, key: VerifierKey) -> bytes | None:
@@ -148,10 +152,14 @@ def _signature(line: str, key: VerifierKey) -> bytes | None:
     return raw[4:] if name == key.name and raw[:4] == key.key_id else None
 
 
-def _read_text(text: str, origin: str) -> Checkpoint:
-    lines = text.split("\n")[:-1]
-    if len(lines) != 3 or lines[0] != origin or not _NUMBER.fullmatch(lines[1]):  # noqa: PLR2004 -- origin, size, root
-        message = f"the text is no checkpoint of {origin}"
+def read_text(note: str) -> Checkpoint:
+    """Read what a checkpoint says, whoever signed it.
+
+    Raises NoteError.
+    """
+    lines = note.partition("\n\n")[0].removesuffix("\n").split("\n")
+    if len(lines) != 3 or not _NUMBER.fullmatch(lines[1]):  # noqa: PLR2004 -- origin, size, root
+        message = "the text is no checkpoint: it has to have an origin, a size and a root"
         raise NoteError(message)
     return Checkpoint(lines[0], int(lines[1]), _raw(lines[2], HASH_SIZE, "the root"))
 

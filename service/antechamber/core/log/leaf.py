@@ -6,19 +6,19 @@ erased.
 """
 
 import hashlib
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from antechamber.core import admission, review
 from antechamber.core.canonical import canonical
+from antechamber.core.log.rows import ExportRow, Role
 from antechamber.core.records import ProposalRow, QuarantineRow
 from antechamber.core.roles import Person
 from antechamber.core.settlement import Settlement
 from antechamber.core.submission import format_time
 
-Role = Literal["producer", "reader", "curator", "auditor", "operator"]
 SALT_SIZE: Final = 32
 VERSION: Final = 1
 
@@ -198,3 +198,80 @@ def of_access(action: str, now: int, after: str, **subject: str) -> Logged:
         action=action, actor="command-line", role="operator", subject=subject, time=format_time(now), after=after
     )
     return _logged(leaf, next(iter(subject.values())))
+
+
+def of_export(row: ExportRow, salt: bytes) -> Logged:
+    """Return the leaf of an export: who took what; by which filters stands behind the commitment."""
+    leaf = Leaf(
+        action="export",
+        actor=row.actor,
+        payload_commitment=commitment(salt, export_text(row)),
+        role=row.role,
+        subject={"export_id": row.export_id},
+        time=format_time(row.exported_at),
+        after=row.exported,
+    )
+    return _logged(leaf, row.export_id, salt)
+
+
+def export_text(row: ExportRow) -> dict[str, Any]:
+    """Return what the leaf of an export commits to."""
+    return {"filters": row.filters, "format": row.format, "size": row.size}
+
+
+def of_policy(digest: str, previous: str | None, now: int) -> Logged:
+    """Return the leaf of a policy that comes into force."""
+    leaf = Leaf(
+        action="policy",
+        actor="policy-files",
+        before=previous,
+        policy_digest=digest,
+        role="operator",
+        subject={"policy_digest": digest},
+        time=format_time(now),
+        after=digest,
+    )
+    return _logged(leaf, digest)
+
+
+def of_direct_write(producer: str, now: int) -> Logged:
+    """Return the leaf of a producer's asking for a durable write, which nobody but a curator can make."""
+    leaf = Leaf(
+        action="direct-write",
+        actor=producer,
+        reason_code="direct-write",
+        role="producer",
+        subject={"producer_identity": producer},
+        time=format_time(now),
+        after="rejected-invalid",
+    )
+    return _logged(leaf, f"direct-write {producer}")
+
+
+def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> Logged:
+    """Return the leaf of an erased text; what was committed to before stays as it is, without its salt."""
+    leaf = Leaf(
+        action="erase",
+        actor="command-line",
+        reason_code=reason_code,
+        role="operator",
+        subject={"erasure_id": erasure_id, **subject},
+        time=format_time(now),
+        after="erased",
+    )
+    return _logged(leaf, erasure_id)
+
+
+def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> Logged:
+    """Return the leaf of the key that signs from now on; `abandoned` names the checkpoint of a log that was lost."""
+    leaf = Leaf(
+        action="log-key",
+        actor="command-line" if previous else "service",
+        before=previous,
+        reason_code="restored" if abandoned else None,
+        role="operator",
+        subject={"verifier_key": key, **abandoned},
+        time=format_time(now),
+        after=key,
+    )
+    return _logged(leaf, key)

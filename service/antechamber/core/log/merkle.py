@@ -14,6 +14,8 @@ HASH_SIZE: Final = 32
 BLOCK_LEVELS: Final = 8
 BLOCK: Final = 2**BLOCK_LEVELS
 """Nodes of one stored block; a block's root is a node of the next stored level (c2sp.org/tlog-tiles)."""
+MOST_BLOCKS: Final = 64
+"""Blocks that are kept at a time; each holds some 50 kB."""
 
 
 class TreeError(AntechamberError):
@@ -187,11 +189,12 @@ def verify_consistency(old: int, size: int, path: Sequence[bytes], old_root: byt
 
 
 class Blocks:
-    """Nodes of every level, from the blocks of the stored ones (0, 8, 16, …), each loaded once."""
+    """Nodes of every level, from the blocks of the stored ones (0, 8, 16, …); the blocks used last are kept."""
 
-    def __init__(self, load: Callable[[int, int], Sequence[bytes]]) -> None:
+    def __init__(self, load: Callable[[int, int], Sequence[bytes]], most: int = MOST_BLOCKS) -> None:
         """`load(level, block)` returns the nodes of a stored level from block * 256 on, at most 256."""
         self._load = load
+        self._most = most
         self._known: dict[tuple[int, int], list[list[bytes]]] = {}
 
     def __call__(self, level: int, index: int) -> bytes:
@@ -200,16 +203,22 @@ class Blocks:
         Raises TreeError where it is not complete, or not there.
         """
         inside = level % BLOCK_LEVELS
-        stored = level - inside
         block, position = divmod(index, BLOCK >> inside)
-        rows = self._known.get((stored, block))
-        if rows is None:
-            rows = [list(self._load(stored, block))]
-            while len(rows) < BLOCK_LEVELS:
-                rows.append(up(rows[-1]))
-            self._known[stored, block] = rows
+        rows = self._rows(level - inside, block)
         try:
             return rows[inside][position]
         except IndexError:
             message = f"the tree has no complete node {index} at level {level}"
             raise TreeError(message) from None
+
+    def _rows(self, stored: int, block: int) -> list[list[bytes]]:
+        """Return a block, level by level, and make it the one used last."""
+        rows = self._known.pop((stored, block), None)
+        if rows is None:
+            rows = [list(self._load(stored, block))]
+            while len(rows) < BLOCK_LEVELS:
+                rows.append(up(rows[-1]))
+            if len(self._known) >= self._most:
+                del self._known[next(iter(self._known))]
+        self._known[stored, block] = rows
+        return rows

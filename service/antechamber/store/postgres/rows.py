@@ -11,6 +11,7 @@ import msgspec
 from antechamber.core.log.leaf import Logged
 from antechamber.store.access import Access
 from antechamber.store.admissions import Admissions
+from antechamber.store.audits import Audits
 from antechamber.store.postgres.link import Link
 from antechamber.store.recall import Recall
 from antechamber.store.refused import Refused
@@ -87,7 +88,7 @@ class Stock:
         self.lane = lane
 
 
-class PostgresRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports):
+class PostgresRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports, Audits):
     """All rows over one connection."""
 
     def __init__(self, link: Link, stock: Stock | None = None) -> None:

@@ -48,3 +48,21 @@ UNION ALL
 SELECT name, 'disable-user', 'disabled', disabled_at FROM users WHERE disabled_at IS NOT NULL
 UNION ALL
 SELECT proposal_id, 'withdraw', 'withdrawn', NULL FROM proposals WHERE withdrawn = 1
+UNION ALL
+SELECT policy_digest, 'policy', policy_digest, changed_at FROM policy_changes
+UNION ALL
+SELECT 'direct-write ' || producer_identity, 'direct-write', 'rejected-invalid', asked_at FROM direct_writes
+UNION ALL
+SELECT verifier_key, 'log-key', verifier_key, added_at FROM log_keys
+
+-- name: logged_exports
+SELECT export_id, exported, format, filters, size, actor, role, exported_at FROM exports ORDER BY id
+
+-- name: logged_erasures
+SELECT erasure_id, reason_code, erased_at FROM erasures ORDER BY id
+
+-- name: checkpoints
+SELECT size, note FROM checkpoints ORDER BY id
+
+-- name: nodes_of_level
+SELECT number, hash FROM log_nodes WHERE level = :level ORDER BY number

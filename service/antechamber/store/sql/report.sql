@@ -8,7 +8,7 @@ WHERE (decided_at >= :since OR :since IS NULL)
     AND (curator = :curator OR :curator IS NULL)
     AND (producer_identity = :producer_identity OR :producer_identity IS NULL)
     AND (reason_code = :reason_code OR :reason_code IS NULL)
-ORDER BY sequence
+ORDER BY place
 
 -- name: latest_review_records
 SELECT * FROM audited_records
@@ -20,8 +20,8 @@ WHERE (decided_at >= :since OR :since IS NULL)
     AND (curator = :curator OR :curator IS NULL)
     AND (producer_identity = :producer_identity OR :producer_identity IS NULL)
     AND (reason_code = :reason_code OR :reason_code IS NULL)
-    AND sequence < coalesce((SELECT id FROM review_records WHERE review_record_id = :after), 9223372036854775807)
-ORDER BY sequence DESC
+    AND place < coalesce((SELECT id FROM review_records WHERE review_record_id = :after), 9223372036854775807)
+ORDER BY place DESC
 LIMIT :number
 
 -- name: count_dispositions
@@ -41,6 +41,8 @@ FROM (
 JOIN producers AS maker ON maker.id = s.producer
 LEFT JOIN proposals AS p ON p.id = s.proposal
 WHERE (:disposition = '' OR s.disposition = :disposition) AND (:producer = '' OR maker.producer_identity = :producer)
+    AND (:submission_scope = '' OR s.submission_scope = :submission_scope) AND (:scope_id = '' OR s.scope_id = :scope_id)
+    AND (:reason_code = '' OR s.reason_code = :reason_code)
 ORDER BY s.submission_id DESC
 LIMIT :number
 
@@ -61,6 +63,8 @@ FROM (
 JOIN submissions AS s ON s.id = q.submission
 JOIN producers AS maker ON maker.id = q.producer
 WHERE q.kind = 'conflict' AND (:producer = '' OR maker.producer_identity = :producer)
+    AND (:submission_scope = '' OR q.submission_scope = :submission_scope) AND (:scope_id = '' OR q.scope_id = :scope_id)
+    AND (:reason_code = '' OR :reason_code = 'key-reused')
 ORDER BY q.quarantine_id DESC
 LIMIT :number
 
@@ -134,10 +138,14 @@ WHERE m.state <> coalesce(
 )
 
 -- name: proposals_for_check
-SELECT proposal_id, payload, source_span, source_event_hash FROM proposals ORDER BY id
+SELECT p.proposal_id, p.payload, p.source_span, p.source_event_hash FROM proposals AS p
+WHERE NOT EXISTS (SELECT 1 FROM erasures AS e WHERE e.proposal = p.id)
+ORDER BY p.id
 
 -- name: memories_for_check
-SELECT memory_id, payload, text_hash FROM memories ORDER BY id
+SELECT m.memory_id, m.payload, m.text_hash FROM memories AS m
+WHERE NOT EXISTS (SELECT 1 FROM erasures AS e WHERE e.proposal = m.proposal)
+ORDER BY m.id
 
 -- name: claim_meta
 INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING
@@ -151,3 +159,17 @@ DELETE FROM processes WHERE process_id = :process_id OR seen_at < :before
 
 -- name: processes
 SELECT process_id, name, policy_digest, seen_at FROM processes WHERE seen_at >= :since ORDER BY name, process_id
+
+-- name: review_record
+SELECT * FROM audited_records WHERE review_record_id = :review_record_id
+
+-- name: erased_incompletely
+SELECT p.proposal_id AS subject FROM erasures AS e JOIN proposals AS p ON p.id = e.proposal WHERE p.payload <> :mark
+UNION ALL
+SELECT m.memory_id FROM erasures AS e JOIN memories AS m ON m.proposal = e.proposal WHERE m.payload <> :mark
+UNION ALL
+SELECT r.review_record_id FROM erasures AS e
+JOIN review_records AS r ON r.proposal = e.proposal OR r.quarantine = e.quarantine
+WHERE r.shown <> :mark
+UNION ALL
+SELECT q.quarantine_id FROM erasures AS e JOIN quarantine AS q ON q.id = e.quarantine WHERE q.payload IS NOT NULL

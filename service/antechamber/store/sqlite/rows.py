@@ -16,6 +16,7 @@ from typing import Any, Final
 from antechamber.core.log.leaf import Logged
 from antechamber.store.access import Access
 from antechamber.store.admissions import Admissions
+from antechamber.store.audits import Audits
 from antechamber.store.recall import Recall
 from antechamber.store.refused import Refused
 from antechamber.store.reports import Reports
@@ -78,7 +79,7 @@ def all_at_once(name: str, number: int) -> tuple[str, Callable[[Mapping[str, Any
     return f"{match[1]} {rows}", itemgetter(*members)
 
 
-class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports):
+class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports, Audits):
     """All rows over one connection."""
 
     lane = 0
@@ -157,7 +158,7 @@ class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports)
         """Append them."""
         if not self.leaves:
             return
-        first = self.all("log_size")[0]["size"]
+        first = self.log_size()
         rows = [
             {"id": place, **leaf._asdict(), "leaf": leaf.leaf.decode()} for place, leaf in enumerate(self.leaves, first)
         ]

@@ -1,7 +1,7 @@
 -- What several statements read, said once for both engines.
 
 CREATE VIEW audited_records AS
-SELECT r.id AS sequence, r.review_record_id, p.proposal_id, r.version, r.resulting_version, r.decision, r.reason_code,
+SELECT r.id AS place, l.id AS sequence, l.leaf, l.salt, r.review_record_id, p.proposal_id, r.version, r.resulting_version, r.decision, r.reason_code,
     r.reason_text, u.name AS curator, r.person, r.shown, r.shown_hash, r.resulting, r.resulting_hash, r.approvals_required,
     r.policy_digest, r.decided_at, coalesce(p.submission_scope, q.submission_scope) AS submission_scope,
     coalesce(p.scope_id, q.scope_id) AS scope_id, coalesce(p.source_event_hash, q.source_event_hash) AS source_event_hash,
@@ -11,6 +11,7 @@ LEFT JOIN proposals AS p ON p.id = r.proposal
 LEFT JOIN quarantine AS q ON q.id = r.quarantine
 JOIN producers AS maker ON maker.id = coalesce(p.producer, q.producer)
 JOIN users AS u ON u.id = r.curator
+JOIN log_leaves AS l ON l.subject = r.review_record_id
 LEFT JOIN memories AS m ON m.review_record = r.id
 LEFT JOIN memories AS target ON target.id = r.target
 LEFT JOIN review_records AS undone ON undone.id = r.undoes;

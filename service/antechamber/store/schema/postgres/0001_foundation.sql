@@ -383,15 +383,18 @@ FOR EACH ROW EXECUTE FUNCTION antechamber.refuse('the log is append-only');
 CREATE TRIGGER log_leaves_are_not_emptied BEFORE TRUNCATE ON antechamber.log_leaves
 FOR EACH STATEMENT EXECUTE FUNCTION antechamber.refuse('the log is append-only');
 
-CREATE TRIGGER review_records_are_final BEFORE UPDATE OR DELETE ON antechamber.review_records
+CREATE TRIGGER review_records_are_final
+BEFORE DELETE OR UPDATE OF id, review_record_id, proposal, quarantine, version, resulting_version, decision, reason_code,
+    curator, person, shown_hash, resulting_hash, approvals_required, target, undoes, decision_key, policy_digest, decided_at
+ON antechamber.review_records
 FOR EACH ROW EXECUTE FUNCTION antechamber.refuse('review records are append-only');
 
 CREATE TRIGGER review_records_are_not_emptied BEFORE TRUNCATE ON antechamber.review_records
 FOR EACH STATEMENT EXECUTE FUNCTION antechamber.refuse('review records are append-only');
 
 CREATE TRIGGER memories_are_final
-BEFORE UPDATE OF id, memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id,
-    source_span, supersedes, replaces, admitted_at
+BEFORE UPDATE OF id, memory_id, proposal, version, review_record, text_hash, submission_scope, scope_id, replaces,
+    admitted_at
 ON antechamber.memories
 FOR EACH ROW EXECUTE FUNCTION antechamber.refuse('what a memory says never changes');
 

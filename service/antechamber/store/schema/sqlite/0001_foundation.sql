@@ -281,7 +281,8 @@ WHEN NEW.undoes IS NOT NULL AND NOT EXISTS (
 BEGIN SELECT RAISE(ABORT, 'a decision takes back one of the same proposal or refused event'); END;
 
 CREATE TRIGGER review_records_are_final
-BEFORE UPDATE ON review_records
+BEFORE UPDATE OF id, review_record_id, proposal, quarantine, version, resulting_version, decision, reason_code, curator, person,
+    shown_hash, resulting_hash, approvals_required, target, undoes, decision_key, policy_digest, decided_at ON review_records
 BEGIN SELECT RAISE(ABORT, 'review records are append-only'); END;
 
 CREATE TRIGGER review_records_stay
@@ -355,8 +356,8 @@ WHEN NEW.state <> 'active' OR NOT EXISTS (
 BEGIN SELECT RAISE(ABORT, 'a memory belongs to the scope and source of its approved proposal'); END;
 
 CREATE TRIGGER memories_are_final
-BEFORE UPDATE OF id, memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id,
-    source_span, supersedes, replaces, admitted_at ON memories
+BEFORE UPDATE OF id, memory_id, proposal, version, review_record, text_hash, submission_scope, scope_id, replaces,
+    admitted_at ON memories
 BEGIN SELECT RAISE(ABORT, 'what a memory says never changes'); END;
 
 -- Every state that a memory ever had, each by the decision that brought it about.

@@ -8,3 +8,11 @@ INSERT INTO log_leaves (id, leaf, subject, salt)
 SELECT (SELECT coalesce(max(l.id) + 1, 0) FROM log_leaves AS l) + item.position, item.leaf, item.subject, item.salt
 FROM json_to_recordset(CAST(:items AS JSON)) AS item (position BIGINT, leaf TEXT, subject TEXT, salt BYTEA)
 ORDER BY item.position
+
+-- name: forget_words
+-- Why: full-text search is a tsvector here and FTS5 there, which wants to know the words that it is to forget.
+DELETE FROM memories_search WHERE memory = :memory
+
+-- name: tidy_words
+-- Why: FTS5 keeps forgotten words until its parts are merged; PostgreSQL leaves that to VACUUM.
+SELECT 1 AS done

@@ -1,0 +1,433 @@
+#!/usr/bin/env python3
+"""Verify an export of Antechamber without Antechamber: this one file needs Python 3.11 and the package `cryptography`.
+
+An export of the whole log is proven complete: its leaves, in their order and nothing else, add up to the root of a
+signed checkpoint (RFC 6962 section 2.1; c2sp.org/tlog-checkpoint, c2sp.org/signed-note). An export of review records or
+dispositions proves each record that it holds, and not that none is missing.
+"""
+
+import argparse
+import base64
+import binascii
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, NoReturn
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+LONGEST_LINE = 8 << 20
+NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+KEY = re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)")
+LEAF = {
+    "action", "actor", "from", "payload_commitment", "policy_digest", "reason_code", "role", "subject", "time", "to",
+    "version",
+}  # fmt: skip
+LOG_LINE = {"leaf", "leaf_hash", "record", "sequence"}
+LOG_CLOSING = {"checkpoint", "complete", "count", "last_sequence", "record"}
+CLOSING = LOG_CLOSING | {"exported_at", "filters"}
+PROVEN = {
+    "decision": "action", "curator": "actor", "decided_at": "time", "reason_code": "reason_code",
+    "policy_digest": "policy_digest",
+}  # fmt: skip
+"""Members of a review record, and those of its leaf that say the same."""
+
+
+class BadError(Exception):
+    """Something that does not hold; the text names it."""
+
+
+class Key(NamedTuple):
+    """A verifier key."""
+
+    name: str
+    key_id: bytes
+    public: bytes
+
+
+class Checkpoint(NamedTuple):
+    """What a log signed: its name, its number of leaves, its root."""
+
+    origin: str
+    size: int
+    root: bytes
+
+
+def bad(text: str) -> NoReturn:
+    """Say what does not hold."""
+    raise BadError(text)
+
+
+def decode(text: str, size: int, what: str) -> bytes:
+    """Decode base64, which has to be in its one canonical form."""
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != size or base64.b64encode(raw).decode() != text:
+        bad(f"{what} is not base64 of {size} bytes")
+    return raw
+
+
+def read_keys(text: str) -> list[Key]:
+    """Read verifier keys, one or several with white space between them."""
+    keys = []
+    for word in text.split():
+        match = KEY.fullmatch(word)
+        if match is None:
+            bad(f"{word} is no verifier key: it is a name, eight hex digits and base64, joined by +")
+        raw = decode(match[3], 33, "the verifier key")
+        key_id = hashlib.sha256(f"{match[1]}\n".encode() + raw).digest()[:4]
+        if raw[0] != 1 or key_id.hex() != match[2]:
+            bad(f"{word} is no Ed25519 key, or its id does not belong to it")
+        keys.append(Key(match[1], key_id, raw[1:]))
+    return keys or bad("--key is empty")
+
+
+def read_note(note: str, keys: Sequence[Key], what: str) -> Checkpoint:
+    """Read a checkpoint that one of the keys signed; signatures of others are passed over."""
+    text, blank, signatures = note.rpartition("\n\n")
+    if not blank or not signatures.endswith("\n") or re.search(r"[\x00-\x09\x0b-\x1f]", note):
+        bad(f"{what} is no signed note: a text, an empty line, and lines that sign it")
+    text += "\n"
+    if not [key for line in signatures.split("\n")[:-1] for key in keys if signs(line, key, text, what)]:
+        bad(f"{what} is not signed by the given key")
+    match text.split("\n")[:-1]:
+        case [origin, size, root] if NUMBER.fullmatch(size) and origin in {key.name for key in keys}:
+            return Checkpoint(origin, int(size), decode(root, 32, f"the root of {what}"))
+        case _:
+            bad(f"{what} is no checkpoint of this log")
+
+
+def signs(line: str, key: Key, text: str, what: str) -> bool:
+    """Say whether a line is the signature of a key; one that pretends to be and is not does not pass."""
+    dash, _, rest = line.partition(" ")
+    name, _, signature = rest.partition(" ")
+    if dash != "\N{EM DASH}" or not name or not signature:
+        bad(f"a line below the text of {what} is no signature")
+    if name != key.name:
+        return False
+    raw = decode(signature, 68, f"the signature of {what}")
+    if raw[:4] != key.key_id:
+        return False
+    try:
+        Ed25519PublicKey.from_public_bytes(key.public).verify(raw[4:], text.encode())
+    except InvalidSignature:
+        bad(f"the signature of {what} is wrong")
+    return True
+
+
+def leaf_hash(data: bytes) -> bytes:
+    """Hash a leaf."""
+    return hashlib.sha256(b"\x00" + data).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Hash two nodes."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+class Tree:
+    """A growing tree: the complete subtrees it consists of, largest first."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.size = 0
+        self.hashes: list[bytes] = []
+
+    def append(self, value: bytes) -> None:
+        """Take in the hash of one more leaf."""
+        bits = self.size
+        while bits & 1:
+            value = node_hash(self.hashes.pop(), value)
+            bits >>= 1
+        self.hashes.append(value)
+        self.size += 1
+
+    def root(self) -> bytes:
+        """Return the root."""
+        if not self.hashes:
+            return hashlib.sha256().digest()
+        found = self.hashes[-1]
+        for left in self.hashes[-2::-1]:
+            found = node_hash(left, found)
+        return found
+
+
+def root_by(path: Sequence[bytes], value: bytes, index: int, size: int) -> bytes | None:
+    """Return the root that an inclusion proof leads to (RFC 9162 section 2.1.3.2); None for one of another length."""
+    at, last = index, size - 1
+    for sibling in path:
+        if last == 0:
+            return None
+        if at & 1 or at == last:
+            value = node_hash(sibling, value)
+            while at and not at & 1:
+                at, last = at >> 1, last >> 1
+        else:
+            value = node_hash(value, sibling)
+        at, last = at >> 1, last >> 1
+    return value if last == 0 else None
+
+
+def canonical(value: Any) -> bytes:
+    """Return the RFC 8785 form of what an export holds: no floats, and names of ASCII letters at the levels we read."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def no_float(text: str) -> NoReturn:
+    """Refuse what canonical JSON of this kind never has."""
+    bad(f"{text} is a number that no record holds")
+
+
+def read_line(line: bytes, place: str) -> dict[str, Any]:
+    """Read a record, which has to be in its one canonical form."""
+    try:
+        record = json.loads(line.decode(), parse_float=no_float, parse_constant=no_float)
+        same = line.endswith(b"\n") and canonical(record) == line[:-1]
+    except (ValueError, RecursionError):
+        bad(f"{place} is no JSON record, or was cut off")
+    if not same or not isinstance(record, dict):
+        bad(f"{place} is not in its canonical form")
+    return record
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Yield lines, none of them without end."""
+    while line := file.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            bad("a line is longer than any record")
+        yield line
+
+
+def is_count(value: Any) -> bool:
+    """Say whether a value is a whole number; true and false are none."""
+    return type(value) is int and value >= 0
+
+
+def check_leaf(record: dict[str, Any], place: str) -> bytes:
+    """Return the hash of a record's leaf."""
+    leaf = record.get("leaf")
+    if not isinstance(leaf, dict) or set(leaf) != LEAF:
+        bad(f"{place} has no leaf with the members of one")
+    value = leaf_hash(canonical(leaf))
+    if record.get("leaf_hash") != value.hex():
+        bad(f"{place} was altered: its leaf has another hash")
+    return value
+
+
+class Export:
+    """Reads an export line by line and compares it with its checkpoint."""
+
+    def __init__(self, keys: list[Key], checkpoint: Checkpoint, previous: Checkpoint | None) -> None:
+        """Take what the auditor brings along."""
+        self.keys = keys
+        self.checkpoint = checkpoint
+        self.previous = previous
+        self.tree = Tree()
+        self.count = 0
+        self.last: int | None = None
+        self.kind = ""
+        self.erased = 0
+        self.closed = False
+
+    def read(self, file: BinaryIO) -> None:
+        """Verify everything."""
+        self.pass_previous()
+        for number, line in enumerate(lines_of(file), 1):
+            if self.closed:
+                bad(f"line {number} comes after the closing record")
+            where = f"leaf {self.tree.size}" if self.kind in {"", "leaf"} else f"the record of line {number}"
+            record = read_line(line, f"{where} (line {number})")
+            self.take(record, number)
+        if not self.closed:
+            end = f"after leaf {self.last}" if self.last is not None else "before its first leaf"
+            bad(f"the export was cut off {end}: it has no closing record; leaf {(self.last or 0) + 1} is missing")
+
+    def take(self, record: dict[str, Any], number: int) -> None:
+        """Verify one record."""
+        kind = record.get("record")
+        if kind == "closing":
+            self.close(record)
+            return
+        if kind not in {"leaf", "review", "disposition"} or (self.kind and kind != self.kind):
+            bad(f"leaf {self.tree.size} (line {number}) is no record of this export")
+        self.kind = kind
+        if kind == "leaf":
+            self.take_leaf(record, number)
+        else:
+            self.take_proven(record, number)
+        self.count += 1
+
+    def take_leaf(self, record: dict[str, Any], number: int) -> None:
+        """Verify the next leaf of the whole log."""
+        expected = self.tree.size
+        sequence = record["sequence"] if is_count(record.get("sequence")) else "no number"
+        if sequence != expected:
+            bad(f"leaf {expected} is missing or out of place: line {number} has leaf {sequence}")
+        if set(record) != LOG_LINE:
+            bad(f"leaf {expected} (line {number}) has other members than a leaf of the log")
+        self.tree.append(check_leaf(record, f"leaf {expected} (line {number})"))
+        self.last = expected
+        self.pass_previous()
+
+    def pass_previous(self) -> None:
+        """Compare the tree with the earlier checkpoint, once it is of that size."""
+        if self.previous is None or self.tree.size != self.previous.size or self.kind not in {"", "leaf"}:
+            return
+        if self.tree.root() != self.previous.root:
+            bad(
+                f"the log was rewritten: its first {self.tree.size} leaves do not add up to the root of the earlier "
+                f"checkpoint; at least one of leaf 0 to leaf {self.tree.size - 1} was altered"
+            )
+
+    def take_proven(self, record: dict[str, Any], number: int) -> None:
+        """Verify a record by the proof that it brings along."""
+        sequence, proof = record.get("sequence"), record.get("proof")
+        if not is_count(sequence) or not isinstance(proof, list) or not all(isinstance(one, str) for one in proof):
+            bad(f"line {number} has no sequence and no proof")
+        place = f"leaf {sequence} (line {number})"
+        if self.last is not None and sequence <= self.last:
+            bad(f"{place} is out of order, or there twice")
+        path = [decode(one, 32, f"a hash of the proof of {place}") for one in proof]
+        value, size = check_leaf(record, place), self.checkpoint.size
+        if sequence >= size or root_by(path, value, sequence, size) != self.checkpoint.root:
+            bad(f"{place} does not stand in the log of this checkpoint")
+        check_members(record, place)
+        self.erased += record.get("salt") is None
+        self.last = sequence
+
+    def close(self, record: dict[str, Any]) -> None:
+        """Verify the closing record."""
+        self.closed = True
+        if set(record) not in ((LOG_CLOSING,) if self.kind == "leaf" else (LOG_CLOSING, CLOSING)):
+            bad("the closing record has other members than one of this export")
+        for name, expected in (("count", self.count), ("last_sequence", self.last)):
+            if record[name] != expected or isinstance(record[name], bool):
+                bad(f"the closing record says {name} {record[name]}, and it is {expected}")
+        if not isinstance(record["checkpoint"], str):
+            bad("the closing record has no checkpoint")
+        own = read_note(record["checkpoint"], self.keys, "the closing checkpoint")
+        if own != self.checkpoint:
+            bad(self.other_checkpoint(own))
+        if set(record) == LOG_CLOSING:
+            self.close_log(record)
+
+    def other_checkpoint(self, own: Checkpoint) -> str:
+        """Say what is wrong with two checkpoints that are not the same."""
+        given = self.checkpoint
+        if own.size == given.size:
+            return f"two checkpoints of {own.size} leaves have different roots: the log was forked"
+        return (
+            f"the export ends with the checkpoint of {own.size} leaves, and the given one is of {given.size}: "
+            + ("an earlier one belongs to --previous" if given.size < own.size else f"leaf {own.size} is missing")
+            + f"; the export's own is at /v1/audit/checkpoint?size={own.size}"
+        )
+
+    def close_log(self, record: dict[str, Any]) -> None:
+        """Compare the whole tree with the checkpoint."""
+        if record["complete"] is not True:
+            bad("the closing record does not say that the export is complete")
+        if self.tree.size != self.checkpoint.size:
+            bad(f"leaf {self.tree.size} is missing: the checkpoint is of {self.checkpoint.size} leaves")
+        if self.tree.root() != self.checkpoint.root:
+            first = self.previous.size if self.previous and self.previous.size < self.tree.size else 0
+            bad(
+                f"the leaves do not add up to the root of the checkpoint: leaf {first} or a later one was altered, and "
+                "its hash with it"
+            )
+        if self.previous is not None and self.previous.size > self.tree.size:
+            bad(f"the earlier checkpoint is of {self.previous.size} leaves, and the export has {self.tree.size}")
+
+
+def check_members(record: dict[str, Any], place: str) -> None:
+    """Compare what a record says with its leaf, and open the leaf's commitment where there is its salt."""
+    leaf, salt = record["leaf"], record.get("salt")
+    if record["record"] == "review":
+        told = {name: leaf[other] for name, other in PROVEN.items()}
+        told |= {
+            name: leaf["subject"].get(name) for name in ("review_record_id", "proposal_id", "quarantine_id", "undoes")
+        }
+        for name, expected in told.items():
+            if record.get(name) != expected:
+                bad(f"{place} was altered: its {name} is {record.get(name)}, and that of its leaf {expected}")
+        text = {name: record.get(name) for name in ("reason_text", "resulting", "shown")}
+        text["proposal_version"] = record.get("version")
+    else:
+        text = {name: record.get(name) for name in ("payload", "receipt", "source_span")}
+    if salt is None:
+        return
+    raw = decode(salt, 32, f"the salt of {place}") if isinstance(salt, str) else bad(f"the salt of {place} is no text")
+    if leaf["payload_commitment"] != "sha256:" + hashlib.sha256(raw + canonical(text)).hexdigest():
+        bad(f"{place} was altered: its text is not the one that its leaf commits to")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Describe the arguments."""
+    made = argparse.ArgumentParser(
+        prog="verify_export.py",
+        description="Verify an export of Antechamber offline: exit 0 only if all of it holds.",
+        epilog="An export of the whole log proves that nothing is missing; any other proves the records that it holds.",
+    )
+    made.add_argument(
+        "export", metavar="EXPORT", type=Path, help="export as JSONL: log, review records or dispositions"
+    )
+    made.add_argument(
+        "--checkpoint", required=True, type=Path, metavar="FILE", help="the signed checkpoint of the export"
+    )
+    made.add_argument(
+        "--key", required=True, metavar="VKEY", help="verifier key of the log; several after a change of keys"
+    )
+    made.add_argument("--previous", type=Path, metavar="FILE", help="checkpoint kept from an earlier visit")
+    return made
+
+
+def text_of(path: Path) -> str:
+    """Read a small file, its line ends as they are."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return file.read(1 << 20)
+
+
+def verify(arguments: argparse.Namespace) -> str:
+    """Verify an export and return what holds."""
+    keys = read_keys(arguments.key)
+    checkpoint = read_note(text_of(arguments.checkpoint), keys, "the checkpoint")
+    previous = None
+    if arguments.previous is not None:
+        previous = read_note(text_of(arguments.previous), keys, "the earlier checkpoint")
+    export = Export(keys, checkpoint, previous)
+    with arguments.export.open("rb") as file:
+        export.read(file)
+    if export.kind in {"leaf", ""} and export.tree.size == checkpoint.size:
+        since = f", and begin with the {previous.size} of the earlier checkpoint" if previous else ""
+        return f"Verified: {export.tree.size} leaves, all that {checkpoint.origin} signed{since}. Nothing is missing."
+    if previous is not None:
+        bad("only an export of the whole log can be compared with an earlier checkpoint")
+    erased = f" The texts of {export.erased} are erased or were never kept." if export.erased else ""
+    return (
+        f"Verified: {export.count} records, each in the log of {checkpoint.size} leaves that {checkpoint.origin} "
+        f"signed.{erased} Not proven: that no record is missing, and what neither leaf nor commitment says (scope, "
+        "hashes of texts)."
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Verify and say so; 0 only if all holds, 1 if not, 2 where the arguments cannot be used."""
+    given = parser().parse_args(arguments)
+    try:
+        print(verify(given))
+    except BadError as error:
+        print(f"NOT verified: {error}", file=sys.stderr)
+        return 1
+    except (OSError, UnicodeDecodeError) as error:
+        print(f"a file cannot be read: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Joining store, flows and web into one application."""
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
+
+from litestar import Litestar
+
+from antechamber.app.places import clock, open_log, open_store
+from antechamber.config import Settings, load_secret
+from antechamber.core.errors import AntechamberError
+from antechamber.core.ports import Clock, Store
+from antechamber.core.roles import Bearer
+from antechamber.flows.access import Access
+from antechamber.flows.admit import Admission
+from antechamber.flows.export import Export
+from antechamber.flows.fleet import Fleet
+from antechamber.flows.log import Log
+from antechamber.flows.overview import Overview
+from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.quarantine import Quarantine
+from antechamber.flows.recall import Recall
+from antechamber.flows.review import Desk
+from antechamber.flows.sorting import Sorter
+from antechamber.flows.steady import SteadyClock
+from antechamber.flows.tools import Tools
+from antechamber.resources import folder
+from antechamber.web.auth import Passwords
+from antechamber.web.build import Services, build
+from antechamber.web.tools import Application, Start
+
+POLICY_EVERY: Final = 1.0
+"""Seconds between two looks at the policy files."""
+SIGN_LOOK_EVERY: Final = 1.0
+"""Seconds between two looks whether the log is to be signed."""
+FLUSH_EVERY: Final = 60.0
+"""Seconds between two writes of counters."""
+BEAT_EVERY: Final = 5.0
+"""Seconds between two signs of life, where several processes share a database."""
+_log: Final = logging.getLogger(__name__)
+
+
+def elapsed() -> int:
+    """Return microseconds since some moment, which nobody can set; where the system tells, time asleep counts too."""
+    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1000
+
+
+class Chance:
+    """Unpredictable bytes of the operating system, drawn many at a time: each draw is a system call."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._gate = threading.Lock()
+        self._stock = b""
+        self._given = 0
+
+    def __call__(self, number: int) -> bytes:
+        """Return that many bytes, which nobody else gets."""
+        with self._gate:
+            if len(self._stock) - self._given < number:
+                self._stock, self._given = os.urandom(max(number, 4096)), 0
+            self._given += number
+            return self._stock[self._given - number : self._given]
+
+
+def create_app(settings: Settings) -> Litestar:
+    """Join everything for one data folder; the application closes it when it stops.
+
+    Raises AntechamberError where settings, policy or folder cannot be used.
+    """
+    settings.check()
+    policies = PolicyKeeper(settings.policies)
+    store = open_store(settings.place, serving=True)
+    secret = load_secret(settings.data)
+    now = SteadyClock(clock, elapsed)
+    log = _logging(store, settings, policies, now)
+    fleet = Fleet(store, policies, now, process_id=str(uuid.uuid4()), name=f"{socket.gethostname()}:{settings.port}")
+    access = Access(store, now, os.urandom)
+    admission = Admission(store, policies, secret, now, Chance())
+    services = Services(
+        admission=admission,
+        recall=Recall(store, policies),
+        desk=Desk(store, policies, now, os.urandom),
+        quarantine=Quarantine(store, policies, admission, now, os.urandom),
+        access=access,
+        export=Export(store, log, now, os.urandom),
+        log=log,
+        overview=Overview(store, policies, now, fleet, log),
+        passwords=Passwords(),
+    )
+
+    sorter = Sorter(store, fleet.leads)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        sorting = threading.Thread(target=sorter.run, name="sorter")
+        sorting.start()
+        # Where this fails it is tried again a second later.
+        with contextlib.suppress(AntechamberError):
+            await asyncio.to_thread(log.tick, at_once=True)
+        tasks = [
+            asyncio.create_task(app.state.uploads.watch(app.state.stopping)),
+            asyncio.create_task(_repeat(policies.refresh, POLICY_EVERY)),
+            asyncio.create_task(_repeat(log.tick, SIGN_LOOK_EVERY)),
+            asyncio.create_task(_repeat(admission.flush, FLUSH_EVERY)),
+            asyncio.create_task(_repeat(access.flush, FLUSH_EVERY)),
+        ]
+        if settings.database_url is not None:
+            await asyncio.to_thread(fleet.beat)
+            tasks.append(asyncio.create_task(_repeat(fleet.beat, BEAT_EVERY)))
+        try:
+            yield
+        finally:
+            await app.state.tools.stop()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            sorter.stop()
+            await asyncio.to_thread(sorting.join)
+            await asyncio.to_thread(_shut, admission, access, fleet, store)
+
+    return build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
+
+
+def _logging(store: Store, settings: Settings, policies: PolicyKeeper, now: Clock) -> Log:
+    """Take up the log, and record the policy in it; a store that cannot is closed."""
+    try:
+        log = open_log(store, settings.place, now, settings.pin_url)
+        policies.keep_record(store, now)
+    except BaseException:
+        store.close()
+        raise
+    return log
+
+
+def _mcp(services: Services) -> Start | None:
+    """Return what starts the MCP server; it is imported when it is first asked for, as it takes its time."""
+    if importlib.util.find_spec("mcp") is None:
+        return None
+
+    @contextlib.asynccontextmanager
+    async def start(bearer_of: Callable[[Any], Bearer]) -> AsyncIterator[Application]:
+        server = await asyncio.to_thread(importlib.import_module, "antechamber.mcp_server")
+        admission, recall = services.admission, services.recall
+        async with server.serving_http(lambda request: Tools(admission, recall, bearer_of(request))) as application:
+            yield application
+
+    return start
+
+
+def _shut(admission: Admission, access: Access, fleet: Fleet, store: Store) -> None:
+    """Write the last counters, sign off and finish all accepted work."""
+    for flush in (admission.flush, access.flush, fleet.leave):
+        with contextlib.suppress(AntechamberError):
+            flush()
+    store.close()
+
+
+async def _repeat(work: object, seconds: float) -> None:
+    """Run work in a thread again and again; a failure is logged and tried again next time."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await asyncio.to_thread(work)  # type: ignore[arg-type]
+        except AntechamberError as error:
+            _log.warning("periodic work failed: %s", error)

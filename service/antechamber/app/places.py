@@ -1,0 +1,194 @@
+"""Places: opening, checking and changing what a folder or a database holds, for service and command line alike."""
+
+import contextlib
+import importlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from antechamber.config import DATABASE, SECRET, Place, SettingsError, load_secret, secret_check
+from antechamber.core.ids import uuid7
+from antechamber.core.ports import Clock, Store
+from antechamber.flows.access import Access
+from antechamber.flows.export import Export
+from antechamber.flows.log import Log
+from antechamber.store.signer import FileSigner
+from antechamber.store.sqlite.store import SqliteStore
+from antechamber.web.auth import Passwords
+
+_KEPT_WITH: Final = "secret_check"
+"""Note in the database that tells the right secret from another one."""
+
+
+def clock() -> int:
+    """Return the system's time of day, in microseconds since 1970 UTC."""
+    return time.time_ns() // 1000
+
+
+def open_store(place: Place, *, serving: bool = False, create: bool = True) -> Store:
+    """Open a store, made at first use in the folder where `create` says so; only a server checkpoints.
+
+    Raises AntechamberError where it cannot be used.
+    """
+    place.check()
+    if place.database_url is None and not create and not (place.data / DATABASE).exists():
+        message = f"{place.data} holds no data of Antechamber; check the folder's name"
+        raise SettingsError(message)
+    store = _engine(place, serving=serving)
+    try:
+        bind_secret(store, place)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _engine(place: Place, *, serving: bool = False) -> Store:
+    """Open the engine that a place asks for."""
+    try:
+        place.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if place.database_url is None:
+            load_secret(place.data)
+    except OSError as error:
+        message = f"the data folder {place.data} cannot be used: {error.strerror}"
+        raise SettingsError(message) from None
+    if place.database_url is None:
+        return SqliteStore(place.data / DATABASE, exclusive_checkpoints=serving)
+    store: Store = _postgres().PostgresStore(place.database_url)
+    return store
+
+
+def _postgres() -> Any:
+    """Import the engine that needs more packages.
+
+    Raises SettingsError where they are not installed.
+    """
+    try:
+        from antechamber.store.postgres import store  # noqa: PLC0415 -- an optional extra
+    except ImportError:
+        message = "--database-url needs the PostgreSQL driver; install it with: pip install 'antechamber[postgres]'"
+        raise SettingsError(message) from None
+    return store
+
+
+def bind_secret(store: Store, place: Place) -> bytes:
+    """Return the folder's secret after comparing it with the one that the database was made with.
+
+    Raises SettingsError where they differ: another process would answer differently.
+    """
+    with store.read() as rows:
+        known = rows.meta(_KEPT_WITH)
+    secret = load_secret(place.data, begun=known is not None)
+    if known is None:
+        known = store.write(lambda rows: rows.claim_meta(_KEPT_WITH, secret_check(secret))).result()
+    if known != secret_check(secret):
+        message = (
+            f"{place.data / SECRET} is not the secret that this database was made with; copy the file from the machine "
+            "that made it, or restore it from the backup"
+        )
+        raise SettingsError(message)
+    return secret
+
+
+def migrate(place: Place, tell_moved: Callable[[str, int], None] | None = None) -> list[str]:
+    """Make the schema or bring an older one up to date; return the names of the steps that were taken.
+
+    With `tell_moved` what the folder's own database holds is moved along; it hears table and number of rows.
+
+    Raises AntechamberError.
+    """
+    place.check()
+    if place.database_url is not None:
+        taken: list[str] = _postgres().migrate(place.database_url)
+        if tell_moved is not None:
+            _move(place, place.database_url, tell_moved)
+        # Made here, so that it can be copied to other machines together with the secret.
+        store = open_store(place)
+        try:
+            open_log(store, place, clock)
+        finally:
+            store.close()
+    else:
+        if not (place.data / DATABASE).exists():
+            load_secret(place.data)
+        upgraded = SqliteStore(place.data / DATABASE, exclusive_checkpoints=False, upgrade=True)
+        taken = upgraded.upgraded
+        upgraded.close()
+        open_store(place).close()
+    return taken
+
+
+def _move(place: Place, database_url: str, tell: Callable[[str, int], None]) -> None:
+    file = place.data / DATABASE
+    if not file.exists():
+        message = f"{place.data} holds no data of Antechamber; check the folder's name"
+        raise SettingsError(message)
+    # Opened once as usual: so its schema is today's and its secret the right one.
+    open_store(Place(data=place.data)).close()
+    _postgres().move(file, database_url, tell)
+
+
+@contextlib.contextmanager
+def opened_access(place: Place, *, create: bool = False) -> Iterator[Access]:
+    """Open a store for the command line's work on tokens and people; the first of them may make it."""
+    store = open_store(place, create=create)
+    try:
+        yield Access(store, clock, os.urandom)
+    finally:
+        store.close()
+
+
+def open_log(store: Store, place: Place, now: Clock, pin_url: str | None = None, *, lost: bool = False) -> Log:
+    """Take up the key of a folder's log, made at first use; `lost` says that there is none any more.
+
+    Raises LogError where it is missing or damaged.
+    """
+    with store.read() as rows:
+        begun = bool(rows.log_keys()) and not lost
+    # Few services pin, and the client takes its time to import.
+    publish = importlib.import_module("antechamber.client.pin").pinning(pin_url) if pin_url else None
+    log = Log(store, FileSigner(place.data, place.checkpoint_file, begun=begun), now, publish)
+    log.enter_key()
+    return log
+
+
+@contextlib.contextmanager
+def opened_log(place: Place, *, lost: bool = False) -> Iterator[tuple[Log, Export]]:
+    """Open a store for the command line's work on the log, and for its exports."""
+    store = open_store(place, create=False)
+    try:
+        log = open_log(store, place, clock, lost=lost)
+        yield log, Export(store, log, clock, os.urandom)
+    finally:
+        store.close()
+
+
+def erase(place: Place, subject: str, reason_code: str) -> None:
+    """Erase the text of a decided proposal or refused event.
+
+    Raises EraseError, or another AntechamberError.
+    """
+    store = open_store(place, create=False)
+    try:
+        now = clock()
+        erasure_id = uuid7(now, os.urandom(10))
+        store.promote(lambda rows: rows.erase(erasure_id, subject, reason_code, now)).result()
+    finally:
+        store.close()
+
+
+def examine(place: Place, pinned: str | None = None) -> list[str]:
+    """Check a store, beside a checkpoint that was kept elsewhere, and list what is wrong with it."""
+    store = open_store(place, create=False)
+    try:
+        with store.read() as rows:
+            found, begun = list(rows.check()), bool(rows.log_keys())
+        return found + (open_log(store, place, clock).contradictions(pinned) if begun else [])
+    finally:
+        store.close()
+
+
+def hash_password(password: str) -> str:
+    """Hash a password for an account made on the command line."""
+    return Passwords().hash(password)

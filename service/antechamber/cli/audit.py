@@ -1,0 +1,151 @@
+"""Verbs for auditors and for whoever keeps the log's key."""
+
+import importlib.util
+import sys
+from typing import Any
+
+import click
+
+from antechamber import app
+from antechamber.cli.common import fail, place_options
+from antechamber.config import Place
+from antechamber.core.contract import REASON_CODES
+from antechamber.core.errors import AntechamberError
+from antechamber.core.listing import SubmissionFilter
+from antechamber.core.records import AuditFilter
+from antechamber.core.submission import parse_time
+from antechamber.flows.export import Taker
+from antechamber.resources import verifier
+
+_TAKER = Taker("command-line", "operator")
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["review-records", "dispositions", "log"]), default="review-records")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv"]),
+    default="jsonl",
+    show_default=True,
+    help="Form of a record; CSV is for reading and brings no proofs.",
+)
+@click.option("--since", help="Decided or received at or after this RFC 3339 time.")
+@click.option("--until", help="Decided or received before this RFC 3339 time.")
+@click.option("--output", type=click.File("wb"), default="-", help="File to write; standard output by default.")
+@place_options
+def export(what: str, form: Any, since: str | None, until: str | None, output: Any, place: Place) -> None:
+    """Export review records, dispositions, or the whole log; the closing record counts them and has the checkpoint.
+
+    An export is itself recorded, and shown at /audit. Verify one with: antechamber verify
+    """
+    times: dict[str, Any]
+    try:
+        times = {
+            name: None if text is None else parse_time(text) for name, text in (("since", since), ("until", until))
+        }
+    except ValueError as error:
+        fail(AntechamberError(f"--since and --until take RFC 3339 times: {error}"))
+    if what == "log" and (form == "csv" or since or until):
+        fail(AntechamberError("the log is exported whole and as JSONL: leave out --format, --since and --until"))
+    try:
+        with app.opened_log(place) as (_, records):
+            if what == "log":
+                chunks = records.log(_TAKER)
+            elif what == "dispositions":
+                chunks = records.dispositions(SubmissionFilter(**times), form, _TAKER)
+            else:
+                chunks = records.review_records(AuditFilter(**times), form, _TAKER)
+            _write(chunks, output)
+    except AntechamberError as error:
+        fail(error)
+
+
+def _write(chunks: Any, output: Any) -> None:
+    """Write chunks and, where somebody looks, say how far it is."""
+    number, watched = 0, sys.stderr.isatty() and output.name != "<stdout>"
+    for chunk in chunks:
+        output.write(chunk)
+        number += chunk.count(b"\n")
+        if watched:
+            click.echo(f"\r{number:>12,} records", err=True, nl=False)
+    if watched:
+        click.echo("", err=True)
+
+
+@click.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def verify(arguments: tuple[str, ...]) -> None:
+    """Verify an export offline: EXPORT --checkpoint FILE --key VKEY [--previous FILE].
+
+    The same program as scripts/verify_export.py, which needs nothing of ours and can be had from /audit.
+    """
+    spec = importlib.util.spec_from_file_location("verify_export", verifier())
+    if spec is None or spec.loader is None:
+        fail(AntechamberError("the verifier is missing from this installation"))
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    sys.exit(program.main(list(arguments)))
+
+
+@click.group()
+def log() -> None:
+    """The log of all changes: its checkpoints, and the key that signs them."""
+
+
+@log.command("checkpoint")
+@place_options
+def checkpoint(place: Place) -> None:
+    """Sign all changes so far and print the checkpoint. Keep a copy where nobody of this service can reach it."""
+    try:
+        with app.opened_log(place) as (opened, _):
+            click.echo(opened.checkpoint().note, nl=False)
+    except AntechamberError as error:
+        fail(error)
+
+
+@log.command("key")
+@place_options
+def key(place: Place) -> None:
+    """Print the verifier keys, the one in use first."""
+    try:
+        with app.opened_log(place) as (opened, _):
+            click.echo("\n".join(opened.verifier_keys()))
+    except AntechamberError as error:
+        fail(error)
+
+
+@log.command("new-key")
+@click.option("--restored", is_flag=True, help="An older backup had to be restored: begin a log of another name.")
+@click.option("--lost", is_flag=True, help="log.key is lost: go on without the old key's signature.")
+@place_options
+def new_key(place: Place, *, restored: bool, lost: bool) -> None:
+    """Sign with a new key from now on, and print it. A running service takes it up by itself.
+
+    The old key signs a last checkpoint, whose last leaf names the new one: so auditors can follow from key to key.
+    """
+    try:
+        with app.opened_log(place, lost=lost) as (opened, _):
+            click.echo(opened.change_key(restored=restored, lost=lost))
+    except AntechamberError as error:
+        fail(error)
+
+
+@click.command()
+@click.argument("subject", metavar="ID")
+@click.option("--reason", type=click.Choice(REASON_CODES), default="private", show_default=True, help="Why it goes.")
+@click.option("--yes", is_flag=True, help="Do not ask; for scripts.")
+@place_options
+def erase(subject: str, reason: str, place: Place, *, yes: bool) -> None:
+    """Erase all text of a decided proposal or settled refused event, for ever.
+
+    The leaf of the erasure stays, and so does every proof; what was committed to cannot be opened any more. The
+    event's hash stays too, because its receipt replays. Backups keep what they have.
+    """
+    if not yes:
+        click.confirm(f"Erase the text of {subject}? Nobody can bring it back.", abort=True)
+    try:
+        app.erase(place, subject, reason)
+    except AntechamberError as error:
+        fail(error)
+    click.echo(f"Erased the text of {subject}.")

@@ -1,0 +1,49 @@
+"""What the store keeps of the log beside its leaves. Times are microseconds since 1970 UTC."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+Role = Literal["producer", "reader", "curator", "auditor", "operator"]
+Exported = Literal["log", "review-records", "dispositions"]
+Format = Literal["jsonl", "csv"]
+
+
+class SignedCheckpoint(Struct, frozen=True, kw_only=True):
+    """A checkpoint as it was published."""
+
+    size: int
+    note: str
+    signed_at: int
+
+
+class LeafRow(Struct, frozen=True, kw_only=True):
+    """One leaf at its place, the first at 0."""
+
+    sequence: int
+    leaf: str
+    salt: bytes | None
+
+
+class ExportRow(Struct, frozen=True, kw_only=True):
+    """One export: who took what, up to which size of the tree."""
+
+    export_id: str
+    exported: Exported
+    format: Format
+    filters: str
+    """Canonical JSON."""
+    size: int
+    actor: str
+    role: Role
+    exported_at: int
+
+
+class DispositionRow(LeafRow, frozen=True, kw_only=True):
+    """One stored answer with its leaf; what may be private is not there."""
+
+    receipt: str | None
+    payload: str | None
+    source_span: str | None
+    submission_scope: str | None
+    scope_id: str | None

@@ -1,0 +1,53 @@
+"""The tree over stored rows: leaves, and complete nodes of every eighth level."""
+
+from typing import Final
+
+from antechamber.core.log.merkle import BLOCK, BLOCK_LEVELS, Blocks, Frontier, frontier_of, leaf_hash, up
+from antechamber.core.log.ports import LogRows
+
+Grown = dict[int, tuple[int, list[bytes]]]
+"""By level: the first new complete node, and it with all that follow."""
+_TOP: Final = 64
+"""Above this level no tree grows."""
+
+
+class Tree:
+    """The log in one snapshot."""
+
+    def __init__(self, rows: LogRows, size: int | None = None) -> None:
+        """Read the first `size` leaves, or all; what is complete and not stored yet is formed now."""
+        self._rows = rows
+        self.size = rows.log_size() if size is None else size
+        self.grown: Grown = {}
+        self.nodes = Blocks(self._load)
+        self._grow()
+
+    def _load(self, level: int, block: int) -> list[bytes]:
+        first = block * BLOCK
+        if level == 0:
+            return [leaf_hash(leaf.encode()) for leaf in self._rows.leaf_texts(first, BLOCK)]
+        start, fresh = self.grown.get(level, (0, []))
+        stored = self._rows.nodes(level, first, BLOCK)
+        return stored + fresh[max(first + len(stored) - start, 0) : max(first + BLOCK - start, 0)]
+
+    def _grow(self) -> None:
+        """Form the complete nodes of each stored level from those of the one below."""
+        for level in range(BLOCK_LEVELS, _TOP, BLOCK_LEVELS):
+            known, wanted = self._rows.count_nodes(level), self.size >> level
+            if wanted <= known:
+                return
+            self.grown[level] = (known, [self._block_root(level, number) for number in range(known, wanted)])
+
+    def _block_root(self, level: int, number: int) -> bytes:
+        hashes = self._load(level - BLOCK_LEVELS, number)
+        while len(hashes) > 1:
+            hashes = up(hashes)
+        return hashes[0]
+
+    def frontier(self, size: int) -> Frontier:
+        """Return the tree as it was when it had so many leaves."""
+        return frontier_of(size, self.nodes)
+
+    def root(self, size: int) -> bytes:
+        """Return the root of the first so many leaves."""
+        return self.frontier(size).root()

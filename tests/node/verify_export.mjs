@@ -1,0 +1,168 @@
+// The verifier, written a second time from the formats alone (RFC 6962, C2SP checkpoint), over WebCrypto.
+// Takes a JSON file with a list of {export, checkpoint, key, previous?} and prints what is wrong with each, or null.
+
+import { readFileSync } from "node:fs";
+import { webcrypto } from "node:crypto";
+
+import { canonical } from "./canonical.mjs";
+
+const { subtle } = webcrypto;
+const bytes = (text) => new TextEncoder().encode(text);
+const hex = (raw) => Buffer.from(raw).toString("hex");
+const sha256 = async (...parts) => new Uint8Array(await subtle.digest("SHA-256", Buffer.concat(parts)));
+const leafHash = (text) => sha256(Uint8Array.of(0), bytes(text));
+const nodeHash = (left, right) => sha256(Uint8Array.of(1), left, right);
+
+function need(holds, why) {
+  if (!holds) throw new Error(why);
+}
+
+function unbase64(text, size) {
+  need(typeof text === "string", "no base64");
+  const raw = Buffer.from(text, "base64");
+  need(raw.length === size && raw.toString("base64") === text, "no canonical base64");
+  return raw;
+}
+
+async function readKey(text) {
+  const [, name, id, encoded] = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
+  need(name, "no verifier key");
+  const raw = unbase64(encoded, 33);
+  const keyId = (await sha256(bytes(`${name}\n`), raw)).subarray(0, 4);
+  need(raw[0] === 1 && hex(keyId) === id, "no Ed25519 key");
+  return { name, id, key: await subtle.importKey("raw", raw.subarray(1), "Ed25519", false, ["verify"]) };
+}
+
+async function readNote(note, { name, id, key }) {
+  need(typeof note === "string" && !/[\0-\t\v-\x1f]/.test(note), "no plain text");
+  const cut = note.lastIndexOf("\n\n");
+  need(cut > 0 && note.endsWith("\n"), "no signed note");
+  const text = note.slice(0, cut + 1);
+  let signed = false;
+  for (const line of note.slice(cut + 2, -1).split("\n")) {
+    const [, signer, encoded] = /^— (\S+) (\S+)$/.exec(line) ?? [];
+    need(signer, "no signature");
+    if (signer !== name) continue;
+    const raw = unbase64(encoded, 68);
+    if (hex(raw.subarray(0, 4)) !== id) continue;
+    need(await subtle.verify("Ed25519", key, raw.subarray(4), bytes(text)), "wrong signature");
+    signed = true;
+  }
+  need(signed, "not signed by this key");
+  const [origin, size, root, end, ...more] = text.split("\n");
+  need(origin === name && end === "" && more.length === 0, "another log");
+  need(/^(0|[1-9][0-9]{0,15})$/.test(size), "no size");
+  return { size: Number(size), root: hex(unbase64(root, 32)) };
+}
+
+async function rootOf(hashes) {
+  if (hashes.length === 0) return sha256();
+  if (hashes.length === 1) return hashes[0];
+  let split = 1;
+  while (split * 2 < hashes.length) split *= 2;
+  return nodeHash(await rootOf(hashes.slice(0, split)), await rootOf(hashes.slice(split)));
+}
+
+// The path from a leaf to the root, followed from the top down: the last hash joins the two halves of the whole tree.
+async function rootBy(path, leaf, index, size) {
+  if (size === 1) return path.length === 0 ? leaf : null;
+  if (path.length === 0) return null;
+  let split = 1;
+  while (split * 2 < size) split *= 2;
+  const [below, beside] = [path.slice(0, -1), path.at(-1)];
+  if (index < split) {
+    const left = await rootBy(below, leaf, index, split);
+    return left && nodeHash(left, beside);
+  }
+  const right = await rootBy(below, leaf, index - split, size - split);
+  return right && nodeHash(beside, right);
+}
+
+function sameMembers(record, leaf) {
+  const told = {
+    decision: leaf.action,
+    curator: leaf.actor,
+    decided_at: leaf.time,
+    reason_code: leaf.reason_code,
+    policy_digest: leaf.policy_digest,
+  };
+  for (const name of ["review_record_id", "proposal_id", "quarantine_id", "undoes"]) told[name] = leaf.subject[name] ?? null;
+  for (const [name, value] of Object.entries(told)) need((record[name] ?? null) === value, `${name} differs`);
+}
+
+async function checkRecord(record, checkpoint) {
+  const { leaf, sequence, salt, proof } = record;
+  const text = canonical(leaf);
+  const value = await leafHash(text);
+  need(record.leaf_hash === hex(value), "another leaf hash");
+  need(Number.isInteger(sequence) && sequence < checkpoint.size && Array.isArray(proof), "no place in the log");
+  const root = await rootBy(proof.map((one) => unbase64(one, 32)), value, sequence, checkpoint.size);
+  need(root && hex(root) === checkpoint.root, "not in the log");
+  if (record.record === "review") sameMembers(record, leaf);
+  if (salt === null) return;
+  const told =
+    record.record === "review"
+      ? {
+          proposal_version: record.version,
+          reason_text: record.reason_text,
+          resulting: record.resulting,
+          shown: record.shown,
+        }
+      : { payload: record.payload, receipt: record.receipt, source_span: record.source_span };
+  need(leaf.payload_commitment === `sha256:${hex(await sha256(unbase64(salt, 32), bytes(canonical(told))))}`, "another text");
+}
+
+async function verify(files) {
+  const key = await readKey(files.key);
+  const checkpoint = await readNote(readFileSync(files.checkpoint, "utf8"), key);
+  const previous = files.previous && (await readNote(readFileSync(files.previous, "utf8"), key));
+  const raw = readFileSync(files.export);
+  const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw);
+  need(text.endsWith("\n"), "cut off");
+  const records = text.slice(0, -1).split("\n").map((line) => {
+    const record = JSON.parse(line);
+    need(canonical(record) === line, "not in its canonical form");
+    return record;
+  });
+  const closing = records.pop();
+  need(closing.record === "closing", "no closing record");
+  const log = records.length === 0 ? !("filters" in closing) : records[0].record === "leaf";
+  const names = ["checkpoint", "complete", "count", ...(log ? [] : ["exported_at", "filters"]), "last_sequence", "record"];
+  need(Object.keys(closing).join() === names.join(), "another closing record");
+  need(closing.count === records.length && closing.last_sequence === (records.at(-1)?.sequence ?? null), "other numbers");
+  const own = await readNote(closing.checkpoint, key);
+  need(own.size === checkpoint.size && own.root === checkpoint.root, "another checkpoint");
+  if (!log) {
+    need(!previous, "no whole log");
+    let last = -1;
+    for (const record of records) {
+      need(record.record === records[0].record && record.sequence > last, "out of order");
+      last = record.sequence;
+      await checkRecord(record, checkpoint);
+    }
+    return;
+  }
+  const hashes = [];
+  for (const record of records) {
+    need(Object.keys(record).join() === "leaf,leaf_hash,record,sequence" && record.record === "leaf", "no leaf");
+    need(record.sequence === hashes.length, "out of place");
+    hashes.push(await leafHash(canonical(record.leaf)));
+    need(hex(hashes.at(-1)) === record.leaf_hash, "another leaf hash");
+  }
+  need(closing.complete === true && hashes.length === checkpoint.size, "incomplete");
+  need(hex(await rootOf(hashes)) === checkpoint.root, "another root");
+  if (!previous) return;
+  need(previous.size <= hashes.length, "shorter than before");
+  need(hex(await rootOf(hashes.slice(0, previous.size))) === previous.root, "rewritten");
+}
+
+const found = [];
+for (const files of JSON.parse(readFileSync(process.argv[2], "utf8"))) {
+  try {
+    await verify(files);
+    found.push(null);
+  } catch (error) {
+    found.push(String(error.message));
+  }
+}
+console.log(JSON.stringify(found));

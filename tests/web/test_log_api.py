@@ -1,0 +1,300 @@
+"""What auditors take away over HTTP: exports that verify, checkpoints, keys and proofs."""
+
+import base64
+import contextlib
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import verify_export
+from antechamber.core.log.checkpoint import read_checkpoint, read_key, read_proof
+from antechamber.core.log.merkle import leaf_hash, verify_consistency, verify_inclusion
+from antechamber.store.signer import verify
+from support import Service, event
+
+AUDIT = "/v1/audit"
+KINDS = ("export", "review-records", "dispositions")
+
+
+def get(service: Service, path: str, read: tuple[str, ...] = (), **query: Any) -> httpx.Response:
+    """Ask as an auditor with a token."""
+    response: httpx.Response = service.client.get(
+        f"{AUDIT}/{path}", params=query, headers=service.bearer("auditing", "auditor", read)
+    )
+    return response
+
+
+def lines(response: httpx.Response) -> list[dict[str, Any]]:
+    """Return the records of an export."""
+    assert response.status_code == 200, response.text
+    return [json.loads(line) for line in response.content.splitlines()]
+
+
+def verified(service: Service, folder: Path, exported: bytes, *options: str) -> tuple[int, str]:
+    """Verify an export as an auditor does; return the status and what was said."""
+    closing = json.loads(exported.splitlines()[-1])
+    (folder / "export.jsonl").write_bytes(exported)
+    (folder / "checkpoint.txt").write_text(closing["checkpoint"])
+    said = io.StringIO()
+    arguments = [str(folder / "export.jsonl"), "--checkpoint", str(folder / "checkpoint.txt")]
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        status = verify_export.main([*arguments, "--key", get(service, "key").text, *options])
+    return status, said.getvalue()
+
+
+def fill(service: Service) -> dict[str, str]:
+    """Have something of everything; return ids."""
+    first = service.submit(event("Feed the quokkas first.", idempotency_key="a")).json()
+    service.submit(event("Feed the quokkas first.", idempotency_key="again"))
+    refused = service.submit(event("Something else.", idempotency_key="a")).json()
+    service.submit(event("Page mira@orbit-works.dev.", idempotency_key="p"))
+    service.client.put("/v1/submissions/by-key/s/seal", headers=service.bearer())
+    other = service.submit(event("Größe zählt.\u2028Zeile.", submission_scope="session", scope_id="s-1")).json()
+    desk = service.sign_in()
+    assert desk.decide(first["proposal_id"], "approve", reason_text="=SUM(1)").status_code == 303
+    assert desk.decide(other["proposal_id"], "reject", reason_code="wrong", reason_text='"quoted"\n').status_code == 303
+    assert desk.decide(first["proposal_id"], "retract", reason_code="outdated").status_code == 303
+    return {
+        "proposal_id": first["proposal_id"],
+        "submission_id": first["submission_id"],
+        "quarantine_id": refused["quarantine_id"],
+        "other": other["proposal_id"],
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_export_verifies_and_one_changed_byte_is_found(service: Service, tmp_path: Path, kind: str) -> None:
+    """The log whole, records and answers each by its proof; the verifier names the leaf that was altered."""
+    fill(service)
+    exported = get(service, kind).content
+    status, said = verified(service, tmp_path, exported)
+    assert status == 0, said
+    assert ("Nothing is missing" in said) == (kind == "export")
+    assert ("Not proven" in said) == (kind != "export")
+    records = [json.loads(line) for line in exported.splitlines()]
+    sequence = records[2]["sequence"]
+    altered = exported.splitlines(keepends=True)
+    altered[2] = altered[2].replace(b'"actor":"', b'"actor":"x', 1)
+    status, said = verified(service, tmp_path, b"".join(altered))
+    assert status == 1
+    assert f"leaf {sequence}" in said
+
+
+def test_a_checkpoint_fetched_before_or_after_a_quiet_export_is_its_own(service: Service) -> None:
+    """The leaf of an export is signed with the next change; it alone asks for no new checkpoint."""
+    fill(service)
+    before = get(service, "checkpoint").text
+    exported = lines(get(service, "export"))
+    again = lines(get(service, "export"))
+    assert before == exported[-1]["checkpoint"] == again[-1]["checkpoint"] == get(service, "checkpoint").text
+    assert exported == again
+    service.submit(event("A change."))
+    later = lines(get(service, "export"))
+    assert [record["leaf"]["action"] for record in later[-4:-1]] == ["export", "export", "submit"]
+
+
+def test_an_earlier_checkpoint_is_the_beginning_of_every_later_export(service: Service, tmp_path: Path) -> None:
+    """What an auditor kept from the last visit fits; one of another log does not."""
+    fill(service)
+    kept = tmp_path / "kept.txt"
+    kept.write_text(get(service, "checkpoint").text)
+    service.submit(event("A change."))
+    status, said = verified(service, tmp_path, get(service, "export").content, "--previous", str(kept))
+    assert status == 0
+    assert re.search(r"begin with the \d+ of the earlier checkpoint", said)
+    status, said = verified(service, tmp_path, get(service, "dispositions").content, "--previous", str(kept))
+    assert (status, "only an export of the whole log" in said) == (1, True)
+
+
+def test_the_key_reads_the_checkpoint(service: Service) -> None:
+    """Both as text, both in the forms of C2SP."""
+    key, note = get(service, "key"), get(service, "checkpoint")
+    assert key.headers["content-type"] == note.headers["content-type"] == "text/plain; charset=utf-8"
+    found = read_checkpoint(note.text, read_key(key.text), verify)
+    assert found.size == len(lines(get(service, "export"))) - 1
+    assert get(service, "checkpoint", size=found.size).text == note.text
+    assert get(service, "checkpoint", size=found.size + 100).status_code == 404
+
+
+def test_a_leaf_is_proven_by_its_place_and_by_what_it_is_about(service: Service) -> None:
+    """As a tlog-proof, against the signed checkpoint."""
+    ids = fill(service)
+    key = read_key(get(service, "key").text)
+    for query in (
+        {"sequence": 0},
+        {"sequence": 5},
+        {"subject": ids["submission_id"]},
+        {"subject": ids["quarantine_id"]},
+    ):
+        answer = get(service, "proof/inclusion", **query).json()
+        proof = read_proof(answer["proof"])
+        signed = read_checkpoint(proof.note, key, verify)
+        raw = json.dumps(answer["leaf"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        assert proof.index == answer["sequence"]
+        assert verify_inclusion(leaf_hash(raw), proof.index, signed.size, proof.path, signed.root)
+
+
+def test_two_checkpoints_are_proven_to_be_of_one_log(service: Service) -> None:
+    """From the earlier root to the later one, without the leaves."""
+    key = read_key(get(service, "key").text)
+    before = read_checkpoint(get(service, "checkpoint").text, key, verify)
+    fill(service)
+    answer = get(service, "proof/consistency", old_size=before.size).json()
+    after = read_checkpoint(answer["checkpoint"], key, verify)
+    path = [base64.b64decode(one) for one in answer["proof"]]
+    assert after.size == answer["size"] > before.size
+    assert verify_consistency(before.size, after.size, path, before.root, after.root)
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("proof/inclusion", {}, 400),
+        ("proof/inclusion", {"sequence": "1", "subject": "x"}, 400),
+        ("proof/inclusion", {"sequence": "-1"}, 400),
+        ("proof/inclusion", {"sequence": "1" * 19}, 400),
+        ("proof/inclusion", {"sequence": "\u0661"}, 400),
+        ("proof/inclusion", {"sequence": "100000"}, 404),
+        ("proof/inclusion", {"subject": "nothing\0at all"}, 404),
+        ("proof/consistency", {}, 400),
+        ("proof/consistency", {"old_size": "1.5"}, 400),
+        ("proof/consistency", {"old_size": "100000"}, 404),
+        ("checkpoint", {"size": "many"}, 400),
+        ("dispositions", {"disposition": "accepted"}, 400),
+        ("dispositions", {"format": "xml"}, 400),
+        ("dispositions", {"since": "yesterday"}, 400),
+        ("review-records/nothing", {}, 404),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(service: Service, path: str, query: dict[str, str], status: int) -> None:
+    """With a text that says what to write instead."""
+    response = get(service, path, **query)
+    assert response.status_code == status
+    assert response.json()["detail"]
+
+
+def test_answers_are_exported_with_what_their_leaf_commits_to(service: Service) -> None:
+    """The receipt as it was given and the event as it was kept; of what was private, only that it was."""
+    fill(service)
+    records = lines(get(service, "dispositions"))[:-1]
+    told = [record["leaf"]["to"] for record in records]
+    assert told == [
+        "accepted-for-review",
+        "accepted-as-duplicate",
+        "rejected-conflict",
+        "rejected-private",
+        "rejected-invalid",
+        "accepted-for-review",
+    ]
+    accepted, private = records[0], records[3]
+    assert json.loads(accepted["receipt"])["idempotency_key"] == "a"
+    assert json.loads(accepted["payload"])["content"] == "Feed the quokkas first."
+    assert (private["receipt"], private["payload"], private["salt"]) == (None, None, None)
+    assert "mira" not in get(service, "dispositions").text
+
+
+@pytest.mark.parametrize(
+    ("query", "number"),
+    [
+        ({"disposition": "rejected-conflict"}, 1),
+        ({"disposition": "any"}, 6),
+        ({"producer_identity": "worker:release-bot"}, 6),
+        ({"producer_identity": "worker:other"}, 0),
+        ({"submission_scope": "session", "scope_id": "s-1"}, 1),
+        ({"reason_code": "key-reused"}, 1),
+        ({"reason_code": "sealed"}, 1),
+        ({"since": "2099-01-01"}, 0),
+        ({"until": "2099-01-01"}, 6),
+    ],
+)
+def test_answers_are_filtered(service: Service, tmp_path: Path, query: dict[str, str], number: int) -> None:
+    """By all that a filter names; the closing record says by what, and the rest still verifies."""
+    fill(service)
+    exported = get(service, "dispositions", **query)
+    records = lines(exported)
+    assert records[-1]["count"] == len(records) - 1 == number
+    assert records[-1]["complete"] == (query == {"disposition": "any"})
+    assert verified(service, tmp_path, exported.content)[0] == 0
+
+
+def test_a_spreadsheet_has_places_and_no_formula(service: Service) -> None:
+    """Each row with its sequence and leaf hash; the last one closes with the checkpoint."""
+    fill(service)
+    for kind in ("review-records", "dispositions"):
+        rows = list(csv.DictReader(io.StringIO(get(service, kind, format="csv").text, newline="")))
+        whole = lines(get(service, kind))
+        assert [row["leaf_hash"] for row in rows[:-1]] == [record["leaf_hash"] for record in whole[:-1]]
+        assert [row["sequence"] for row in rows[:-1]] == [str(record["sequence"]) for record in whole[:-1]]
+        assert rows[-1]["count"] == str(len(rows) - 1)
+        assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row.values())
+
+
+def test_a_single_record_comes_with_its_proof(service: Service) -> None:
+    """It can be shown to somebody who knows nothing but the key."""
+    fill(service)
+    records = lines(get(service, "review-records"))
+    one = get(service, f"review-records/{records[0]['review_record_id']}").json()
+    proof = read_proof(one["tlog_proof"])
+    signed = read_checkpoint(proof.note, read_key(get(service, "key").text), verify)
+    assert verify_inclusion(bytes.fromhex(one["leaf_hash"]), one["sequence"], signed.size, proof.path, signed.root)
+    assert one["shown"] == records[0]["shown"]
+
+
+def test_an_auditor_of_some_scopes_sees_only_theirs(service: Service, tmp_path: Path) -> None:
+    """Filtered exports, proofs of what they may see, and never the whole log."""
+    ids = fill(service)
+    mine = ("session:s-1",)
+    assert get(service, "export", mine).status_code == 403
+    answers, decisions = get(service, "dispositions", mine), get(service, "review-records", mine)
+    assert [json.loads(record["receipt"])["scope_id"] for record in lines(answers)[:-1]] == ["s-1"]
+    assert [record["proposal_id"] for record in lines(decisions)[:-1]] == [ids["other"]]
+    for exported in (answers, decisions):
+        assert lines(exported)[-1]["complete"] is False
+        assert verified(service, tmp_path, exported.content)[0] == 0
+    own = lines(decisions)[0]
+    assert get(service, "proof/inclusion", mine, sequence=own["sequence"]).status_code == 200
+    assert get(service, f"review-records/{own['review_record_id']}", mine).status_code == 200
+    theirs = lines(get(service, "review-records"))[0]
+    assert get(service, "proof/inclusion", mine, subject=ids["submission_id"]).status_code == 404
+    assert get(service, "proof/inclusion", mine, sequence=0).status_code == 404
+    assert get(service, f"review-records/{theirs['review_record_id']}", mine).status_code == 404
+    assert get(service, "checkpoint", mine).status_code == get(service, "key", mine).status_code == 200
+
+
+def test_the_page_tells_how_far_the_log_is_signed_and_who_took_what(service: Service) -> None:
+    """With its checkpoint, its key and its verifier to take along."""
+    fill(service)
+    desk = service.sign_in("ida", "auditor")
+    assert "No export" in desk.browser.get("/audit").text
+    exported = desk.browser.get("/v1/audit/review-records", params={"decision": "reject"})
+    assert exported.status_code == 200
+    text = desk.browser.get("/audit").text
+    assert "Signed up to leaf" in text
+    assert re.search(r"<td>review-records <span class=\"tag\">jsonl</span></td><td>ida</td>", text)
+    assert "decision=reject" in text
+    verifier = desk.browser.get("/audit/verify_export.py")
+    assert verifier.content == Path(verify_export.__file__).read_bytes()
+    answers = desk.browser.get("/audit", params={"disposition": "rejected-private"}).text
+    assert "private-detected" in answers
+    assert "/v1/audit/dispositions" in answers
+    assert desk.browser.get("/audit", params={"disposition": "nonsense"}).status_code == 400
+
+
+def test_the_log_of_one_item_goes_from_submission_to_memory(service: Service) -> None:
+    """Every leaf about it in order, each with its proof."""
+    ids = fill(service)
+    desk = service.sign_in("ida", "auditor")
+    text = desk.browser.get(f"/audit/items/{ids['proposal_id']}").text
+    told = re.sub(r"\s+", " ", re.sub(r"<details.*?</details>|<[^>]+>", "", text, flags=re.DOTALL))
+    order = ["accepted-for-review", "accepted-as-duplicate", "rejected-conflict", "approve pending → approved",
+             "memory active", "retract approved", "memory retracted"]  # fmt: skip
+    places = [told.find(word) for word in order]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert desk.browser.get("/audit/items/nothing").status_code == 404

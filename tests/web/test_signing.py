@@ -1,0 +1,524 @@
+"""The log is signed, never against what was signed before, and says so where it cannot be; keys change, texts go."""
+
+import contextlib
+import http.server
+import re
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antechamber import app
+from antechamber.app import erase, examine, open_log, open_store, opened_log
+from antechamber.client.pin import PinError, pinning
+from antechamber.config import Place
+from antechamber.core.errors import EraseError, LogError
+from antechamber.core.log.checkpoint import read_text
+from antechamber.core.ports import Store
+from antechamber.flows.log import SIGN_AFTER, SIGN_EVERY, Log
+from antechamber.flows.policies import PolicyKeeper
+from support import PRODUCERS, Service, database, dump, event, running, write_policies
+from web.test_log_api import fill, get, lines, verified
+
+
+def owner_does(place: Place, *statements: str) -> None:
+    """Do what whoever owns the database can, with its guards off."""
+    with database(place) as raw:
+        if place.database_url:
+            raw.execute("ALTER TABLE log_leaves DISABLE TRIGGER USER; ALTER TABLE checkpoints DISABLE TRIGGER USER")
+        else:
+            for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                raw.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            raw.execute(statement)
+
+
+def readiness(service: Service) -> tuple[str, list[str]]:
+    """Return what an operator is told."""
+    told = service.sign_in("oona", "operator").browser.get("/readyz").json()
+    return told["status"], told["alarms"]
+
+
+def test_the_key_is_made_once_and_for_its_owner_alone(place: Place, policies: Path) -> None:
+    """Mode 0600; the same log goes on after a restart."""
+    with running(place, policies) as service:
+        key = get(service, "key").text
+        size = read_text(get(service, "checkpoint").text).size
+    assert stat.S_IMODE((place.data / "log.key").stat().st_mode) == 0o600
+    with running(place, policies) as service:
+        assert get(service, "key").text == key
+        assert read_text(get(service, "checkpoint").text).size >= size
+
+
+def test_an_older_backup_of_the_database_trips_the_signer(place: Place, policies: Path) -> None:
+    """The file beside the database knows more: nothing is signed, and every page says so."""
+    with running(place, policies) as service:
+        size = read_text(get(service, "checkpoint").text).size
+        service.submit(event("What the backup does not have."))
+        after = read_text(get(service, "checkpoint").text).size
+        assert after > size
+    owner_does(
+        place, f"DELETE FROM log_leaves WHERE id >= {size}", f"DELETE FROM checkpoints WHERE size > {size}",
+        "DELETE FROM tokens",
+    )  # fmt: skip
+    with running(place, policies) as service:
+        status, alarms = readiness(service)
+        assert status == "degraded"
+        assert re.search(rf"had {after} leaves when it was signed last, and has \d+ now: an older backup", alarms[0])
+        assert "an older backup" in service.sign_in("ida", "auditor").browser.get("/audit").text
+        assert get(service, "checkpoint").status_code == 503
+        # What there is can still be exported, up to the last checkpoint that fits.
+        assert lines(get(service, "export"))[-1]["count"] == size
+    # By now it has grown into something else.
+    assert any("not those that were signed" in line for line in examine(place))
+
+
+def test_a_restored_log_goes_on_under_another_name_and_says_what_was_lost(place: Place, policies: Path) -> None:
+    """The leaf of the new key names the checkpoint that was given up, and the old one is kept as evidence."""
+    with running(place, policies) as service:
+        size = read_text(get(service, "checkpoint").text).size
+        service.submit(event("What the backup does not have."))
+        lost = read_text(get(service, "checkpoint").text)
+    owner_does(
+        place, f"DELETE FROM log_leaves WHERE id >= {size}", f"DELETE FROM checkpoints WHERE size > {size}",
+        "DELETE FROM tokens",
+    )  # fmt: skip
+    with opened_log(place) as (log, _), pytest.raises(LogError):
+        log.checkpoint()
+    with opened_log(place) as (log, _):
+        new = log.change_key(restored=True)
+    assert not new.startswith(lost.origin)
+    assert [read_text(file.read_text()) for file in place.data.glob("log.checkpoint.given-up-*")] == [lost]
+    with running(place, policies) as service:
+        assert readiness(service) == ("ready", [])
+        assert get(service, "key").text.split("\n")[0] == new
+        (leaf,) = [
+            one["leaf"] for one in lines(get(service, "export"))[:-1] if one["leaf"]["reason_code"] == "restored"
+        ]
+        assert leaf["subject"]["abandoned_size"] == str(lost.size)
+        assert leaf["subject"]["abandoned_root"] == lost.root.hex()
+
+
+def test_an_altered_leaf_trips_the_signer(place: Place, policies: Path) -> None:
+    """Also where the altered database kept its size."""
+    with running(place, policies) as service:
+        service.submit(event())
+        get(service, "checkpoint")
+    owner_does(place, "UPDATE log_leaves SET leaf = replace(leaf, 'operator', 'producer') WHERE id = 1")
+    with running(place, policies) as service:
+        status, alarms = readiness(service)
+    assert status == "degraded"
+    assert "are not those that were signed" in alarms[0]
+    assert any("is not that of the first" in line for line in examine(place))
+
+
+def test_an_altered_node_trips_nobody_into_signing_it(place: Place, store: Store) -> None:
+    """Nodes are formed anew from the leaves; the doctor names the one that differs."""
+    grow(store, 600)
+    log = open_log(store, place, app.clock)
+    log.checkpoint()
+    owner_does(place, "UPDATE log_nodes SET hash = (SELECT hash FROM log_nodes WHERE number = 1) WHERE number = 0")
+    grow(store, 1)
+    with pytest.raises(LogError, match="not those that were signed"):
+        log.checkpoint()
+    assert any("node 0 of level 8" in line for line in examine(place))
+
+
+@pytest.fixture
+def store(place: Place) -> Iterator[Store]:
+    """A store without a service."""
+    made = open_store(place)
+    yield made
+    made.close()
+
+
+def grow(store: Store, number: int) -> None:
+    """Add leaves as the command line does: accounts."""
+
+    def add(rows: Any) -> None:
+        rows.log(one for one in made)
+
+    from store.test_log import logged  # noqa: PLC0415 -- the helper of the log's own tests
+
+    made = [logged(f"user {number}") for number in range(number)]
+    store.write(add).result()
+
+
+def test_it_is_signed_after_so_many_leaves_or_so_long(place: Place, store: Store) -> None:
+    """By the clock that it is given; and never again while nothing changes."""
+    now = [1_795_168_800_000_000]
+    log = open_log(store, place, lambda: now[0])
+    log.tick(at_once=True)
+    first = log.published()
+    grow(store, 1)
+    log.tick()
+    assert log.published() == first
+    now[0] += SIGN_EVERY
+    log.tick()
+    second = log.published()
+    assert second.size == first.size + 1
+    now[0] += 10 * SIGN_EVERY
+    log.tick()
+    assert log.published() == second
+    grow(store, SIGN_AFTER)
+    log.tick()
+    assert log.published().size == second.size + SIGN_AFTER
+
+
+def test_two_processes_sign_one_log(place: Place, store: Store) -> None:
+    """With a folder each and the same key: whoever signs, it is consistent with what the other one signed."""
+    log = open_log(store, place, app.clock)
+    log.tick(at_once=True)
+    other = Place(data=place.data.parent / "other", database_url=place.database_url)
+    other.data.mkdir()
+    with pytest.raises(LogError, match="copy it from the machine that signs"):
+        open_log(store, other, app.clock)
+    (other.data / "log.key").write_bytes((place.data / "log.key").read_bytes())
+    beside = open_log(store, other, app.clock)
+    for signing in (log, beside, log, beside):
+        grow(store, 3)
+        assert signing.checkpoint().size == signing.standing().size
+    assert log.contradictions() == beside.contradictions() == []
+
+
+def test_many_threads_sign_one_log(place: Place, store: Store) -> None:
+    """Requests on demand beside the clock's: sizes only grow, and each checkpoint is the log's."""
+    log = open_log(store, place, app.clock)
+    sizes: list[int] = []
+
+    def work() -> None:
+        for _ in range(5):
+            grow(store, 1)
+            sizes.append(log.checkpoint().size)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(sizes) == 20
+    assert log.contradictions() == []
+    assert log.checkpoint().size == log.standing().size
+
+
+def test_the_old_key_signs_that_there_is_a_new_one(place: Place, policies: Path, tmp_path: Path) -> None:
+    """An auditor who knows the old key learns the new one from the log, and a running service takes it up."""
+    with running(place, policies) as service:
+        old = get(service, "key").text
+        kept = tmp_path / "kept.txt"
+        kept.write_text(get(service, "checkpoint").text)
+        with opened_log(place) as (log, _):
+            new = log.change_key()
+        last = get(service, "checkpoint").text
+        leaf = lines(get(service, "export"))[-2]["leaf"]
+        assert (leaf["action"], leaf["from"], leaf["to"]) == ("log-key", old.strip(), new)
+        assert f"+{old.split('+')[1]}+" in old
+        assert last.split("\n")[0] == new.split("+")[0]
+        service.submit(event())
+        assert get(service, "key").text == f"{new}\n{old}"
+        status, said = verified(service, tmp_path, get(service, "export").content, "--previous", str(kept))
+        assert (status, "earlier checkpoint" in said) == (0, True)
+        assert readiness(service)[0] == "ready"
+    assert examine(place) == []
+
+
+def test_a_change_of_keys_that_was_cut_off_is_finished(place: Place, store: Store) -> None:
+    """The store knows the new key, and the file was not put in its place yet."""
+    log = open_log(store, place, app.clock)
+    log.checkpoint()
+    new = log._signer.draft()
+    store.write(lambda rows: rows.add_log_key(str(new), 1)).result()
+    assert log.checkpoint().size == log.standing().size
+    assert log.verifier_keys()[0] == str(new)
+    assert log.contradictions() == []
+
+
+def test_a_lost_key_stops_the_service_and_can_be_given_up(place: Place, policies: Path) -> None:
+    """Nothing is signed by a key that nobody chose."""
+    with running(place, policies) as service:
+        old = get(service, "key").text.split("+")[0]
+    (place.data / "log.key").unlink()
+    with pytest.raises(LogError, match=r"log\.key is missing"):
+        Service(place, policies)
+    with opened_log(place, lost=True) as (log, _):
+        new = log.change_key(lost=True)
+    with running(place, policies) as service:
+        assert get(service, "key").text.split("\n")[0] == new
+        assert not new.startswith(old)
+        assert readiness(service)[0] == "ready"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "PRIVATE+KEY+a+b", "PRIVATE+KEY+name+00000000+AAAA", "\udcff", "PRIVATE+KEY+x+0badc0de+" + "A" * 44]
+)
+def test_a_damaged_key_is_named(place: Place, policies: Path, text: str) -> None:
+    """With what to do about it."""
+    with running(place, policies):
+        pass
+    (place.data / "log.key").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(LogError, match="backup of this folder"):
+        Service(place, policies)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"\xff", b"something\n", b"antechamber/x\n1\nAAAA\n\n\xe2\x80\x94 antechamber/x AAAA\n"]
+)
+def test_a_damaged_checkpoint_trips_the_signer(place: Place, policies: Path, text: bytes) -> None:
+    """What was signed last is not known then."""
+    with running(place, policies):
+        pass
+    (place.data / "log.checkpoint").write_bytes(text)
+    with running(place, policies) as service:
+        status, alarms = readiness(service)
+        assert status == "ready" if not text else "degraded"
+        assert bool(alarms) == bool(text)
+
+
+def test_another_key_than_the_stores_is_not_used(place: Place, store: Store) -> None:
+    """As after a wrong copy."""
+    open_log(store, place, app.clock).checkpoint()
+    other = Place(data=place.data.parent / "other", database_url=None)
+    other.data.mkdir()
+    stranger = open_store(other)
+    open_log(stranger, other, app.clock)
+    stranger.close()
+    (place.data / "log.key").write_bytes((other.data / "log.key").read_bytes())
+    log = open_log(store, place, app.clock)
+    with pytest.raises(LogError, match="copy the file from"):
+        log.checkpoint()
+
+
+def test_a_pinned_checkpoint_is_compared_by_the_doctor(place: Place, policies: Path) -> None:
+    """One of this log fits, one of another does not."""
+    with running(place, policies) as service:
+        note = get(service, "checkpoint").text
+    assert examine(place, note) == []
+    assert "of another log" in examine(place, note.replace("antechamber/", "elsewhere/"))[0]
+    assert "damaged" in examine(place, note[:-10] + "AAAAAAAA=\n")[0]
+
+
+@contextlib.contextmanager
+def keeper(status: int = 204) -> Iterator[tuple[str, list[str]]]:
+    """Run somebody who keeps checkpoints; yield the address, and what came."""
+    kept: list[str] = []
+
+    class Keeper(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            kept.append(self.rfile.read(int(self.headers["content-length"])).decode())
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Keeper)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/pins", kept
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_each_checkpoint_is_brought_to_whoever_keeps_a_copy(place: Place, store: Store) -> None:
+    """Once; and where that fails it is tried again, with an alarm meanwhile."""
+    with keeper() as (url, kept):
+        log = open_log(store, place, app.clock, url)
+        log.tick(at_once=True)
+        log.tick()
+        assert kept == [log.published().note]
+    grow(store, 1)
+    log.tick(at_once=True)
+    assert "could not be pinned" in (log.pin_alarm or "")
+    with keeper() as (url, kept):
+        log._publish = pinning(url)
+        log.tick()
+    assert (log.pin_alarm, kept) == (None, [log.published().note])
+
+
+def test_a_keeper_that_refuses_is_named() -> None:
+    """With its answer."""
+    with keeper(500) as (url, _), pytest.raises(PinError, match="answered 500"):
+        pinning(url)("note")
+
+
+def test_a_new_policy_is_in_the_log_before_it_is_in_force(service: Service, policies: Path) -> None:
+    """From which digest to which; the same again is no change."""
+    keeper: PolicyKeeper = service.state.admission._policies
+    before = keeper.current.digest
+    write_policies(policies, PRODUCERS.replace('owner = "ada"', 'owner = "mona"'))
+    keeper.refresh()
+    keeper.refresh()
+    assert keeper.current.digest != before
+    leaves = [one["leaf"] for one in lines(get(service, "export"))[:-1]]
+    changes = [(leaf["from"], leaf["to"]) for leaf in leaves if leaf["action"] == "policy"]
+    assert changes == [(None, before), (before, keeper.current.digest)]
+    with database(service.place) as raw:
+        (text,) = raw.execute("SELECT policy FROM policy_changes ORDER BY id DESC LIMIT 1").fetchone()
+    assert "mona" in text
+
+
+def test_a_producer_that_asks_for_a_durable_write_is_in_the_log_once_an_hour(service: Service) -> None:
+    """However often it asks, and by which way."""
+    for _ in range(3):
+        assert service.submit(event(durable=True)).status_code == 403
+        assert service.client.post("/v1/memories", headers=service.bearer()).status_code == 403
+    assert (
+        service.client.post("/v1/memories", headers=service.bearer("notes", "reader", ("project:a",))).status_code
+        == 403
+    )
+    service.submit(event())
+    leaves = [one["leaf"] for one in lines(get(service, "export"))[:-1]]
+    asked = [leaf for leaf in leaves if leaf["action"] == "direct-write"]
+    assert [(leaf["actor"], leaf["to"]) for leaf in asked] == [("worker:release-bot", "rejected-invalid")]
+
+
+def test_an_erased_text_is_nowhere_and_every_proof_holds(place: Place, policies: Path, tmp_path: Path) -> None:
+    """A retracted memory with its records, and a refused event: words, search and salts go, leaves stay."""
+    with running(place, policies) as service:
+        ids = fill(service)
+        desk = service.sign_in()
+        page = desk.browser.get(f"/quarantine/{ids['quarantine_id']}").text
+        hidden = dict(re.findall(r'name="(csrf|version|shown_hash|decision_key)" value="([^"]*)"', page))
+        assert desk.post(f"/quarantine/{ids['quarantine_id']}/keep", hidden).status_code == 303
+        kept = tmp_path / "kept.txt"
+        kept.write_text(get(service, "checkpoint").text)
+        erase(place, ids["proposal_id"], "private")
+        erase(place, ids["quarantine_id"], "other")
+        for text in ("quokkas", "Something else"):
+            assert text not in dump(place)
+        if place.database_url is None:
+            with database(place) as raw:
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            assert b"quokka" not in b"".join(file.read_bytes() for file in place.data.iterdir())
+        for kind in ("export", "review-records", "dispositions"):
+            status, said = verified(service, tmp_path, get(service, kind).content)
+            assert status == 0, said
+        assert verified(service, tmp_path, get(service, "export").content, "--previous", str(kept))[0] == 0
+        told = [(one["leaf"]["action"], one["leaf"]["reason_code"]) for one in lines(get(service, "export"))[-3:-1]]
+        assert set(told) >= {("erase", "other")}
+        assert "(erased)" in desk.browser.get(f"/review/{ids['proposal_id']}").text
+        assert "its text erased" in desk.browser.get(f"/audit/items/{ids['proposal_id']}").text
+        assert desk.browser.get("/memories", params={"q": "quokkas"}).text.count("(erased)") == 0
+        answer = desk.decide(ids["proposal_id"], "undo", reason_code="other", reason_text="again")
+        assert answer.status_code in {403, 409}
+        # The event's hash stays, so that the same event is still recognized.
+        assert service.submit(event("Feed the quokkas first.")).json()["reasons"][0]["code"] == "already-decided"
+    assert examine(place) == []
+
+
+def test_what_waits_or_is_remembered_is_not_erased(service: Service) -> None:
+    """The desk comes first; and nothing is erased twice or made up."""
+    waiting = service.submit(event("Waits.")).json()["proposal_id"]
+    admitted = service.submit(event("Stays.")).json()["proposal_id"]
+    rejected = service.submit(event("Goes.")).json()["proposal_id"]
+    desk = service.sign_in()
+    assert desk.decide(admitted, "approve").status_code == 303
+    assert desk.decide(rejected, "reject", reason_code="wrong").status_code == 303
+    erase(service.place, rejected, "private")
+    for subject, why in (
+        (waiting, "still waits"),
+        (admitted, "retract it"),
+        (rejected, "before"),
+        ("x", "there is no"),
+    ):
+        with pytest.raises(EraseError, match=why):
+            erase(service.place, subject, "private")
+    assert examine(service.place) == []
+
+
+def test_a_text_without_its_erasure_on_record_cannot_be_taken_away(service: Service) -> None:
+    """The database's own guards, for whoever opens it by hand."""
+    ids = fill(service)
+    mark = '{"content":"(erased)","kind":"erased"}'
+    for statement in (
+        f"UPDATE review_records SET shown = '{mark}'",
+        "UPDATE review_records SET reason_text = '(erased)'",
+        f"UPDATE memories SET payload = '{mark}', source_span = '{{\"uri\":\"erased:\"}}'",
+        f"UPDATE proposals SET payload = '{mark}', source_span = '{{\"uri\":\"erased:\"}}'",
+        "UPDATE quarantine SET payload = NULL WHERE payload IS NOT NULL",
+        "UPDATE exports SET actor = 'nobody'",
+        "DELETE FROM checkpoints",
+        "UPDATE log_keys SET verifier_key = 'x'",
+        "DELETE FROM policy_changes",
+    ):
+        get(service, "export")
+        with database(service.place) as raw, pytest.raises(Exception, match=r"append-only|never changes|stays"):
+            raw.execute(statement)
+    assert ids
+
+
+UNLOGGED = {
+    "GET": "reads change nothing; exports alone are logged, because they take something away",
+    "POST /login": "sessions open and end; who may sign in is logged",
+    "POST /logout": "as above",
+    "POST /settings": "somebody's own keys",
+    "POST /review/views": "somebody's own filters",
+    "POST /review/next": "a claim: a courtesy with an end",
+    "POST /review/{proposal_id}/claim": "as above",
+    "POST /review/{proposal_id}/skip": "puts a proposal behind the others",
+}
+"""Routes that write no leaf, and why; a new one has to be put here or to log."""
+LOGGED = {
+    "POST /v1/submissions",
+    "POST /v1/submissions/batch",
+    "PUT /v1/submissions/by-key/{idempotency_key}/seal",
+    "POST /mcp",
+    "POST /review/{proposal_id}/{decision}",
+    "POST /review/group/{decision}",
+    "POST /quarantine/{quarantine_id}/{decision}",
+    *(f"{method} /v1/memories{rest}" for method in ("POST", "PUT", "PATCH", "DELETE") for rest in ("", "/{rest}")),
+}
+
+
+def test_what_writes_no_leaf_is_an_explicit_list(service: Service) -> None:
+    """Every route that may change something logs it, or is on the list with its reason."""
+    from support import methods_of  # noqa: PLC0415 -- beside its only use
+
+    routes = {f"{method} {route.path_format}" for route in service.app.routes for method in methods_of(route)}
+    acting = {route for route in routes if not route.startswith(("GET ", "HEAD ", "OPTIONS "))}
+    assert acting == LOGGED | {route for route in UNLOGGED if " " in route}
+
+
+def leaves_of(service: Service) -> int:
+    """Count the leaves."""
+    with database(service.place) as raw:
+        found: int = raw.execute("SELECT count(*) FROM log_leaves").fetchone()[0]
+        return found
+
+
+def test_what_is_on_that_list_writes_no_leaf(service: Service) -> None:
+    """And everything else that is done at the desk does."""
+    proposal = service.submit(event()).json()["proposal_id"]
+    service.submit(event("Another."))
+    desk = service.sign_in()
+    service.wait_until_sorted()
+    form = desk.form(proposal)
+    before = leaves_of(service)
+    desk.post("/review/next", {"csrf": form["csrf"]})
+    desk.post(f"/review/{proposal}/claim", form)
+    desk.post(f"/review/{proposal}/skip", form)
+    desk.post("/settings", {"csrf": form["csrf"], "keys": "off"})
+    desk.post("/review/views", {"csrf": form["csrf"], "name": "mine", "filter": "scope:project"})
+    for path in ("/review", "/audit", "/memories", "/dashboard", "/submissions", "/quarantine"):
+        assert desk.browser.get(path).status_code == 200
+    desk.post("/logout", {"csrf": form["csrf"]})
+    assert leaves_of(service) == before
+    service.sign_in().decide(proposal, "approve")
+    assert leaves_of(service) == before + 2
+
+
+def test_the_log_that_nobody_can_sign_is_named(place: Place, store: Store) -> None:
+    """A folder that cannot be written to."""
+    log = open_log(store, place, app.clock)
+    log.checkpoint()
+    grow(store, 1)
+    log._signer._state = Path("/proc/no-such-folder/checkpoint")
+    with pytest.raises(LogError, match="cannot be kept"):
+        log.checkpoint()
+    assert isinstance(log, Log)
