@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+import bench_audit
 import bench_batch
 import bench_desk
 import bench_engines
@@ -27,6 +28,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., bool]]]] = {
     "growth": ("the same load on stores of 10,000 and a million submissions, or of --rows", bench_growth.run),
     "overload": ("a thousand connections with bodies of 60 kB: what is refused, and memory", bench_overload.run),
     "desk": ("pages of the desk with a million proposals that wait, on both engines", bench_desk.run),
+    "audit": ("a log of a million leaves: its export, its proofs and the verifier, on both engines", bench_audit.run),
     "ledger": ("what an agent's write-ahead ledger costs, and how it recovers 100,000 operations", bench_ledger.run),
     "engines": ("1, 2 and 4 processes over one PostgreSQL beside FastAPI with a unique key", bench_engines.run),
 }

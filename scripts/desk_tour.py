@@ -150,7 +150,7 @@ class Tour:
             self._decide("cora", one, "Approve")
         self._decide("cora", wrong, "Reject: wrong")
         self.ids = {name: self._memory_of(one) for name, one in (("memory", first), ("ended", gone), ("words", kept))}
-        self.ids |= {"decided": wrong, "new": self.submit(NEW)["proposal_id"]}
+        self.ids |= {"retracted": gone, "decided": wrong, "new": self.submit(NEW)["proposal_id"]}
         self.ids["hidden"] = self.submit("Rollback is safe\u202e.ton ro\u202c on Fridays.\u200b")["proposal_id"]
         self.ids["long"] = self.submit(LONG, idempotency_key="long")["proposal_id"]
         self.ids["word"] = self.submit("", **WIDE, idempotency_key="k" * 128)["proposal_id"]
@@ -169,6 +169,9 @@ class Tour:
             page.goto(f"{self.url}/quarantine/{self.ids['private']}")
             page.get_by_role("button", name="Dismiss").click()
             page.get_by_role("status").wait_for()
+        with self.window("ada-audits") as opened:
+            for path in ("review-records?decision=reject&since=2026-01-01", "dispositions?format=csv", "export"):
+                opened.request.get(f"{self.url}/v1/audit/{path}")
 
     def _refuse(self) -> None:
         """Bring events into the quarantine."""
@@ -228,7 +231,10 @@ class Tour:
             "submissions": "/submissions",
             "submissions-error": "/submissions?since=yesterday",
             "audit": "/audit",
+            "audit-answers": "/audit?disposition=any",
+            "audit-none": "/audit?curator=nobody",
             "audit-error": "/audit?since=yesterday",
+            "item": f"/audit/items/{ids['retracted']}",
             "dashboard": "/dashboard",
             "settings": "/settings",
             "policy": "/policy",

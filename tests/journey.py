@@ -46,9 +46,9 @@ class Journey:
         items = httpx.get(f"{self.url}/v1/memories", params=params, headers=headers).json()["items"]
         return [item["content"] for item in items]
 
-    def sign_in(self, name: str, *, width: int = 1280) -> Page:
+    def sign_in(self, name: str, *, width: int = 1280, role: str = "curator") -> Page:
         """Open a printed sign-in link in a fresh browser window and press its button."""
-        added = antechamber("user", "add", name, "--role", "curator", *where(self.place), "--url", self.url)
+        added = antechamber("user", "add", name, "--role", role, *where(self.place), "--url", self.url)
         window = self._chromium.new_context(java_script_enabled=self._scripts, viewport={"width": width, "height": 900})
         self._windows.append(window)
         page = window.new_page()

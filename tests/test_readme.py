@@ -115,10 +115,18 @@ def test_curl_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, 
     assert proposals(tmp_path) == 1
 
 
+def test_an_auditor_verifies_and_finds_what_was_altered(tmp_path: Path, live: dict[str, str]) -> None:
+    """The block for auditors: the export holds, and the altered byte is named."""
+    data = str(tmp_path / "data")
+    token = antechamber("token", "issue", "auditing", "--role", "auditor", "--data", data).stdout.strip()
+    with shell(BLOCKS[3], tmp_path, **live, AUDITOR_TOKEN=token) as session:
+        read_until(session, r"Verified: \d+ leaves(.|\n)*Nothing is missing(.|\n)*NOT verified: leaf 1 (.|\n)*found it")
+
+
 def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> None:
-    """The fourth block makes the schema and starts two processes on one database, both ready."""
+    """The fifth block makes the schema and starts two processes on one database, both ready."""
     url, ports = postgres.empty(), [free_port(), free_port()]
-    script = re.sub(r"export ANTECHAMBER_DATABASE_URL=\S+", f"export ANTECHAMBER_DATABASE_URL='{url}'", BLOCKS[3])
+    script = re.sub(r"export ANTECHAMBER_DATABASE_URL=\S+", f"export ANTECHAMBER_DATABASE_URL='{url}'", BLOCKS[4])
     for named, port in zip(("8080", "8081"), ports, strict=True):
         assert f"--port {named}" in script
         script = script.replace(f"--port {named}", f"--port {port}")

@@ -1,0 +1,39 @@
+"""Altered exports, judged by the auditors' verifier and by a second one; and a verifier that is blind is found out."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tamper
+
+
+def proven(folder: Path, *, node: bool) -> dict[str, Any]:
+    """Prove it on fewer exports than the script does."""
+    return tamper.prove(folder, clean=30, mutations=20 * len(tamper.MUTATIONS), seed=random.randrange(2**32), node=node)  # noqa: S311 -- no secret
+
+
+@pytest.mark.timeout(300)
+def test_both_verifiers_find_every_alteration_and_nothing_else(tmp_path: Path) -> None:
+    """Twenty of each kind; the full form is scripts/tamper."""
+    told = proven(tmp_path, node=True)
+    nothing = {"python": 0, "node": 0}
+    assert set(told["mutations"].values()) == {20}
+    assert (told["false_alarms"], told["not_found"]) == (nothing, nothing), told
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("blind", ["check_leaf", "signs", "close_log", "pass_previous"])
+def test_a_blind_verifier_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blind: str) -> None:
+    """Without one of its checks it lets alterations pass, and the proof says so."""
+    tool = tamper.verify_export
+    place, instead = {
+        "check_leaf": (tool, lambda record, _: bytes.fromhex(record["leaf_hash"])),
+        "signs": (tool, lambda *_: True),
+        "close_log": (tool.Export, lambda *_: None),
+        "pass_previous": (tool.Export, lambda _: None),
+    }[blind]
+    monkeypatch.setattr(place, blind, instead)
+    told = proven(tmp_path, node=False)
+    assert told["not_found"]["python"] > 0
