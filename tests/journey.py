@@ -55,5 +55,6 @@ class Journey:
         page.on("console", lambda message: self.violations.append(message.text))
         page.goto(added.stdout.strip())
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("heading", name="Queue")).to_be_visible()
+        first = {"curator": "Queue", "auditor": "Audit"}[role]
+        expect(page.get_by_role("heading", name=first, exact=True)).to_be_visible()
         return page

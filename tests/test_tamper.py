@@ -23,13 +23,21 @@ def test_both_verifiers_find_every_alteration_and_nothing_else(tmp_path: Path) -
     assert (told["false_alarms"], told["not_found"]) == (nothing, nothing), told
 
 
+def _believe(record: dict[str, Any], place: str) -> bytes:
+    """Take the hash that a record names for that of its leaf."""
+    try:
+        return bytes.fromhex(str(record["leaf_hash"]))
+    except ValueError:
+        tamper.verify_export.bad(place)
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("blind", ["check_leaf", "signs", "close_log", "pass_previous"])
 def test_a_blind_verifier_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blind: str) -> None:
     """Without one of its checks it lets alterations pass, and the proof says so."""
     tool = tamper.verify_export
     place, instead = {
-        "check_leaf": (tool, lambda record, _: bytes.fromhex(record["leaf_hash"])),
+        "check_leaf": (tool, _believe),
         "signs": (tool, lambda *_: True),
         "close_log": (tool.Export, lambda *_: None),
         "pass_previous": (tool.Export, lambda _: None),

@@ -143,7 +143,8 @@ def checkpoint(request: AuditRequest, log: NamedDependency[Log]) -> Response[str
     """Return a signed checkpoint of all that was changed, or an earlier one by its size."""
     size = _number(request, "size")
     signed = log.checkpoint() if size is None else log.published(size)
-    headers = NO_STORE | {"content-disposition": f'inline; filename="checkpoint-{signed.size}.txt"'}
+    name = "checkpoint" if size is None else f"checkpoint-{size}"
+    headers = NO_STORE | {"content-disposition": f'inline; filename="{name}.txt"'}
     return Response(signed.note, media_type=_PLAIN, headers=headers)
 
 
