@@ -293,7 +293,7 @@ def test_the_log_of_one_item_goes_from_submission_to_memory(service: Service) ->
     text = desk.browser.get(f"/audit/items/{ids['proposal_id']}").text
     told = re.sub(r"\s+", " ", re.sub(r"<details.*?</details>|<[^>]+>", "", text, flags=re.DOTALL))
     order = ["accepted-for-review", "accepted-as-duplicate", "rejected-conflict", "approve pending → approved",
-             "memory active", "retract approved", "memory retracted"]  # fmt: skip
+             "memory active", "retract outdated", "memory retracted"]  # fmt: skip
     places = [told.find(word) for word in order]
     assert -1 not in places
     assert places == sorted(places)
