@@ -156,6 +156,12 @@ def test_several_writers_leave_no_gap(place: Place, store: Store) -> None:
     assert {leaf["found_by"] for leaf in leaves(place)} == set(names)
 
 
+def test_as_many_leaves_as_nobody_writes_at_once_are_written(store: Store, place: Place) -> None:
+    """Some megabytes in one transaction, more than any socket takes at once."""
+    store.write(lambda rows: rows.log(logged(f"user {number}") for number in range(20_000))).result()
+    assert len(leaves(place)) == 20_000
+
+
 def busy(service: Service) -> None:
     """Do one of everything that is logged."""
     first = service.submit(event("Run the migration first.", idempotency_key="a")).json()

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import select
 import socket
 import threading
 import time
@@ -139,12 +140,29 @@ class Link:
 
     def _send(self, sql: str, values: Mapping[str, Any] | None) -> psycopg.Cursor[DictRow]:
         # Statements come from this package's own files; values travel apart from them.
-        return self.connection.execute(sql, values)
+        cursor = self.connection.execute(sql, values)
+        self._drain()
+        return cursor
+
+    def _drain(self) -> None:
+        """Send all that a pipeline has queued.
+
+        The driver (3.3.9) leaves what the socket did not take at once to its next read, and that may never come: the
+        server waits for the rest of a large message before it answers.
+        """
+        if self.pipeline is None:
+            return
+        connection = self.connection.pgconn
+        while connection.flush():
+            readable, _, _ = select.select([connection.socket], [connection.socket], [])
+            if readable:
+                connection.consume_input()
 
     def many(self, sql: str, values: Sequence[Mapping[str, Any]]) -> None:
         """Run a statement once for each set of values."""
         with self._watchdog.over(self.connection):
             self.connection.cursor().executemany(sql, values)
+            self._drain()
 
     def settle(self) -> None:
         """Wait for all that was sent.
