@@ -45,6 +45,8 @@ class Standing(Struct, frozen=True, kw_only=True):
 
     size: int
     signed: SignedCheckpoint | None
+    alarm: str | None
+    """Why it is not signed any more."""
 
 
 class Consistent(Struct, frozen=True, kw_only=True):
@@ -69,6 +71,7 @@ class Log:
         self._gate = threading.Lock()
         self._last: SignedCheckpoint | None = None
         self._pinned: str | None = None
+        self._tried_at = 0
         self.alarm: str | None = None
         """Why the log is not signed; None while it is."""
         self.pin_alarm: str | None = None
@@ -101,9 +104,10 @@ class Log:
         with self._store.read() as rows:
             size = rows.log_size()
             last = self._last = rows.checkpoint()
+        now = self._clock()
         if last is None or self.alarm is not None:
-            return True
-        return size - last.size >= SIGN_AFTER or (size != last.size and self._clock() - last.signed_at >= SIGN_EVERY)
+            return now - self._tried_at >= SIGN_EVERY
+        return size - last.size >= SIGN_AFTER or (size != last.size and now - last.signed_at >= SIGN_EVERY)
 
     def _pin(self) -> None:
         last = self._last
@@ -138,7 +142,7 @@ class Log:
     def standing(self) -> Standing:
         """Say how far the log is signed."""
         with self._store.read() as rows:
-            return Standing(size=rows.log_size(), signed=rows.checkpoint())
+            return Standing(size=rows.log_size(), signed=rows.checkpoint(), alarm=self.alarm)
 
     def verifier_keys(self) -> list[str]:
         """Return the verifier keys, the one in use first."""
@@ -147,11 +151,14 @@ class Log:
 
     def _sign(self, *, everything: bool) -> SignedCheckpoint:
         with self._gate:
+            self._tried_at = self._clock()
             try:
                 signed = self._signed(everything=everything)
             except LogError as error:
-                self.alarm = f"The log is not signed any more. {error}"
-                _log.error("the log was not signed: %s", error)
+                alarm = f"The log is not signed any more. {error}"
+                if alarm != self.alarm:
+                    _log.error("the log was not signed: %s", error)
+                self.alarm = alarm
                 raise
             self.alarm, self._last = None, signed
             return signed

@@ -15,12 +15,13 @@ class Tree:
     """The log in one snapshot."""
 
     def __init__(self, rows: LogRows, size: int | None = None) -> None:
-        """Read the first `size` leaves, or all; what is complete and not stored yet is formed now."""
+        """Read all leaves, forming what is complete and not stored yet, or the first `size`, of which all is stored."""
         self._rows = rows
         self.size = rows.log_size() if size is None else size
         self.grown: Grown = {}
         self.nodes = Blocks(self._load)
-        self._grow()
+        if size is None:
+            self._grow()
 
     def _load(self, level: int, block: int) -> list[bytes]:
         first = block * BLOCK

@@ -165,8 +165,9 @@ class Writer:
         self._commits += 1
         number = self._commits
         try:
-            self._rows.write_log()
+            # The log's lock comes last: all other writers wait for it until the commit is on disk.
             self._link.send(single("mark_commit"), {"writer_id": self._writer_id, "commits": number})
+            self._rows.write_log()
             ended = self._link.send("COMMIT")
             self._link.settle()
         except (psycopg.Error, OSError) as error:
