@@ -15,6 +15,7 @@ import bench_desk
 import bench_engines
 import bench_growth
 import bench_ledger
+import bench_log
 import bench_others
 import bench_overload
 import bench_single
@@ -29,6 +30,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., bool]]]] = {
     "overload": ("a thousand connections with bodies of 60 kB: what is refused, and memory", bench_overload.run),
     "desk": ("pages of the desk with a million proposals that wait, on both engines", bench_desk.run),
     "audit": ("a log of a million leaves: its export, its proofs and the verifier, on both engines", bench_audit.run),
+    "log": ("submissions with the log beside the same service without it, on both engines", bench_log.run),
     "ledger": ("what an agent's write-ahead ledger costs, and how it recovers 100,000 operations", bench_ledger.run),
     "engines": ("1, 2 and 4 processes over one PostgreSQL beside FastAPI with a unique key", bench_engines.run),
 }

@@ -23,22 +23,32 @@ PEERS: Final = Path(__file__).parent / "bench_peers"
 _UVICORN: Final = ("--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning")
 
 
-def on_sqlite(name: str = "Antechamber SQLite") -> Side:
+WITHOUT_LOG: Final = """
+from antechamber.store.postgres.rows import PostgresRows
+from antechamber.store.sqlite.rows import SqliteRows
+SqliteRows.log = PostgresRows.log = lambda *_: None
+from antechamber.cli import main
+main()
+"""
+"""The service as it would be without a log: no leaf is formed, none is written, no lock is taken."""
+
+
+def on_sqlite(name: str = "Antechamber SQLite", launcher: str | None = None) -> Side:
     """Return our side over a folder."""
-    return Side(name, partial(_ours, 1, None))
+    return Side(name, partial(_ours, 1, None, launcher))
 
 
-def on_postgres(server: Postgres, processes: int = 1) -> Side:
+def on_postgres(server: Postgres, processes: int = 1, name: str = "Antechamber", launcher: str | None = None) -> Side:
     """Return our side over a database of its own, in one process or more."""
-    return Side(f"Antechamber x{processes}", partial(_ours, processes, server))
+    return Side(f"{name} x{processes}", partial(_ours, processes, server, launcher))
 
 
 @contextlib.contextmanager
-def _ours(processes: int, server: Postgres | None, folder: Path) -> Iterator[Running]:
+def _ours(processes: int, server: Postgres | None, launcher: str | None, folder: Path) -> Iterator[Running]:
     url = server.empty() if server else None
     if server:
         server.run("CHECKPOINT")
-    application, ports = Application(folder, url), [free_port() for _ in range(processes)]
+    application, ports = Application(folder, url, launcher), [free_port() for _ in range(processes)]
     place = Place(data=application.data, database_url=url)
     started: list[subprocess.Popen[bytes]] = []
     try:

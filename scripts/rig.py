@@ -116,8 +116,9 @@ def postgres(folder: Path) -> Iterator[Postgres]:
 class Application:
     """Processes of Antechamber over one place."""
 
-    def __init__(self, folder: Path, database_url: str | None) -> None:
-        """Write a policy and make the schema; nothing is started yet."""
+    def __init__(self, folder: Path, database_url: str | None, launcher: str | None = None) -> None:
+        """Write a policy and make the schema; nothing is started yet, and then by the code of a launcher if given."""
+        self._launcher = launcher
         self.policies, self.database_url = folder / "policies", database_url
         self.policies.mkdir(parents=True, exist_ok=True)
         (self.policies / "producers.toml").write_text(_POLICY)
@@ -141,7 +142,10 @@ class Application:
 
     def start(self, port: int, log: Path | None = None) -> subprocess.Popen[bytes]:
         """Start one process and wait until it says that it is ready."""
-        command = [*self._command("serve"), "--policies", str(self.policies), "--port", str(port)]
+        serve = self._command("serve")
+        if self._launcher is not None:
+            serve[1:3] = ["-c", self._launcher]
+        command = [*serve, "--policies", str(self.policies), "--port", str(port)]
         with contextlib.ExitStack() as open_files:
             errors = open_files.enter_context(log.open("ab")) if log else None
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)  # noqa: S603 -- our own program
