@@ -18,8 +18,8 @@ def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
         for processes in (1,) if quick else (1, 2, 4):
             bare = on_postgres(server, processes, "without log", WITHOUT_LOG)
             pairs.append((bare, on_postgres(server, processes), f"PostgreSQL, {processes} process(es)"))
-        for number_of_pair, (base, ours, what) in enumerate(pairs):
-            made = Rounds("log", folder / str(number_of_pair), seconds, tell)
+        made = Rounds("log", folder, seconds, tell)
+        for base, ours, what in pairs:
             title = f"Submissions with the log beside the same without: {what}"
             done.append(carry_out(made, [base, ours], number, base.name, title, as_json=as_json))
     return all(done)
