@@ -14,6 +14,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
@@ -21,6 +22,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 LONGEST_LINE = 8 << 20
+CLOCKS = timedelta(minutes=1)
+"""By how much clocks of several machines may differ before a leaf is worth a look."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 KEY = re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)")
 LEAF = {
@@ -234,6 +237,8 @@ class Export:
         self.kind = ""
         self.erased = 0
         self.closed = False
+        self.latest: datetime | None = None
+        self.back: tuple[timedelta, int] = (timedelta(0), 0)
 
     def read(self, file: BinaryIO) -> None:
         """Verify everything."""
@@ -273,7 +278,18 @@ class Export:
             bad(f"leaf {expected} (line {number}) has other members than a leaf of the log")
         self.tree.append(check_leaf(record, f"leaf {expected} (line {number})"))
         self.last = expected
+        self.look_at_time(record["leaf"]["time"], expected)
         self.pass_previous()
+
+    def look_at_time(self, text: Any, sequence: int) -> None:
+        """Note how far a leaf's time lies before that of a leaf in front of it: clocks differ, and may be set."""
+        try:
+            time = datetime.fromisoformat(text)
+            step = time - (self.latest or time)
+        except (TypeError, ValueError):
+            bad(f"leaf {sequence} has no time")
+        self.latest = time if step >= timedelta(0) else self.latest
+        self.back = max(self.back, (-step, sequence))
 
     def pass_previous(self) -> None:
         """Compare the tree with the earlier checkpoint, once it is of that size."""
@@ -404,7 +420,10 @@ def verify(arguments: argparse.Namespace) -> str:
         export.read(file)
     if export.kind in {"leaf", ""} and export.tree.size == checkpoint.size:
         since = f", and begin with the {previous.size} of the earlier checkpoint" if previous else ""
-        return f"Verified: {export.tree.size} leaves, all that {checkpoint.origin} signed{since}. Nothing is missing."
+        by, sequence = export.back
+        late = f" Look at leaf {sequence}: its time lies {by} before one in front of it." if by > CLOCKS else ""
+        whole = f"Verified: {export.tree.size} leaves, all that {checkpoint.origin} signed{since}."
+        return f"{whole} Nothing is missing.{late}"
     if previous is not None:
         bad("only an export of the whole log can be compared with an earlier checkpoint")
     erased = f" The texts of {export.erased} are erased or were never kept." if export.erased else ""

@@ -15,6 +15,15 @@ import rfc8785
 from antechamber.app import open_store
 from antechamber.config import Place
 from antechamber.core.log.leaf import Leaf, Logged, commitment, leaf_bytes
+from antechamber.core.log.merkle import (
+    Frontier,
+    consistency_proof,
+    inclusion_proof,
+    leaf_hash,
+    verify_consistency,
+    verify_inclusion,
+)
+from antechamber.core.log.tree import Tree
 from antechamber.core.ports import Rows, Store
 from support import Service, database, event, running
 
@@ -160,6 +169,36 @@ def test_as_many_leaves_as_nobody_writes_at_once_are_written(store: Store, place
     """Some megabytes in one transaction, more than any socket takes at once."""
     store.write(lambda rows: rows.log(logged(f"user {number}") for number in range(20_000))).result()
     assert len(leaves(place)) == 20_000
+
+
+def test_the_tree_over_stored_nodes_is_that_of_all_leaves(store: Store) -> None:
+    """Grown in two steps over a complete node of the sixteenth level: roots, proofs, and what was there before."""
+    frontier, sizes, roots = Frontier(), (300, 66_000), {}
+    for size in sizes:
+        made = [logged(f"user {number}") for number in range(frontier.size, size)]
+        for one in made:
+            frontier.append(leaf_hash(one.leaf))
+        store.write(lambda rows, made=made: rows.log(made)).result()
+        roots[size] = frontier.root()
+        with store.read() as rows:
+            tree = Tree(rows)
+            assert (tree.size, tree.root(size)) == (size, roots[size])
+            grown = tree.grown
+        for level, (first, hashes) in grown.items():
+            store.write(
+                lambda rows, level=level, first=first, hashes=hashes: rows.add_nodes(level, first, hashes)
+            ).result()
+    assert set(grown) == {8, 16}
+    with store.read() as rows:
+        assert Tree(rows).grown == {}
+        tree = Tree(rows, 66_000)
+        assert [tree.root(size) for size in sizes] == list(roots.values())
+        path = consistency_proof(300, 66_000, tree.nodes)
+        assert verify_consistency(300, 66_000, path, roots[300], roots[66_000])
+        for index in (0, 299, 300, 40_000, 65_535, 65_536, 65_999):
+            path = inclusion_proof(index, 66_000, tree.nodes)
+            leaf = leaf_hash(rows.leaf_texts(index, 1)[0].encode())
+            assert verify_inclusion(leaf, index, 66_000, path, roots[66_000])
 
 
 def busy(service: Service) -> None:

@@ -2,10 +2,13 @@
 
 import contextlib
 import http.server
+import json
+import os
 import re
 import stat
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +20,13 @@ from antechamber.client.pin import PinError, pinning
 from antechamber.config import Place
 from antechamber.core.errors import EraseError, LogError
 from antechamber.core.log.checkpoint import read_text
+from antechamber.core.log.leaf import of_direct_write
 from antechamber.core.ports import Store
+from antechamber.flows.direct import DirectWrites
+from antechamber.flows.export import Export, Taker
 from antechamber.flows.log import SIGN_AFTER, SIGN_EVERY, Log
 from antechamber.flows.policies import PolicyKeeper
-from support import PRODUCERS, Service, database, dump, event, running, write_policies
+from support import PRODUCERS, Service, antechamber, database, dump, event, locked, running, write_policies
 from web.test_log_api import fill, get, lines, verified
 
 
@@ -182,6 +188,20 @@ def test_two_processes_sign_one_log(place: Place, store: Store) -> None:
         grow(store, 3)
         assert signing.checkpoint().size == signing.standing().size
     assert log.contradictions() == beside.contradictions() == []
+
+
+def test_a_leaf_of_yesterday_is_pointed_at(place: Place, store: Store, tmp_path: Path) -> None:
+    """Order is the tree's; a time that lies before others in front of it is worth a look, and no alteration."""
+    log = open_log(store, place, app.clock)
+    late = of_direct_write("worker:release-bot", app.clock() - 90_000_000_000)
+    store.write(lambda rows: rows.log([late])).result()
+    chunks = Export(store, log, app.clock, os.urandom).log(Taker("ida", "auditor"))
+    (tmp_path / "log.jsonl").write_bytes(b"".join(chunks))
+    (tmp_path / "checkpoint.txt").write_text(log.published().note)
+    arguments = [str(tmp_path / "log.jsonl"), "--checkpoint", str(tmp_path / "checkpoint.txt")]
+    said = antechamber("verify", *arguments, "--key", log.verifier_keys()[0])
+    assert said.returncode == 0
+    assert "Look at leaf 1: its time lies 1 day" in said.stdout
 
 
 def test_many_threads_sign_one_log(place: Place, store: Store) -> None:
@@ -378,6 +398,34 @@ def test_a_producer_that_asks_for_a_durable_write_is_in_the_log_once_an_hour(ser
     assert [(leaf["actor"], leaf["to"]) for leaf in asked] == [("worker:release-bot", "rejected-invalid")]
 
 
+def test_a_request_for_a_durable_write_that_could_not_be_noted_is_noted_next_time(place: Place, store: Store) -> None:
+    """The refusal never waits for the note, nor fails with it."""
+    direct = DirectWrites(store, app.clock)
+    with locked(place):
+        direct.note("worker:release-bot")
+        until(lambda: not direct._noted)
+    direct.note("worker:release-bot")
+    until(lambda: bool(actions_of(place)))
+    assert actions_of(place) == ["direct-write"]
+    store.close()
+    direct.note("worker:other")
+    assert set(direct._noted) == {"worker:release-bot"}
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def actions_of(place: Place) -> list[str]:
+    """Return what the log tells of."""
+    with database(place) as raw:
+        return [json.loads(leaf)["action"] for (leaf,) in raw.execute("SELECT leaf FROM log_leaves ORDER BY id")]
+
+
 def test_an_erased_text_is_nowhere_and_every_proof_holds(place: Place, policies: Path, tmp_path: Path) -> None:
     """A retracted memory with its records, and a refused event: words, search and salts go, leaves stay."""
     with running(place, policies) as service:
@@ -508,6 +556,7 @@ def test_what_is_on_that_list_writes_no_leaf(service: Service) -> None:
     for path in ("/review", "/audit", "/memories", "/dashboard", "/submissions", "/quarantine"):
         assert desk.browser.get(path).status_code == 200
     desk.post("/logout", {"csrf": form["csrf"]})
+    service.state.access.link("bob")
     assert leaves_of(service) == before
     service.sign_in().decide(proposal, "approve")
     assert leaves_of(service) == before + 2

@@ -1,14 +1,10 @@
 """The tree over stored rows: leaves, and complete nodes of every eighth level."""
 
-from typing import Final
-
 from antechamber.core.log.merkle import BLOCK, BLOCK_LEVELS, Blocks, Frontier, frontier_of, leaf_hash, up
 from antechamber.core.log.ports import LogRows
 
 Grown = dict[int, tuple[int, list[bytes]]]
 """By level: the first new complete node, and it with all that follow."""
-_TOP: Final = 64
-"""Above this level no tree grows."""
 
 
 class Tree:
@@ -33,11 +29,10 @@ class Tree:
 
     def _grow(self) -> None:
         """Form the complete nodes of each stored level from those of the one below."""
-        for level in range(BLOCK_LEVELS, _TOP, BLOCK_LEVELS):
-            known, wanted = self._rows.count_nodes(level), self.size >> level
-            if wanted <= known:
-                return
+        level = BLOCK_LEVELS
+        while (wanted := self.size >> level) > (known := self._rows.count_nodes(level)):
             self.grown[level] = (known, [self._block_root(level, number) for number in range(known, wanted)])
+            level += BLOCK_LEVELS
 
     def _block_root(self, level: int, number: int) -> bytes:
         hashes = self._load(level - BLOCK_LEVELS, number)

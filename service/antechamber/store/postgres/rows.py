@@ -164,12 +164,16 @@ class PostgresRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Report
         """Append them, in turn with all other writers until the transaction ends."""
         if not self.leaves:
             return
-        rows = [
-            {"position": place, **leaf._asdict(), "leaf": leaf.leaf.decode()} for place, leaf in enumerate(self.leaves)
-        ]
+        # A leaf is JSON itself and travels unescaped, which is half as long; the type JSON keeps its very bytes.
+        items = msgspec.json.encode(
+            [
+                {"position": place, "leaf": msgspec.Raw(leaf), "subject": subject, "salt": _hex(salt)}
+                for place, (leaf, subject, salt) in enumerate(self.leaves)
+            ]
+        ).decode()
         self.leaves = []
         self._link.send(single("lock_log"))
-        self._link.send(single("add_leaf"), {"items": _json(rows)})
+        self._link.send(single("add_leaf"), {"items": items})
 
     def announce(self) -> None:
         """Tell everybody who watches, after the commit, that the queue or the quarantine changed."""

@@ -5,8 +5,9 @@ SELECT CAST(pg_advisory_xact_lock(1095648083, 0) AS TEXT) AS held
 -- name: add_leaf
 -- Why: the end is read in the statement that appends, so that it costs no round trip; SQLite knows it beforehand.
 INSERT INTO log_leaves (id, leaf, subject, salt)
-SELECT (SELECT coalesce(max(l.id) + 1, 0) FROM log_leaves AS l) + item.position, item.leaf, item.subject, item.salt
-FROM json_to_recordset(CAST(:items AS JSON)) AS item (position BIGINT, leaf TEXT, subject TEXT, salt BYTEA)
+SELECT (SELECT coalesce(max(l.id) + 1, 0) FROM log_leaves AS l) + item.position, CAST(item.leaf AS TEXT), item.subject,
+    item.salt
+FROM json_to_recordset(CAST(:items AS JSON)) AS item (position BIGINT, leaf JSON, subject TEXT, salt BYTEA)
 ORDER BY item.position
 
 -- name: forget_words
