@@ -199,3 +199,20 @@ def test_what_a_tree_does_not_have_is_refused() -> None:
         consistency_proof(6, 5, nodes)
     with pytest.raises(TreeError, match="no complete node 1 at level 2"):
         nodes(2, 1)
+
+
+def test_only_the_blocks_used_last_are_kept() -> None:
+    """However large the tree is that somebody walks through; what was dropped is loaded again."""
+    leaves = hashes(4 * BLOCK)
+    loaded: list[int] = []
+
+    def load(level: int, block: int) -> Sequence[bytes]:
+        assert level == 0
+        loaded.append(block)
+        return leaves[block * BLOCK : (block + 1) * BLOCK]
+
+    nodes = Blocks(load, most=2)
+    for block in (0, 1, 0, 2, 0, 1):
+        assert nodes(0, block * BLOCK + 7) == leaves[block * BLOCK + 7]
+    assert loaded == [0, 1, 2, 1]
+    assert len(nodes._known) == 2

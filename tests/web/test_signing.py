@@ -174,6 +174,26 @@ def test_it_is_signed_after_so_many_leaves_or_so_long(place: Place, store: Store
     assert log.published().size == second.size + SIGN_AFTER
 
 
+def test_what_cannot_be_signed_is_tried_again_each_minute(place: Place, store: Store) -> None:
+    """And the alarm ends by itself once it can."""
+    now = [1_795_168_800_000_000]
+    log = open_log(store, place, lambda: now[0])
+    log.tick(at_once=True)
+    state = place.data / "log.checkpoint"
+    good = state.read_text()
+    state.write_text("damaged\n")
+    grow(store, 1)
+    log.tick(at_once=True)
+    assert "damaged" in (log.alarm or "")
+    state.write_text(good)
+    log.tick()
+    assert log.alarm
+    now[0] += SIGN_EVERY
+    log.tick()
+    assert log.alarm is None
+    assert log.published().size == log.standing().size
+
+
 def test_two_processes_sign_one_log(place: Place, store: Store) -> None:
     """With a folder each and the same key: whoever signs, it is consistent with what the other one signed."""
     log = open_log(store, place, app.clock)
