@@ -27,7 +27,7 @@ from antechamber.core.log.merkle import Frontier, leaf_hash
 from antechamber.core.submission import format_time
 from antechamber.flows.export import Export, Taker
 from antechamber.flows.log import Log
-from antechamber.store.signer import FileSigner
+from antechamber.store.signer import FileSigner, new_name
 from antechamber.store.sqlite.store import SqliteStore
 from rig import workplace
 
@@ -77,7 +77,7 @@ def make(folder: Path, chance: random.Random, size: int) -> Origin:
     """Make a log, sign it now and then, and export it."""
     folder.mkdir()
     store = SqliteStore(folder / "antechamber.db")
-    signer = FileSigner(folder)
+    signer = FileSigner(folder, name=new_name())
     log = Log(store, signer, lambda: time.time_ns() // 1000)
     try:
         log.enter_key()

@@ -22,6 +22,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 LONGEST_LINE = 8 << 20
+LONGEST_TEXT = 600
 CLOCKS = timedelta(minutes=1)
 """By how much clocks of several machines may differ before a leaf is worth a look."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
@@ -30,7 +31,6 @@ LEAF = {
     "action", "actor", "from", "payload_commitment", "policy_digest", "reason_code", "role", "subject", "time", "to",
     "version",
 }  # fmt: skip
-LOG_LINE = {"leaf", "leaf_hash", "record", "sequence"}
 LOG_CLOSING = {"checkpoint", "complete", "count", "last_sequence", "record"}
 CLOSING = LOG_CLOSING | {"exported_at", "filters"}
 PROVEN = {
@@ -38,10 +38,37 @@ PROVEN = {
     "policy_digest": "policy_digest",
 }  # fmt: skip
 """Members of a review record, and those of its leaf that say the same."""
+IDS = {"review_record_id", "proposal_id", "quarantine_id", "undoes"}
+TEXT = {"review": {"reason_text", "resulting", "shown"}, "disposition": {"payload", "receipt", "source_span"}}
+"""What a leaf commits to, beside the version of a proposal."""
+BESIDE = {
+    "approvals_required", "memory_id", "person", "producer_identity", "resulting_hash", "resulting_version", "scope_id",
+    "shown_hash", "source_event_hash", "submission_scope", "target",
+}  # fmt: skip
+"""Members that come along for reading: neither leaf nor commitment says them."""
+PLACE = {"leaf", "leaf_hash", "record", "sequence"}
+MEMBERS = {
+    "leaf": PLACE,
+    "disposition": PLACE | {"proof", "salt"} | TEXT["disposition"],
+    "review": PLACE | {"proof", "salt", "version"} | TEXT["review"] | set(PROVEN) | IDS | BESIDE,
+}
+ACTIONS = {
+    "disposition": {"submit", "seal"},
+    "review": {
+        "approve", "edit", "supersede", "reject", "merge", "flag", "undo", "retract", "expire", "keep", "open",
+        "dismiss",
+    },
+}  # fmt: skip
+ERASED = {None, "", "(erased)", '{"content":"(erased)","kind":"erased"}'}
+"""What may stand in the place of a text that is not there any more."""
 
 
 class BadError(Exception):
     """Something that does not hold; the text names it."""
+
+
+class UsageError(Exception):
+    """Arguments that do not fit; nothing was verified."""
 
 
 class Key(NamedTuple):
@@ -51,13 +78,18 @@ class Key(NamedTuple):
     key_id: bytes
     public: bytes
 
+    def __str__(self) -> str:
+        """Write it as it is given."""
+        return f"{self.name}+{self.key_id.hex()}+{base64.b64encode(bytes([1]) + self.public).decode()}"
+
 
 class Checkpoint(NamedTuple):
-    """What a log signed: its name, its number of leaves, its root."""
+    """What a log signed: its name, its number of leaves, its root; and by which key."""
 
     origin: str
     size: int
     root: bytes
+    signer: Key
 
 
 def bad(text: str) -> NoReturn:
@@ -82,7 +114,8 @@ def read_keys(text: str) -> list[Key]:
     for word in text.split():
         match = KEY.fullmatch(word)
         if match is None:
-            bad(f"{word} is no verifier key: it is a name, eight hex digits and base64, joined by +")
+            message = f'{word} is no verifier key, name+hex+base64; one in a file is given as --key "$(cat FILE)"'
+            raise UsageError(message)
         raw = decode(match[3], 33, "the verifier key")
         key_id = hashlib.sha256(f"{match[1]}\n".encode() + raw).digest()[:4]
         if raw[0] != 1 or key_id.hex() != match[2]:
@@ -97,11 +130,12 @@ def read_note(note: str, keys: Sequence[Key], what: str) -> Checkpoint:
     if not blank or not signatures.endswith("\n") or re.search(r"[\x00-\x09\x0b-\x1f]", note):
         bad(f"{what} is no signed note: a text, an empty line, and lines that sign it")
     text += "\n"
-    if not [key for line in signatures.split("\n")[:-1] for key in keys if signs(line, key, text, what)]:
-        bad(f"{what} is not signed by the given key")
+    signers = [key for line in signatures.split("\n")[:-1] for key in keys if signs(line, key, text, what)]
+    if not signers:
+        bad(f"{what} is not signed by a given key; after a change of keys give all that you trust, the newest first")
     match text.split("\n")[:-1]:
-        case [origin, size, root] if NUMBER.fullmatch(size) and origin in {key.name for key in keys}:
-            return Checkpoint(origin, int(size), decode(root, 32, f"the root of {what}"))
+        case [origin, size, root] if NUMBER.fullmatch(size) and origin == signers[0].name:
+            return Checkpoint(origin, int(size), decode(root, 32, f"the root of {what}"), signers[0])
         case _:
             bad(f"{what} is no checkpoint of this log")
 
@@ -189,6 +223,8 @@ def no_float(text: str) -> NoReturn:
 
 def read_line(line: bytes, place: str) -> dict[str, Any]:
     """Read a record, which has to be in its one canonical form."""
+    if line.endswith(b"\r\n"):
+        bad(f"{place} ends with CR LF: the file was converted on its way, and has to come as it was")
     try:
         record = json.loads(line.decode(), parse_float=no_float, parse_constant=no_float)
         same = line.endswith(b"\n") and canonical(record) == line[:-1]
@@ -239,19 +275,30 @@ class Export:
         self.closed = False
         self.latest: datetime | None = None
         self.back: tuple[timedelta, int] = (timedelta(0), 0)
+        self.whole = False
+        self.notes: list[str] = []
+        self.successors: list[tuple[int, str]] = []
 
     def read(self, file: BinaryIO) -> None:
         """Verify everything."""
         self.pass_previous()
         for number, line in enumerate(lines_of(file), 1):
+            if number == 1 and not line.startswith(b"{"):
+                message = (
+                    "EXPORT is no export as JSONL; a CSV cannot be verified, and a checkpoint belongs to --checkpoint"
+                )
+                raise UsageError(message)
+            if number == 1 and (b'"tlog_proof":' in line or b'"old_size":' in line):
+                message = "EXPORT is a single record or proof, and no export"
+                raise UsageError(message)
             if self.closed:
                 bad(f"line {number} comes after the closing record")
             where = f"leaf {self.tree.size}" if self.kind in {"", "leaf"} else f"the record of line {number}"
             record = read_line(line, f"{where} (line {number})")
             self.take(record, number)
         if not self.closed:
-            end = f"after leaf {self.last}" if self.last is not None else "before its first leaf"
-            bad(f"the export was cut off {end}: it has no closing record; leaf {(self.last or 0) + 1} is missing")
+            end = f"after leaf {self.last}" if self.last is not None else "before its first record"
+            bad(f"the export was cut off {end}: it has no closing record")
 
     def take(self, record: dict[str, Any], number: int) -> None:
         """Verify one record."""
@@ -259,9 +306,11 @@ class Export:
         if kind == "closing":
             self.close(record)
             return
-        if kind not in {"leaf", "review", "disposition"} or (self.kind and kind != self.kind):
+        if not isinstance(kind, str) or kind not in MEMBERS or (self.kind and kind != self.kind):
             bad(f"leaf {self.tree.size} (line {number}) is no record of this export")
         self.kind = kind
+        if set(record) != MEMBERS[kind]:
+            bad(f"leaf {self.tree.size} (line {number}) has other members than a record of its kind")
         if kind == "leaf":
             self.take_leaf(record, number)
         else:
@@ -274,10 +323,10 @@ class Export:
         sequence = record["sequence"] if is_count(record.get("sequence")) else "no number"
         if sequence != expected:
             bad(f"leaf {expected} is missing or out of place: line {number} has leaf {sequence}")
-        if set(record) != LOG_LINE:
-            bad(f"leaf {expected} (line {number}) has other members than a leaf of the log")
         self.tree.append(check_leaf(record, f"leaf {expected} (line {number})"))
         self.last = expected
+        if record["leaf"]["action"] == "log-key":
+            self.note_key(expected, record["leaf"])
         self.look_at_time(record["leaf"]["time"], expected)
         self.pass_previous()
 
@@ -290,6 +339,15 @@ class Export:
             bad(f"leaf {sequence} has no time")
         self.latest = time if step >= timedelta(0) else self.latest
         self.back = max(self.back, (-step, sequence))
+
+    def note_key(self, sequence: int, leaf: dict[str, Any]) -> None:
+        """Remember a change of keys, and what an auditor has to know of it."""
+        self.successors.append((sequence, str(leaf["to"])))
+        if leaf["reason_code"] == "restored":
+            lost = dict(leaf["subject"]).get("abandoned_size", "unknown size")
+            self.notes.append(f"Leaf {sequence}: a backup was restored; a checkpoint of {lost} leaves was given up.")
+        elif leaf["from"] is not None:
+            self.notes.append(f"Leaf {sequence}: from here on another key signs, {leaf['to']}.")
 
     def pass_previous(self) -> None:
         """Compare the tree with the earlier checkpoint, once it is of that size."""
@@ -320,7 +378,9 @@ class Export:
     def close(self, record: dict[str, Any]) -> None:
         """Verify the closing record."""
         self.closed = True
-        if set(record) not in ((LOG_CLOSING,) if self.kind == "leaf" else (LOG_CLOSING, CLOSING)):
+        self.whole = set(record) == LOG_CLOSING
+        allowed = {"leaf": (LOG_CLOSING,), "": (LOG_CLOSING, CLOSING)}.get(self.kind, (CLOSING,))
+        if set(record) not in allowed:
             bad("the closing record has other members than one of this export")
         for name, expected in (("count", self.count), ("last_sequence", self.last)):
             if record[name] != expected or isinstance(record[name], bool):
@@ -328,10 +388,19 @@ class Export:
         if not isinstance(record["checkpoint"], str):
             bad("the closing record has no checkpoint")
         own = read_note(record["checkpoint"], self.keys, "the closing checkpoint")
-        if own != self.checkpoint:
+        if own[:3] != self.checkpoint[:3]:
             bad(self.other_checkpoint(own))
-        if set(record) == LOG_CLOSING:
-            self.close_log(record)
+        if self.whole:
+            self.close_log(record, own)
+        else:
+            self.close_some(record, own)
+
+    def close_some(self, record: dict[str, Any], own: Checkpoint) -> None:
+        """Look at the end of an export of records: only the newest key may have signed it."""
+        if not isinstance(record["complete"], bool) or not isinstance(record["filters"], dict):
+            bad("the closing record does not say what was chosen")
+        if self.keys[0] not in (self.checkpoint.signer, own.signer):
+            bad("the checkpoint is signed by an older key than the first one that was given")
 
     def other_checkpoint(self, own: Checkpoint) -> str:
         """Say what is wrong with two checkpoints that are not the same."""
@@ -340,12 +409,20 @@ class Export:
             return f"two checkpoints of {own.size} leaves have different roots: the log was forked"
         return (
             f"the export ends with the checkpoint of {own.size} leaves, and the given one is of {given.size}: "
-            + ("an earlier one belongs to --previous" if given.size < own.size else f"leaf {own.size} is missing")
+            + ("an earlier one belongs to --previous" if given.size < own.size else "so the export ends before it")
             + f"; the export's own is at /v1/audit/checkpoint?size={own.size}"
         )
 
-    def close_log(self, record: dict[str, Any]) -> None:
+    def check_signer(self, checkpoint: Checkpoint) -> None:
+        """Refuse a checkpoint by a key that had a successor: the last it may sign ends with the leaf that names it."""
+        named = [(sequence, key) for sequence, key in self.successors if sequence + 1 < checkpoint.size]
+        if named and named[-1][1] != str(checkpoint.signer):
+            bad(f"the checkpoint is signed by a key that leaf {named[-1][0]} replaced by {named[-1][1]}; give that one")
+
+    def close_log(self, record: dict[str, Any], own: Checkpoint) -> None:
         """Compare the whole tree with the checkpoint."""
+        for one in (own, self.checkpoint):
+            self.check_signer(one)
         if record["complete"] is not True:
             bad("the closing record does not say that the export is complete")
         if self.tree.size != self.checkpoint.size:
@@ -356,26 +433,24 @@ class Export:
                 f"the leaves do not add up to the root of the checkpoint: leaf {first} or a later one was altered, and "
                 "its hash with it"
             )
-        if self.previous is not None and self.previous.size > self.tree.size:
-            bad(f"the earlier checkpoint is of {self.previous.size} leaves, and the export has {self.tree.size}")
 
 
 def check_members(record: dict[str, Any], place: str) -> None:
-    """Compare what a record says with its leaf, and open the leaf's commitment where there is its salt."""
-    leaf, salt = record["leaf"], record.get("salt")
-    if record["record"] == "review":
-        told = {name: leaf[other] for name, other in PROVEN.items()}
-        told |= {
-            name: leaf["subject"].get(name) for name in ("review_record_id", "proposal_id", "quarantine_id", "undoes")
-        }
+    """Compare what a record says with its leaf, and open the leaf's commitment; without salt there is no text."""
+    leaf, salt, kind = record["leaf"], record["salt"], record["record"]
+    if leaf["action"] not in ACTIONS[kind]:
+        bad(f"{place} is a leaf of something else")
+    if kind == "review":
+        told = {name: leaf[other] for name, other in PROVEN.items()} | {name: leaf["subject"].get(name) for name in IDS}
         for name, expected in told.items():
-            if record.get(name) != expected:
-                bad(f"{place} was altered: its {name} is {record.get(name)}, and that of its leaf {expected}")
-        text = {name: record.get(name) for name in ("reason_text", "resulting", "shown")}
-        text["proposal_version"] = record.get("version")
-    else:
-        text = {name: record.get(name) for name in ("payload", "receipt", "source_span")}
+            if record[name] != expected:
+                bad(f"{place} was altered: its {name} is {record[name]}, and that of its leaf {expected}")
+    text = {name: record[name] for name in TEXT[kind]} | (
+        {"proposal_version": record["version"]} if kind == "review" else {}
+    )
     if salt is None:
+        if any(isinstance(record[name], list | dict) or record[name] not in ERASED for name in TEXT[kind]):
+            bad(f"{place} has a text without the salt that would prove it")
         return
     raw = decode(salt, 32, f"the salt of {place}") if isinstance(salt, str) else bad(f"the salt of {place} is no text")
     if leaf["payload_commitment"] != "sha256:" + hashlib.sha256(raw + canonical(text)).hexdigest():
@@ -405,7 +480,11 @@ def parser() -> argparse.ArgumentParser:
 def text_of(path: Path) -> str:
     """Read a small file, its line ends as they are."""
     with path.open(encoding="utf-8", newline="") as file:
-        return file.read(1 << 20)
+        try:
+            return file.read(1 << 20)
+        except UnicodeDecodeError:
+            message = f"{path} is no text, so it is no checkpoint"
+            raise UsageError(message) from None
 
 
 def verify(arguments: argparse.Namespace) -> str:
@@ -415,23 +494,33 @@ def verify(arguments: argparse.Namespace) -> str:
     previous = None
     if arguments.previous is not None:
         previous = read_note(text_of(arguments.previous), keys, "the earlier checkpoint")
+    if previous is not None and previous.size > checkpoint.size:
+        bad(f"the earlier checkpoint is of {previous.size} leaves, and the later one of {checkpoint.size}")
     export = Export(keys, checkpoint, previous)
     with arguments.export.open("rb") as file:
         export.read(file)
-    if export.kind in {"leaf", ""} and export.tree.size == checkpoint.size:
+    if export.whole:
         since = f", and begin with the {previous.size} of the earlier checkpoint" if previous else ""
         by, sequence = export.back
-        late = f" Look at leaf {sequence}: its time lies {by} before one in front of it." if by > CLOCKS else ""
-        whole = f"Verified: {export.tree.size} leaves, all that {checkpoint.origin} signed{since}."
-        return f"{whole} Nothing is missing.{late}"
+        if by > CLOCKS:
+            export.notes.append(f"Leaf {sequence}: its time lies {by} before that of one in front of it.")
+        whole = f"Verified: {export.tree.size} leaves, all that {checkpoint.origin} signed{since}. Nothing is missing."
+        return "\n".join([whole, *map(plain, export.notes)])
     if previous is not None:
-        bad("only an export of the whole log can be compared with an earlier checkpoint")
+        message = "only an export of the whole log can be compared with an earlier checkpoint"
+        raise UsageError(message)
     erased = f" The texts of {export.erased} are erased or were never kept." if export.erased else ""
+    beside = f", and what a record says of {', '.join(sorted(BESIDE))}" if export.kind == "review" else ""
     return (
         f"Verified: {export.count} records, each in the log of {checkpoint.size} leaves that {checkpoint.origin} "
-        f"signed.{erased} Not proven: that no record is missing, and what neither leaf nor commitment says (scope, "
-        "hashes of texts)."
+        f"signed.{erased} Not proven: that no record is missing{beside}."
     )
+
+
+def plain(text: str) -> str:
+    """Return a text that no terminal takes for a command, and that ends."""
+    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]} …"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -440,10 +529,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         print(verify(given))
     except BadError as error:
-        print(f"NOT verified: {error}", file=sys.stderr)
+        print(plain(f"NOT verified: {error}"), file=sys.stderr)
         return 1
-    except (OSError, UnicodeDecodeError) as error:
-        print(f"a file cannot be read: {error}", file=sys.stderr)
+    except (RecursionError, UnicodeEncodeError):
+        print("NOT verified: something is nested too deeply, or is no Unicode text", file=sys.stderr)
+        return 1
+    except (OSError, UsageError) as error:
+        print(plain(f"nothing was verified: {error}"), file=sys.stderr)
         return 2
     return 0
 

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from antechamber.config import SECRET, Place
-from antechamber.store.signer import KEY_FILE
+from antechamber.store.signer import KEY_FILE, MARKER_FILE, STATE_FILE
 from support import Databases, antechamber, database, event, serving, where, write_policies
 
 
@@ -177,7 +177,13 @@ def test_the_environment_names_the_database_for_every_verb(empty: Place) -> None
     assert "worker:a" in antechamber("token", "list", **named).stdout
     assert '"count":0' in antechamber("export", **named).stdout
     assert "Healthy" in antechamber("doctor", **named).stdout
-    assert {file.name for file in empty.data.iterdir()} == {SECRET, KEY_FILE, "log.checkpoint", "log.lock"}
+    assert {file.name for file in empty.data.iterdir()} == {
+        SECRET,
+        KEY_FILE,
+        STATE_FILE,
+        f"{STATE_FILE}.lock",
+        MARKER_FILE,
+    }
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 import tamper
+from forgeries import FORGERIES, forge
+from support import Service
+from web.test_log_api import fill, get
 
 
 def proven(folder: Path, *, node: bool) -> dict[str, Any]:
@@ -21,6 +24,22 @@ def test_both_verifiers_find_every_alteration_and_nothing_else(tmp_path: Path) -
     nothing = {"python": 0, "node": 0}
     assert set(told["mutations"].values()) == {20}
     assert (told["false_alarms"], told["not_found"]) == (nothing, nothing), told
+
+
+@pytest.mark.parametrize("kind", ["review-records", "dispositions"])
+def test_both_verifiers_say_the_same_of_records(service: Service, tmp_path: Path, kind: str) -> None:
+    """Real exports and every forgery of them."""
+    fill(service)
+    exported = get(service, kind).content
+    made = {"untouched": exported} | {how: forge(exported, how) for how in FORGERIES}
+    cases = []
+    for number, data in enumerate(made.values()):
+        case = tamper.Case(
+            data.splitlines(keepends=True), get(service, "checkpoint").text, get(service, "key").text, None
+        )
+        cases.append(tamper.write(tmp_path, number, case))
+    for verdicts in ([tamper.by_python(one) for one in cases], tamper.by_node(tmp_path, cases)):
+        assert [how for how, wrong in zip(made, verdicts, strict=True) if wrong is None] == ["untouched"]
 
 
 def _believe(record: dict[str, Any], place: str) -> bytes:

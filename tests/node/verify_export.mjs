@@ -78,6 +78,22 @@ async function rootBy(path, leaf, index, size) {
   return right && nodeHash(beside, right);
 }
 
+const place = ["leaf", "leaf_hash", "proof", "record", "salt", "sequence"];
+const texts = { review: ["reason_text", "resulting", "shown"], disposition: ["payload", "receipt", "source_span"] };
+const members = {
+  disposition: [...place, ...texts.disposition],
+  review: [
+    ...place, ...texts.review, "approvals_required", "curator", "decided_at", "decision", "memory_id", "person",
+    "policy_digest", "producer_identity", "proposal_id", "quarantine_id", "reason_code", "resulting_hash",
+    "resulting_version", "review_record_id", "scope_id", "shown_hash", "source_event_hash", "submission_scope", "target",
+    "undoes", "version",
+  ],
+};
+const decisions =
+  "approve edit supersede reject merge flag undo retract expire keep open dismiss".split(" ");
+const actions = { disposition: ["submit", "seal"], review: decisions };
+const erased = [null, "", "(erased)", '{"content":"(erased)","kind":"erased"}'];
+
 function sameMembers(record, leaf) {
   const told = {
     decision: leaf.action,
@@ -99,7 +115,11 @@ async function checkRecord(record, checkpoint) {
   const root = await rootBy(proof.map((one) => unbase64(one, 32)), value, sequence, checkpoint.size);
   need(root && hex(root) === checkpoint.root, "not in the log");
   if (record.record === "review") sameMembers(record, leaf);
-  if (salt === null) return;
+  need(actions[record.record].includes(leaf.action), "a leaf of something else");
+  if (salt === null) {
+    need(texts[record.record].every((name) => erased.includes(record[name])), "a text without its salt");
+    return;
+  }
   const told =
     record.record === "review"
       ? {
@@ -134,9 +154,12 @@ async function verify(files) {
   need(own.size === checkpoint.size && own.root === checkpoint.root, "another checkpoint");
   if (!log) {
     need(!previous, "no whole log");
+    need(typeof closing.complete === "boolean" && closing.filters !== null && !Array.isArray(closing.filters), "no filters");
     let last = -1;
     for (const record of records) {
       need(record.record === records[0].record && record.sequence > last, "out of order");
+      need(typeof record.record === "string" && members[record.record], "another kind");
+      need(Object.keys(record).join() === members[record.record].toSorted().join(), "other members");
       last = record.sequence;
       await checkRecord(record, checkpoint);
     }

@@ -448,7 +448,7 @@ def test_an_export_holds_every_decision_in_order_and_filters(store: Store) -> No
         _, named = admit(store, candidate_of(f"Of {next(_numbers)}."))
         approve(store, found(store, named.proposal_id), person)
     with store.read() as rows:
-        everything = list(rows.export_review_records(AuditFilter()))
+        everything = list(rows.export_review_records(AuditFilter(), 0, 1000))
         assert [row.curator for row in everything] == ["bob", "cleo", "bob"]
         middle = everything[1].decided_at
         chosen = [
@@ -458,7 +458,7 @@ def test_an_export_holds_every_decision_in_order_and_filters(store: Store) -> No
             AuditFilter(decision="reject"),
             AuditFilter(submission_scope="project", scope_id="gemini"),
         ]
-        assert [len(list(rows.export_review_records(one))) for one in chosen] == [2, 1, 1, 0, 0]
+        assert [len(list(rows.export_review_records(one, 0, 1000))) for one in chosen] == [2, 1, 1, 0, 0]
         newest = rows.latest_review_records(AuditFilter(), None, 2)
         assert [row.sequence for row in newest] == [row.sequence for row in everything[:0:-1]]
 

@@ -22,6 +22,7 @@ DIFFERENT = {
     "hold_quarantine": "SQLite has only one writer",
     "add_leaf": "costs no round trip",
     "index_memory": "tsvector here and FTS5 there",
+    "hold_policy": "SQLite has only one writer",
     "forget_words": "tsvector here and FTS5 there",
     "tidy_words": "leaves that to VACUUM",
     "memories_of_scope_matching": "tsvector here and FTS5 there",

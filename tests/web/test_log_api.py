@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 import verify_export
-from antechamber.core.log.checkpoint import read_checkpoint, read_key, read_proof
+from antechamber.core.log.checkpoint import read_checkpoint, read_key, read_proof, read_text, sign
 from antechamber.core.log.merkle import leaf_hash, verify_consistency, verify_inclusion
 from antechamber.store.signer import verify
+from forgeries import FORGERIES, forge
 from support import Service, event
 
 AUDIT = "/v1/audit"
@@ -36,11 +38,13 @@ def lines(response: httpx.Response) -> list[dict[str, Any]]:
     return [json.loads(line) for line in response.content.splitlines()]
 
 
-def verified(service: Service, folder: Path, exported: bytes, *options: str) -> tuple[int, str]:
-    """Verify an export as an auditor does; return the status and what was said."""
-    closing = json.loads(exported.splitlines()[-1])
+def verified(
+    service: Service, folder: Path, exported: bytes, *options: str, closing: bytes | None = None
+) -> tuple[int, str]:
+    """Verify an export as an auditor does, by its own checkpoint or another's; return the status and what was said."""
+    end = json.loads((closing or exported).splitlines()[-1])
     (folder / "export.jsonl").write_bytes(exported)
-    (folder / "checkpoint.txt").write_text(closing["checkpoint"])
+    (folder / "checkpoint.txt").write_text(end["checkpoint"])
     said = io.StringIO()
     arguments = [str(folder / "export.jsonl"), "--checkpoint", str(folder / "checkpoint.txt")]
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
@@ -86,6 +90,88 @@ def test_every_export_verifies_and_one_changed_byte_is_found(service: Service, t
     assert f"leaf {sequence}" in said
 
 
+@pytest.mark.parametrize("kind", ["review-records", "dispositions"])
+def test_no_forged_record_is_verified(service: Service, tmp_path: Path, kind: str) -> None:
+    """Whatever is altered in what an export of records claims to prove; and nothing of it reaches a terminal raw."""
+    fill(service)
+    exported = get(service, kind).content
+    assert verified(service, tmp_path, exported)[0] == 0
+    for how in FORGERIES:
+        status, said = verified(service, tmp_path, forge(exported, how), closing=exported)
+        assert status == 1, (how, said)
+        assert said.startswith("NOT verified"), how
+        assert said.strip().isprintable(), how
+
+
+@pytest.mark.parametrize(
+    ("made", "status", "said"),
+    [
+        (b"", 1, "cut off before its first record"),
+        (b"When,What\r\n", 2, "no export as JSONL"),
+        (b"\x7fELF\x00", 2, "no export as JSONL"),
+        (b'{"record":"leaf"', 1, "cut off"),
+        (b"{}\r\n", 1, "converted on its way"),
+        (b'{"old_size":1,"proof":[]}', 2, "single record or proof"),
+        (b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}\n", 1, "leaf 0"),
+        (b'{"a":1.5}\n', 1, "number that no record holds"),
+        (b'{"a":"\xff"}\n', 1, "no JSON record"),
+    ],
+)
+def test_what_is_no_export_is_named(service: Service, tmp_path: Path, made: bytes, status: int, said: str) -> None:
+    """By a sentence, never by a traceback."""
+    exported = get(service, "export").content
+    assert verified(service, tmp_path, made, closing=exported)[0] == status
+    assert said in verified(service, tmp_path, made, closing=exported)[1]
+
+
+def test_arguments_that_do_not_fit_are_named(service: Service, tmp_path: Path) -> None:
+    """Files that are missing or something else, and keys that are none; 2 tells them from what was altered."""
+    exported = get(service, "export").content
+    assert verified(service, tmp_path, exported)[0] == 0
+    export, checkpoint = str(tmp_path / "export.jsonl"), str(tmp_path / "checkpoint.txt")
+    key = get(service, "key").text
+    (tmp_path / "raw").write_bytes(b"\xff\xfe")
+    for arguments, status in (
+        ([export, "--checkpoint", str(tmp_path), "--key", key], 2),
+        ([str(tmp_path), "--checkpoint", checkpoint, "--key", key], 2),
+        ([export, "--checkpoint", str(tmp_path / "none"), "--key", key], 2),
+        ([export, "--checkpoint", str(tmp_path / "raw"), "--key", key], 2),
+        ([export, "--checkpoint", checkpoint, "--key", checkpoint], 2),
+        ([export, "--checkpoint", checkpoint, "--key", "\udcff+00000000+" + "A" * 44], 1),
+        ([export, "--checkpoint", export, "--key", key], 1),
+    ):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            assert verify_export.main(arguments) == status, arguments
+        assert said.getvalue().count("\n") == 1
+
+
+def test_a_key_that_was_replaced_signs_nothing_that_came_later(service: Service, tmp_path: Path) -> None:
+    """Who stole it cannot go on with it: the log itself names its successor."""
+    fill(service)
+    old = service.state.log._signer._private
+    was = service.state.log._signer.key
+    new = service.state.log.change_key()
+    service.submit(event("Later."))
+    exported = get(service, "export").content
+    status, said = verified(service, tmp_path, exported)
+    assert status == 0
+    assert "another key signs" in said
+    closing = json.loads(exported.splitlines()[-1])
+    stolen = sign(read_text(closing["checkpoint"]), was, old.sign)
+    forged = exported.splitlines(keepends=True)
+    forged[-1] = msgspec.json.encode(closing | {"checkpoint": stolen}, order="sorted") + b"\n"
+    status, said = verified(service, tmp_path, b"".join(forged))
+    assert (status, "replaced by" in said) == (1, True)
+    records = get(service, "review-records").content.splitlines(keepends=True)
+    closing = json.loads(records[-1])
+    stolen = sign(read_text(closing["checkpoint"]), was, old.sign)
+    records[-1] = msgspec.json.encode(closing | {"checkpoint": stolen}, order="sorted") + b"\n"
+    status, said = verified(service, tmp_path, b"".join(records))
+    assert (status, "older key" in said) == (1, True)
+    assert new != str(was)
+
+
 def test_a_checkpoint_fetched_before_or_after_a_quiet_export_is_its_own(service: Service) -> None:
     """The leaf of an export is signed with the next change; it alone asks for no new checkpoint."""
     fill(service)
@@ -109,7 +195,7 @@ def test_an_earlier_checkpoint_is_the_beginning_of_every_later_export(service: S
     assert status == 0
     assert re.search(r"begin with the \d+ of the earlier checkpoint", said)
     status, said = verified(service, tmp_path, get(service, "dispositions").content, "--previous", str(kept))
-    assert (status, "only an export of the whole log" in said) == (1, True)
+    assert (status, "only an export of the whole log" in said) == (2, True)
 
 
 def test_the_key_reads_the_checkpoint(service: Service) -> None:
@@ -166,6 +252,10 @@ def test_two_checkpoints_are_proven_to_be_of_one_log(service: Service) -> None:
         ("proof/consistency", {"old_size": "1.5"}, 400),
         ("proof/consistency", {"old_size": "100000"}, 404),
         ("checkpoint", {"size": "many"}, 400),
+        ("checkpoint", {"sice": "1"}, 400),
+        ("export", {"since": "2026-01-01"}, 400),
+        ("dispositions", {"scope": "project"}, 400),
+        ("review-records", {"reason": "wrong"}, 400),
         ("dispositions", {"disposition": "accepted"}, 400),
         ("dispositions", {"format": "xml"}, 400),
         ("dispositions", {"since": "yesterday"}, 400),

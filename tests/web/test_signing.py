@@ -9,6 +9,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,16 @@ from antechamber import app
 from antechamber.app import erase, examine, open_log, open_store, opened_log
 from antechamber.client.pin import PinError, pinning
 from antechamber.config import Place
-from antechamber.core.errors import EraseError, LogError
+from antechamber.core.errors import BusyError, EraseError, LogError
 from antechamber.core.log.checkpoint import read_text
 from antechamber.core.log.leaf import of_direct_write
+from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.ports import Store
 from antechamber.flows.direct import DirectWrites
 from antechamber.flows.export import Export, Taker
-from antechamber.flows.log import SIGN_AFTER, SIGN_EVERY, Log
+from antechamber.flows.log import Log
 from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.signing import SIGN_AFTER, SIGN_EVERY
 from support import PRODUCERS, Service, antechamber, database, dump, event, locked, running, write_policies
 from web.test_log_api import fill, get, lines, verified
 
@@ -76,8 +79,10 @@ def test_an_older_backup_of_the_database_trips_the_signer(place: Place, policies
         assert re.search(rf"had {after} leaves when it was signed last, and has \d+ now: an older backup", alarms[0])
         assert "an older backup" in service.sign_in("ida", "auditor").browser.get("/audit").text
         assert get(service, "checkpoint").status_code == 503
-        # What there is can still be exported, up to the last checkpoint that fits.
-        assert lines(get(service, "export"))[-1]["count"] == size
+        # Nothing is given out as whole; single leaves can be proven by what was signed before.
+        for kind in ("export", "review-records", "dispositions"):
+            assert get(service, kind).status_code == 503
+        assert get(service, "proof/inclusion", sequence=0).status_code == 200
     # By now it has grown into something else.
     assert any("not those that were signed" in line for line in examine(place))
 
@@ -221,7 +226,7 @@ def test_a_leaf_of_yesterday_is_pointed_at(place: Place, store: Store, tmp_path:
     arguments = [str(tmp_path / "log.jsonl"), "--checkpoint", str(tmp_path / "checkpoint.txt")]
     said = antechamber("verify", *arguments, "--key", log.verifier_keys()[0])
     assert said.returncode == 0
-    assert "Look at leaf 1: its time lies 1 day" in said.stdout
+    assert "Leaf 1: its time lies 1 day" in said.stdout
 
 
 def test_many_threads_sign_one_log(place: Place, store: Store) -> None:
@@ -284,11 +289,110 @@ def test_a_lost_key_stops_the_service_and_can_be_given_up(place: Place, policies
     with pytest.raises(LogError, match=r"log\.key is missing"):
         Service(place, policies)
     with opened_log(place, lost=True) as (log, _):
-        new = log.change_key(lost=True)
+        new = log.change_key()
     with running(place, policies) as service:
         assert get(service, "key").text.split("\n")[0] == new
-        assert not new.startswith(old)
+        # It is the same log still: what was signed before holds it to its word.
+        assert new.startswith(f"{old}+")
         assert readiness(service)[0] == "ready"
+    with pytest.raises(LogError, match="is there"), opened_log(place, lost=True):
+        pass
+
+
+def test_a_lost_key_is_no_way_around_what_was_signed(place: Place, policies: Path) -> None:
+    """An older backup, and then `--lost`: the log is still compared."""
+    with running(place, policies) as service:
+        size = read_text(get(service, "checkpoint").text).size
+        service.submit(event("What the backup does not have."))
+        get(service, "checkpoint")
+    owner_does(place, f"DELETE FROM log_leaves WHERE id >= {size}", f"DELETE FROM checkpoints WHERE size > {size}")
+    (place.data / "log.key").unlink()
+    with opened_log(place, lost=True) as (log, _), pytest.raises(LogError, match="older backup"):
+        log.change_key()
+
+
+def test_nothing_is_given_up_without_need(place: Place, store: Store) -> None:
+    """`--restored` on a log that holds would tell auditors what is not true."""
+    log = open_log(store, place, app.clock)
+    log.checkpoint()
+    grow(store, 1)
+    with pytest.raises(LogError, match="nothing was lost"):
+        log.change_key(restored=True)
+    assert log.contradictions() == []
+
+
+def test_a_log_that_could_not_be_given_up_is_still_held_to_its_word(place: Place, store: Store) -> None:
+    """The store was busy: nothing happened, and the next attempt names what was lost."""
+    grow(store, 3)
+    log = open_log(store, place, app.clock)
+    lost = log.checkpoint()
+    owner_does(place, f"DELETE FROM log_leaves WHERE id >= {lost.size - 1}", "DELETE FROM checkpoints")
+    with locked(place), pytest.raises(BusyError):
+        log.change_key(restored=True)
+    with pytest.raises(LogError, match="older backup"):
+        log.checkpoint()
+    log.change_key(restored=True)
+    with store.read() as rows:
+        leaf = json.loads(rows.leaf_texts(rows.log_size() - 1, 1)[0])
+    assert leaf["subject"]["abandoned_size"] == str(lost.size)
+    assert log.contradictions() == []
+    assert log.contradictions(lost.note)
+
+
+@pytest.mark.parametrize("how", ["gone", "empty", "elsewhere"])
+def test_what_was_signed_last_is_missed(place: Place, store: Store, how: str) -> None:
+    """Nobody signs without it by mistake; a checkpoint that somebody kept may take its place."""
+    log = open_log(store, place, app.clock)
+    kept = log.checkpoint().note
+    grow(store, 1)
+    state = place.data / "log.checkpoint"
+    if how == "gone":
+        state.unlink()
+    elif how == "empty":
+        state.write_bytes(b"")
+    else:
+        place = Place(data=place.data, database_url=place.database_url, checkpoint_file=place.data.parent / "kept")
+        state = place.data.parent / "kept"
+        log = open_log(store, place, app.clock)
+    with pytest.raises(LogError, match="missing or empty"):
+        log.checkpoint()
+    state.write_text(kept)
+    assert log.checkpoint().size == log.standing().size
+
+
+def test_where_it_is_kept_is_remembered(place: Place, store: Store) -> None:
+    """Who forgets --checkpoint-file later uses the same file; and its lock is another one, whatever its name."""
+    kept = place.data.parent / "log.lock"
+    log = open_log(store, Place(data=place.data, database_url=place.database_url, checkpoint_file=kept), app.clock)
+    log.checkpoint()
+    grow(store, 1)
+    signed = open_log(store, place, app.clock).checkpoint()
+    assert kept.read_text() == signed.note
+    assert not (place.data / "log.checkpoint").exists()
+
+
+def test_who_signs_for_long_keeps_nobody_waiting(place: Place, store: Store) -> None:
+    """Neither another process nor another thread: who comes meanwhile hears that it is busy."""
+    log = open_log(store, place, app.clock)
+    log.checkpoint()
+    beside = open_log(store, place, app.clock)
+    with beside._signer.turn(), pytest.raises(BusyError):
+        log.checkpoint()
+    with log._turn(), ThreadPoolExecutor(1) as pool, pytest.raises(BusyError):
+        pool.submit(log.checkpoint).result()
+
+
+def test_the_last_checkpoint_is_the_largest(place: Place, store: Store) -> None:
+    """Also where a smaller one was stored after it, by a process that was slow."""
+    log = open_log(store, place, app.clock)
+    first = log.checkpoint()
+    grow(store, 1)
+    last = log.checkpoint()
+    late = first.note + "\u2014 somebody AAAAAAAA\n"
+    store.write(
+        lambda rows: rows.add_checkpoint(SignedCheckpoint(size=first.size, note=late, signed_at=last.signed_at))
+    ).result()
+    assert log.published() == last
 
 
 @pytest.mark.parametrize(
@@ -313,8 +417,8 @@ def test_a_damaged_checkpoint_trips_the_signer(place: Place, policies: Path, tex
     (place.data / "log.checkpoint").write_bytes(text)
     with running(place, policies) as service:
         status, alarms = readiness(service)
-        assert status == "ready" if not text else "degraded"
-        assert bool(alarms) == bool(text)
+        assert status == "degraded"
+        assert "not signed any more" in alarms[0]
 
 
 def test_another_key_than_the_stores_is_not_used(place: Place, store: Store) -> None:
@@ -326,9 +430,8 @@ def test_another_key_than_the_stores_is_not_used(place: Place, store: Store) -> 
     open_log(stranger, other, app.clock)
     stranger.close()
     (place.data / "log.key").write_bytes((other.data / "log.key").read_bytes())
-    log = open_log(store, place, app.clock)
     with pytest.raises(LogError, match="copy the file from"):
-        log.checkpoint()
+        open_log(store, place, app.clock)
 
 
 def test_a_pinned_checkpoint_is_compared_by_the_doctor(place: Place, policies: Path) -> None:
@@ -337,6 +440,7 @@ def test_a_pinned_checkpoint_is_compared_by_the_doctor(place: Place, policies: P
         note = get(service, "checkpoint").text
     assert examine(place, note) == []
     assert "of another log" in examine(place, note.replace("antechamber/", "elsewhere/"))[0]
+    assert "no signed note" in examine(place, "\x7fELF" * 1000)[0]
     assert "damaged" in examine(place, note[:-10] + "AAAAAAAA=\n")[0]
 
 
@@ -370,14 +474,16 @@ def test_each_checkpoint_is_brought_to_whoever_keeps_a_copy(place: Place, store:
     with keeper() as (url, kept):
         log = open_log(store, place, app.clock, url)
         log.tick(at_once=True)
-        log.tick()
+        for _ in range(2):
+            log.pin()
         assert kept == [log.published().note]
     grow(store, 1)
     log.tick(at_once=True)
+    log.pin()
     assert "could not be pinned" in (log.pin_alarm or "")
     with keeper() as (url, kept):
         log._publish = pinning(url)
-        log.tick()
+        log.pin()
     assert (log.pin_alarm, kept) == (None, [log.published().note])
 
 
@@ -385,6 +491,9 @@ def test_a_keeper_that_refuses_is_named() -> None:
     """With its answer."""
     with keeper(500) as (url, _), pytest.raises(PinError, match="answered 500"):
         pinning(url)("note")
+    for nowhere in ("http://a..b/", f"http://{'a' * 64}.example/", "http://127.0.0.1:1/\x01"):
+        with pytest.raises(PinError, match="cannot be reached"):
+            pinning(nowhere)("note")
 
 
 def test_a_new_policy_is_in_the_log_before_it_is_in_force(service: Service, policies: Path) -> None:

@@ -40,6 +40,8 @@ from antechamber.web.tools import Application, Start
 
 POLICY_EVERY: Final = 1.0
 """Seconds between two looks at the policy files."""
+PIN_EVERY: Final = 5.0
+"""Seconds between two looks whether the last checkpoint is where it is to be pinned."""
 SIGN_LOOK_EVERY: Final = 1.0
 """Seconds between two looks whether the log is to be signed."""
 FLUSH_EVERY: Final = 60.0
@@ -111,6 +113,7 @@ def create_app(settings: Settings) -> Litestar:
             asyncio.create_task(app.state.uploads.watch(app.state.stopping)),
             asyncio.create_task(_repeat(policies.refresh, POLICY_EVERY)),
             asyncio.create_task(_repeat(log.tick, SIGN_LOOK_EVERY)),
+            asyncio.create_task(_repeat(log.pin, PIN_EVERY)),
             asyncio.create_task(_repeat(admission.flush, FLUSH_EVERY)),
             asyncio.create_task(_repeat(access.flush, FLUSH_EVERY)),
         ]
@@ -173,3 +176,5 @@ async def _repeat(work: object, seconds: float) -> None:
             await asyncio.to_thread(work)  # type: ignore[arg-type]
         except AntechamberError as error:
             _log.warning("periodic work failed: %s", error)
+        except Exception:  # noqa: BLE001 -- whatever it was must not end the work for good
+            _log.exception("periodic work failed")

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from antechamber.config import DATABASE, SECRET, Place, SettingsError, load_secret, secret_check
+from antechamber.core.errors import LogError
 from antechamber.core.ids import uuid7
+from antechamber.core.log.checkpoint import read_key
 from antechamber.core.ports import Clock, Store
 from antechamber.flows.access import Access
 from antechamber.flows.export import Export
 from antechamber.flows.log import Log
-from antechamber.store.signer import FileSigner
+from antechamber.store.signer import KEY_FILE, FileSigner, new_name
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.auth import Passwords
 
@@ -145,11 +147,17 @@ def open_log(store: Store, place: Place, now: Clock, pin_url: str | None = None,
     Raises LogError where it is missing or damaged.
     """
     with store.read() as rows:
-        begun = bool(rows.log_keys()) and not lost
+        keys = rows.log_keys()
+    # A lost key is made anew under the log's own name: what was signed before still has to fit.
+    name = read_key(keys[-1]).name if keys and lost else None if keys else new_name()
     # Few services pin, and the client takes its time to import.
     publish = importlib.import_module("antechamber.client.pin").pinning(pin_url) if pin_url else None
-    log = Log(store, FileSigner(place.data, place.checkpoint_file, begun=begun), now, publish)
-    log.enter_key()
+    if lost and (place.data / KEY_FILE).exists():
+        message = f"{place.data / KEY_FILE} is there; change the key without --lost"
+        raise LogError(message)
+    log = Log(store, FileSigner(place.data, place.checkpoint_file, name=name), now, publish)
+    if not lost:
+        log.enter_key()
     return log
 
 

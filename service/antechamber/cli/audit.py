@@ -126,7 +126,7 @@ def new_key(place: Place, *, restored: bool, lost: bool) -> None:
     """
     try:
         with app.opened_log(place, lost=lost) as (opened, _):
-            click.echo(opened.change_key(restored=restored, lost=lost))
+            click.echo(opened.change_key(restored=restored))
     except AntechamberError as error:
         fail(error)
 

@@ -25,7 +25,7 @@ def pinning(url: str) -> Callable[[str], None]:
         headers = {"content-type": "text/plain; charset=utf-8"}
         try:
             response = httpx.post(url, content=note.encode(), headers=headers, timeout=_SECONDS)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             message = f"{url} cannot be reached: {error}"
             raise PinError(message) from None
         if not response.is_success:

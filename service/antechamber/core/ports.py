@@ -147,8 +147,8 @@ class AccessRows(Protocol):
 class ReportRows(Protocol):
     """What auditors and operators read."""
 
-    def export_review_records(self, chosen: AuditFilter) -> Iterator[AuditRow]:
-        """Yield review records in the order they were written."""
+    def export_review_records(self, chosen: AuditFilter, first: int, end: int) -> list[AuditRow]:
+        """Return the review records whose leaves stand from a place on and before another, in their order."""
 
     def review_record(self, review_record_id: str) -> AuditRow | None:
         """Return one review record."""

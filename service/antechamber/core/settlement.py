@@ -75,6 +75,9 @@ def check_settlement(
     if form.kind == "open" and event.payload is None:
         message = "Nothing of this event was kept, so it cannot be opened. Dismiss it."
         raise InvalidDecisionError(message)
+    if form.kind == "undo" and event.kind == "conflict" and not event.keyed and event.payload is None:
+        message = "The text was erased, so there is nothing left to decide."
+        raise ForbiddenDecisionError(message)
     if form.kind == "undo" and standing is None:
         message = "There is no decision to take back."
         raise InvalidDecisionError(message)

@@ -1,6 +1,7 @@
 """Exports: the log, review records and dispositions, each record with its place in the log, in constant memory.
 
-An export begins with a checkpoint and ends with it: what it holds is what that checkpoint covers, in one snapshot.
+An export begins with a checkpoint and ends with it. What the checkpoint covers never changes, so it is the snapshot:
+all that stood there when it was signed and nothing that came later, read a window at a time.
 """
 
 import base64
@@ -14,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.canonical import canonical
-from antechamber.core.errors import LogError, NotFoundError, refuse
+from antechamber.core.errors import NotFoundError, refuse
 from antechamber.core.ids import uuid7
 from antechamber.core.listing import ListedSubmission, SubmissionFilter
 from antechamber.core.log.leaf import SALT_SIZE
@@ -31,6 +32,10 @@ MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 CLOSING: Final = "closing"
 _CHUNK: Final = 65_536
 """Bytes that are gathered before they are handed on."""
+_WINDOW: Final = 256
+"""Places that are looked at in one read, each with a text of 64 kB at most."""
+_LEAVES: Final = 4096
+"""Leaves of one read."""
 _OWN: Final = {"place", "leaf", "salt"}
 """Members of a row that an export writes in a form of its own."""
 _END_COLUMNS: Final = ("count", "complete", "last_sequence")
@@ -100,27 +105,26 @@ class Export:
         signed = self._begin("review-records", form, chosen, taker)
         write, head = _writer(form, COLUMNS)
 
-        def records(rows: Rows) -> Iterator[dict[str, Any]]:
+        def records(rows: Rows, first: int) -> Iterator[dict[str, Any]]:
             tree = Tree(rows, signed.size)
-            for row in rows.export_review_records(chosen):
-                # One that was decided after the checkpoint comes with the next export.
-                if row.sequence < signed.size and _covered(taker.grants, row):
+            for row in rows.export_review_records(chosen, first, min(first + _WINDOW, signed.size)):
+                if _covered(taker.grants, row):
                     yield _reviewed(row, tree if form == "jsonl" else None)
 
-        return _chunks(self._lines(head, write, records, self._closing(signed, form, chosen, taker)))
+        return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, chosen, taker)))
 
     def dispositions(self, chosen: SubmissionFilter, form: Format, taker: Taker) -> Iterator[bytes]:
         """Yield the stored answers in chunks, with the events that were kept; as with review records."""
         signed = self._begin("dispositions", form, chosen, taker)
         write, head = _writer(form, _DISPOSITION_COLUMNS)
 
-        def records(rows: Rows) -> Iterator[dict[str, Any]]:
+        def records(rows: Rows, first: int) -> Iterator[dict[str, Any]]:
             tree = Tree(rows, signed.size)
-            for row in rows.logged_dispositions(chosen, signed.size):
+            for row in rows.logged_dispositions(chosen, first, min(first + _WINDOW, signed.size)):
                 if _covered(taker.grants, row):
                     yield _answered(row, tree) if form == "jsonl" else _told(row)
 
-        return _chunks(self._lines(head, write, records, self._closing(signed, form, chosen, taker)))
+        return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, chosen, taker)))
 
     def log(self, taker: Taker) -> Iterator[bytes]:
         """Yield every leaf of the log in chunks, and the checkpoint that they add up to.
@@ -137,24 +141,28 @@ class Export:
 
     def _leaves(self, size: int, closing: dict[str, Any]) -> Iterator[bytes]:
         sha256 = hashlib.sha256
-        with self._store.read() as rows:
-            for row in rows.log_leaves(0, size):
+        for first in range(0, size, _LEAVES):
+            with self._store.read() as rows:
+                leaves = rows.leaf_texts(first, min(_LEAVES, size - first))
+            for sequence, text in enumerate(leaves, first):
                 # A leaf is in canonical form, and so is a line of members in the order of their names.
-                leaf = row.leaf.encode()
+                leaf = text.encode()
                 digest = sha256(b"\x00" + leaf).hexdigest()
                 yield b'{"leaf":%b,"leaf_hash":"%b","record":"leaf","sequence":%d}\n' % (
-                    leaf, digest.encode(), row.sequence,
-                )  # fmt: skip
+                    leaf,
+                    digest.encode(),
+                    sequence,
+                )
         yield canonical(closing) + b"\n"
 
     def _begin(
         self, exported: Exported, form: Format, chosen: AuditFilter | SubmissionFilter | None, taker: Taker
     ) -> SignedCheckpoint:
-        """Sign what there is, and record who takes it; where nothing can be signed the last checkpoint has to do."""
-        try:
-            signed = self._log.checkpoint()
-        except LogError:
-            signed = self._log.published()
+        """Sign what there is, and record who takes it; a log that contradicts what was signed is not given out.
+
+        Raises LogError, BusyError or UnavailableError.
+        """
+        signed = self._log.checkpoint()
         now = self._clock()
         row = ExportRow(
             export_id=uuid7(now, self._randomness(10)),
@@ -181,14 +189,22 @@ class Export:
         return closing | told
 
     def _lines(
-        self, head: bytes, write: _Write, records: Callable[[Rows], Iterator[dict[str, Any]]], closing: dict[str, Any]
+        self,
+        head: bytes,
+        write: _Write,
+        records: Callable[[Rows, int], Iterator[dict[str, Any]]],
+        end: int,
+        closing: dict[str, Any],
     ) -> Iterator[bytes]:
+        """Yield lines, a window of the log at a time: a reader who is slow, or gone, holds nothing of the store's."""
         count, last = 0, None
         yield head
-        with self._store.read() as rows:
-            for record in records(rows):
-                count, last = count + 1, record["sequence"]
-                yield write(record)
+        for first in range(0, end, _WINDOW):
+            with self._store.read() as rows:
+                lines = [(record["sequence"], write(record)) for record in records(rows, first)]
+            for sequence, line in lines:
+                count, last = count + 1, sequence
+                yield line
         yield write(closing | {"count": count, "last_sequence": last})
 
 
@@ -225,8 +241,10 @@ def _reviewed(row: AuditRow, tree: Tree | None) -> dict[str, Any]:
 
 
 def _answered(row: DispositionRow, tree: Tree) -> dict[str, Any]:
-    """Return a stored answer with all that its leaf commits to, word by word."""
-    kept = {"receipt": row.receipt, "payload": row.payload, "source_span": row.source_span}
+    """Return a stored answer with all that its leaf commits to, word by word; nothing where that cannot be opened."""
+    kept: dict[str, Any] = {"receipt": row.receipt, "payload": row.payload, "source_span": row.source_span}
+    if row.salt is None:
+        kept = dict.fromkeys(kept)
     return {"record": "disposition"} | kept | _proven(row, tree)
 
 

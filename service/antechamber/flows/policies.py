@@ -69,6 +69,9 @@ class PolicyKeeper:
         """
 
         def record(force: InForce) -> None:
+            with store.read() as rows:
+                if rows.recorded_policy() == force.digest:
+                    return
             text, now = canonical(to_builtins(force.policy)).decode(), clock()
             store.write(lambda rows: rows.note_policy(force.digest, text, now)).result()
 

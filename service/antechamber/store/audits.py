@@ -1,11 +1,12 @@
 """Audit rows: the log as a tree, its checkpoints, what auditors took, and texts that are erased."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from antechamber.core.errors import EraseError
+from antechamber.core.likeness import plain
 from antechamber.core.listing import SubmissionFilter
 from antechamber.core.log.leaf import of_direct_write, of_erasure, of_export, of_key, of_policy
 from antechamber.core.log.rows import DispositionRow, ExportRow, LeafRow, SignedCheckpoint
@@ -27,11 +28,6 @@ class Audits(Statements):
         """Return so many leaves from a place on, or as many as there are."""
         return [row["leaf"] for row in self.all("leaf_texts", first=first, end=first + number)]
 
-    def log_leaves(self, first: int, end: int) -> Iterator[LeafRow]:
-        """Yield the leaves from a place on, up to before another."""
-        for row in self.each("log_leaves", first=first, end=end):
-            yield LeafRow(**row)
-
     def leaf_of(self, subject: str) -> LeafRow | None:
         """Return the last leaf about a submission, a record or whatever else has an id of its own."""
         row = self.one("leaf_of", subject=subject)
@@ -41,9 +37,9 @@ class Audits(Statements):
         """Return all leaves about a proposal, from its submissions to its memories, in order."""
         return [LeafRow(**row) for row in self.all("leaves_of_item", proposal_id=proposal_id)]
 
-    def scope_of(self, subject: str) -> tuple[str | None, str | None]:
+    def scope_of(self, sequence: int) -> tuple[str | None, str | None]:
         """Return scope and id of what a leaf is about; nothing where it has none."""
-        row = self.one("scope_of", subject=subject)
+        row = self.one("scope_of", sequence=sequence)
         return (row["submission_scope"], row["scope_id"]) if row else (None, None)
 
     def changed_since(self, size: int) -> bool:
@@ -91,15 +87,20 @@ class Audits(Statements):
         """Return exports, the latest first."""
         return msgspec.convert(self.all("exports", number=number), list[ExportRow])
 
-    def logged_dispositions(self, chosen: SubmissionFilter, end: int) -> Iterator[DispositionRow]:
-        """Yield the answers whose leaves stand before a place, in their order."""
-        for row in self.each("logged_dispositions", end=end, **msgspec.structs.asdict(chosen)):
-            yield DispositionRow(**row)
+    def logged_dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
+        """Return the answers whose leaves stand from a place on and before another, in their order."""
+        rows = self.all("logged_dispositions", first=first, end=end, **msgspec.structs.asdict(chosen))
+        return [DispositionRow(**row) for row in rows]
+
+    def recorded_policy(self) -> str | None:
+        """Return the digest of the policy that was recorded last."""
+        row = self.one("last_policy")
+        return row["policy_digest"] if row else None
 
     def note_policy(self, digest: str, policy: str, now: int) -> None:
         """Record that a policy comes into force, unless it is the one that was recorded last."""
-        row = self.one("last_policy")
-        previous = row["policy_digest"] if row else None
+        self.all("hold_policy")
+        previous = self.recorded_policy()
         if previous != digest:
             self.run("add_policy", policy_digest=digest, previous=previous, policy=policy, changed_at=now)
             self.log([of_policy(digest, previous, now)])
@@ -122,13 +123,19 @@ class Audits(Statements):
             self._forget_words(found["id"])
             self.run("erase_memories", id=found["id"], mark=ERASED, span=ERASED_SPAN)
             self.run("erase_proposal", id=found["id"], mark=ERASED, span=ERASED_SPAN)
-            self.run("erase_folds", id=found["id"])
+            self._erase_fold(found["id"])
         else:
             self.run("erase_event", id=found["id"])
         self.run("erase_records", mark=ERASED, **ids)
         self.run("erase_salts", **ids)
         name = "proposal_id" if proposal else "quarantine_id"
         self.log([of_erasure(erasure_id, reason_code, now, **{name: subject})])
+
+    def _erase_fold(self, proposal: int) -> None:
+        """Let the row of the queue that stood for it show another text that waits there, or none."""
+        other = self.one("other_of_fold", id=proposal)
+        content = plain(msgspec.json.decode(other["payload"])["content"]) if other else ""
+        self.run("erase_fold", id=proposal, content=content)
 
     def _forget_words(self, proposal: int) -> None:
         """Take the words of its memories out of the search."""

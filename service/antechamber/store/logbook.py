@@ -1,12 +1,13 @@
 """The log beside what it tells of: each change has its leaf, each leaf its change, and both say the same."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from antechamber.core.canonical import canonical
+from antechamber.core.canonical import canonical, digest
 from antechamber.core.log.checkpoint import NoteError, VerifierKey, read_checkpoint, read_key
 from antechamber.core.log.leaf import commitment, decision_text, export_text, submission_text
 from antechamber.core.log.merkle import BLOCK_LEVELS, Frontier, leaf_hash, up
@@ -71,16 +72,16 @@ class Logbook(Statements):
     def check_log(self) -> Iterator[str]:
         """Yield whatever differs; nothing is mended."""
         number = 0
-        tree = Growing(self.all("checkpoints"), [read_key(row["verifier_key"]) for row in self.all("log_keys")])
+        tree = Growing(self.all("checkpoints"), [key for row in self.all("log_keys") if (key := _key(row))])
         for number, row in enumerate(self.each("leaves_in_order"), 1):
             if row["id"] != number - 1:
                 yield f"leaf {number - 1} of the log is missing"
                 return
-            if canonical(msgspec.json.decode(row["leaf"])) != row["leaf"].encode():
+            if not _is_canonical(row["leaf"]):
                 yield f"leaf {row['id']} of the log is not in its canonical form"
             yield from tree.append(row["leaf"].encode())
         yield from tree.missing()
-        yield from self._check_nodes(tree.blocks)
+        yield from self._check_nodes(number, tree.blocks)
         changes = 0
         for told in self._told():
             changes += 1
@@ -89,7 +90,7 @@ class Logbook(Statements):
         if number != changes:
             yield f"the log has {number} leaves for {changes} changes"
 
-    def _check_nodes(self, hashes: list[bytes]) -> Iterator[str]:
+    def _check_nodes(self, size: int, hashes: list[bytes]) -> Iterator[str]:
         """Compare the stored nodes with those that the leaves lead to."""
         level = BLOCK_LEVELS
         while hashes:
@@ -99,63 +100,109 @@ class Logbook(Statements):
             for _ in range(BLOCK_LEVELS):
                 hashes = up(hashes)
             level += BLOCK_LEVELS
+        for row in self.all("node_levels"):
+            if row["level"] % BLOCK_LEVELS or row["number"] > size >> row["level"]:
+                yield f"level {row['level']} of the tree has {row['number']} nodes, more than its leaves lead to"
 
     def _told(self) -> Iterator[str]:
         """Yield for each change what is wrong with its leaf, or nothing."""
         for row in self.each("logged_submissions"):
-            text = submission_text(row["payload"], row["receipt"], row["source_span"])
-            subject = f"submission {row['submission_id']}"
-            yield _compared(subject, row, _submitted(row, row["disposition"], row["reason_code"]), text)
-        for row in self.all("logged_conflicts"):
-            text = submission_text(row["payload"], row["answer"], row["source_span"])
-            expected = _submitted(row, "rejected-conflict", "key-reused")
-            yield self._only(f"refused event {row['quarantine_id']}", row["quarantine_id"], expected, text)
-        for row in self.all("logged_decisions"):
-            text = decision_text(row["version"], row["reason_text"], row["resulting"], row["shown"])
-            expected = {
-                "action": row["decision"],
-                "actor": row["curator"],
-                "reason_code": row["reason_code"],
-                "policy_digest": row["policy_digest"],
-                "time": format_time(row["decided_at"]),
-            }
-            yield self._only(f"review record {row['review_record_id']}", row["review_record_id"], expected, text)
+            yield _guarded(f"submission {row['submission_id']}", partial(_submission, row))
+        for name, kind, told in (
+            ("logged_conflicts", "refused event", self._conflict),
+            ("logged_decisions", "review record", self._decision),
+            ("logged_exports", "export", self._export),
+            ("logged_erasures", "erasure", self._erasure),
+        ):
+            for row in self.all(name):
+                yield _guarded(f"{kind} {next(iter(row.values()))}", partial(told, row))
         yield from self._sequences()
-        for row in self.all("logged_exports"):
-            expected = {"action": "export", "actor": row["actor"], "to": row["exported"], "role": row["role"]}
-            expected["time"] = format_time(row["exported_at"])
-            text = export_text(msgspec.convert(row, ExportRow))
-            yield self._only(f"export {row['export_id']}", row["export_id"], expected, text)
-        for row in self.all("logged_erasures"):
-            expected = {"action": "erase", "reason_code": row["reason_code"], "time": format_time(row["erased_at"])}
-            yield self._only(f"erasure {row['erasure_id']}", row["erasure_id"], expected, None)
 
-    def _only(self, what: str, subject: str, expected: Found, text: Found | None) -> str:
+    def _conflict(self, row: Found, what: str) -> str:
+        text = submission_text(row["payload"], row["answer"], row["source_span"])
+        expected = _submitted(row, "rejected-conflict", "key-reused")
+        return self._only(what, row["quarantine_id"], expected, text, erased=row["erased"])
+
+    def _decision(self, row: Found, what: str) -> str:
+        text = decision_text(row["version"], row["reason_text"], row["resulting"], row["shown"])
+        expected = {
+            "action": row["decision"],
+            "actor": row["curator"],
+            "reason_code": row["reason_code"],
+            "policy_digest": row["policy_digest"],
+            "time": format_time(row["decided_at"]),
+        }
+        return self._only(what, row["review_record_id"], expected, text, erased=row["erased"])
+
+    def _export(self, row: Found, what: str) -> str:
+        expected = {"action": "export", "actor": row["actor"], "to": row["exported"], "role": row["role"]}
+        expected["time"] = format_time(row["exported_at"])
+        return self._only(what, row["export_id"], expected, export_text(msgspec.convert(row, ExportRow)))
+
+    def _erasure(self, row: Found, what: str) -> str:
+        subject = {name: row[name] for name in ("erasure_id", "proposal_id", "quarantine_id") if row[name] is not None}
+        expected = {"action": "erase", "reason_code": row["reason_code"], "subject": subject}
+        return self._only(what, row["erasure_id"], expected | {"time": format_time(row["erased_at"])}, None)
+
+    def _only(self, what: str, subject: str, expected: Found, text: Found | None, *, erased: int | None = None) -> str:
         leaves = self.all("leaves_of", subject=subject)
         if len(leaves) != 1:
             return f"{what} has {len(leaves)} leaves"
-        return _compared(what, leaves[0], expected, text)
+        return _compared(what, leaves[0] | {"erased": erased}, expected, text)
 
     def _sequences(self) -> Iterator[str]:
-        """Compare what may have several leaves: memories by their states, tokens and people by their ends."""
+        """Compare what may have several leaves: memories by their states, tokens and people by their ends, policies."""
         seen = Counter[str]()
         for row in self.all("logged_memories"):
-            when = format_time(row["changed_at"])
-            expected = {"action": "memory", "actor": row["curator"], "time": when, "to": row["state"]}
-            yield self._next(seen, f"memory {row['memory_id']}", row["memory_id"], expected)
+            expected = {"action": "memory", "actor": row["curator"], "to": row["state"]}
+            told = partial(self._next, seen, row["memory_id"], row["changed_at"], expected)
+            yield _guarded(f"memory {row['memory_id']}", told)
         for row in self.all("logged_access"):
-            expected = {"action": row["action"], "to": row["became"]}
-            if row["at"] is not None:
-                expected["time"] = format_time(row["at"])
-            yield self._next(seen, f"{row['action']} of {row['subject']}", row["subject"], expected)
+            told = partial(self._next, seen, row["subject"], row["at"], {"action": row["action"], "to": row["became"]})
+            yield _guarded(f"{row['action']} of {row['subject']}", told)
+        for row in self.all("logged_policies"):
+            digest_now = row["policy_digest"]
+            expected = {"action": "policy", "from": row["previous"], "to": digest_now, "policy_digest": digest_now}
+            told = partial(self._next, seen, digest_now, row["changed_at"], expected)
+            wrong = "" if digest(row["policy"].encode()) == digest_now else f"policy {digest_now} has another text"
+            yield wrong or _guarded(f"policy {digest_now}", told)
 
-    def _next(self, seen: Counter[str], what: str, subject: str, expected: Found) -> str:
+    def _next(self, seen: Counter[str], subject: str, at: int | None, expected: Found, what: str) -> str:
         leaves = self.all("leaves_of", subject=subject)
         place = seen[subject]
         seen[subject] += 1
         if place >= len(leaves):
             return f"{what} has no leaf"
-        return _compared(what, leaves[place], expected, None)
+        when = {} if at is None else {"time": format_time(at)}
+        return _compared(what, leaves[place], expected | when, None)
+
+
+def _guarded(what: str, told: Callable[[str], str]) -> str:
+    """Say what is wrong, also where a row holds something that cannot be read."""
+    try:
+        return told(what)
+    except (msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return f"{what} or its leaf cannot be read: {error}"
+
+
+def _is_canonical(leaf: str) -> bool:
+    try:
+        return canonical(msgspec.json.decode(leaf)) == leaf.encode()
+    except (msgspec.MsgspecError, ValueError):
+        return False
+
+
+def _key(row: Found) -> VerifierKey | None:
+    """Read a key; checkpoints of one that cannot be read have no signature that counts."""
+    try:
+        return read_key(row["verifier_key"])
+    except NoteError:
+        return None
+
+
+def _submission(row: Found, what: str) -> str:
+    text = submission_text(row["payload"], row["receipt"], row["source_span"])
+    return _compared(what, row, _submitted(row, row["disposition"], row["reason_code"]), text)
 
 
 def _submitted(row: Found, disposition: str, reason_code: str | None) -> Found:
@@ -170,13 +217,20 @@ def _submitted(row: Found, disposition: str, reason_code: str | None) -> Found:
 
 
 def _compared(what: str, row: Found, expected: Found, text: Found | None) -> str:
-    """Say what is wrong with a leaf, or nothing; a commitment without its salt was erased and proves no text."""
+    """Say what is wrong with a leaf, or nothing; a text that was erased has no salt any more, and is not compared."""
     if row["leaf"] is None:
         return f"{what} has no leaf"
     leaf = msgspec.json.decode(row["leaf"])
     for name, value in expected.items():
         if leaf[name] != value:
             return f"{what} says {name} {value}, and its leaf {leaf[name]}"
-    if text is not None and row["salt"] is not None and leaf["payload_commitment"] != commitment(row["salt"], text):
-        return f"{what} differs from what its leaf commits to"
-    return ""
+    if text is None or row["erased"] is not None:
+        return ""
+    if row["salt"] is None:
+        return f"{what} lost the salt of its commitment, and no erasure says so"
+    return f"{what} differs from what its leaf commits to" if _differs(leaf, row["salt"], text) else ""
+
+
+def _differs(leaf: Found, salt: bytes, text: Found) -> bool:
+    """Tell whether a commitment is to something else."""
+    return bool(leaf["payload_commitment"] != commitment(salt, text))

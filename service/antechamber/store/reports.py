@@ -30,10 +30,10 @@ _END: Final = "g"
 class Reports(Logbook):
     """Implements core.ports.ReportRows over named statements."""
 
-    def export_review_records(self, chosen: AuditFilter) -> Iterator[AuditRow]:
-        """Yield review records in the order they were written."""
-        for row in self.each("review_records", **msgspec.structs.asdict(chosen)):
-            yield msgspec.convert(row, AuditRow)
+    def export_review_records(self, chosen: AuditFilter, first: int, end: int) -> list[AuditRow]:
+        """Return the review records whose leaves stand from a place on and before another, in their order."""
+        rows = self.all("review_records", first=first, end=end, **msgspec.structs.asdict(chosen))
+        return msgspec.convert(rows, list[AuditRow])
 
     def review_record(self, review_record_id: str) -> AuditRow | None:
         """Return one review record."""
@@ -139,7 +139,7 @@ class Reports(Logbook):
             yield f"memory {row['memory_id']} has another state than its last change says"
         yield from self._check_tally()
         for row in self.each("proposals_for_check"):
-            if digest(event_bytes(_json(row, "payload"), _json(row, "source_span"))) != row["source_event_hash"]:
+            if _event_digest(row) != row["source_event_hash"]:
                 yield f"proposal {row['proposal_id']} differs from its source-event hash"
         for row in self.each("memories_for_check"):
             if digest(row["payload"].encode()) != row["text_hash"]:
@@ -159,5 +159,9 @@ class Reports(Logbook):
         raise NotImplementedError
 
 
-def _json(row: dict[str, Any], member: str) -> Any:
-    return msgspec.json.decode(row[member])
+def _event_digest(row: dict[str, Any]) -> str | None:
+    """Return the digest of an event; None where its text cannot be read."""
+    try:
+        return digest(event_bytes(msgspec.json.decode(row["payload"]), msgspec.json.decode(row["source_span"])))
+    except (msgspec.MsgspecError, TypeError, ValueError):
+        return None

@@ -5,42 +5,52 @@ import contextlib
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from antechamber.core.errors import LogError
+from antechamber.core.errors import BusyError, LogError
 from antechamber.core.log.checkpoint import ED25519, KEY_SIZE, Checkpoint, VerifierKey, sign
 
 KEY_FILE: Final = "log.key"
 STATE_FILE: Final = "log.checkpoint"
+MARKER_FILE: Final = "log.where"
+"""Says where what was signed last is kept, so that nobody signs without it by mistake."""
 DRAFT: Final = ".next"
 """Ending of a key that is about to be used."""
+PATIENCE: Final = 2.0
+"""Seconds that one process waits for another's signature."""
+_PAUSE: Final = 0.02
 _PREFIX: Final = "PRIVATE+KEY+"
 """How a signer's key begins that is written as text (golang.org/x/mod/sumdb/note)."""
 
 
 class FileSigner:
-    """Implements core.log.ports.Signer over two files."""
+    """Implements core.log.ports.Signer over files: the key, what was signed last, and where that is kept."""
 
-    def __init__(self, folder: Path, state: Path | None = None, *, begun: bool = False) -> None:
-        """Read the key of a folder, made at first use; `begun` tells that the log was signed before.
+    def __init__(self, folder: Path, state: Path | None = None, *, name: str | None = None) -> None:
+        """Read the key of a folder; where there is none, `name` says that the key of that log is made anew.
 
-        Raises LogError where the key is damaged, or missing though there are signatures.
+        Without `state` what was signed last is kept where it was kept before, at first in the folder.
+
+        Raises LogError where the key is damaged, or missing though the log was signed before.
         """
         self._path = folder / KEY_FILE
-        self._state = state or folder / STATE_FILE
+        self._marker = folder / MARKER_FILE
+        known = Path(self._marker.read_text(encoding="utf-8")) if self._marker.exists() else None
+        self._state = (state or known or folder / STATE_FILE).absolute()
         if not self._path.exists():
-            if begun:
+            if name is None:
                 message = (
                     f"{self._path} is missing, but the log was signed before. Restore the file from the backup of this "
                     "folder, or copy it from the machine that signs; if it is lost: antechamber log new-key --lost"
                 )
                 raise LogError(message)
-            write_key(self._path, new_name())
+            write_key(self._path, name)
         self.refresh()
 
     @property
@@ -50,11 +60,15 @@ class FileSigner:
 
     def refresh(self, wanted: str | None = None) -> None:
         """Read the key again; one that was made to be `wanted`, and never put in its place, is put there now."""
-        draft = self._path.with_suffix(DRAFT)
-        if wanted is not None and draft.exists() and str(read_key_file(draft)[0]) == wanted:
-            draft.replace(self._path)
+        if wanted is not None and self.drafted(wanted):
+            self._path.with_suffix(DRAFT).replace(self._path)
             _sync(self._path.parent)
         self._key, self._private = read_key_file(self._path)
+
+    def drafted(self, key: str) -> bool:
+        """Tell whether this key was made and waits to be used."""
+        draft = self._path.with_suffix(DRAFT)
+        return draft.exists() and str(read_key_file(draft)[0]) == key
 
     def draft(self, *, other_log: bool = False) -> VerifierKey:
         """Make another key, of the same log or of another one, which `refresh` brings into use."""
@@ -62,35 +76,66 @@ class FileSigner:
         draft.unlink(missing_ok=True)
         return write_key(draft, new_name() if other_log else self._key.name)
 
-    def give_up(self) -> None:
-        """Put the last checkpoint aside, as evidence: what it says was lost."""
-        aside = self._state.with_name(f"{self._state.name}.given-up-{secrets.token_hex(4)}")
-        self._state.replace(aside)
-        _sync(aside.parent)
-
     @contextlib.contextmanager
-    def turn(self) -> Iterator[str | None]:
+    def turn(self, *, missing: bool = False) -> Iterator[str | None]:
         """Keep other processes of the same folder from signing; yield the last checkpoint from the file.
 
-        Raises LogError where the files cannot be used.
+        Raises LogError where the files cannot be used, or what was signed last is not where it was kept and not said to
+        be `missing`; BusyError where another process takes long.
         """
         try:
-            with self._state.with_suffix(".lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                yield self._state.read_text(encoding="utf-8") if self._state.exists() else None
-        except (OSError, UnicodeDecodeError) as error:
-            message = f"what was signed last cannot be kept in {self._state}: {error}"
+            with self._state.with_name(f"{self._state.name}.lock").open("a") as lock:
+                _hold(lock)
+                yield self._kept(missing=missing)
+        except OSError as error:
+            message = f"What was signed last cannot be kept in {self._state}: {error}"
             raise LogError(message) from None
 
+    def _kept(self, *, missing: bool) -> str | None:
+        kept = self._state.read_bytes().decode("utf-8", "replace") if self._state.exists() else ""
+        if kept or missing or not self._marker.exists():
+            return kept or None
+        message = (
+            f"{self._state} is missing or empty, and it held what was signed last. Bring it back, or put there any "
+            "checkpoint that somebody kept; if it was kept in another place, name that with --checkpoint-file. If it "
+            "is lost, auditors have to know: antechamber log new-key --restored"
+        )
+        raise LogError(message)
+
     def sign(self, checkpoint: Checkpoint) -> str:
-        """Sign a checkpoint, which is on disk before anybody sees it; only inside a turn."""
+        """Sign a checkpoint, which is on disk before anybody sees it; only inside a turn.
+
+        What another log had signed last is put aside, as evidence.
+        """
         note = sign(checkpoint, self._key, self._private.sign)
+        if self._state.exists() and not self._state.read_bytes().startswith(f"{checkpoint.origin}\n".encode()):
+            self._state.replace(self._state.with_name(f"{self._state.name}.given-up-{secrets.token_hex(4)}"))
         write_durably(self._state, note.encode(), 0o644)
+        if not self._marker.exists() or self._marker.read_text(encoding="utf-8") != str(self._state):
+            write_durably(self._marker, str(self._state).encode(), 0o644)
         return note
 
     def verify(self, public: bytes, signature: bytes, text: bytes) -> bool:
         """Say whether a signature of a text is right (RFC 8032)."""
         return verify(public, signature, text)
+
+
+def _hold(lock: IO[str]) -> None:
+    """Take a file's lock.
+
+    Raises BusyError where another process keeps it.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                message = "another process is signing the log"
+                raise BusyError(message) from None
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def new_name() -> str:

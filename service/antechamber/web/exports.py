@@ -77,6 +77,17 @@ def _values(query: Any, names: tuple[str, ...], choices: dict[str, tuple[str, ..
     return values
 
 
+def _only(request: AuditRequest, *names: str) -> None:
+    """Refuse what nobody asked for: a filter with a typing error must not select everything.
+
+    Raises RefusedError (`malformed`).
+    """
+    for name in request.query_params:
+        if name not in names:
+            known = "; known are " + ", ".join(names) if names else ""
+            raise refuse("malformed", f"{name[:80]} is no parameter of this route{known}", "/")
+
+
 def _format(request: AuditRequest) -> Format:
     form = request.query_params.get("format", "jsonl")
     if form not in MEDIA_TYPES:
@@ -111,6 +122,7 @@ def _stream(chunks: Iterator[bytes], name: str, form: Format) -> Stream:
 @get("/v1/audit/review-records", guards=[needs_auditor], sync_to_thread=True)
 def export_review_records(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
     """Export review records as JSONL or CSV, streamed from one snapshot."""
+    _only(request, "format", *AuditFilter.__struct_fields__)
     form = _format(request)
     chosen = read_filter(request.query_params)
     return _stream(export.review_records(chosen, form, _taker(request)), "review-records", form)
@@ -127,6 +139,7 @@ def review_record(
 @get("/v1/audit/dispositions", guards=[needs_auditor], sync_to_thread=True)
 def export_dispositions(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
     """Export stored answers as JSONL or CSV, streamed from one snapshot."""
+    _only(request, "format", *SubmissionFilter.__struct_fields__)
     form = _format(request)
     chosen = read_submission_filter(request.query_params)
     return _stream(export.dispositions(chosen, form, _taker(request)), "dispositions", form)
@@ -135,12 +148,14 @@ def export_dispositions(request: AuditRequest, export: NamedDependency[Export]) 
 @get("/v1/audit/export", guards=[needs_auditor], sync_to_thread=True)
 def export_log(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
     """Export every leaf of the log, closed by its checkpoint."""
+    _only(request)
     return _stream(export.log(_taker(request)), "log", "jsonl")
 
 
 @get("/v1/audit/checkpoint", guards=[needs_auditor], sync_to_thread=True)
 def checkpoint(request: AuditRequest, log: NamedDependency[Log]) -> Response[str]:
     """Return a signed checkpoint of all that was changed, or an earlier one by its size."""
+    _only(request, "size")
     size = _number(request, "size")
     signed = log.checkpoint() if size is None else log.published(size)
     name = "checkpoint" if size is None else f"checkpoint-{size}"
@@ -157,13 +172,14 @@ def key(log: NamedDependency[Log]) -> Response[str]:
 @get("/v1/audit/proof/inclusion", guards=[needs_auditor], sync_to_thread=True)
 def inclusion(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict[str, Any]]:
     """Prove that a leaf stands in the log: by its sequence, or by the id of what it is about."""
+    _only(request, "sequence", "subject")
     sequence, subject = _number(request, "sequence"), request.query_params.get("subject")
     if (sequence is None) == (subject is None):
         raise refuse("malformed", "name the leaf, by sequence or by subject", "/sequence")
     found = log.included(log.sequence_of(subject or "").sequence if sequence is None else sequence)
     leaf = msgspec.json.decode(found.leaf)
     grants = _taker(request).grants
-    if grants is not None and not any(covers(grants, *log.scope_of(one)) for one in leaf["subject"].values()):
+    if grants is not None and not covers(grants, *log.scope_of(found.sequence)):
         raise NotFoundError(subject)
     return Response({"sequence": found.sequence, "leaf": leaf, "proof": found.proof}, headers=NO_STORE)
 
@@ -171,6 +187,7 @@ def inclusion(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict
 @get("/v1/audit/proof/consistency", guards=[needs_auditor], sync_to_thread=True)
 def consistency(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict[str, Any]]:
     """Prove that the log as it was at an earlier size is the beginning of today's."""
+    _only(request, "old_size")
     old = _number(request, "old_size")
     if old is None:
         raise refuse("malformed", "name the size of the earlier checkpoint", "/old_size")

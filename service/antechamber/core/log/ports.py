@@ -1,6 +1,6 @@
 """The ports of the log: what flows ask of its rows, and of whoever signs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -18,16 +18,13 @@ class LogRows(Protocol):
     def leaf_texts(self, first: int, number: int) -> list[str]:
         """Return so many leaves from a place on, or as many as there are."""
 
-    def log_leaves(self, first: int, end: int) -> Iterator[LeafRow]:
-        """Yield the leaves from a place on, up to before another."""
-
     def leaf_of(self, subject: str) -> LeafRow | None:
         """Return the last leaf about a submission, a record or whatever else has an id of its own."""
 
     def leaves_of_item(self, proposal_id: str) -> list[LeafRow]:
         """Return all leaves about a proposal, from its submissions to its memories, in order."""
 
-    def scope_of(self, subject: str) -> tuple[str | None, str | None]:
+    def scope_of(self, sequence: int) -> tuple[str | None, str | None]:
         """Return scope and id of what a leaf is about; nothing where it has none."""
 
     def changed_since(self, size: int) -> bool:
@@ -60,8 +57,11 @@ class LogRows(Protocol):
     def exports(self, number: int) -> list[ExportRow]:
         """Return exports, the latest first."""
 
-    def logged_dispositions(self, chosen: SubmissionFilter, end: int) -> Iterator[DispositionRow]:
-        """Yield the answers whose leaves stand before a place, in their order."""
+    def logged_dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
+        """Return the answers whose leaves stand from a place on and before another, in their order."""
+
+    def recorded_policy(self) -> str | None:
+        """Return the digest of the policy that was recorded last."""
 
     def note_policy(self, digest: str, policy: str, now: int) -> None:
         """Record that a policy comes into force, unless it is the one that was recorded last."""
@@ -83,8 +83,11 @@ class Signer(Protocol):
     def key(self) -> VerifierKey:
         """By which its signatures are recognized."""
 
-    def turn(self) -> AbstractContextManager[str | None]:
-        """Keep other processes of the same folder from signing; yield the last checkpoint, signed, from the file."""
+    def turn(self, *, missing: bool = False) -> AbstractContextManager[str | None]:
+        """Keep other processes of the same folder from signing; yield the last checkpoint, signed, from the file.
+
+        Raises LogError where it is not where it was kept, and not said to be `missing`; BusyError.
+        """
 
     def sign(self, checkpoint: Checkpoint) -> str:
         """Sign a checkpoint, which is on disk before anybody sees it; only inside a turn."""
@@ -95,8 +98,8 @@ class Signer(Protocol):
     def refresh(self, wanted: str | None = None) -> None:
         """Read the key again: somebody put another one in its place, or was about to."""
 
+    def drafted(self, key: str) -> bool:
+        """Tell whether this key was made and waits to be used."""
+
     def draft(self, *, other_log: bool = False) -> VerifierKey:
         """Make another key, of the same log or of another one, which `refresh` brings into use."""
-
-    def give_up(self) -> None:
-        """Put the last checkpoint aside, as evidence: what it says was lost."""

@@ -153,9 +153,10 @@ class Link:
         if self.pipeline is None:
             return
         connection = self.connection.pgconn
+        waiting = select.poll()
+        waiting.register(connection.socket, select.POLLIN | select.POLLOUT)
         while connection.flush():
-            readable, _, _ = select.select([connection.socket], [connection.socket], [])
-            if readable:
+            if any(happened & ~select.POLLOUT for _, happened in waiting.poll()):
                 connection.consume_input()
 
     def many(self, sql: str, values: Sequence[Mapping[str, Any]]) -> None:

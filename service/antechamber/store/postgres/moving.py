@@ -9,6 +9,7 @@ import msgspec
 import psycopg
 from psycopg.rows import dict_row
 
+from antechamber.core.review import ERASED
 from antechamber.core.words import words_of
 from antechamber.store.postgres.link import Link, Watchdog
 from antechamber.store.postgres.rows import PostgresRows, single
@@ -89,7 +90,7 @@ def _move(
         target.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
     for table in TABLES:
         tell(table, _copy(source, target, table))
-    for row in target.execute("SELECT id, payload FROM memories ORDER BY id").fetchall():
+    for row in target.execute("SELECT id, payload FROM memories WHERE payload <> %s ORDER BY id", [ERASED]).fetchall():
         words = " ".join(words_of(msgspec.json.decode(str(row["payload"]))["content"]))
         target.execute(single("index_memory"), {"memory": row["id"], "words": words})
     # What was deferred is checked before the tables may be altered again.

@@ -4,9 +4,6 @@ SELECT coalesce(max(id) + 1, 0) AS size FROM log_leaves
 -- name: leaf_texts
 SELECT leaf FROM log_leaves WHERE id >= :first AND id < :end ORDER BY id
 
--- name: log_leaves
-SELECT id AS sequence, leaf, NULL AS salt FROM log_leaves WHERE id >= :first AND id < :end ORDER BY id
-
 -- name: leaf_of
 SELECT id AS sequence, leaf, salt FROM log_leaves WHERE subject = :subject ORDER BY id DESC LIMIT 1
 
@@ -28,19 +25,20 @@ ORDER BY l.id
 LIMIT 500
 
 -- name: scope_of
-SELECT p.submission_scope, p.scope_id FROM proposals AS p WHERE p.proposal_id = :subject
+WITH about AS (SELECT subject FROM log_leaves WHERE id = :sequence)
+SELECT p.submission_scope, p.scope_id FROM about JOIN proposals AS p ON p.proposal_id = about.subject
 UNION ALL
-SELECT s.submission_scope, s.scope_id FROM submissions AS s WHERE s.submission_id = :subject
+SELECT s.submission_scope, s.scope_id FROM about JOIN submissions AS s ON s.submission_id = about.subject
 UNION ALL
-SELECT q.submission_scope, q.scope_id FROM quarantine AS q WHERE q.quarantine_id = :subject
+SELECT q.submission_scope, q.scope_id FROM about JOIN quarantine AS q ON q.quarantine_id = about.subject
 UNION ALL
-SELECT m.submission_scope, m.scope_id FROM memories AS m WHERE m.memory_id = :subject
+SELECT m.submission_scope, m.scope_id FROM about JOIN memories AS m ON m.memory_id = about.subject
 UNION ALL
 SELECT coalesce(p.submission_scope, q.submission_scope), coalesce(p.scope_id, q.scope_id)
-FROM review_records AS r
+FROM about
+JOIN review_records AS r ON r.review_record_id = about.subject
 LEFT JOIN proposals AS p ON p.id = r.proposal
 LEFT JOIN quarantine AS q ON q.id = r.quarantine
-WHERE r.review_record_id = :subject
 
 -- name: changed_since
 SELECT id FROM log_leaves WHERE id >= :size AND leaf NOT LIKE '{"action":"export",%' ORDER BY id LIMIT 1
@@ -61,7 +59,11 @@ SELECT verifier_key FROM log_keys ORDER BY id
 INSERT INTO log_keys (verifier_key, added_at) VALUES (:verifier_key, :added_at)
 
 -- name: last_checkpoint
-SELECT size, note, signed_at FROM checkpoints ORDER BY id DESC LIMIT 1
+SELECT size, note, signed_at FROM checkpoints
+WHERE note LIKE coalesce(
+    (SELECT substr(k.verifier_key, 1, length(k.verifier_key) - 54) FROM log_keys AS k ORDER BY k.id DESC LIMIT 1), ''
+) || '%'
+ORDER BY size DESC, id DESC LIMIT 1
 
 -- name: checkpoint_of_size
 SELECT size, note, signed_at FROM checkpoints WHERE size = :size ORDER BY id DESC LIMIT 1
@@ -88,7 +90,7 @@ LEFT JOIN submissions AS s ON s.submission_id = l.subject
 LEFT JOIN quarantine AS q ON q.quarantine_id = l.subject
 JOIN producers AS maker ON maker.id = coalesce(s.producer, q.producer)
 LEFT JOIN proposals AS p ON p.id = s.id
-WHERE l.id < :end
+WHERE l.id >= :first AND l.id < :end
     AND (coalesce(s.received_at, q.received_at) >= :since OR :since IS NULL)
     AND (coalesce(s.received_at, q.received_at) < :until OR :until IS NULL)
     AND (coalesce(s.disposition, 'rejected-conflict') = :disposition OR :disposition IS NULL)
@@ -100,6 +102,9 @@ ORDER BY l.id
 
 -- name: last_policy
 SELECT policy_digest FROM policy_changes ORDER BY id DESC LIMIT 1
+
+-- name: hold_policy
+SELECT 1 AS held
 
 -- name: add_policy
 INSERT INTO policy_changes (policy_digest, previous, policy, changed_at)
@@ -135,8 +140,14 @@ SET shown = :mark, resulting = CASE WHEN resulting IS NOT NULL THEN :mark END,
     reason_text = CASE WHEN reason_text = '' THEN '' ELSE '(erased)' END
 WHERE proposal = :proposal OR quarantine = :quarantine
 
--- name: erase_folds
-UPDATE folds SET content = '' WHERE id IN (SELECT fold FROM proposals WHERE id = :id)
+-- name: other_of_fold
+SELECT coalesce(o.edited_payload, o.payload) AS payload FROM proposals AS p JOIN proposals AS o ON o.fold = p.fold
+WHERE p.id = :id AND o.id <> p.id AND o.state = 'pending'
+ORDER BY o.id
+LIMIT 1
+
+-- name: erase_fold
+UPDATE folds SET content = :content WHERE id IN (SELECT fold FROM proposals WHERE id = :id)
 
 -- name: erase_event
 UPDATE quarantine SET payload = NULL, source_span = NULL, supersedes = NULL WHERE id = :id

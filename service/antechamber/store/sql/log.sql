@@ -9,25 +9,29 @@ SELECT id, leaf, salt FROM log_leaves WHERE subject = :subject ORDER BY id
 
 -- name: logged_submissions
 SELECT s.submission_id, s.disposition, s.reason_code, s.policy_digest, s.received_at, s.receipt, i.producer_identity,
-    p.payload, p.source_span, l.leaf, l.salt
+    p.payload, p.source_span, l.leaf, l.salt, e.id AS erased
 FROM submissions AS s
 JOIN producers AS i ON i.id = s.producer
 LEFT JOIN proposals AS p ON p.id = s.id
+LEFT JOIN erasures AS e ON e.proposal = p.id
 LEFT JOIN log_leaves AS l ON l.subject = s.submission_id
 ORDER BY s.id
 
 -- name: logged_conflicts
-SELECT q.quarantine_id, q.policy_digest, q.received_at, q.answer, q.payload, q.source_span, i.producer_identity
+SELECT q.quarantine_id, q.policy_digest, q.received_at, q.answer, q.payload, q.source_span, i.producer_identity,
+    e.id AS erased
 FROM quarantine AS q
 JOIN producers AS i ON i.id = q.producer
+LEFT JOIN erasures AS e ON e.quarantine = q.id
 WHERE q.kind = 'conflict'
 ORDER BY q.id
 
 -- name: logged_decisions
 SELECT r.review_record_id, r.decision, r.reason_code, r.reason_text, r.shown, r.resulting, r.version, r.policy_digest,
-    r.decided_at, u.name AS curator
+    r.decided_at, u.name AS curator, e.id AS erased
 FROM review_records AS r
 JOIN users AS u ON u.id = r.curator
+LEFT JOIN erasures AS e ON e.proposal = r.proposal OR e.quarantine = r.quarantine
 ORDER BY r.id
 
 -- name: logged_memories
@@ -49,17 +53,28 @@ SELECT name, 'disable-user', 'disabled', disabled_at FROM users WHERE disabled_a
 UNION ALL
 SELECT proposal_id, 'withdraw', 'withdrawn', NULL FROM proposals WHERE withdrawn = 1
 UNION ALL
-SELECT policy_digest, 'policy', policy_digest, changed_at FROM policy_changes
-UNION ALL
-SELECT 'direct-write ' || producer_identity, 'direct-write', 'rejected-invalid', asked_at FROM direct_writes
+SELECT 'direct-write ' || producer_identity, 'direct-write',
+    CASE WHEN hour = asked_at / 3600000000 THEN 'rejected-invalid' ELSE 'another hour' END, asked_at
+FROM direct_writes
 UNION ALL
 SELECT verifier_key, 'log-key', verifier_key, added_at FROM log_keys
+ORDER BY action, at, subject
 
 -- name: logged_exports
 SELECT export_id, exported, format, filters, size, actor, role, exported_at FROM exports ORDER BY id
 
 -- name: logged_erasures
-SELECT erasure_id, reason_code, erased_at FROM erasures ORDER BY id
+SELECT e.erasure_id, e.reason_code, e.erased_at, p.proposal_id, q.quarantine_id
+FROM erasures AS e
+LEFT JOIN proposals AS p ON p.id = e.proposal
+LEFT JOIN quarantine AS q ON q.id = e.quarantine
+ORDER BY e.id
+
+-- name: logged_policies
+SELECT policy_digest, previous, policy, changed_at FROM policy_changes ORDER BY id
+
+-- name: node_levels
+SELECT level, CAST(max(number) + 1 AS BIGINT) AS number FROM log_nodes GROUP BY level ORDER BY level
 
 -- name: checkpoints
 SELECT size, note FROM checkpoints ORDER BY id

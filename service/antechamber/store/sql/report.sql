@@ -1,6 +1,6 @@
 -- name: review_records
 SELECT * FROM audited_records
-WHERE (decided_at >= :since OR :since IS NULL)
+WHERE sequence >= :first AND sequence < :end AND (decided_at >= :since OR :since IS NULL)
     AND (decided_at < :until OR :until IS NULL)
     AND (submission_scope = :submission_scope OR :submission_scope IS NULL)
     AND (scope_id = :scope_id OR :scope_id IS NULL)
@@ -8,7 +8,7 @@ WHERE (decided_at >= :since OR :since IS NULL)
     AND (curator = :curator OR :curator IS NULL)
     AND (producer_identity = :producer_identity OR :producer_identity IS NULL)
     AND (reason_code = :reason_code OR :reason_code IS NULL)
-ORDER BY place
+ORDER BY sequence
 
 -- name: latest_review_records
 SELECT * FROM audited_records
@@ -170,6 +170,6 @@ SELECT m.memory_id FROM erasures AS e JOIN memories AS m ON m.proposal = e.propo
 UNION ALL
 SELECT r.review_record_id FROM erasures AS e
 JOIN review_records AS r ON r.proposal = e.proposal OR r.quarantine = e.quarantine
-WHERE r.shown <> :mark
+WHERE r.shown NOT IN (:mark, 'null')
 UNION ALL
 SELECT q.quarantine_id FROM erasures AS e JOIN quarantine AS q ON q.id = e.quarantine WHERE q.payload IS NOT NULL

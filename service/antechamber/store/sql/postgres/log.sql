@@ -17,3 +17,7 @@ DELETE FROM memories_search WHERE memory = :memory
 -- name: tidy_words
 -- Why: FTS5 keeps forgotten words until its parts are merged; PostgreSQL leaves that to VACUUM.
 SELECT 1 AS done
+
+-- name: hold_policy
+-- Why: processes that take up the same edit record it once, one after another; SQLite has only one writer.
+SELECT CAST(pg_advisory_xact_lock(1095648084, 0) AS TEXT) AS held

@@ -1,0 +1,99 @@
+"""Exports of records, altered in all that they claim to prove."""
+
+import copy
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+Records = list[dict[str, Any]]
+_TEXT: Final = '{"content":"Forged.","kind":"procedure"}'
+
+
+def _salted(records: Records) -> dict[str, Any]:
+    return next(record for record in records if record.get("salt"))
+
+
+def _unsalted(records: Records) -> None:
+    """Take the proof of a text away, and the text with it."""
+    record = _salted(records)
+    record |= {"salt": None}
+    record |= {name: "Forged." for name in ("reason_text", "shown", "receipt", "payload") if name in record}
+
+
+def _without(name: str) -> Callable[[Records], None]:
+    def take(records: Records) -> None:
+        del _salted(records)[name]
+
+    return take
+
+
+def _with(name: str, value: Any) -> Callable[[Records], None]:
+    def put(records: Records) -> None:
+        _salted(records)[name] = value
+
+    return put
+
+
+def _text(records: Records) -> None:
+    record = _salted(records)
+    record["shown" if "shown" in record else "payload"] = _TEXT
+
+
+def _swapped(records: Records) -> None:
+    records[0], records[1] = records[1], records[0]
+
+
+def _doubled(records: Records) -> None:
+    records.insert(1, records[0])
+    records[-1]["count"] += 1
+
+
+def _relabeled(records: Records) -> None:
+    for record in records[:-1]:
+        record["record"] = "disposition" if record["record"] == "review" else "review"
+
+
+def _moved(records: Records) -> None:
+    records[0]["sequence"], records[1]["sequence"] = records[1]["sequence"], records[0]["sequence"]
+
+
+def _closing(**members: Any) -> Callable[[Records], None]:
+    def close(records: Records) -> None:
+        records[-1] |= members
+
+    return close
+
+
+FORGERIES: Final[dict[str, Callable[[Records], None]]] = {
+    "a text": _text,
+    "a text without its salt": _unsalted,
+    "no salt": _without("salt"),
+    "no proof": _without("proof"),
+    "an empty proof": _with("proof", []),
+    "a proof of another kind": _with("proof", "nothing"),
+    "a member more": _with("outcome", "approved"),
+    "a list for a text": _with("salt", []),
+    "a kind that is a list": _with("record", ["review"]),
+    "no kind": _without("record"),
+    "another kind": _relabeled,
+    "a leaf of numbers": _with("leaf", 7),
+    "another place": _moved,
+    "swapped": _swapped,
+    "doubled": _doubled,
+    "another count": _closing(count=1),
+    "a count that is a word": _closing(count="\u001b[2J"),
+    "another end": _closing(last_sequence=0),
+    "no checkpoint": _closing(checkpoint=None),
+    "no filters": _closing(filters=None),
+    "complete in another way": _closing(complete=[1]),
+}
+
+
+def forge(exported: bytes, how: str) -> bytes:
+    """Return an altered export, each record in its canonical form."""
+    records: Records = [msgspec.json.decode(line) for line in exported.splitlines()]
+    altered = copy.deepcopy(records)
+    FORGERIES[how](altered)
+    assert altered != records, how
+    return b"".join(msgspec.json.encode(record, order="sorted") + b"\n" for record in altered)
