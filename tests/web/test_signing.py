@@ -20,7 +20,7 @@ from antechamber.app import erase, examine, open_log, open_store, opened_log
 from antechamber.client.pin import PinError, pinning
 from antechamber.config import Place
 from antechamber.core.errors import BusyError, EraseError, LogError
-from antechamber.core.log.checkpoint import read_text
+from antechamber.core.log.checkpoint import read_checkpoint, read_text
 from antechamber.core.log.leaf import of_direct_write
 from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.ports import Store
@@ -29,6 +29,7 @@ from antechamber.flows.export import Export, Taker
 from antechamber.flows.log import Log
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.signing import SIGN_AFTER, SIGN_EVERY
+from antechamber.store.signer import verify as verify_signature
 from support import PRODUCERS, Service, antechamber, database, dump, event, locked, running, write_policies
 from web.test_log_api import fill, get, lines, verified
 
@@ -274,11 +275,17 @@ def test_a_change_of_keys_that_was_cut_off_is_finished(place: Place, store: Stor
     """The store knows the new key, and the file was not put in its place yet."""
     log = open_log(store, place, app.clock)
     log.checkpoint()
-    new = log._signer.draft()
+    old, new = log._signer.key, log._signer.draft()
     store.write(lambda rows: rows.add_log_key(str(new), 1)).result()
     assert log.checkpoint().size == log.standing().size
     assert log.verifier_keys()[0] == str(new)
     assert log.contradictions() == []
+    # The old key signed once more: the tree that ends with the leaf which names the new one.
+    with store.read() as rows:
+        size = rows.log_size()
+        leaf = json.loads(rows.leaf_texts(size - 1, 1)[0])
+    assert leaf["to"] == str(new)
+    assert read_checkpoint(log.published(size).note, old, verify_signature).size == size
 
 
 def test_a_lost_key_stops_the_service_and_can_be_given_up(place: Place, policies: Path) -> None:
@@ -587,6 +594,18 @@ def test_an_erased_text_is_nowhere_and_every_proof_holds(place: Place, policies:
         # The event's hash stays, so that the same event is still recognized.
         assert service.submit(event("Feed the quokkas first.")).json()["reasons"][0]["code"] == "already-decided"
     assert examine(place) == []
+
+
+def test_another_text_of_the_row_is_still_found(service: Service) -> None:
+    """The queue's row of near duplicates stood for the text that is gone; what waits there is shown and searched."""
+    texts = [f"Feed the quokkas {when} the gates are opened in the morning." for when in ("before", "after")]
+    first, _ = (service.submit(event(text)).json()["proposal_id"] for text in texts)
+    service.wait_until_sorted()
+    desk = service.sign_in()
+    assert desk.decide(first, "reject", reason_code="wrong").status_code == 303
+    erase(service.place, first, "private")
+    assert texts[1] in desk.browser.get("/review", params={"q": '"after the gates"'}).text
+    assert texts[0] not in dump(service.place)
 
 
 def test_what_waits_or_is_remembered_is_not_erased(service: Service) -> None:

@@ -11,7 +11,7 @@ from antechamber.cli import agents, audit, ledgers, mcp, people, service
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="antechamber")
 def main() -> None:
-    r"""Antechamber: what worker agents want remembered waits here until a curator decides.
+    """Antechamber: what worker agents want remembered waits here until a curator decides.
 
     \b
     A first round, in three terminals or with scripts/demo:
@@ -19,7 +19,7 @@ def main() -> None:
       antechamber user add ada --role curator --data data       prints a sign-in link
       antechamber token issue worker:release-bot --data data    prints a token
       ANTECHAMBER_TOKEN=… antechamber submit events.jsonl
-    """
+    """  # noqa: D301 -- the character by which click leaves a paragraph as it is
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 

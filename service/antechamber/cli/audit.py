@@ -39,13 +39,7 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: A
 
     An export is itself recorded, and shown at /audit. Verify one with: antechamber verify
     """
-    times: dict[str, Any]
-    try:
-        times = {
-            name: None if text is None else parse_time(text) for name, text in (("since", since), ("until", until))
-        }
-    except ValueError as error:
-        fail(AntechamberError(f"--since and --until take RFC 3339 times: {error}"))
+    times: dict[str, Any] = {"since": _moment("--since", since), "until": _moment("--until", until)}
     if what == "log" and (form == "csv" or since or until):
         fail(AntechamberError("the log is exported whole and as JSONL: leave out --format, --since and --until"))
     try:
@@ -59,6 +53,16 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: A
             _write(chunks, output)
     except AntechamberError as error:
         fail(error)
+
+
+def _moment(option: str, text: str | None) -> int | None:
+    """Read a time, or a date: its first moment in UTC."""
+    if text is None:
+        return None
+    try:
+        return parse_time(f"{text}T00:00:00Z" if len(text) == len("2026-11-20") else text)
+    except ValueError as error:
+        fail(AntechamberError(f"{option} takes a date or an RFC 3339 time, as 2026-11-20T10:00:00Z: {error}"))
 
 
 def _write(chunks: Any, output: Any) -> None:
@@ -94,12 +98,13 @@ def log() -> None:
 
 
 @log.command("checkpoint")
+@click.option("--size", type=click.IntRange(0), help="Print an earlier one, by its number of leaves.")
 @place_options
-def checkpoint(place: Place) -> None:
+def checkpoint(place: Place, size: int | None) -> None:
     """Sign all changes so far and print the checkpoint. Keep a copy where nobody of this service can reach it."""
     try:
         with app.opened_log(place) as (opened, _):
-            click.echo(opened.checkpoint().note, nl=False)
+            click.echo((opened.checkpoint() if size is None else opened.published(size)).note, nl=False)
     except AntechamberError as error:
         fail(error)
 
