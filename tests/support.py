@@ -131,10 +131,10 @@ class Databases:
         self._run(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
         return self._address(name)
 
-    def fresh(self) -> str:
-        """Create a database with our schema and return its address."""
+    def fresh(self, template: str | None = None) -> str:
+        """Create a database with our schema, or a copy of another one that nobody uses, and return its address."""
         name = f"{self._prefix}_{next(self._names)}"
-        self._run(f"CREATE DATABASE {name} TEMPLATE {name_of(self._template)}")
+        self._run(f"CREATE DATABASE {name} TEMPLATE {name_of(template or self._template)}")
         return self._address(name)
 
     def drop(self, url: str) -> None:

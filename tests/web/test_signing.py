@@ -419,8 +419,8 @@ def test_a_damaged_key_is_named(place: Place, policies: Path, text: str) -> None
 )
 def test_a_damaged_checkpoint_trips_the_signer(place: Place, policies: Path, text: bytes) -> None:
     """What was signed last is not known then."""
-    with running(place, policies):
-        pass
+    with running(place, policies) as service:
+        get(service, "checkpoint")
     (place.data / "log.checkpoint").write_bytes(text)
     with running(place, policies) as service:
         status, alarms = readiness(service)

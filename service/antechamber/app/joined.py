@@ -106,9 +106,9 @@ def create_app(settings: Settings) -> Litestar:
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         sorting = threading.Thread(target=sorter.run, name="sorter")
         sorting.start()
-        # Where this fails it is tried again a second later.
+        # Signing itself begins a second later; where this fails it is part of that.
         with contextlib.suppress(AntechamberError):
-            await asyncio.to_thread(log.tick, at_once=True)
+            await asyncio.to_thread(log.look)
         tasks = [
             asyncio.create_task(app.state.uploads.watch(app.state.stopping)),
             asyncio.create_task(_repeat(policies.refresh, POLICY_EVERY)),

@@ -64,6 +64,20 @@ class Signing:
         now = self._clock()
         self._store.write(lambda rows: _enter_key(rows, str(self._signer.key), now)).result()
 
+    def look(self) -> None:
+        """Compare the log with what was signed last, before anybody relies on it; a contradiction raises the alarm.
+
+        Raises BusyError or UnavailableError.
+        """
+        for found in self.contradictions():
+            self._raise_alarm(found)
+
+    def _raise_alarm(self, found: str) -> None:
+        alarm = f"The log is not signed any more. {found}"
+        if alarm != self.alarm:
+            _log.error("the log was not signed: %s", found)
+        self.alarm = alarm
+
     def tick(self, *, at_once: bool = False) -> None:
         """Sign where it is time.
 
@@ -113,10 +127,7 @@ class Signing:
                 with self._signer.turn() as kept:
                     signed = self._signed(kept, everything=everything)
             except LogError as error:
-                alarm = f"The log is not signed any more. {error}"
-                if alarm != self.alarm:
-                    _log.error("the log was not signed: %s", error)
-                self.alarm = alarm
+                self._raise_alarm(str(error))
                 raise
             self.alarm, self._last = None, signed
             return signed
@@ -274,8 +285,8 @@ class Signing:
         try:
             with self._signer.turn() as kept, self._store.read() as rows:
                 self._check_key(rows.log_keys())
-                tree = Tree(rows)
-                self._compare(rows, tree, [kept] if kept else [])
+                tree, last = Tree(rows), rows.checkpoint()
+                self._compare(rows, tree, [note for note in (kept, last and last.note) if note])
                 self._compare(rows, tree, [pinned] if pinned is not None else [], pinned=True)
         except LogError as error:
             return [str(error)]

@@ -177,7 +177,7 @@ def write_key(path: Path, name: str) -> VerifierKey:
     key = VerifierKey(name, private.public_key().public_bytes_raw())
     encoded = base64.b64encode(bytes([ED25519]) + private.private_bytes_raw()).decode()
     draft = path.with_suffix(f".{os.getpid()}")
-    write_durably(draft, f"{_PREFIX}{name}+{key.key_id.hex()}+{encoded}\n".encode(), 0o600)
+    _write_synced(draft, f"{_PREFIX}{name}+{key.key_id.hex()}+{encoded}\n".encode(), 0o600)
     with contextlib.suppress(FileExistsError):
         path.hardlink_to(draft)
     draft.unlink()
@@ -188,13 +188,17 @@ def write_key(path: Path, name: str) -> VerifierKey:
 def write_durably(path: Path, data: bytes, mode: int) -> None:
     """Put a whole file in the place of another: a crash leaves the old one or the new one."""
     draft = path.with_suffix(f".draft-{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    _write_synced(draft, data, mode)
+    draft.replace(path)
+    _sync(path.parent)
+
+
+def _write_synced(path: Path, data: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(path)
-    _sync(path.parent)
 
 
 def _sync(folder: Path) -> None:
