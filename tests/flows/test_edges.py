@@ -1,6 +1,8 @@
 """Flows at their edges, with a clock and a store in the test's hands."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -33,6 +35,7 @@ from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
+from antechamber.flows.sorting import Sorter
 from antechamber.flows.steady import SteadyClock
 from support import event, locked, write_policies
 
@@ -402,3 +405,17 @@ def test_processes_that_enforce_different_policies_raise_an_alarm(flows: Flows) 
     other.leave()
     flows.fleet.beat()
     assert flows.fleet.alarm is None
+
+
+def test_sorting_survives_a_store_that_is_away(place: Place) -> None:
+    """It looks again later, and ends when it is told to."""
+    store = open_store(place)
+    sorter = Sorter(store, lambda: True)
+    store.close()
+    sorting = threading.Thread(target=sorter.run)
+    sorting.start()
+    time.sleep(0.2)
+    assert sorting.is_alive()
+    sorter.stop()
+    sorting.join(20)
+    assert not sorting.is_alive()

@@ -30,6 +30,7 @@ from antechamber.flows.log import Log
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.signing import SIGN_AFTER, SIGN_EVERY
 from antechamber.store.signer import verify as verify_signature
+from antechamber.store.signer import write_key
 from support import PRODUCERS, Service, antechamber, database, dump, event, locked, running, write_policies
 from web.test_log_api import fill, get, lines, verified
 
@@ -367,6 +368,37 @@ def test_what_was_signed_last_is_missed(place: Place, store: Store, how: str) ->
     assert log.checkpoint().size == log.standing().size
 
 
+def test_a_log_whose_last_checkpoint_is_gone_can_be_begun_anew(place: Place, store: Store) -> None:
+    """Nobody knows then what was lost, and the leaf of the new key names nothing."""
+    log = open_log(store, place, app.clock)
+    log.checkpoint()
+    (place.data / "log.checkpoint").unlink()
+    new = log.change_key(restored=True)
+    assert log.verifier_keys()[0] == new
+    assert log.contradictions() == []
+
+
+def test_a_key_of_another_log_changes_nothing(place: Place, store: Store) -> None:
+    """Put in the place of ours while the service runs."""
+    log = open_log(store, place, app.clock)
+    log.checkpoint()
+    write_key(place.data / "other.key", "antechamber/another")
+    (place.data / "other.key").replace(place.data / "log.key")
+    log._signer.refresh()
+    with pytest.raises(LogError, match="of another log"):
+        log.change_key()
+
+
+def test_giving_up_that_was_cut_off_is_finished(place: Place, store: Store) -> None:
+    """The store knows the key of the new log, and what the old one signed last is put aside."""
+    log = open_log(store, place, app.clock)
+    log.checkpoint()
+    new = log._signer.draft(other_log=True)
+    store.write(lambda rows: rows.add_log_key(str(new), 1)).result()
+    assert read_text(log.checkpoint().note).origin == new.name
+    assert len(list(place.data.glob("log.checkpoint.given-up-*"))) == 1
+
+
 def test_where_it_is_kept_is_remembered(place: Place, store: Store) -> None:
     """Who forgets --checkpoint-file later uses the same file; and its lock is another one, whatever its name."""
     kept = place.data.parent / "log.lock"
@@ -574,6 +606,9 @@ def test_an_erased_text_is_nowhere_and_every_proof_holds(place: Place, policies:
         kept.write_text(get(service, "checkpoint").text)
         erase(place, ids["proposal_id"], "private")
         erase(place, ids["quarantine_id"], "other")
+        page = desk.browser.get(f"/quarantine/{ids['quarantine_id']}").text
+        hidden = dict(re.findall(r'name="(csrf|version|shown_hash|decision_key|undoes)" value="([^"]*)"', page))
+        assert desk.post(f"/quarantine/{ids['quarantine_id']}/undo", hidden).status_code == 403
         for text in ("quokkas", "Something else"):
             assert text not in dump(place)
         if place.database_url is None:
