@@ -407,15 +407,26 @@ def test_processes_that_enforce_different_policies_raise_an_alarm(flows: Flows) 
     assert flows.fleet.alarm is None
 
 
-def test_sorting_survives_a_store_that_is_away(place: Place) -> None:
-    """It looks again later, and ends when it is told to."""
-    store = open_store(place)
-    sorter = Sorter(store, lambda: True)
-    store.close()
+def test_sorting_survives_a_store_that_is_busy(flows: Flows, place: Place) -> None:
+    """What could not be sorted is sorted later, and it ends when it is told to."""
+    flows.submit(event())
+    sorter = Sorter(flows.store, lambda: True)
     sorting = threading.Thread(target=sorter.run)
-    sorting.start()
-    time.sleep(0.2)
-    assert sorting.is_alive()
+    with locked(place):
+        sorting.start()
+        # Longer than a transaction waits for another process.
+        time.sleep(3)
+        assert sorting.is_alive()
+    deadline = time.monotonic() + 20
+    while unsorted(flows):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     sorter.stop()
     sorting.join(20)
     assert not sorting.is_alive()
+
+
+def unsorted(flows: Flows) -> int:
+    """Count what waits to be sorted."""
+    with flows.store.read() as rows:
+        return len(rows.unsorted(10))
