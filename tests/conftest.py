@@ -18,6 +18,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--steps", type=int, default=600, help="steps of the ledger's state machine")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that at the end no worker waits for another one's long test."""
+    items.sort(key=lambda item: "test_proofs" not in item.nodeid)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Databases]:
     """A PostgreSQL: the one that ANTECHAMBER_TEST_DATABASE_URL names, else one started for these tests."""
