@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that at the end no worker waits for another one's long test."""
-    items.sort(key=lambda item: "test_proofs" not in item.nodeid)
+    items.sort(key=lambda item: item.path.name != "test_proofs.py")
 
 
 @pytest.fixture(scope="session")
