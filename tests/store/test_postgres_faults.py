@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,7 +29,7 @@ from antechamber.store.postgres.schema import verify
 from antechamber.store.postgres.store import READERS, PostgresStore, migrate
 from antechamber.store.shared import OTHER_SCHEMA, StoreError
 from store.faults import Backends, Cluster, Deed, Proxy, until
-from support import Databases, Service, antechamber, database, event, name_of, running, where
+from support import Databases, Service, antechamber, database, event, name_of, quick_folder, running, where
 
 PAIR = ("worker:release-bot", "tool:watcher")
 
@@ -128,8 +127,8 @@ def process(shared: Place, policies: Path) -> Iterator[Process]:
 @pytest.fixture(scope="module")
 def cluster(postgres: Databases) -> Iterator[Cluster]:  # noqa: ARG001 -- whose folder for locks outlives this one's
     """A server of this module's own."""
-    with tempfile.TemporaryDirectory(prefix="antechamber-pg-") as folder:
-        made = Cluster(Path(folder))
+    with quick_folder() as folder:
+        made = Cluster(folder)
         yield made
         made.close()
 

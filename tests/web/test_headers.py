@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 from litestar.testing import TestClient
 
-from antechamber import app
+from antechamber.app.joined import create_app
 from antechamber.config import Settings
 from support import URL, Service, event
 
@@ -129,7 +129,7 @@ def test_behind_tls_browsers_are_told_to_stay_there(tmp_path: Path, policies: Pa
     """With an https address every answer carries Strict-Transport-Security."""
     settings = Settings(data=tmp_path / "data", policies=policies, public_url="https://desk.example.org")
     client: TestClient[Any]
-    with TestClient(app.create_app(settings), base_url="https://desk.example.org") as client:
+    with TestClient(create_app(settings), base_url="https://desk.example.org") as client:
         for path in ("/login", "/nothing", "/healthz", "/v1/memories", "/assets/antechamber.css"):
             assert client.get(path).headers["strict-transport-security"] == "max-age=31536000"
 

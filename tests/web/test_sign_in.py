@@ -9,6 +9,7 @@ import pytest
 from litestar.testing import TestClient
 
 from antechamber import app
+from antechamber.app.joined import create_app
 from antechamber.config import Settings
 from antechamber.core.errors import AntechamberError
 from support import URL, Desk, Service, event
@@ -50,7 +51,7 @@ def _csrf(desk: Desk) -> str:
 def secure(tmp_path: Path, policies: Path) -> Iterator[TestClient[Any]]:
     """A browser of a service behind a proxy with TLS."""
     settings = Settings(data=tmp_path / "secure", policies=policies, public_url="https://desk.example.org")
-    made = app.create_app(settings)
+    made = create_app(settings)
     with TestClient(made, base_url="https://desk.example.org") as client:
         made.state.access.add_user("bob", "curator", None, None)
         yield client
@@ -388,7 +389,7 @@ def test_the_public_host_name_is_taken(secure: TestClient[Any]) -> None:
 def test_a_public_url_that_is_none_is_refused_at_the_start(tmp_path: Path, policies: Path, url: str) -> None:
     """A mistyped public address ends the start with a clear error instead of refusing every browser later."""
     with pytest.raises(AntechamberError, match="--public-url"):
-        app.create_app(Settings(data=tmp_path / "data", policies=policies, public_url=url))
+        create_app(Settings(data=tmp_path / "data", policies=policies, public_url=url))
 
 
 MULTIPART = "multipart/form-data; boundary=x"

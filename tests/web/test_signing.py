@@ -64,6 +64,32 @@ def test_the_key_is_made_once_and_for_its_owner_alone(place: Place, policies: Pa
         assert read_text(get(service, "checkpoint").text).size >= size
 
 
+def test_of_two_that_start_at_once_one_enters_the_key(place: Place, store: Store) -> None:
+    """The other one takes it up from the folder they share."""
+    entered: list[str] = []
+
+    def another_is_first() -> int:
+        entered.extend(open_log(store, place, app.clock).verifier_keys())
+        return app.clock()
+
+    log = open_log(store, place, another_is_first)
+    assert entered == log.verifier_keys()
+    with store.read() as rows:
+        assert rows.log_keys() == entered
+
+
+def test_of_two_folders_for_one_database_the_second_is_refused(place: Place, store: Store, tmp_path: Path) -> None:
+    """Also where both of them start at once: the key has to be copied."""
+
+    def another_is_first() -> int:
+        open_log(store, place, app.clock)
+        return app.clock()
+
+    elsewhere = Place(data=tmp_path, database_url=place.database_url)
+    with pytest.raises(LogError, match="copy the file from the machine that signs"):
+        open_log(store, elsewhere, another_is_first)
+
+
 def test_an_older_backup_of_the_database_trips_the_signer(place: Place, policies: Path) -> None:
     """The file beside the database knows more: nothing is signed, and every page says so."""
     with running(place, policies) as service:

@@ -34,8 +34,8 @@ from antechamber.flows.sorting import Sorter
 from antechamber.flows.steady import SteadyClock
 from antechamber.flows.tools import Tools
 from antechamber.resources import folder
-from antechamber.web.auth import Passwords
 from antechamber.web.build import Services, build
+from antechamber.web.passwords import Passwords
 from antechamber.web.tools import Application, Start
 
 POLICY_EVERY: Final = 1.0

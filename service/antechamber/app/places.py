@@ -17,7 +17,7 @@ from antechamber.flows.export import Export
 from antechamber.flows.log import Log
 from antechamber.store.signer import KEY_FILE, FileSigner, new_name
 from antechamber.store.sqlite.store import SqliteStore
-from antechamber.web.auth import Passwords
+from antechamber.web.passwords import Passwords
 
 _KEPT_WITH: Final = "secret_check"
 """Note in the database that tells the right secret from another one."""

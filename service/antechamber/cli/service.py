@@ -51,8 +51,10 @@ def serve(
         port=port,
         public_url=public_url,
     )
+    from antechamber.app.serving import serve as run  # noqa: PLC0415 -- brings in all of the web
+
     try:
-        app.serve(settings, f"Antechamber is ready: {settings.url}  (desk: {settings.url}/review)")
+        run(settings, f"Antechamber is ready: {settings.url}  (desk: {settings.url}/review)")
     except AntechamberError as error:
         fail(error)
     except (OSError, RuntimeError) as error:

@@ -9,7 +9,7 @@ import csv
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -46,6 +46,8 @@ _DISPOSITION_COLUMNS: Final = (
 )  # fmt: skip
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
 _Write = Callable[[dict[str, Any]], bytes]
+_Filter = TypeVar("_Filter", AuditFilter, SubmissionFilter)
+_Row = TypeVar("_Row", AuditRow, DispositionRow)
 
 
 class Taker(Struct, frozen=True):
@@ -102,27 +104,21 @@ class Export:
 
         Raises LogError, BusyError or UnavailableError before the first.
         """
-        signed = self._begin("review-records", form, chosen, taker)
-        write, head = _writer(form, COLUMNS)
-
-        def records(rows: Rows, first: int) -> Iterator[dict[str, Any]]:
-            tree = Tree(rows, signed.size)
-            for row in rows.export_review_records(chosen, first, min(first + _WINDOW, signed.size)):
-                if _covered(taker.grants, row):
-                    yield _reviewed(row, tree if form == "jsonl" else None)
-
-        return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, chosen, taker)))
+        return self._export(_REVIEW_RECORDS, chosen, form, taker)
 
     def dispositions(self, chosen: SubmissionFilter, form: Format, taker: Taker) -> Iterator[bytes]:
         """Yield the stored answers in chunks, with the events that were kept; as with review records."""
-        signed = self._begin("dispositions", form, chosen, taker)
-        write, head = _writer(form, _DISPOSITION_COLUMNS)
+        return self._export(_DISPOSITIONS, chosen, form, taker)
+
+    def _export(self, kind: "_Kind[_Filter, _Row]", chosen: _Filter, form: Format, taker: Taker) -> Iterator[bytes]:
+        signed = self._begin(kind.exported, form, chosen, taker)
+        write, head = _writer(form, kind.columns)
 
         def records(rows: Rows, first: int) -> Iterator[dict[str, Any]]:
-            tree = Tree(rows, signed.size)
-            for row in rows.logged_dispositions(chosen, first, min(first + _WINDOW, signed.size)):
+            tree = Tree(rows, signed.size) if form == "jsonl" else None
+            for row in kind.read(rows, chosen, first, min(first + _WINDOW, signed.size)):
                 if _covered(taker.grants, row):
-                    yield _answered(row, tree) if form == "jsonl" else _told(row)
+                    yield kind.record(row, tree)
 
         return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, chosen, taker)))
 
@@ -240,20 +236,17 @@ def _reviewed(row: AuditRow, tree: Tree | None) -> dict[str, Any]:
     return members | {"record": "review", "decided_at": format_time(row.decided_at)} | _proven(row, tree)
 
 
-def _answered(row: DispositionRow, tree: Tree) -> dict[str, Any]:
-    """Return a stored answer with all that its leaf commits to, word by word; nothing where that cannot be opened."""
-    kept: dict[str, Any] = {"receipt": row.receipt, "payload": row.payload, "source_span": row.source_span}
-    if row.salt is None:
-        kept = dict.fromkeys(kept)
-    return {"record": "disposition"} | kept | _proven(row, tree)
+def _answered(row: DispositionRow, tree: Tree | None) -> dict[str, Any]:
+    """Return a stored answer with all that its leaf commits to, word by word; nothing where that cannot be opened.
 
-
-def _told(row: DispositionRow) -> dict[str, Any]:
+    Without a tree, for a table: what its leaf says.
+    """
+    members = {"record": "disposition"} | _proven(row, tree)
+    if tree is not None:
+        kept = {"receipt": row.receipt, "payload": row.payload, "source_span": row.source_span}
+        return members | (dict.fromkeys(kept) if row.salt is None else kept)
     leaf = msgspec.json.decode(row.leaf)
-    return {
-        "record": "disposition",
-        "sequence": row.sequence,
-        "leaf_hash": leaf_hash(row.leaf.encode()).hex(),
+    return members | {
         "producer_identity": leaf["actor"],
         "disposition": leaf["to"],
         "submission_scope": row.submission_scope,
@@ -261,6 +254,31 @@ def _told(row: DispositionRow) -> dict[str, Any]:
         **{name: leaf[name] for name in ("time", "reason_code", "policy_digest")},
         **leaf["subject"],
     }
+
+
+class _Kind(Struct, Generic[_Filter, _Row], frozen=True):
+    """What an export of records is made of."""
+
+    exported: Exported
+    columns: tuple[str, ...]
+    read: Callable[[Rows, _Filter, int, int], Iterable[_Row]]
+    """By a filter, from one place of the log up to another."""
+    record: Callable[[_Row, Tree | None], dict[str, Any]]
+    """With its proof by a tree, or as cells of a table."""
+
+
+_REVIEW_RECORDS: Final[_Kind[AuditFilter, AuditRow]] = _Kind(
+    "review-records",
+    COLUMNS,
+    lambda rows, chosen, first, end: rows.export_review_records(chosen, first, end),
+    _reviewed,
+)
+_DISPOSITIONS: Final[_Kind[SubmissionFilter, DispositionRow]] = _Kind(
+    "dispositions",
+    _DISPOSITION_COLUMNS,
+    lambda rows, chosen, first, end: rows.logged_dispositions(chosen, first, end),
+    _answered,
+)
 
 
 def _writer(form: Format, columns: tuple[str, ...]) -> tuple[_Write, bytes]:

@@ -58,11 +58,13 @@ class Signing:
         """
         with self._store.read() as rows:
             known = rows.log_keys()
-        if known:
-            self._check_key(known)
-            return
-        now = self._clock()
-        self._store.write(lambda rows: _enter_key(rows, str(self._signer.key), now)).result()
+        if not known:
+            now = self._clock()
+            self._store.write(lambda rows: _enter_key(rows, str(self._signer.key), now)).result()
+            # Another process may have been first.
+            with self._store.read() as rows:
+                known = rows.log_keys()
+        self._check_key(known)
 
     def look(self) -> None:
         """Compare the log with what was signed last, before anybody relies on it; a contradiction raises the alarm.

@@ -1,14 +1,11 @@
-"""Who asks, and whether they may: bearer tokens, session cookies, roles, forged-request checks and passwords."""
+"""Who asks, and whether they may: bearer tokens, session cookies, roles and forged-request checks."""
 
 import asyncio
 import hmac
-import threading
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
 from blake3 import blake3
 from litestar import Request
 from litestar.connection import ASGIConnection
@@ -23,9 +20,6 @@ from antechamber.flows.access import Access
 
 T = TypeVar("T")
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_HASHERS_AT_ONCE: Final = 2
-"""Each takes 64 MiB, so that a flood of sign-ins cannot exhaust the memory."""
-_SHORTEST_PASSWORD: Final = 12
 
 
 class SignInNeededError(AntechamberError):
@@ -155,34 +149,3 @@ def check_origin(request: Request[Any, Any, Any]) -> None:
         good = True
     if not good:
         raise PermissionDeniedException(detail="This request came from another site, so it was not carried out.")
-
-
-class Passwords:
-    """Hashes and checks passwords with argon2id (RFC 9106, low-memory parameters)."""
-
-    def __init__(self) -> None:
-        """Begin with nobody's turn."""
-        self._hasher = PasswordHasher()
-        self._turns = threading.BoundedSemaphore(_HASHERS_AT_ONCE)
-
-    def hash(self, password: str) -> str:
-        """Hash a password.
-
-        Raises AntechamberError where it is shorter than 12 characters.
-        """
-        if len(password) < _SHORTEST_PASSWORD:
-            message = f"a password takes at least {_SHORTEST_PASSWORD} characters"
-            raise AntechamberError(message)
-        with self._turns:
-            return self._hasher.hash(password)
-
-    def verify(self, password: str, known: str | None) -> bool:
-        """Check a password; None stands for a name without one and takes as long to refuse: hashing is what takes."""
-        with self._turns:
-            if known is None:
-                self._hasher.hash(password)
-                return False
-            try:
-                return self._hasher.verify(known, password)
-            except (VerificationError, InvalidHashError):
-                return False

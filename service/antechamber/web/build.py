@@ -35,7 +35,8 @@ from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.web import api, audit, decisions, desk, exports, login, news, problems, quarantine, submit, tools
 from antechamber.web import settings as preferences
-from antechamber.web.auth import Authentication, Passwords, SignInNeededError
+from antechamber.web.auth import Authentication, SignInNeededError
+from antechamber.web.passwords import Passwords
 from antechamber.web.uploads import Uploads
 
 _HEADERS: Final = {

@@ -11,8 +11,9 @@ from litestar.response import Redirect, Template
 
 from antechamber.core.roles import Person, PersonRole
 from antechamber.flows.access import Access, SignedIn, TooManyAttemptsError
-from antechamber.web.auth import Passwords, check_form, check_origin, cookie_name
+from antechamber.web.auth import check_form, check_origin, cookie_name
 from antechamber.web.desk import NO_STORE, read_form
+from antechamber.web.passwords import Passwords
 from antechamber.web.problems import AnyRequest
 
 MAX_FORM: Final = 16 * 1024
