@@ -59,8 +59,8 @@ def chromium() -> Iterator[Browser]:
 
 @contextlib.contextmanager
 def window(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
-    """Open a window for a while."""
-    context = browser.new_context(**options)
+    """Open a window for a while, in which nothing moves."""
+    context = browser.new_context(reduced_motion="reduce", **options)
     yield context
     close(context)
 

@@ -46,10 +46,17 @@ class Journey:
         items = httpx.get(f"{self.url}/v1/memories", params=params, headers=headers).json()["items"]
         return [item["content"] for item in items]
 
-    def sign_in(self, name: str, *, width: int = 1280, role: str = "curator") -> Page:
-        """Open a printed sign-in link in a fresh browser window and press its button."""
+    def sign_in(self, name: str, *, width: int = 1280, role: str = "curator", motion: bool = False) -> Page:
+        """Open a printed sign-in link in a fresh browser window and press its button.
+
+        `motion` lets pages glide into one another: without a graphics card, that is most of what a journey costs.
+        """
         added = antechamber("user", "add", name, "--role", role, *where(self.place), "--url", self.url)
-        window = self._chromium.new_context(java_script_enabled=self._scripts, viewport={"width": width, "height": 900})
+        window = self._chromium.new_context(
+            java_script_enabled=self._scripts,
+            viewport={"width": width, "height": 900},
+            reduced_motion="no-preference" if motion else "reduce",
+        )
         self._windows.append(window)
         page = window.new_page()
         page.on("console", lambda message: self.violations.append(message.text))

@@ -14,11 +14,11 @@ pytestmark = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 NUMBERS = ("first", "second", "third", "fourth")
 
 
-def queue(journey: Journey, number: int = 4) -> Page:
+def queue(journey: Journey, number: int = 4, *, motion: bool = False) -> Page:
     """Submit a few events and sign a curator in."""
     for name in NUMBERS[:number]:
         journey.submit(content=f"The {name} lesson.")
-    return journey.sign_in("bob")
+    return journey.sign_in("bob", motion=motion)
 
 
 def armed(page: Page) -> Page:
@@ -41,9 +41,10 @@ def opened(page: Page, name: str) -> Page:
     return armed(page)
 
 
-def test_a_queue_is_worked_off_by_keys_alone(with_scripts: Journey) -> None:
+@pytest.mark.parametrize("motion", [True, False], ids=["motion", "no motion"])
+def test_a_queue_is_worked_off_by_keys_alone(with_scripts: Journey, motion: bool) -> None:  # noqa: FBT001 -- a parameter of the test
     """Open by j and Enter; then one key approves, two reject, one skips, and the next item comes by itself."""
-    page = queue(with_scripts)
+    page = queue(with_scripts, motion=motion)
     press(page, "j", "j", "k", "Enter")
     expect(page.locator("p.text").first).to_have_text("The first lesson.")
     press(page, "a")
@@ -106,8 +107,8 @@ def test_an_edit_is_four_keys_and_its_text(with_scripts: Journey) -> None:
 
 
 def test_a_key_pressed_for_the_last_page_does_nothing_on_this_one(with_scripts: Journey) -> None:
-    """A held or hasty key approves one item, not the one behind it."""
-    page = opened(queue(with_scripts, 3), "first")
+    """A held or hasty key approves one item, not the one behind it, also while that one glides in."""
+    page = opened(queue(with_scripts, 3, motion=True), "first")
     page.keyboard.press("a")
     page.keyboard.press("a")
     page.keyboard.press("a")
