@@ -461,7 +461,8 @@ def test_export_writes_records_and_a_closing_one(data: Path, policies: Path, tmp
     assert [record["record"] for record in records] == ["review", "review", "closing"]
     assert (records[-1]["count"], records[-1]["complete"]) == (2, True)
     output = tmp_path / "records.csv"
-    assert _run("export", "--format", "csv", "--output", output, "--data", data).exit_code == 0
+    done = _run("export", "--format", "csv", "--output", output, "--data", data)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", f"Wrote 4 lines to {output}.\n")
     assert [line.partition(",")[0] for line in output.read_text().splitlines()] == [
         "record",
         "review",

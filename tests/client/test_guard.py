@@ -594,23 +594,25 @@ def test_a_server_whose_listing_leads_in_circles_is_listed_once(session: Elsewhe
 
 def test_a_childs_copy_of_the_ledger_does_not_outlive_its_parent(path: Path) -> None:
     """What the parent had under way is uncertain once it is gone, though a child of it lives on."""
-    reading, writing = os.pipe()
+    (reading, writing), (hearing, telling) = os.pipe(), os.pipe()
     parent = os.fork()
     if not parent:
         ledger = Ledger(path)
         operation = Calling(ledger, "elsewhere", TOOLS, 1).prepare("charge", {"amount": 5}, None)
         ledger.begin(operation)
         if not os.fork():
+            os.write(telling, b"x")
             os.read(reading, 1)
         os._exit(0)
     os.waitpid(parent, 0)
+    os.read(hearing, 1)
     try:
         with Ledger(path) as second:
             assert only(second).state == "uncertain"
     finally:
         os.write(writing, b"x")
-        os.close(reading)
-        os.close(writing)
+        for end in (reading, writing, hearing, telling):
+            os.close(end)
 
 
 def test_an_agent_with_checkpoints_prepares_and_sends(session: Elsewhere, ledger: Ledger) -> None:

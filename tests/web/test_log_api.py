@@ -353,9 +353,20 @@ def test_an_auditor_of_some_scopes_sees_only_theirs(service: Service, tmp_path: 
     assert get(service, "proof/inclusion", mine, sequence=own["sequence"]).status_code == 200
     assert get(service, f"review-records/{own['review_record_id']}", mine).status_code == 200
     theirs = lines(get(service, "review-records"))[0]
-    assert get(service, "proof/inclusion", mine, subject=ids["submission_id"]).status_code == 404
-    assert get(service, "proof/inclusion", mine, sequence=0).status_code == 404
-    assert get(service, f"review-records/{theirs['review_record_id']}", mine).status_code == 404
+    hidden = [
+        get(service, "proof/inclusion", mine, subject=ids["submission_id"]),
+        get(service, "proof/inclusion", mine, sequence=0),
+        get(service, f"review-records/{theirs['review_record_id']}", mine),
+    ]
+    nowhere = [
+        get(service, "proof/inclusion", mine, subject="nothing"),
+        get(service, "proof/inclusion", mine, sequence=1_000_000),
+        get(service, "review-records/nothing", mine),
+    ]
+    assert [answer.status_code for answer in hidden + nowhere] == [404] * 6
+    told = [[answer.json()["detail"].replace("1000000", "0") for answer in answers] for answers in (hidden, nowhere)]
+    assert told[0] == told[1]
+    assert told[0] == ["The log has no leaf about that.", "The log has no leaf 0.", "There is no such review record."]
     assert get(service, "checkpoint", mine).status_code == get(service, "key", mine).status_code == 200
 
 

@@ -66,15 +66,17 @@ def _moment(option: str, text: str | None) -> int | None:
 
 
 def _write(chunks: Any, output: Any) -> None:
-    """Write chunks and, where somebody looks, say how far it is."""
-    number, watched = 0, sys.stderr.isatty() and output.name != "<stdout>"
+    """Write chunks and, for a file, say how far it is where somebody looks, and in the end how much there was."""
+    named = getattr(output, "name", "<stdout>") != "<stdout>"
+    number, watched = 0, named and sys.stderr.isatty()
     for chunk in chunks:
         output.write(chunk)
         number += chunk.count(b"\n")
         if watched:
-            click.echo(f"\r{number:>12,} records", err=True, nl=False)
-    if watched:
-        click.echo("", err=True)
+            click.echo(f"\r{number:>12,} lines", err=True, nl=False)
+    if named:
+        start = "\r" if watched else ""
+        click.echo(f"{start}Wrote {number:,} lines to {output.name}.", err=True)
 
 
 @click.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)

@@ -180,7 +180,9 @@ def inclusion(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict
     leaf = msgspec.json.decode(found.leaf)
     grants = _taker(request).grants
     if grants is not None and not covers(grants, *log.scope_of(found.sequence)):
-        raise NotFoundError(subject)
+        # The same words as where there is none: that it exists is not theirs to know.
+        message = "The log has no leaf about that." if sequence is None else f"The log has no leaf {sequence}."
+        raise NotFoundError(message)
     return Response({"sequence": found.sequence, "leaf": leaf, "proof": found.proof}, headers=NO_STORE)
 
 

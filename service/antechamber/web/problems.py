@@ -95,9 +95,9 @@ def _echo(request: AnyRequest) -> Echo:
     return header_echo(request.headers.getall("idempotency-key", []))
 
 
-def on_not_found(request: AnyRequest, _error: Exception) -> Response[Any]:
-    """Answer the same for what does not exist and what is not the caller's."""
-    return plain(request, HTTPStatus.NOT_FOUND)
+def on_not_found(request: AnyRequest, error: Exception) -> Response[Any]:
+    """Answer the same for what does not exist and what is not the caller's; auditors hear what."""
+    return plain(request, HTTPStatus.NOT_FOUND, str(error) if request.scope["path"].startswith("/v1/audit/") else None)
 
 
 def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
