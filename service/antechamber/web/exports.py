@@ -121,7 +121,7 @@ def _stream(chunks: Iterator[bytes], name: str, form: Format) -> Stream:
 
 @get("/v1/audit/review-records", guards=[needs_auditor], sync_to_thread=True)
 def export_review_records(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
-    """Export review records as JSONL or CSV, streamed from one snapshot."""
+    """Export review records as JSONL or CSV: those that a new checkpoint covers, which closes them."""
     _only(request, "format", *AuditFilter.__struct_fields__)
     form = _format(request)
     chosen = read_filter(request.query_params)
@@ -138,7 +138,7 @@ def review_record(
 
 @get("/v1/audit/dispositions", guards=[needs_auditor], sync_to_thread=True)
 def export_dispositions(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
-    """Export stored answers as JSONL or CSV, streamed from one snapshot."""
+    """Export stored answers as JSONL or CSV: those that a new checkpoint covers, which closes them."""
     _only(request, "format", *SubmissionFilter.__struct_fields__)
     form = _format(request)
     chosen = read_submission_filter(request.query_params)
