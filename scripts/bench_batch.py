@@ -24,7 +24,7 @@ from rig import workplace
 LINES: Final = 1000
 CONNECTIONS: Final = 4
 _FLIGHT: Final = 128
-_TABLES: Final = ("producers", "proposals", "submissions")
+_TABLES: Final = ("producers", "proposals", "submissions", "log_leaves")
 
 
 def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
@@ -83,6 +83,8 @@ def _bare(source: Path, target: Path) -> float:
     """Write the rows of one file into another and return submissions a second."""
     SqliteStore(target).close()
     with sqlite3.connect(source) as read:
+        # Rows of the queue are formed later, by whoever sorts.
+        read.execute("UPDATE proposals SET fold = NULL")
         rows = {name: read.execute(f"SELECT * FROM {name} ORDER BY id").fetchall() for name in _TABLES}  # noqa: S608 -- names of our own
     write = sqlite3.connect(target, isolation_level=None)
     for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "cache_size = -16000"):
@@ -95,7 +97,7 @@ def _bare(source: Path, target: Path) -> float:
     start = time.perf_counter()
     for first in range(0, len(rows["submissions"]), LINES):
         write.execute("BEGIN IMMEDIATE")
-        for name in ("proposals", "submissions"):
+        for name in ("proposals", "submissions", "log_leaves"):
             write.executemany(inserts[name], rows[name][first : first + LINES])
         write.execute("COMMIT")
     seconds = time.perf_counter() - start
