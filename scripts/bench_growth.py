@@ -1,9 +1,9 @@
 """The section `growth`: the same load on a store that holds thousands, a million, ten millions of submissions.
 
 Each file is filled past the service with copies of one real submission, each with its own key, content, hash, ids and
-leaf of the log, into the service's own tables and indexes, once with keys in order of time (UUIDv7) and once with random
-ones. The log is signed; then the service is started over it, loaded, and stopped; every round visits every size. The
-first look is at a cold file: the rounds begin when it was filled, and the warm-up is a second.
+leaf of the log, into the service's own tables and indexes, once with keys in order of time (UUIDv7) and once with
+random ones. The log is signed; then the service is started over it, loaded, and stopped; every round visits every
+size. The first look is at a cold file: the rounds begin when it was filled, and the warm-up is a second.
 """
 
 import contextlib
