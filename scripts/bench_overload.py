@@ -34,7 +34,7 @@ _MEGABYTE: Final = 1e6
 
 def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
     """Measure and print."""
-    number, seconds, bodies = (rounds or 1, 4.0, _FEW) if quick else (rounds or 5, 15.0, _BODIES)
+    number, seconds, bodies = (rounds or 1, 4.0, _FEW) if quick else (rounds or 5, 30.0, _BODIES)
     made: list[dict[str, Any]] = []
     with workplace() as folder:
         tell(f"overload: load by {loader()}; making the bodies …")
