@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -118,6 +118,15 @@ def quick_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+def until(condition: Callable[[], Any], what: str) -> Any:
+    """Wait for something to become true and return it."""
+    deadline = time.monotonic() + 30
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.02)
+    return found
+
+
 class Databases:
     """Fresh databases on one PostgreSQL, each a copy of one that was migrated once."""
 
@@ -207,13 +216,12 @@ class Service:
 
     def wait_until_sorted(self) -> None:
         """Wait until the queue is in its order; sorting runs behind submissions."""
-        deadline = time.monotonic() + 20
-        while True:
+
+        def sorted_all() -> bool:
             with self.state.desk._store.read() as rows:
-                if not rows.unsorted(1):
-                    return
-            assert time.monotonic() < deadline, "the queue was not sorted"
-            time.sleep(0.01)
+                return not rows.unsorted(1)
+
+        until(sorted_all, "the queue is sorted")
 
     def recall(self, **query: Any) -> list[dict[str, Any]]:
         """Return the memories of project:apollo as the release bot reads them."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +21,7 @@ from antechamber.core.errors import (
     UnavailableError,
 )
 from antechamber.core.policy import Policy
+from antechamber.core.ports import Store
 from antechamber.core.review import Decision, InvalidDecisionError
 from antechamber.core.roles import Bearer, Person
 from antechamber.flows import access as access_flow
@@ -35,9 +35,9 @@ from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
-from antechamber.flows.sorting import Sorter
+from antechamber.flows.sorting import BATCH, Sorter
 from antechamber.flows.steady import SteadyClock
-from support import event, locked, write_policies
+from support import event, locked, until, write_policies
 
 BOT = Bearer(id=1, name="worker:release-bot", role="producer", read=[])
 SECOND = 1_000_000
@@ -407,20 +407,32 @@ def test_processes_that_enforce_different_policies_raise_an_alarm(flows: Flows) 
     assert flows.fleet.alarm is None
 
 
+class Refused(Sorter):
+    """A sorter that tells when it found the store busy."""
+
+    def __init__(self, store: Store) -> None:
+        """Nothing was refused yet."""
+        super().__init__(store, lambda: True)
+        self.refused = threading.Event()
+
+    def look(self, most: int = BATCH) -> int:
+        """Sort as ever."""
+        try:
+            return super().look(most)
+        except BusyError:
+            self.refused.set()
+            raise
+
+
 def test_sorting_survives_a_store_that_is_busy(flows: Flows, place: Place) -> None:
     """What could not be sorted is sorted later, and it ends when it is told to."""
     flows.submit(event())
-    sorter = Sorter(flows.store, lambda: True)
+    sorter = Refused(flows.store)
     sorting = threading.Thread(target=sorter.run)
     with locked(place):
         sorting.start()
-        # Longer than a transaction waits for another process.
-        time.sleep(3)
-        assert sorting.is_alive()
-    deadline = time.monotonic() + 20
-    while unsorted(flows):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+        assert sorter.refused.wait(20)
+    until(lambda: not unsorted(flows), "what waited is sorted")
     sorter.stop()
     sorting.join(20)
     assert not sorting.is_alive()

@@ -6,8 +6,7 @@ import signal
 import socket
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -22,15 +21,6 @@ Deed = Literal["cut before", "cut after", "cut for long", "hold", "hang up"]
 it back; or lose the client and let the server go on."""
 _COMMITTED = b"C\x00\x00\x00\x0bCOMMIT\x00"
 """The server's message that a COMMIT was done."""
-
-
-def until(condition: Callable[[], Any], what: str) -> Any:
-    """Wait for something to become true and return it."""
-    deadline = time.monotonic() + 30
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.02)
-    return found
 
 
 class Cluster:

@@ -28,8 +28,8 @@ from antechamber.store.postgres.rows import single
 from antechamber.store.postgres.schema import verify
 from antechamber.store.postgres.store import READERS, PostgresStore, migrate
 from antechamber.store.shared import OTHER_SCHEMA, StoreError
-from store.faults import Backends, Cluster, Deed, Proxy, until
-from support import Databases, Service, antechamber, database, event, name_of, quick_folder, running, where
+from store.faults import Backends, Cluster, Deed, Proxy
+from support import Databases, Service, antechamber, database, event, name_of, quick_folder, running, until, where
 
 PAIR = ("worker:release-bot", "tool:watcher")
 

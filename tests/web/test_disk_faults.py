@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ import pytest
 
 from antechamber import app
 from antechamber.config import Place
-from support import Desk, event, serving
+from support import Desk, event, serving, until
 
 pytestmark = pytest.mark.usefixtures("at_own_speed")
 
@@ -126,10 +125,8 @@ def kept(data: Path, act: str, number: int) -> int:
 
 def until_sorted(data: Path) -> None:
     """Wait until nothing is left to be sorted, so that the next sync is that of the next act."""
-    deadline = time.monotonic() + 20
-    while rows(data, "SELECT 1 FROM proposals WHERE state = 'pending' AND fold IS NULL"):
-        assert time.monotonic() < deadline, "the queue was not sorted"
-        time.sleep(0.01)
+    unsorted = "SELECT 1 FROM proposals WHERE state = 'pending' AND fold IS NULL"
+    until(lambda: not rows(data, unsorted), "the queue is sorted")
 
 
 @pytest.mark.timeout(300)

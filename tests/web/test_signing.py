@@ -7,8 +7,7 @@ import os
 import re
 import stat
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.signing import SIGN_AFTER, SIGN_EVERY
 from antechamber.store.signer import verify as verify_signature
 from antechamber.store.signer import write_key
-from support import PRODUCERS, Service, antechamber, database, dump, event, locked, running, write_policies
+from support import PRODUCERS, Service, antechamber, database, dump, event, locked, running, until, write_policies
 from web.test_log_api import fill, get, lines, verified
 
 
@@ -597,21 +596,13 @@ def test_a_request_for_a_durable_write_that_could_not_be_noted_is_noted_next_tim
     direct = DirectWrites(store, app.clock)
     with locked(place):
         direct.note("worker:release-bot")
-        until(lambda: not direct._noted)
+        until(lambda: not direct._noted, "the note is given up")
     direct.note("worker:release-bot")
-    until(lambda: bool(actions_of(place)))
+    until(lambda: bool(actions_of(place)), "the request is noted")
     assert actions_of(place) == ["direct-write"]
     store.close()
     direct.note("worker:other")
     assert set(direct._noted) == {"worker:release-bot"}
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def actions_of(place: Place) -> list[str]:
