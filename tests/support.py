@@ -65,6 +65,8 @@ MEMBERS = {
     "received_at",
 }
 """Every member that an answer of a submit route has."""
+HANG_SECONDS = 60
+"""After this a test takes what it waits for to hang; a busy machine may take seconds for what takes milliseconds."""
 _numbers = itertools.count(1)
 # What a test submits is no load for which sorting would have to stand back.
 sorting.BREATH = 0.02
@@ -120,7 +122,7 @@ def quick_folder() -> Iterator[Path]:
 
 def until(condition: Callable[[], Any], what: str) -> Any:
     """Wait for something to become true and return it."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANG_SECONDS
     while not (found := condition()):
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(0.02)
@@ -347,7 +349,13 @@ def antechamber(*arguments: str, stdin: str = "", **environment: str) -> subproc
     """Run the command line as a process of its own."""
     command = [sys.executable, "-m", "antechamber.cli", *arguments]
     return subprocess.run(  # noqa: S603 -- our own program
-        command, input=stdin, capture_output=True, text=True, timeout=60, check=False, env=os.environ | environment
+        command,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
+        env=os.environ | environment,
     )
 
 
@@ -363,13 +371,13 @@ def serving(
     try:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"Antechamber is ready")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_SECONDS
         while True:
             with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{url}/readyz").status_code == 200:
+                if httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).status_code == 200:
                     break
             assert time.monotonic() < deadline, "the service did not become ready"
         yield url, process
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=HANG_SECONDS)

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from antechamber.config import Place
 from journey import Journey
 from support import serving
 
+HANG_MILLISECONDS = 60_000
+"""After this a page is taken to hang; a busy machine may take seconds for what takes milliseconds otherwise."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -29,7 +31,8 @@ def chromium() -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert path, "the journeys need Chromium; scripts/test installs it where it can"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=HANG_MILLISECONDS)
+        expect.set_options(timeout=HANG_MILLISECONDS)
         yield browser
         browser.close()
 

@@ -1,7 +1,9 @@
 """What the database itself refuses, on both engines: raw SQL cannot make a memory that no curator approved."""
 
+import contextlib
 import re
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,8 @@ import psycopg
 import pytest
 
 from antechamber.config import Place
-from support import Service, database, dump, event, running
+from antechamber.core.errors import BusyError
+from support import Service, database, dump, event, locked, running
 
 MEMORY = """
 INSERT INTO memories (memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id,
@@ -53,17 +56,25 @@ class Raw:
         return f"INSERT INTO {table} ({', '.join(names)}) SELECT {chosen} FROM {table} {rest}"
 
     def refused(self, sql: str, values: dict[str, Any] | None = None) -> None:
-        """Expect a statement to break a promise of the schema and to change nothing."""
-        before = dump(self.place)
+        """Expect a statement to break a promise of the schema and to change nothing.
+
+        The service behind it goes on signing and counting, so its writes wait while the contents are compared.
+        """
         if self.engine == "postgres":
-            with pytest.raises(psycopg.IntegrityError):
-                self.execute(sql, values)
-        else:
-            for recursive in (0, 1):
-                self.execute(f"PRAGMA recursive_triggers = {recursive}")
-                with pytest.raises(sqlite3.IntegrityError):
+            with locked(self.place):
+                before = dump(self.place)
+                with pytest.raises(psycopg.IntegrityError):
                     self.execute(sql, values)
-        assert dump(self.place) == before
+                assert dump(self.place) == before
+            return
+        for recursive in (0, 1):
+            self.execute(f"PRAGMA recursive_triggers = {recursive}")
+            self.execute("BEGIN IMMEDIATE")
+            before = "\n".join(self._connection.iterdump())
+            with pytest.raises(sqlite3.IntegrityError):
+                self.execute(sql, values)
+            assert "\n".join(self._connection.iterdump()) == before
+            self.execute("ROLLBACK")
 
 
 @pytest.fixture
@@ -195,6 +206,28 @@ def test_an_undecided_proposal_makes_no_memory(raw: Raw, filled: Service) -> Non
 def test_what_is_written_stays(raw: Raw, sql: str) -> None:
     """Records, memories and submissions are neither changed nor deleted."""
     raw.refused(sql)
+
+
+def test_a_refused_statement_is_judged_while_the_service_writes(raw: Raw, filled: Service) -> None:
+    """Commits of the running service do not count as changes of a statement that was refused."""
+    over = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not over.is_set():
+            number += 1
+            # A write that waits for the comparison longer than writes may is refused, which is as good here.
+            with contextlib.suppress(BusyError):
+                filled.state.access.issue(f"worker:busy-{number}", "producer", [], None)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    try:
+        for table in ("review_records", "memories", "submissions"):
+            raw.refused(f"DELETE FROM {table}")
+    finally:
+        over.set()
+        writing.join()
 
 
 def test_nothing_is_written_twice(raw: Raw) -> None:

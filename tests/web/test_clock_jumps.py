@@ -129,7 +129,8 @@ def test_order_is_by_sequence(machine: Machine, running_service: Service, second
     assert places == sorted(places)
     stamps = [datetime.fromisoformat(answer["received_at"]) for answer in told]
     assert stamps == sorted(set(stamps))
-    assert (stamps[-1] - stamps[0]).total_seconds() < 5
+    # Far less than the smallest jump, and far more than a busy machine takes for three submissions.
+    assert (stamps[-1] - stamps[0]).total_seconds() < MINUTE / 2
     assert [answer["submission_id"] for answer in told] == sorted(answer["submission_id"] for answer in told)
     for answer in told:
         assert desk.decide(answer["proposal_id"], "approve").status_code == 303
