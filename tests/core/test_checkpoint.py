@@ -1,6 +1,7 @@
 """Signed checkpoints and proofs as text, beside the examples of their specifications."""
 
 import base64
+import hashlib
 
 import pytest
 from cryptography.exceptions import InvalidSignature
@@ -16,6 +17,7 @@ from antechamber.core.log.checkpoint import (
     read_checkpoint,
     read_key,
     read_proof,
+    read_text,
     sign,
     write_proof,
 )
@@ -86,6 +88,12 @@ def test_signatures_of_others_are_passed_over() -> None:
         (NOTE.replace("— ", "- "), "no signature"),
         (NOTE + "—\n", "no signature"),
         (NOTE + "— a b c\n", "not base64"),
+        (NOTE + "— a+b AAAAAAAA\n", "no signature"),
+        (NOTE + "— a\u00a0b AAAAAAAA\n", "no signature"),
+        (NOTE + "— a\u0085b AAAAAAAA\n", "no signature"),
+        (NOTE + f"— {ORIGIN} AAAA\n", "not base64"),
+        (NOTE + f"— {ORIGIN} AAAAAA==\n", "not base64"),
+        (NOTE + f"— {ORIGIN} AAAAAAB=\n", "not base64"),
         (NOTE.replace("\n42\n", "\n43\n"), "signature is wrong"),
         (NOTE + f"— {ORIGIN} {base64.b64encode(KEY.key_id + bytes(64)).decode()}\n", "signature is wrong"),
         ("x" * 1_000_001, "plain text"),
@@ -105,7 +113,10 @@ def test_a_note_that_is_none_is_refused(note: str, said: str) -> None:
         f"{ORIGIN}\n-1\n{base64.b64encode(bytes(32)).decode()}\n",
         f"{ORIGIN}\n42\n{base64.b64encode(bytes(31)).decode()}\n",
         f"{ORIGIN}\n42\n{base64.b64encode(bytes(32)).decode()[:-1]}\n",
-        f"{ORIGIN}\n42\n{base64.b64encode(bytes(32)).decode()}\nmore\n",
+        f"{ORIGIN}\n42\n{base64.b64encode(bytes(32)).decode()}\n\n",
+        f"{ORIGIN}\n42\n{base64.b64encode(bytes(32)).decode()}\n\nmore\n",
+        f"{ORIGIN}\n42\n{base64.b64encode(bytes(32)).decode()}\nmore\n\neven more\n",
+        f"{ORIGIN}\n42\n\n{base64.b64encode(bytes(32)).decode()}\n",
         f"elsewhere\n42\n{base64.b64encode(bytes(32)).decode()}\n",
     ],
 )
@@ -114,6 +125,60 @@ def test_a_signed_text_that_is_no_checkpoint_is_refused(text: str) -> None:
     signature = base64.b64encode(KEY.key_id + SECRET.sign(text.encode())).decode()
     with pytest.raises(NoteError, match=r"no checkpoint|the root is not"):
         read(f"{text}\n— {ORIGIN} {signature}\n")
+
+
+def signed(text: str) -> str:
+    """Sign any text with the key of this log."""
+    return f"{text}\n— {ORIGIN} {base64.b64encode(KEY.key_id + SECRET.sign(text.encode())).decode()}\n"
+
+
+def test_extension_lines_are_accepted_and_signed() -> None:
+    """They are opaque; the signature covers them, so none is added, dropped or changed later."""
+    extended = signed(POINT.text + "first extension\n— not a signature\n")
+    assert read(extended) == POINT
+    assert read_text(extended) == POINT
+    for altered in (
+        extended.replace("first", "other"),
+        extended.replace("first extension\n", ""),
+        extended.replace("first extension\n", "first extension\none more\n"),
+        NOTE.replace("\n\n", "\nfirst extension\n\n", 1),
+    ):
+        with pytest.raises(NoteError, match="signature is wrong"):
+            read(altered)
+
+
+def test_signatures_with_another_key_id_or_length_are_ignored() -> None:
+    """Under the log's own name too: they belong to keys, or to algorithms, that the reader does not know."""
+    for raw in (
+        bytes(4) + bytes(64),
+        bytes(4) + bytes(1),
+        bytes(4) + bytes(2420),
+        KEY.key_id + bytes(63),
+        KEY.key_id + bytes(65),
+        KEY.key_id + bytes(72),
+    ):
+        line = f"— {ORIGIN} {base64.b64encode(raw).decode()}\n"
+        assert read(NOTE + line) == POINT
+        assert read(POINT.text + "\n" + line + NOTE.split("\n\n")[1]) == POINT
+        with pytest.raises(NoteError, match="not signed by"):
+            read(f"{POINT.text}\n{line}")
+
+
+def test_a_note_may_have_many_signatures() -> None:
+    """Sixteen at least, as the specification wants."""
+    others = "".join(f"— witness-{number}.example {base64.b64encode(bytes(76)).decode()}\n" for number in range(40))
+    assert read(POINT.text + "\n" + others + NOTE.split("\n\n")[1] + others) == POINT
+
+
+@pytest.mark.parametrize("name", ["", "a+b", "+", "a b", "a\tb", "a\nb", "a\u00a0b", "a\u2028b"])
+def test_a_key_name_has_no_plus_and_no_space(name: str) -> None:
+    """Neither to sign with, nor in a verifier key: such a name could be read in two ways."""
+    with pytest.raises(NoteError, match="name"):
+        VerifierKey(name, KEY.public)
+    raw = bytes([1]) + KEY.public
+    key_id = hashlib.sha256(f"{name}\n".encode() + raw).digest()[:4].hex()
+    with pytest.raises(NoteError, match="verifier key"):
+        read_key(f"{name}+{key_id}+{base64.b64encode(raw).decode()}")
 
 
 @pytest.mark.parametrize(

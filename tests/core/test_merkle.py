@@ -87,7 +87,7 @@ def test_every_proof_of_small_trees_holds_and_proves_nothing_else() -> None:
             assert verify_inclusion(leaves[index], index, size, path, root)
             for other in {index - 1, index + 1, index ^ 2, size}:
                 assert not verify_inclusion(leaves[index], other, size, path, root)
-        for old in range(size + 1):
+        for old in range(1, size + 1):
             path = consistency_proof(old, size, nodes)
             assert verify_consistency(old, size, path, root_of(leaves[:old]), root)
 
@@ -152,16 +152,45 @@ def test_nothing_but_the_proof_proves_consistency(size: int, data: st.DataObject
         assert not verify_consistency(*sizes, path, old_root, root)
 
 
-def test_a_tree_is_consistent_with_itself_and_with_nothing_at_all() -> None:
-    """Neither takes a proof, and neither takes one that is given."""
+def test_a_tree_is_consistent_with_itself() -> None:
+    """That takes no proof, and no proof that is given is accepted."""
     root = bytes.fromhex(ROOTS[3])
     assert verify_consistency(4, 4, [], root, root)
     assert not verify_consistency(4, 4, [root], root, root)
     assert not verify_consistency(4, 4, [], root, EMPTY_ROOT)
-    assert verify_consistency(0, 4, [], EMPTY_ROOT, root)
-    assert not verify_consistency(0, 4, [root], EMPTY_ROOT, root)
-    assert not verify_consistency(0, 4, [], root, root)
     assert not verify_consistency(3, 4, [], root, root)
+
+
+def test_a_consistency_proof_from_an_empty_tree_is_an_error() -> None:
+    """It would say nothing of any leaf: none is made, and none verifies."""
+    root = bytes.fromhex(ROOTS[3])
+    for size in (0, 4):
+        with pytest.raises(TreeError, match="size 0"):
+            consistency_proof(0, size, nodes_of(hashes(size)))
+    for path, old_root, size, new_root in (
+        ([], EMPTY_ROOT, 4, root),
+        ([], EMPTY_ROOT, 0, EMPTY_ROOT),
+        ([root], EMPTY_ROOT, 4, root),
+        ([], root, 4, root),
+        ([], b"", 0, b""),
+    ):
+        assert not verify_consistency(0, size, path, old_root, new_root)
+
+
+@pytest.mark.parametrize("wrong", [b"", bytes(31), bytes(33), bytes(64)])
+def test_a_hash_of_another_length_never_verifies(wrong: bytes) -> None:
+    """As leaf, as root, as both at once and inside a path; equality of two such values proves nothing."""
+    leaf = leaf_hash(b"leaf")
+    node = node_hash(leaf, wrong)
+    assert not verify_inclusion(wrong, 0, 1, [], wrong)
+    assert not verify_inclusion(leaf, 0, 1, [], wrong)
+    assert not verify_inclusion(wrong, 0, 1, [], leaf)
+    assert not verify_inclusion(leaf, 0, 2, [wrong], node)
+    assert not verify_inclusion(wrong, 1, 2, [leaf], node)
+    assert not verify_consistency(1, 1, [], wrong, wrong)
+    assert not verify_consistency(1, 2, [wrong], leaf, node)
+    assert not verify_consistency(1, 2, [leaf], wrong, node_hash(wrong, leaf))
+    assert not verify_consistency(2, 2, [], wrong, wrong)
 
 
 @pytest.mark.parametrize("size", [255, 256, 257, 511, 513, 65_536 + 300])
@@ -195,8 +224,9 @@ def test_what_a_tree_does_not_have_is_refused() -> None:
     for index in (-1, 5):
         with pytest.raises(TreeError, match="has no leaf"):
             inclusion_proof(index, 5, nodes)
-    with pytest.raises(TreeError, match="never had 6"):
-        consistency_proof(6, 5, nodes)
+    for old in (6, -1):
+        with pytest.raises(TreeError, match=f"never had {old}"):
+            consistency_proof(old, 5, nodes)
     with pytest.raises(TreeError, match="no complete node 1 at level 2"):
         nodes(2, 1)
 

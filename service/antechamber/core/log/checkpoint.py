@@ -19,6 +19,7 @@ ED25519: Final = 1
 """Signature type of the note's key id and of the verifier key."""
 KEY_SIZE: Final = 32
 SIGNATURE_SIZE: Final = 64
+_KEY_ID_SIZE: Final = 4
 MAX_NOTE: Final = 1_000_000
 PROOF_HEAD: Final = "c2sp.org/tlog-proof@v1"
 _NAME: Final = re.compile(r"[^\s+]+")
@@ -38,6 +39,15 @@ class VerifierKey(Struct, frozen=True):
 
     name: str
     public: bytes
+
+    def __post_init__(self) -> None:
+        """Refuse a name that a signature line or a verifier key cannot hold.
+
+        Raises NoteError.
+        """
+        if not _NAME.fullmatch(self.name):
+            message = "the name of a key is not empty, and has neither spaces nor +"
+            raise NoteError(message)
 
     @property
     def key_id(self) -> bytes:
@@ -75,13 +85,19 @@ def _base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
 
 
-def _raw(text: str, size: int, what: str) -> bytes:
-    """Decode base64 of an exact size, in its one canonical form."""
+def _decoded(text: str) -> bytes:
+    """Decode base64 in its one canonical form; anything else is empty."""
     try:
         raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raw = b""
-    if len(raw) != size or _base64(raw) != text:
+        return b""
+    return raw if _base64(raw) == text else b""
+
+
+def _raw(text: str, size: int, what: str) -> bytes:
+    """Decode base64 of an exact size, in its one canonical form."""
+    raw = _decoded(text)
+    if len(raw) != size:
         message = f"{what} is not base64 of {size} bytes"
         raise NoteError(message)
     return raw
@@ -111,7 +127,10 @@ def sign(checkpoint: Checkpoint, key: VerifierKey, signature_of: Callable[[bytes
 
 
 def read_checkpoint(note: str, key: VerifierKey, verify: Verify) -> Checkpoint:
-    """Read a signed checkpoint of the log that the key belongs to; signatures of others are passed over.
+    """Read a signed checkpoint of the log that the key belongs to.
+
+    Signatures of unknown keys are ignored, as are those with another key id or length under the log's own name. The
+    text may have extension lines; the signature covers them.
 
     Raises NoteError where it is not signed by this key, or is no checkpoint.
     """
@@ -130,7 +149,7 @@ def read_checkpoint(note: str, key: VerifierKey, verify: Verify) -> Checkpoint:
     if not all(verify(key.public, signature, text.encode()) for signature in ours):
         message = "the checkpoint's signature is wrong"
         raise NoteError(message)
-    found = read_text(text)
+    found = _of_text(text)
     if found.origin != key.name:
         message = f"the text is no checkpoint of {key.name}"
         raise NoteError(message)
@@ -144,24 +163,30 @@ def _signature(line: str, key: VerifierKey) -> bytes | None:
     if dash != "—" or not space or not _NAME.fullmatch(name):
         message = "a line below the text is no signature"
         raise NoteError(message)
-    try:
-        raw = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        message = "a signature is not base64"
-        raise NoteError(message) from None
-    return raw[4:] if name == key.name and raw[:4] == key.key_id else None
+    raw = _decoded(text)
+    if len(raw) <= _KEY_ID_SIZE:
+        message = "a signature is not base64 of a key id and more"
+        raise NoteError(message)
+    known = name == key.name and raw[:_KEY_ID_SIZE] == key.key_id and len(raw) == _KEY_ID_SIZE + SIGNATURE_SIZE
+    return raw[_KEY_ID_SIZE:] if known else None
 
 
 def read_text(note: str) -> Checkpoint:
-    """Read what a checkpoint says, whoever signed it.
+    """Read what a signed checkpoint says, whichever key signed it.
 
     Raises NoteError.
     """
-    lines = note.partition("\n\n")[0].removesuffix("\n").split("\n")
-    if len(lines) != 3 or not _NUMBER.fullmatch(lines[1]):  # noqa: PLR2004 -- origin, size, root
-        message = "the text is no checkpoint: it has to have an origin, a size and a root"
-        raise NoteError(message)
-    return Checkpoint(lines[0], int(lines[1]), _raw(lines[2], HASH_SIZE, "the root"))
+    return _of_text(note.rpartition("\n\n")[0] + "\n")
+
+
+def _of_text(text: str) -> Checkpoint:
+    """Read the text of a checkpoint: origin, size, root, and extension lines, whose meaning is not known here."""
+    match text.split("\n"):
+        case [origin, size, root, *extensions, ""] if origin and _NUMBER.fullmatch(size) and all(extensions):
+            return Checkpoint(origin, int(size), _raw(root, HASH_SIZE, "the root"))
+        case _:
+            message = "the text is no checkpoint: it has to have an origin, a size and a root, and no empty line"
+            raise NoteError(message)
 
 
 def write_proof(proof: Proof) -> str:

@@ -118,14 +118,17 @@ def inclusion_proof(index: int, size: int, nodes: Nodes) -> list[bytes]:
 
 
 def consistency_proof(old: int, size: int, nodes: Nodes) -> list[bytes]:
-    """Return PROOF(old, D[size]) of RFC 6962 section 2.1.2; empty where either is nothing or both are the same.
+    """Return PROOF(old, D[size]) of RFC 6962 section 2.1.2; empty where both sizes are the same.
 
-    Raises TreeError where the old tree is the larger one.
+    Raises TreeError where the old tree is empty or the larger one.
     """
-    if not 0 <= old <= size:
+    if old == 0:
+        message = "a consistency proof from size 0 would prove nothing"
+        raise TreeError(message)
+    if not 0 < old <= size:
         message = f"a tree of {size} leaves never had {old}"
         raise TreeError(message)
-    if old in {0, size}:
+    if old == size:
         return []
     path, start, end, whole = [], 0, size, True
     while old < end:
@@ -155,9 +158,15 @@ def _lefts(at: int, last: int, number: int) -> list[bool] | None:
     return lefts if last == 0 else None
 
 
+def _are_hashes(*values: bytes) -> bool:
+    """Say whether all values have the length of a hash: equality of two values of another length proves nothing."""
+    return all(len(value) == HASH_SIZE for value in values)
+
+
 def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
-    """Say whether a leaf's hash stands at an index of the tree with this root (RFC 9162 section 2.1.3.2)."""
-    lefts = _lefts(index, size - 1, len(path)) if 0 <= index < size else None
+    """Say whether a leaf's hash is at an index of the tree with this root (RFC 9162 section 2.1.3.2)."""
+    possible = 0 <= index < size and _are_hashes(leaf, root, *path)
+    lefts = _lefts(index, size - 1, len(path)) if possible else None
     if lefts is None:
         return False
     found = leaf
@@ -167,11 +176,11 @@ def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], 
 
 
 def verify_consistency(old: int, size: int, path: Sequence[bytes], old_root: bytes, root: bytes) -> bool:
-    """Say whether the old tree is the beginning of the other (RFC 9162 section 2.1.4.2)."""
-    if not 0 < old < size:
-        # Nothing is the beginning of everything, and everything that of itself; neither needs a proof.
-        known = {0: EMPTY_ROOT, size: root}.get(old)
-        return not path and known == old_root
+    """Say whether the old tree is the beginning of the other (RFC 9162 section 2.1.4.2); an empty one never is."""
+    if not 0 < old <= size or not _are_hashes(old_root, root, *path):
+        return False
+    if old == size:
+        return not path and old_root == root
     at, last = old - 1, size - 1
     while at & 1:
         at, last = at >> 1, last >> 1
