@@ -153,7 +153,8 @@ def _asked(url: str, token: str, pid: int, store: Store, rounds: int, tell: Tell
             for _ in range(_ASKED)
         ]
         consistent = [
-            1000 * _timed(lambda: client.get(f"{url}/proof/consistency", params={"old_size": chance.randrange(size)}))
+            1000
+            * _timed(lambda: client.get(f"{url}/proof/consistency", params={"old_size": chance.randrange(1, size)}))
             for _ in range(_ASKED)
         ]
     rate, reference = median(rates), median(references)

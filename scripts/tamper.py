@@ -44,6 +44,7 @@ class Case(NamedTuple):
     checkpoint: str
     key: str
     previous: str | None
+    records: bool = False
 
 
 class Origin(NamedTuple):
@@ -253,33 +254,39 @@ MUTATIONS: Final = (
 )  # fmt: skip
 
 
-def write(folder: Path, number: int, case: Case) -> dict[str, str]:
+def write(folder: Path, number: int, case: Case) -> dict[str, Any]:
     """Write a case down and return its files."""
     files = {"export": b"".join(case.lines), "checkpoint": case.checkpoint.encode()}
     if case.previous is not None:
         files["previous"] = case.previous.encode()
     for name, data in files.items():
         (folder / f"{number}.{name}").write_bytes(data)
-    return {name: str(folder / f"{number}.{name}") for name in files} | {"key": case.key}
+    return {name: str(folder / f"{number}.{name}") for name in files} | {"key": case.key, "records": case.records}
 
 
-def by_python(files: dict[str, str]) -> str | None:
+def by_python(files: dict[str, Any]) -> str | None:
     """Return what the auditors' verifier finds wrong."""
     arguments = [files["export"], "--checkpoint", files["checkpoint"], "--key", files["key"]]
     arguments += ["--previous", files["previous"]] if "previous" in files else []
+    arguments += ["--records"] if files["records"] else []
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
         status = verify_export.main(arguments)
     return None if status == 0 else errors.getvalue().strip()
 
 
-def by_node(folder: Path, cases: list[dict[str, str]]) -> list[str | None]:
+def by_node(folder: Path, cases: list[dict[str, Any]]) -> list[str | None]:
     """Return what the second verifier finds wrong."""
+    return [one["wrong"] for one in judged(folder, cases)]
+
+
+def judged(folder: Path, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the second verifier says: what is wrong, and what is not proven."""
     listed = folder / "cases.json"
     listed.write_text(json.dumps(cases))
     command = ["node", "--no-warnings", str(NODE), str(listed)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 -- our own program
-    found: list[str | None] = json.loads(done.stdout)
+    found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
 

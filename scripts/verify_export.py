@@ -3,7 +3,7 @@
 
 An export of the whole log is proven complete: its leaves, in their order and nothing else, add up to the root of a
 signed checkpoint (RFC 6962 section 2.1; c2sp.org/tlog-checkpoint, c2sp.org/signed-note). An export of review records or
-dispositions proves each record that it holds, and not that none is missing.
+dispositions (--records) proves each record that it holds, and never that none is missing.
 """
 
 import argparse
@@ -23,9 +23,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 LONGEST_LINE = 8 << 20
 LONGEST_TEXT = 600
+MOST_PLACES = 20
+"""Records without salt that are named by their leaf; all of them are counted."""
 CLOCKS = timedelta(minutes=1)
 """By how much clocks of several machines may differ before a leaf is worth a look."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+NAME = re.compile(r"[^\s+]+")
 KEY = re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)")
 LEAF = {
     "action", "actor", "from", "payload_commitment", "policy_digest", "reason_code", "role", "subject", "time", "to",
@@ -40,17 +43,17 @@ PROVEN = {
 """Members of a review record, and those of its leaf that say the same."""
 IDS = {"review_record_id", "proposal_id", "quarantine_id", "undoes"}
 TEXT = {"review": {"reason_text", "resulting", "shown"}, "disposition": {"payload", "receipt", "source_span"}}
-"""What a leaf commits to, beside the version of a proposal."""
+COMMITTED = {"person", "producer_identity", "scope_id", "submission_scope", "target", "version"}
+"""Members of a review record that its leaf commits to, together with its texts: the salt proves all of them or none."""
 BESIDE = {
-    "approvals_required", "memory_id", "person", "producer_identity", "resulting_hash", "resulting_version", "scope_id",
-    "shown_hash", "source_event_hash", "submission_scope", "target",
+    "approvals_required", "memory_id", "resulting_hash", "resulting_version", "shown_hash", "source_event_hash",
 }  # fmt: skip
 """Members that come along for reading: neither leaf nor commitment says them."""
 PLACE = {"leaf", "leaf_hash", "record", "sequence"}
 MEMBERS = {
     "leaf": PLACE,
     "disposition": PLACE | {"proof", "salt"} | TEXT["disposition"],
-    "review": PLACE | {"proof", "salt", "version"} | TEXT["review"] | set(PROVEN) | IDS | BESIDE,
+    "review": PLACE | {"proof", "salt"} | TEXT["review"] | COMMITTED | set(PROVEN) | IDS | BESIDE,
 }
 ACTIONS = {
     "disposition": {"submit", "seal"},
@@ -69,6 +72,10 @@ class BadError(Exception):
 
 class UsageError(Exception):
     """Arguments that do not fit; nothing was verified."""
+
+
+class EmptyError(Exception):
+    """An export of records that holds none: nothing is wrong, and nothing was verified."""
 
 
 class Key(NamedTuple):
@@ -97,13 +104,19 @@ def bad(text: str) -> NoReturn:
     raise BadError(text)
 
 
-def decode(text: str, size: int, what: str) -> bytes:
-    """Decode base64, which has to be in its one canonical form."""
+def raw_of(text: str) -> bytes:
+    """Decode base64 in its one canonical form; anything else is empty."""
     try:
         raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raw = b""
-    if len(raw) != size or base64.b64encode(raw).decode() != text:
+        return b""
+    return raw if base64.b64encode(raw).decode() == text else b""
+
+
+def decode(text: str, size: int, what: str) -> bytes:
+    """Decode base64 of an exact size."""
+    raw = raw_of(text)
+    if len(raw) != size:
         bad(f"{what} is not base64 of {size} bytes")
     return raw
 
@@ -133,23 +146,24 @@ def read_note(note: str, keys: Sequence[Key], what: str) -> Checkpoint:
     signers = [key for line in signatures.split("\n")[:-1] for key in keys if signs(line, key, text, what)]
     if not signers:
         bad(f"{what} is not signed by a given key; after a change of keys give all that you trust, the newest first")
-    match text.split("\n")[:-1]:
-        case [origin, size, root] if NUMBER.fullmatch(size) and origin == signers[0].name:
-            return Checkpoint(origin, int(size), decode(root, 32, f"the root of {what}"), signers[0])
-        case _:
-            bad(f"{what} is no checkpoint of this log")
+    match text.split("\n"):
+        case [origin, size, root, *extensions, ""] if NUMBER.fullmatch(size) and all(extensions):
+            if origin == signers[0].name:
+                return Checkpoint(origin, int(size), decode(root, 32, f"the root of {what}"), signers[0])
+    bad(f"{what} is no checkpoint of this log")
 
 
 def signs(line: str, key: Key, text: str, what: str) -> bool:
-    """Say whether a line is the signature of a key; one that pretends to be and is not does not pass."""
+    """Say whether a line is the signature of a key; one that claims to be and is not is refused.
+
+    A line with another name, key id or length belongs to a key or an algorithm that nobody gave, and is ignored.
+    """
     dash, _, rest = line.partition(" ")
     name, _, signature = rest.partition(" ")
-    if dash != "\N{EM DASH}" or not name or not signature:
+    raw = raw_of(signature)
+    if dash != "\N{EM DASH}" or not NAME.fullmatch(name) or len(raw) < 5:  # noqa: PLR2004 -- a key id and more
         bad(f"a line below the text of {what} is no signature")
-    if name != key.name:
-        return False
-    raw = decode(signature, 68, f"the signature of {what}")
-    if raw[:4] != key.key_id:
+    if name != key.name or raw[:4] != key.key_id or len(raw) != 68:  # noqa: PLR2004 -- a key id and an Ed25519 signature
         return False
     try:
         Ed25519PublicKey.from_public_bytes(key.public).verify(raw[4:], text.encode())
@@ -196,7 +210,12 @@ class Tree:
 
 
 def root_by(path: Sequence[bytes], value: bytes, index: int, size: int) -> bytes | None:
-    """Return the root that an inclusion proof leads to (RFC 9162 section 2.1.3.2); None for one of another length."""
+    """Return the root that an inclusion proof leads to (RFC 9162 section 2.1.3.2); None for one of another length.
+
+    A value that has not the length of a hash leads nowhere.
+    """
+    if not 0 <= index < size or any(len(one) != 32 for one in (value, *path)):  # noqa: PLR2004 -- SHA-256
+        return None
     at, last = index, size - 1
     for sibling in path:
         if last == 0:
@@ -262,16 +281,18 @@ def check_leaf(record: dict[str, Any], place: str) -> bytes:
 class Export:
     """Reads an export line by line and compares it with its checkpoint."""
 
-    def __init__(self, keys: list[Key], checkpoint: Checkpoint, previous: Checkpoint | None) -> None:
-        """Take what the auditor brings along."""
+    def __init__(self, keys: list[Key], checkpoint: Checkpoint, previous: Checkpoint | None, *, records: bool) -> None:
+        """Take what the auditor brings along; `records` says that no whole log is expected."""
         self.keys = keys
+        self.records = records
         self.checkpoint = checkpoint
         self.previous = previous
         self.tree = Tree()
         self.count = 0
         self.last: int | None = None
         self.kind = ""
-        self.erased = 0
+        self.without = 0
+        self.places: list[int] = []
         self.closed = False
         self.latest: datetime | None = None
         self.back: tuple[timedelta, int] = (timedelta(0), 0)
@@ -298,7 +319,7 @@ class Export:
             self.take(record, number)
         if not self.closed:
             end = f"after leaf {self.last}" if self.last is not None else "before its first record"
-            bad(f"the export was cut off {end}: it has no closing record")
+            bad(f"the export was cut off {end}: it has no closing record; export it again")
 
     def take(self, record: dict[str, Any], number: int) -> None:
         """Verify one record."""
@@ -308,6 +329,7 @@ class Export:
             return
         if not isinstance(kind, str) or kind not in MEMBERS or (self.kind and kind != self.kind):
             bad(f"leaf {self.tree.size} (line {number}) is no record of this export")
+        self.expect(whole=kind == "leaf")
         self.kind = kind
         if set(record) != MEMBERS[kind]:
             bad(f"leaf {self.tree.size} (line {number}) has other members than a record of its kind")
@@ -316,6 +338,18 @@ class Export:
         else:
             self.take_proven(record, number)
         self.count += 1
+
+    def expect(self, *, whole: bool) -> None:
+        """Refuse an export of the other kind: it proves something else than what was asked for."""
+        if whole and self.records:
+            message = "EXPORT is the whole log; leave out --records, and it is also proven that nothing is missing"
+            raise UsageError(message)
+        if not whole and not self.records:
+            message = (
+                "EXPORT is no whole log, so it cannot prove that nothing is missing; verify the whole log "
+                "(/v1/audit/export, or: antechamber export log), or with --records each record by its own proof"
+            )
+            raise UsageError(message)
 
     def take_leaf(self, record: dict[str, Any], number: int) -> None:
         """Verify the next leaf of the whole log."""
@@ -372,7 +406,9 @@ class Export:
         if sequence >= size or root_by(path, value, sequence, size) != self.checkpoint.root:
             bad(f"{place} does not stand in the log of this checkpoint")
         check_members(record, place)
-        self.erased += record.get("salt") is None
+        if record["salt"] is None:
+            self.without += 1
+            self.places = [*self.places, sequence][:MOST_PLACES]
         self.last = sequence
 
     def close(self, record: dict[str, Any]) -> None:
@@ -382,6 +418,7 @@ class Export:
         allowed = {"leaf": (LOG_CLOSING,), "": (LOG_CLOSING, CLOSING)}.get(self.kind, (CLOSING,))
         if set(record) not in allowed:
             bad("the closing record has other members than one of this export")
+        self.expect(whole=self.whole)
         for name, expected in (("count", self.count), ("last_sequence", self.last)):
             if record[name] != expected or isinstance(record[name], bool):
                 bad(f"the closing record says {name} {record[name]}, and it is {expected}")
@@ -397,7 +434,12 @@ class Export:
 
     def close_some(self, record: dict[str, Any], own: Checkpoint) -> None:
         """Look at the end of an export of records: only the newest key may have signed it."""
-        if not isinstance(record["complete"], bool) or not isinstance(record["filters"], dict):
+        if record["complete"] is True:
+            bad(
+                "the closing record claims that the export is complete, and only the whole log can prove that; do not "
+                "rely on this file: export the whole log, and verify that without --records"
+            )
+        if record["complete"] is not False or not isinstance(record["filters"], dict):
             bad("the closing record does not say what was chosen")
         if self.keys[0] not in (self.checkpoint.signer, own.signer):
             bad("the checkpoint is signed by an older key than the first one that was given")
@@ -440,33 +482,37 @@ def check_members(record: dict[str, Any], place: str) -> None:
     leaf, salt, kind = record["leaf"], record["salt"], record["record"]
     if leaf["action"] not in ACTIONS[kind]:
         bad(f"{place} is a leaf of something else")
+    committed = {name: record[name] for name in TEXT[kind]}
     if kind == "review":
-        told = {name: leaf[other] for name, other in PROVEN.items()} | {name: leaf["subject"].get(name) for name in IDS}
-        for name, expected in told.items():
-            if record[name] != expected:
-                bad(f"{place} was altered: its {name} is {record[name]}, and that of its leaf {expected}")
-    text = {name: record[name] for name in TEXT[kind]} | (
-        {"proposal_version": record["version"]} if kind == "review" else {}
-    )
+        check_same(record, place)
+        committed |= {("proposal_version" if name == "version" else name): record[name] for name in COMMITTED}
     if salt is None:
         if any(isinstance(record[name], list | dict) or record[name] not in ERASED for name in TEXT[kind]):
             bad(f"{place} has a text without the salt that would prove it")
         return
     raw = decode(salt, 32, f"the salt of {place}") if isinstance(salt, str) else bad(f"the salt of {place} is no text")
-    if leaf["payload_commitment"] != "sha256:" + hashlib.sha256(raw + canonical(text)).hexdigest():
-        bad(f"{place} was altered: its text is not the one that its leaf commits to")
+    if leaf["payload_commitment"] != "sha256:" + hashlib.sha256(raw + canonical(committed)).hexdigest():
+        bad(f"{place} was altered: one of {', '.join(sorted(committed))} is not what its leaf commits to")
+
+
+def check_same(record: dict[str, Any], place: str) -> None:
+    """Compare the members of a review record that its leaf has too."""
+    leaf = record["leaf"]
+    told = {name: leaf[other] for name, other in PROVEN.items()} | {name: leaf["subject"].get(name) for name in IDS}
+    for name, expected in told.items():
+        if record[name] != expected:
+            bad(f"{place} was altered: its {name} is {record[name]}, and that of its leaf {expected}")
 
 
 def parser() -> argparse.ArgumentParser:
     """Describe the arguments."""
     made = argparse.ArgumentParser(
         prog="verify_export.py",
-        description="Verify an export of Antechamber offline: exit 0 only if all of it holds.",
-        epilog="An export of the whole log proves that nothing is missing; any other proves the records that it holds.",
+        description="Verify an export of Antechamber offline: the whole log, which proves that nothing is missing.",
+        epilog="Exit status: 0 all of it holds; 1 something does not hold; 2 the arguments or files cannot be used; "
+        "3 the export holds no records, so that nothing was verified.",
     )
-    made.add_argument(
-        "export", metavar="EXPORT", type=Path, help="export as JSONL: log, review records or dispositions"
-    )
+    made.add_argument("export", metavar="EXPORT", type=Path, help="the whole log as JSONL (/v1/audit/export)")
     made.add_argument(
         "--checkpoint", required=True, type=Path, metavar="FILE", help="the signed checkpoint of the export"
     )
@@ -474,6 +520,11 @@ def parser() -> argparse.ArgumentParser:
         "--key", required=True, metavar="VKEY", help="verifier key of the log; several after a change of keys"
     )
     made.add_argument("--previous", type=Path, metavar="FILE", help="checkpoint kept from an earlier visit")
+    made.add_argument(
+        "--records",
+        action="store_true",
+        help="EXPORT holds review records or dispositions: verify each by its own proof, and not that none is missing",
+    )
     return made
 
 
@@ -494,27 +545,55 @@ def verify(arguments: argparse.Namespace) -> str:
     previous = None
     if arguments.previous is not None:
         previous = read_note(text_of(arguments.previous), keys, "the earlier checkpoint")
-    if previous is not None and previous.size > checkpoint.size:
-        bad(f"the earlier checkpoint is of {previous.size} leaves, and the later one of {checkpoint.size}")
-    export = Export(keys, checkpoint, previous)
+        if arguments.records:
+            message = "only an export of the whole log can be compared with an earlier checkpoint; leave out --previous"
+            raise UsageError(message)
+        check_previous(previous, checkpoint)
+    export = Export(keys, checkpoint, previous, records=arguments.records)
     with arguments.export.open("rb") as file:
         export.read(file)
-    if export.whole:
-        since = f", and begin with the {previous.size} of the earlier checkpoint" if previous else ""
-        by, sequence = export.back
-        if by > CLOCKS:
-            export.notes.append(f"Leaf {sequence}: its time lies {by} before that of one in front of it.")
-        whole = f"Verified: {export.tree.size} leaves, all that {checkpoint.origin} signed{since}. Nothing is missing."
-        return "\n".join([whole, *map(plain, export.notes)])
-    if previous is not None:
-        message = "only an export of the whole log can be compared with an earlier checkpoint"
+    return told_of_log(export) if export.whole else told_of_records(export)
+
+
+def check_previous(previous: Checkpoint, checkpoint: Checkpoint) -> None:
+    """Refuse an earlier checkpoint that cannot be compared with the later one."""
+    if previous.size == 0:
+        message = "the earlier checkpoint is of 0 leaves, so that it proves nothing of later ones; leave out --previous"
         raise UsageError(message)
-    erased = f" The texts of {export.erased} are erased or were never kept." if export.erased else ""
-    beside = f", and what a record says of {', '.join(sorted(BESIDE))}" if export.kind == "review" else ""
-    return (
-        f"Verified: {export.count} records, each in the log of {checkpoint.size} leaves that {checkpoint.origin} "
-        f"signed.{erased} Not proven: that no record is missing{beside}."
+    if previous.size > checkpoint.size:
+        bad(f"the earlier checkpoint is of {previous.size} leaves, and the later one of {checkpoint.size}")
+
+
+def told_of_log(export: Export) -> str:
+    """Say what a whole log proves."""
+    since = f", and begin with the {export.previous.size} of the earlier checkpoint" if export.previous else ""
+    by, sequence = export.back
+    if by > CLOCKS:
+        export.notes.append(f"Leaf {sequence}: its time lies {by} before that of one in front of it.")
+    number = f"{export.tree.size} leaves, all that {export.checkpoint.origin} signed{since}"
+    return "\n".join([f"Verified: {number}. Nothing is missing.", *map(plain, export.notes)])
+
+
+def told_of_records(export: Export) -> str:
+    """Say what an export of records proves, and what it does not."""
+    if not export.count:
+        message = "the export holds no records. That does not prove that there are none; only the whole log can."
+        raise EmptyError(message)
+    proven = (
+        f"Verified: {export.count} records, each in the log of {export.checkpoint.size} leaves that "
+        f"{export.checkpoint.origin} signed."
     )
+    unproven = ["Not proven: that no record is missing."]
+    if export.kind == "review":
+        unproven.append(f"Not proven of any record: {', '.join(sorted(BESIDE))}.")
+    if export.without:
+        lost = sorted(COMMITTED if export.kind == "review" else TEXT[export.kind])
+        places = ", ".join(map(str, export.places)) + (", …" if export.without > len(export.places) else "")
+        unproven.append(
+            f"Not proven of {export.without} records without salt, whose texts are erased or were never kept: "
+            f"{', '.join(lost)} (leaf {places})."
+        )
+    return "\n".join(map(plain, [proven, *unproven]))
 
 
 def plain(text: str) -> str:
@@ -524,7 +603,7 @@ def plain(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Verify and say so; 0 only if all holds, 1 if not, 2 where the arguments cannot be used."""
+    """Verify and say so; return the exit status that --help explains."""
     given = parser().parse_args(arguments)
     try:
         print(verify(given))
@@ -534,6 +613,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (RecursionError, UnicodeEncodeError):
         print("NOT verified: something is nested too deeply, or is no Unicode text", file=sys.stderr)
         return 1
+    except EmptyError as error:
+        print(plain(f"Verified nothing: {error}"), file=sys.stderr)
+        return 3
     except (OSError, UsageError) as error:
         print(plain(f"nothing was verified: {error}"), file=sys.stderr)
         return 2

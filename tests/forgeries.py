@@ -1,6 +1,5 @@
 """Exports of records, altered in all that they claim to prove."""
 
-import copy
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -87,13 +86,22 @@ FORGERIES: Final[dict[str, Callable[[Records], None]]] = {
     "no checkpoint": _closing(checkpoint=None),
     "no filters": _closing(filters=None),
     "complete in another way": _closing(complete=[1]),
+    "a claim of completeness": _closing(complete=True),
+    "another person": _with("person", "eve"),
+    "another producer": _with("producer_identity", "worker:another"),
+    "another scope": _with("submission_scope", "organization"),
+    "another scope id": _with("scope_id", "gemini"),
+    "another memory": _with("target", "another"),
+    "a memory without id": _with("target", ""),
+    "another version": _with("version", 7),
+    "no version": _with("version", None),
 }
 
 
 def forge(exported: bytes, how: str) -> bytes:
     """Return an altered export, each record in its canonical form."""
     records: Records = [msgspec.json.decode(line) for line in exported.splitlines()]
-    altered = copy.deepcopy(records)
-    FORGERIES[how](altered)
-    assert altered != records, how
-    return b"".join(msgspec.json.encode(record, order="sorted") + b"\n" for record in altered)
+    FORGERIES[how](records)
+    forged = b"".join(msgspec.json.encode(record, order="sorted") + b"\n" for record in records)
+    assert forged != exported, how
+    return forged

@@ -1,5 +1,6 @@
 // The verifier, written a second time from the formats alone (RFC 6962, C2SP checkpoint), over WebCrypto.
-// Takes a JSON file with a list of {export, checkpoint, key, previous?} and prints what is wrong with each, or null.
+// Takes a JSON file with a list of {export, checkpoint, key, previous?, records?} and prints of each {wrong, unproven}:
+// what is wrong, or null; and the members that are not proven, of every record and of each one by its leaf.
 
 import { readFileSync } from "node:fs";
 import { webcrypto } from "node:crypto";
@@ -25,7 +26,7 @@ function unbase64(text, size) {
 }
 
 async function readKey(text) {
-  const [, name, id, encoded] = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
+  const [, name, id, encoded] = /^([^\p{White_Space}+]+)\+([0-9a-f]{8})\+(\S+)$/u.exec(text.trim()) ?? [];
   need(name, "no verifier key");
   const raw = unbase64(encoded, 33);
   const keyId = (await sha256(bytes(`${name}\n`), raw)).subarray(0, 4);
@@ -40,17 +41,17 @@ async function readNote(note, { name, id, key }) {
   const text = note.slice(0, cut + 1);
   let signed = false;
   for (const line of note.slice(cut + 2, -1).split("\n")) {
-    const [, signer, encoded] = /^— (\S+) (\S+)$/.exec(line) ?? [];
+    const [, signer, encoded] = /^— ([^\p{White_Space}+]+) ([A-Za-z0-9+/]+=*)$/u.exec(line) ?? [];
     need(signer, "no signature");
-    if (signer !== name) continue;
-    const raw = unbase64(encoded, 68);
-    if (hex(raw.subarray(0, 4)) !== id) continue;
+    const raw = Buffer.from(encoded, "base64");
+    need(raw.length > 4 && raw.toString("base64") === encoded, "no signature");
+    if (signer !== name || hex(raw.subarray(0, 4)) !== id || raw.length !== 68) continue;
     need(await subtle.verify("Ed25519", key, raw.subarray(4), bytes(text)), "wrong signature");
     signed = true;
   }
   need(signed, "not signed by this key");
-  const [origin, size, root, end, ...more] = text.split("\n");
-  need(origin === name && end === "" && more.length === 0, "another log");
+  const [origin, size, root, ...extensions] = text.split("\n");
+  need(origin === name && extensions.pop() === "" && !extensions.includes(""), "another log");
   need(/^(0|[1-9][0-9]{0,15})$/.test(size), "no size");
   return { size: Number(size), root: hex(unbase64(root, 32)) };
 }
@@ -65,6 +66,7 @@ async function rootOf(hashes) {
 
 // The path from a leaf to the root, followed from the top down: the last hash joins the two halves of the whole tree.
 async function rootBy(path, leaf, index, size) {
+  need([leaf, ...path].every((one) => one.length === 32), "a hash of another length");
   if (size === 1) return path.length === 0 ? leaf : null;
   if (path.length === 0) return null;
   let split = 1;
@@ -80,13 +82,14 @@ async function rootBy(path, leaf, index, size) {
 
 const place = ["leaf", "leaf_hash", "proof", "record", "salt", "sequence"];
 const texts = { review: ["reason_text", "resulting", "shown"], disposition: ["payload", "receipt", "source_span"] };
+const committed = ["person", "producer_identity", "scope_id", "submission_scope", "target", "version"];
+const beside =
+  ["approvals_required", "memory_id", "resulting_hash", "resulting_version", "shown_hash", "source_event_hash"];
 const members = {
   disposition: [...place, ...texts.disposition],
   review: [
-    ...place, ...texts.review, "approvals_required", "curator", "decided_at", "decision", "memory_id", "person",
-    "policy_digest", "producer_identity", "proposal_id", "quarantine_id", "reason_code", "resulting_hash",
-    "resulting_version", "review_record_id", "scope_id", "shown_hash", "source_event_hash", "submission_scope", "target",
-    "undoes", "version",
+    ...place, ...texts.review, ...committed, ...beside, "curator", "decided_at", "decision", "policy_digest",
+    "proposal_id", "quarantine_id", "reason_code", "review_record_id", "undoes",
   ],
 };
 const decisions =
@@ -106,6 +109,7 @@ function sameMembers(record, leaf) {
   for (const [name, value] of Object.entries(told)) need((record[name] ?? null) === value, `${name} differs`);
 }
 
+// Returns the members that nothing proves because the text and its salt are gone.
 async function checkRecord(record, checkpoint) {
   const { leaf, sequence, salt, proof } = record;
   const text = canonical(leaf);
@@ -118,18 +122,12 @@ async function checkRecord(record, checkpoint) {
   need(actions[record.record].includes(leaf.action), "a leaf of something else");
   if (salt === null) {
     need(texts[record.record].every((name) => erased.includes(record[name])), "a text without its salt");
-    return;
+    return record.record === "review" ? committed : texts.disposition;
   }
-  const told =
-    record.record === "review"
-      ? {
-          proposal_version: record.version,
-          reason_text: record.reason_text,
-          resulting: record.resulting,
-          shown: record.shown,
-        }
-      : { payload: record.payload, receipt: record.receipt, source_span: record.source_span };
+  const names = record.record === "review" ? [...texts.review, ...committed] : texts.disposition;
+  const told = Object.fromEntries(names.map((name) => [name === "version" ? "proposal_version" : name, record[name]]));
   need(leaf.payload_commitment === `sha256:${hex(await sha256(unbase64(salt, 32), bytes(canonical(told))))}`, "another text");
+  return [];
 }
 
 async function verify(files) {
@@ -147,23 +145,28 @@ async function verify(files) {
   const closing = records.pop();
   need(closing.record === "closing", "no closing record");
   const log = records.length === 0 ? !("filters" in closing) : records[0].record === "leaf";
+  need(log === !files.records, log ? "a whole log" : "no whole log");
   const names = ["checkpoint", "complete", "count", ...(log ? [] : ["exported_at", "filters"]), "last_sequence", "record"];
   need(Object.keys(closing).join() === names.join(), "another closing record");
   need(closing.count === records.length && closing.last_sequence === (records.at(-1)?.sequence ?? null), "other numbers");
   const own = await readNote(closing.checkpoint, key);
   need(own.size === checkpoint.size && own.root === checkpoint.root, "another checkpoint");
   if (!log) {
-    need(!previous, "no whole log");
-    need(typeof closing.complete === "boolean" && closing.filters !== null && !Array.isArray(closing.filters), "no filters");
+    need(!previous, "nothing to compare");
+    need(closing.complete === false, "a claim of completeness");
+    need(typeof closing.filters === "object" && closing.filters !== null && !Array.isArray(closing.filters), "no filters");
+    need(records.length > 0, "no records, so that nothing is verified");
+    const unproven = { every: records[0].record === "review" ? beside : [], leaves: {} };
     let last = -1;
     for (const record of records) {
       need(record.record === records[0].record && record.sequence > last, "out of order");
       need(typeof record.record === "string" && members[record.record], "another kind");
       need(Object.keys(record).join() === members[record.record].toSorted().join(), "other members");
       last = record.sequence;
-      await checkRecord(record, checkpoint);
+      const lost = await checkRecord(record, checkpoint);
+      if (lost.length > 0) unproven.leaves[record.sequence] = lost;
     }
-    return;
+    return unproven;
   }
   const hashes = [];
   for (const record of records) {
@@ -174,18 +177,20 @@ async function verify(files) {
   }
   need(closing.complete === true && hashes.length === checkpoint.size, "incomplete");
   need(hex(await rootOf(hashes)) === checkpoint.root, "another root");
-  if (!previous) return;
+  const unproven = { every: [], leaves: {} };
+  if (!previous) return unproven;
+  need(previous.size > 0, "an earlier checkpoint of nothing");
   need(previous.size <= hashes.length, "shorter than before");
   need(hex(await rootOf(hashes.slice(0, previous.size))) === previous.root, "rewritten");
+  return unproven;
 }
 
 const found = [];
 for (const files of JSON.parse(readFileSync(process.argv[2], "utf8"))) {
   try {
-    await verify(files);
-    found.push(null);
+    found.push({ wrong: null, unproven: await verify(files) });
   } catch (error) {
-    found.push(String(error.message));
+    found.push({ wrong: String(error.message), unproven: null });
   }
 }
 console.log(JSON.stringify(found));

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 import threading
@@ -92,6 +93,51 @@ def test_a_leaf_is_canonical_and_its_commitment_opens(service: Service) -> None:
     digest = hashlib.sha256(bytes(leaf["salt"]) + rfc8785.dumps(told)).hexdigest()
     assert leaf["payload_commitment"] == f"sha256:{digest}"
     assert leaf["payload_commitment"] != commitment(bytes(32), told)
+
+
+COMMITTED = {
+    "person", "producer_identity", "proposal_version", "reason_text", "resulting", "scope_id", "shown",
+    "submission_scope", "target",
+}  # fmt: skip
+"""What the leaf of a review record commits to."""
+
+
+def test_the_commitment_of_a_decision_opens_to_all_that_an_auditor_asks_first(service: Service) -> None:
+    """Texts, typed reason and version; the producer, the scope, the person and the memory that is named."""
+    first = service.submit(event("Feed the quokkas.")).json()["proposal_id"]
+    second = service.submit(event("Feed the quokkas twice.")).json()["proposal_id"]
+    desk = service.sign_in("bob", person="robert")
+    assert desk.decide(first, "approve").status_code == 303
+    memory = service.recall()[0]["memory_id"]
+    assert desk.decide(second, "supersede", target=memory, reason_text="It grew.").status_code == 303
+    (record, leaf) = _opened(service.place, "supersede")
+    payload = '{"content":"Feed the quokkas twice.","kind":"procedure"}'
+    assert {name: record[name] for name in COMMITTED} == {
+        "person": "robert",
+        "producer_identity": "worker:release-bot",
+        "proposal_version": 1,
+        "reason_text": "It grew.",
+        "resulting": payload,
+        "scope_id": "apollo",
+        "shown": payload,
+        "submission_scope": "project",
+        "target": memory,
+    }
+    for name in COMMITTED:
+        altered = {**record, name: "another"}
+        opened = [hashlib.sha256(bytes(leaf["salt"]) + rfc8785.dumps(one)).hexdigest() for one in (record, altered)]
+        assert leaf["payload_commitment"] == f"sha256:{opened[0]}"
+        assert leaf["payload_commitment"] != f"sha256:{opened[1]}", name
+
+
+def _opened(place: Place, action: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the rows hold of a decision, under the names of the commitment, and its leaf."""
+    (leaf,) = [one for one in leaves(place) if one["action"] == action]
+    names = sorted(COMMITTED)
+    columns = ", ".join("version" if name == "proposal_version" else name for name in names)
+    with database(place) as raw:
+        row = raw.execute(f"SELECT {columns} FROM audited_records WHERE decision = '{action}'").fetchone()
+    return dict(zip(names, row, strict=True)), leaf
 
 
 def test_a_withdrawn_proposal_has_a_leaf_of_its_own(service: Service) -> None:
@@ -216,7 +262,9 @@ def busy(service: Service) -> None:
     desk = service.sign_in()
     assert desk.decide(first["proposal_id"], "approve").status_code == 303
     assert desk.decide(first["proposal_id"], "retract", reason_code="wrong").status_code == 303
-    assert conflict["quarantine_id"]
+    place = f"/quarantine/{conflict['quarantine_id']}"
+    form = dict(re.findall(r'name="(csrf|version|decision_key)" value="([^"]*)"', desk.browser.get(place).text))
+    assert desk.post(f"{place}/keep", form | {"reason_code": "other"}).status_code == 303
     service.state.access.add_user("gone", "auditor", None, None)
     service.state.access.disable("gone")
     service.state.access.issue("worker:other", "producer", [], None)
@@ -261,6 +309,12 @@ TAMPERED = {
     "UPDATE quarantine SET payload = '{}' WHERE keyed = 0": "commits to",
     "UPDATE review_records SET reason_text = 'Never said.' WHERE decision = 'retract'": "commits to",
     "UPDATE review_records SET reason_code = 'other' WHERE decision = 'retract'": "says reason_code other",
+    "UPDATE review_records SET person = 'grace' WHERE decision = 'retract'": "commits to",
+    "UPDATE review_records SET target = (SELECT min(id) FROM memories) WHERE decision = 'retract'": "commits to",
+    "UPDATE proposals SET submission_scope = 'session' WHERE state = 'approved'": "commits to",
+    "UPDATE proposals SET scope_id = 'gemini' WHERE state = 'approved'": "commits to",
+    "UPDATE producers SET producer_identity = 'worker:another'": "commits to",
+    "UPDATE quarantine SET scope_id = 'gemini' WHERE state = 'settled'": "commits to",
     "UPDATE memory_changes SET changed_at = changed_at + 1000000": "says time",
     "UPDATE proposals SET withdrawn = 0": "leaves for",
     "UPDATE tokens SET revoked_at = NULL": "leaves for",

@@ -52,7 +52,7 @@ def test_an_export_holds_every_decision_and_a_closing_record(service: Service) -
     records = _export(service)
     assert _proposals(records) == made
     closing = records[-1]
-    assert (closing["record"], closing["count"], closing["complete"], closing["filters"]) == ("closing", 3, True, {})
+    assert (closing["record"], closing["count"], closing["complete"], closing["filters"]) == ("closing", 3, False, {})
     assert closing["exported_at"].endswith("Z")
 
 
@@ -70,7 +70,7 @@ def test_a_record_tells_who_decided_what_on_which_text(service: Service) -> None
 
 
 def test_an_export_before_any_decision_is_only_closed(service: Service) -> None:
-    """An export of nothing says that it is complete and holds nothing."""
+    """An export of nothing says that it holds nothing."""
     assert [(record["record"], record["count"]) for record in _export(service)] == [("closing", 0)]
 
 
@@ -91,7 +91,7 @@ def test_exports_are_filtered(service: Service) -> None:
         records = _export(service, **{name: value})
         assert (name, value, _proposals(records)) == (name, value, proposals)
         assert records[-1]["count"] == len(proposals)
-        assert records[-1]["complete"] is (value == "")
+        assert records[-1]["filters"] == ({name: value} if value else {})
     both = _export(service, curator="bob", decision="approve")
     assert _proposals(both) == [first]
     assert both[-1]["filters"] == {"curator": "bob", "decision": "approve"}
@@ -158,7 +158,7 @@ def test_a_csv_export_holds_the_same(service: Service) -> None:
     records = _export(service)
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
     assert [row["record"] for row in rows] == ["review", "review", "review", "closing"]
-    assert (rows[-1]["count"], rows[-1]["complete"]) == ("3", "true")
+    assert (rows[-1]["count"], rows[-1]["complete"]) == ("3", "false")
     for row, record in zip(rows[:3], records, strict=False):
         assert {
             name: value or "" for name, value in record.items() if isinstance(value, str | None) and name != "salt"

@@ -14,14 +14,18 @@ import msgspec
 import pytest
 
 import verify_export
-from antechamber.core.log.checkpoint import read_checkpoint, read_key, read_proof, read_text, sign
-from antechamber.core.log.merkle import leaf_hash, verify_consistency, verify_inclusion
+from antechamber.app import erase
+from antechamber.core.log.checkpoint import Checkpoint, read_checkpoint, read_key, read_proof, read_text, sign
+from antechamber.core.log.merkle import EMPTY_ROOT, leaf_hash, verify_consistency, verify_inclusion
+from antechamber.core.review import ERASED
 from antechamber.store.signer import verify
 from forgeries import FORGERIES, forge
 from support import Service, event
 
 AUDIT = "/v1/audit"
 KINDS = ("export", "review-records", "dispositions")
+LOST = "person, producer_identity, scope_id, submission_scope, target, version"
+"""What the leaf of a review record commits to beside its texts."""
 
 
 def get(service: Service, path: str, read: tuple[str, ...] = (), **query: Any) -> httpx.Response:
@@ -77,7 +81,8 @@ def test_every_export_verifies_and_one_changed_byte_is_found(service: Service, t
     """The log whole, records and answers each by its proof; the verifier names the leaf that was altered."""
     fill(service)
     exported = get(service, kind).content
-    status, said = verified(service, tmp_path, exported)
+    options = [] if kind == "export" else ["--records"]
+    status, said = verified(service, tmp_path, exported, *options)
     assert status == 0, said
     assert ("Nothing is missing" in said) == (kind == "export")
     assert ("Not proven" in said) == (kind != "export")
@@ -85,9 +90,109 @@ def test_every_export_verifies_and_one_changed_byte_is_found(service: Service, t
     sequence = records[2]["sequence"]
     altered = exported.splitlines(keepends=True)
     altered[2] = altered[2].replace(b'"actor":"', b'"actor":"x', 1)
-    status, said = verified(service, tmp_path, b"".join(altered))
+    status, said = verified(service, tmp_path, b"".join(altered), *options)
     assert status == 1
     assert f"leaf {sequence}" in said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_whole_log_is_expected_and_records_only_on_request(service: Service, tmp_path: Path, kind: str) -> None:
+    """Records never pass for a whole log, with or without a record in them; the sentence says what to do."""
+    fill(service)
+    exported = get(service, kind).content
+    options = ["--records"] if kind == "export" else []
+    for data in (exported, exported.splitlines(keepends=True)[-1]):
+        status, said = verified(service, tmp_path, data, *options)
+        assert status in {1, 2}
+        assert "erified:" not in said.replace("nothing was verified:", "").replace("NOT verified:", "")
+    status, said = verified(service, tmp_path, exported, *options)
+    assert (status, said.startswith("nothing was verified: EXPORT is")) == (2, True)
+    assert ("leave out --records" if kind == "export" else "with --records each record") in said
+
+
+def test_a_closing_line_alone_proves_nothing(service: Service, tmp_path: Path) -> None:
+    """Not as a log, not as records, and least of all where it claims to be complete."""
+    fill(service)
+    log = get(service, "export").content.splitlines(keepends=True)[-1]
+    status, said = verified(service, tmp_path, log)
+    assert (status, "the closing record says count" in said) == (1, True)
+    counted = msgspec.json.encode(json.loads(log) | {"count": 0, "last_sequence": None}, order="sorted") + b"\n"
+    status, said = verified(service, tmp_path, counted)
+    assert (status, "leaf 0 is missing" in said) == (1, True)
+    for kind in ("review-records", "dispositions"):
+        nothing = get(service, kind, since="2099-01-01").content
+        assert nothing.count(b"\n") == 1
+        status, said = verified(service, tmp_path, nothing)
+        assert (status, "EXPORT is no whole log" in said) == (2, True)
+        status, said = verified(service, tmp_path, nothing, "--records")
+        assert (status, said.startswith("Verified nothing: the export holds no records.")) == (3, True)
+        claimed = msgspec.json.encode(json.loads(nothing) | {"complete": True}, order="sorted") + b"\n"
+        status, said = verified(service, tmp_path, claimed, "--records")
+        assert (status, "only the whole log can prove that" in said) == (1, True)
+        assert "export the whole log" in said
+
+
+def test_no_export_of_records_claims_to_be_complete(service: Service) -> None:
+    """Whatever was chosen; the closing record says by what it was limited."""
+    fill(service)
+    for kind in ("review-records", "dispositions"):
+        for query in ({}, {"since": "2000-01-01"}):
+            closing = lines(get(service, kind, **query))[-1]
+            assert (closing["complete"], list(closing["filters"])) == (False, list(query))
+        limited = lines(get(service, kind, ("session:s-1",)))[-1]
+        assert (limited["complete"], limited["filters"]) == (False, {"scopes": ["session:s-1"]})
+        assert '"false"' in get(service, kind, format="csv").text.splitlines()[-1]
+    assert lines(get(service, "export"))[-1]["complete"] is True
+
+
+def test_a_log_of_nothing_is_whole_only_by_a_checkpoint_of_nothing(service: Service, tmp_path: Path) -> None:
+    """And an earlier checkpoint of nothing is none to compare with."""
+    signer = service.state.log._signer
+    empty = sign(Checkpoint(signer.key.name, 0, EMPTY_ROOT), signer.key, signer._private.sign)
+    closing = {"checkpoint": empty, "complete": True, "count": 0, "last_sequence": None, "record": "closing"}
+    exported = msgspec.json.encode(closing, order="sorted") + b"\n"
+    status, said = verified(service, tmp_path, exported)
+    assert (status, said.startswith("Verified: 0 leaves")) == (0, True)
+    other = sign(Checkpoint(signer.key.name, 0, bytes(32)), signer.key, signer._private.sign)
+    forged = msgspec.json.encode(closing | {"checkpoint": other}, order="sorted") + b"\n"
+    assert verified(service, tmp_path, forged)[0] == 1
+    (tmp_path / "kept.txt").write_text(empty)
+    status, said = verified(service, tmp_path, get(service, "export").content, "--previous", str(tmp_path / "kept.txt"))
+    assert (status, "proves nothing of later ones" in said) == (2, True)
+
+
+def test_a_record_proves_whose_proposal_was_decided_where_and_by_whom(service: Service, tmp_path: Path) -> None:
+    """While its salt is there; the verifier names what is left."""
+    fill(service)
+    exported = get(service, "review-records").content
+    status, said = verified(service, tmp_path, exported, "--records")
+    assert status == 0
+    unproven = set(re.findall(r"\w+", said.partition("Not proven")[2]))
+    for name in LOST.split(", "):
+        assert name not in unproven
+        assert name in lines(get(service, "review-records"))[0]
+    assert "resulting_hash" in unproven
+    assert "without salt" not in unproven
+
+
+def test_what_an_erasure_took_the_proof_of_is_named(service: Service, tmp_path: Path) -> None:
+    """With its leaf: the verifier cannot know them from altered ones, and says so instead of passing them over."""
+    ids = fill(service)
+    erase(service.place, ids["other"], "private")
+    exported = get(service, "review-records").content
+    records = [json.loads(line) for line in exported.splitlines()]
+    (gone,) = [record for record in records[:-1] if record["proposal_id"] == ids["other"]]
+    assert (gone["salt"], gone["shown"]) == (None, ERASED)
+    gone["version"] = 7
+    altered = b"".join(msgspec.json.encode(record, order="sorted") + b"\n" for record in records)
+    for data in (exported, altered):
+        status, said = verified(service, tmp_path, data, "--records")
+        assert status == 0, said
+        assert f"Not proven of 1 records without salt, whose texts are erased or were never kept: {LOST} " in said
+        assert f"(leaf {gone['sequence']})" in said
+    told = verified(service, tmp_path, get(service, "dispositions").content, "--records")[1]
+    private = [record["sequence"] for record in lines(get(service, "dispositions"))[:-1] if record["salt"] is None]
+    assert f"payload, receipt, source_span (leaf {', '.join(map(str, private))})" in told
 
 
 @pytest.mark.parametrize("kind", ["review-records", "dispositions"])
@@ -95,9 +200,9 @@ def test_no_forged_record_is_verified(service: Service, tmp_path: Path, kind: st
     """Whatever is altered in what an export of records claims to prove; and nothing of it reaches a terminal raw."""
     fill(service)
     exported = get(service, kind).content
-    assert verified(service, tmp_path, exported)[0] == 0
+    assert verified(service, tmp_path, exported, "--records")[0] == 0
     for how in FORGERIES:
-        status, said = verified(service, tmp_path, forge(exported, how), closing=exported)
+        status, said = verified(service, tmp_path, forge(exported, how), "--records", closing=exported)
         assert status == 1, (how, said)
         assert said.startswith("NOT verified"), how
         assert said.strip().isprintable(), how
@@ -106,7 +211,7 @@ def test_no_forged_record_is_verified(service: Service, tmp_path: Path, kind: st
 @pytest.mark.parametrize(
     ("made", "status", "said"),
     [
-        (b"", 1, "cut off before its first record"),
+        (b"", 1, "cut off before its first record: it has no closing record; export it again"),
         (b"When,What\r\n", 2, "no export as JSONL"),
         (b"\x7fELF\x00", 2, "no export as JSONL"),
         (b'{"record":"leaf"', 1, "cut off"),
@@ -167,7 +272,7 @@ def test_a_key_that_was_replaced_signs_nothing_that_came_later(service: Service,
     closing = json.loads(records[-1])
     stolen = sign(read_text(closing["checkpoint"]), was, old.sign)
     records[-1] = msgspec.json.encode(closing | {"checkpoint": stolen}, order="sorted") + b"\n"
-    status, said = verified(service, tmp_path, b"".join(records))
+    status, said = verified(service, tmp_path, b"".join(records), "--records")
     assert (status, "older key" in said) == (1, True)
     assert new != str(was)
 
@@ -194,7 +299,8 @@ def test_an_earlier_checkpoint_is_the_beginning_of_every_later_export(service: S
     status, said = verified(service, tmp_path, get(service, "export").content, "--previous", str(kept))
     assert status == 0
     assert re.search(r"begin with the \d+ of the earlier checkpoint", said)
-    status, said = verified(service, tmp_path, get(service, "dispositions").content, "--previous", str(kept))
+    answers = get(service, "dispositions").content
+    status, said = verified(service, tmp_path, answers, "--records", "--previous", str(kept))
     assert (status, "only an export of the whole log" in said) == (2, True)
 
 
@@ -249,6 +355,8 @@ REFUSED = [
     ("proof/consistency", {}, 400),
     ("proof/consistency", {"old_size": "1.5"}, 400),
     ("proof/consistency", {"old_size": "100000"}, 404),
+    ("proof/consistency", {"old_size": "0"}, 400),
+    ("proof/consistency", {"old_size": "00"}, 400),
     ("checkpoint", {"size": "many"}, 400),
     ("checkpoint", {"sice": "1"}, 400),
     ("export", {"since": "2026-01-01"}, 400),
@@ -311,8 +419,8 @@ def test_answers_are_filtered(service: Service, tmp_path: Path) -> None:
         exported = get(service, "dispositions", **query)
         records = lines(exported)
         assert records[-1]["count"] == len(records) - 1 == number, query
-        assert records[-1]["complete"] == (query == {"disposition": "any"})
-        assert verified(service, tmp_path, exported.content)[0] == 0
+        assert records[-1]["complete"] is False
+        assert verified(service, tmp_path, exported.content, "--records")[0] == (0 if number else 3)
 
 
 def test_a_spreadsheet_has_places_and_no_formula(service: Service) -> None:
@@ -348,7 +456,7 @@ def test_an_auditor_of_some_scopes_sees_only_theirs(service: Service, tmp_path: 
     assert [record["proposal_id"] for record in lines(decisions)[:-1]] == [ids["other"]]
     for exported in (answers, decisions):
         assert lines(exported)[-1]["complete"] is False
-        assert verified(service, tmp_path, exported.content)[0] == 0
+        assert verified(service, tmp_path, exported.content, "--records")[0] == 0
     own = lines(decisions)[0]
     assert get(service, "proof/inclusion", mine, sequence=own["sequence"]).status_code == 200
     assert get(service, f"review-records/{own['review_record_id']}", mine).status_code == 200

@@ -460,8 +460,12 @@ def test_the_last_checkpoint_is_the_largest(place: Place, store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "PRIVATE+KEY+a+b", "PRIVATE+KEY+name+00000000+AAAA", "\udcff", "PRIVATE+KEY+x+0badc0de+" + "A" * 44]
-)
+    "text",
+    [
+        "", "PRIVATE+KEY+a+b", "PRIVATE+KEY+name+00000000+AAAA", "\udcff", "PRIVATE+KEY+x+0badc0de+" + "A" * 44,
+        "PRIVATE+KEY+a b+0badc0de+" + "A" * 44,
+    ],
+)  # fmt: skip
 def test_a_damaged_key_is_named(place: Place, policies: Path, text: str) -> None:
     """With what to do about it."""
     with running(place, policies):

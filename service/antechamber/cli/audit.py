@@ -37,7 +37,8 @@ _TAKER = Taker("command-line", "operator")
 def export(what: str, form: Any, since: str | None, until: str | None, output: Any, place: Place) -> None:
     """Export review records, dispositions, or the whole log; the closing record counts them and has the checkpoint.
 
-    An export is itself recorded, and shown at /audit. Verify one with: antechamber verify
+    Only the whole log (antechamber export log) proves that nothing is missing. An export is itself recorded, and shown
+    at /audit. Verify one with: antechamber verify
     """
     times: dict[str, Any] = {"since": _moment("--since", since), "until": _moment("--until", until)}
     if what == "log" and (form == "csv" or since or until):
@@ -82,9 +83,10 @@ def _write(chunks: Any, output: Any) -> None:
 @click.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def verify(arguments: tuple[str, ...]) -> None:
-    """Verify an export offline: EXPORT --checkpoint FILE --key VKEY [--previous FILE].
+    """Verify an export of the whole log offline: EXPORT --checkpoint FILE --key VKEY [--previous FILE] [--records].
 
-    The same program as scripts/verify_export.py, which needs nothing of ours and can be had from /audit.
+    An export of records needs --records, and proves each record, but never that none is missing. The same program as
+    scripts/verify_export.py, which needs nothing of ours and can be had from /audit.
     """
     spec = importlib.util.spec_from_file_location("verify_export", verifier())
     if spec is None or spec.loader is None:

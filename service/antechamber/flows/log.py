@@ -104,8 +104,8 @@ class Log(Signing):
         Raises NotFoundError where it never had that size, LogError, BusyError or UnavailableError.
         """
         last = self.checkpoint()
-        if not 0 <= old <= last.size:
-            message = f"The signed log has {last.size} leaves; ask for a size up to that."
+        if not 0 < old <= last.size:
+            message = f"The signed log has {last.size} leaves; ask for a size from 1 up to that."
             raise NotFoundError(message)
         with self._store.read() as rows:
             path = consistency_proof(old, last.size, Tree(rows, last.size).nodes)

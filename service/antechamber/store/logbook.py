@@ -9,7 +9,7 @@ import msgspec
 
 from antechamber.core.canonical import canonical, digest
 from antechamber.core.log.checkpoint import NoteError, VerifierKey, read_checkpoint, read_key
-from antechamber.core.log.leaf import commitment, decision_text, export_text, submission_text
+from antechamber.core.log.leaf import Decided, commitment, decision_text, export_text, submission_text
 from antechamber.core.log.merkle import BLOCK_LEVELS, Frontier, leaf_hash, up
 from antechamber.core.log.rows import ExportRow
 from antechamber.core.ports import Statements
@@ -124,7 +124,7 @@ class Logbook(Statements):
         return self._only(what, row["quarantine_id"], expected, text, erased=row["erased"])
 
     def _decision(self, row: Found, what: str) -> str:
-        text = decision_text(row["version"], row["reason_text"], row["resulting"], row["shown"])
+        text = decision_text(Decided(**{name: row[name] for name in Decided.__struct_fields__}))
         expected = {
             "action": row["decision"],
             "actor": row["curator"],

@@ -14,7 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from antechamber.core.errors import BusyError, LogError
-from antechamber.core.log.checkpoint import ED25519, KEY_SIZE, Checkpoint, VerifierKey, sign
+from antechamber.core.log.checkpoint import ED25519, KEY_SIZE, Checkpoint, NoteError, VerifierKey, sign
 
 KEY_FILE: Final = "log.key"
 STATE_FILE: Final = "log.checkpoint"
@@ -161,10 +161,10 @@ def read_key_file(path: Path) -> tuple[VerifierKey, Ed25519PrivateKey]:
         name, key_id, encoded = path.read_text(encoding="utf-8").strip().removeprefix(_PREFIX).split("+", 2)
         raw = base64.b64decode(encoded, validate=True)
         private = Ed25519PrivateKey.from_private_bytes(raw[1:])
-    except (OSError, ValueError) as error:
+        key = VerifierKey(name, private.public_key().public_bytes_raw())
+    except (OSError, ValueError, NoteError) as error:
         message = f"{path} is no key of a log: {error}. Restore it from the backup of this folder."
         raise LogError(message) from None
-    key = VerifierKey(name, private.public_key().public_bytes_raw())
     if raw[0] != ED25519 or len(raw) != KEY_SIZE + 1 or key.key_id.hex() != key_id:
         message = f"{path} is damaged. Restore it from the backup of this folder."
         raise LogError(message)

@@ -193,6 +193,8 @@ def consistency(request: AuditRequest, log: NamedDependency[Log]) -> Response[di
     old = _number(request, "old_size")
     if old is None:
         raise refuse("malformed", "name the size of the earlier checkpoint", "/old_size")
+    if old == 0:
+        raise refuse("malformed", "old_size must be at least 1: a log of 0 leaves is the beginning of any", "/old_size")
     proven = log.consistent(old)
     path = [base64.b64encode(one).decode() for one in proven.path]
     told = {"old_size": old, "size": proven.checkpoint.size, "proof": path, "checkpoint": proven.checkpoint.note}

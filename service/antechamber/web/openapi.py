@@ -329,7 +329,7 @@ def _audit() -> dict[str, Any]:
             ("proof/consistency", _reading(
                 "proveConsistency", "Prove that an earlier log is the beginning of this one",
                 {"200": {"description": "The proof (RFC 6962 section 2.1.2)", "content": _json(path)}} | gone,
-                [_query("old_size", "Leaves of the earlier checkpoint", required=True, **size)],
+                [_query("old_size", "Leaves of the earlier checkpoint", required=True, type="integer", minimum=1)],
             )),
         )
     }  # fmt: skip

@@ -40,6 +40,24 @@ class Leaf(Struct, frozen=True, kw_only=True):
     version: int = VERSION
 
 
+class Decided(Struct, frozen=True, kw_only=True):
+    """What the leaf of a review record commits to: texts, and what an auditor asks of a decision and no leaf says."""
+
+    person: str
+    """Who decided, whatever the account is named."""
+    producer_identity: str
+    proposal_version: int
+    """For a refused event, the number of decisions before this one."""
+    reason_text: str
+    resulting: str | None
+    scope_id: str | None
+    shown: str
+    submission_scope: str | None
+    """Scope and id are None for a refused event whose scope id is a private value."""
+    target: str | None
+    """The id of the memory that the decision names."""
+
+
 class Logged(NamedTuple):
     """A leaf that is to be appended, by what it is found again, and the salt of its commitment."""
 
@@ -63,9 +81,9 @@ def submission_text(payload: str | None, receipt: str, source_span: str | None) 
     return {"payload": payload, "receipt": receipt, "source_span": source_span}
 
 
-def decision_text(version: int, reason_text: str, resulting: str | None, shown: str) -> dict[str, Any]:
+def decision_text(decided: Decided) -> dict[str, Any]:
     """Return what the leaf of a review record commits to."""
-    return {"proposal_version": version, "reason_text": reason_text, "resulting": resulting, "shown": shown}
+    return msgspec.structs.asdict(decided)
 
 
 def _logged(leaf: Leaf, subject: str, salt: bytes | None = None) -> Logged:
@@ -138,12 +156,22 @@ def of_decision(proposal: ProposalRow, person: Person, entry: review.Entry) -> L
     """Return the leaf of a review record."""
     ruling = entry.ruling
     resulting = ruling.resulting.decode() if ruling.resulting else None
-    told = decision_text(proposal.version, entry.decision.reason_text, resulting, ruling.shown.decode())
+    told = Decided(
+        person=person.person,
+        producer_identity=proposal.producer_identity,
+        proposal_version=proposal.version,
+        reason_text=entry.decision.reason_text,
+        resulting=resulting,
+        scope_id=proposal.scope_id,
+        shown=ruling.shown.decode(),
+        submission_scope=proposal.submission_scope,
+        target=ruling.target,
+    )
     leaf = Leaf(
         action=entry.decision.kind,
         actor=person.name,
         before=proposal.state,
-        payload_commitment=commitment(entry.salt, told),
+        payload_commitment=commitment(entry.salt, decision_text(told)),
         policy_digest=entry.policy_digest,
         reason_code=ruling.reason_code,
         role="curator",
@@ -157,12 +185,22 @@ def of_decision(proposal: ProposalRow, person: Person, entry: review.Entry) -> L
 def of_settlement(event: QuarantineRow, person: Person, settlement: Settlement) -> Logged:
     """Return the leaf of a review record of a refused event."""
     form = settlement.form
-    told = decision_text(event.version, form.reason_text, None, settlement.shown.decode())
+    told = Decided(
+        person=person.person,
+        producer_identity=event.producer_identity,
+        proposal_version=event.version,
+        reason_text=form.reason_text,
+        resulting=None,
+        scope_id=event.scope_id,
+        shown=settlement.shown.decode(),
+        submission_scope=event.submission_scope,
+        target=None,
+    )
     leaf = Leaf(
         action=form.kind,
         actor=person.name,
         before=event.state,
-        payload_commitment=commitment(settlement.salt, told),
+        payload_commitment=commitment(settlement.salt, decision_text(told)),
         policy_digest=settlement.policy_digest,
         reason_code=settlement.reason_code,
         role="curator",

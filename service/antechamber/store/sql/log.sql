@@ -27,9 +27,15 @@ WHERE q.kind = 'conflict'
 ORDER BY q.id
 
 -- name: logged_decisions
-SELECT r.review_record_id, r.decision, r.reason_code, r.reason_text, r.shown, r.resulting, r.version, r.policy_digest,
-    r.decided_at, u.name AS curator, e.id AS erased
+SELECT r.review_record_id, r.decision, r.reason_code, r.reason_text, r.shown, r.resulting, r.policy_digest,
+    r.version AS proposal_version, r.decided_at, r.person, u.name AS curator, maker.producer_identity,
+    coalesce(p.submission_scope, q.submission_scope) AS submission_scope, coalesce(p.scope_id, q.scope_id) AS scope_id,
+    target.memory_id AS target, e.id AS erased
 FROM review_records AS r
+LEFT JOIN proposals AS p ON p.id = r.proposal
+LEFT JOIN quarantine AS q ON q.id = r.quarantine
+LEFT JOIN producers AS maker ON maker.id = coalesce(p.producer, q.producer)
+LEFT JOIN memories AS target ON target.id = r.target
 JOIN users AS u ON u.id = r.curator
 LEFT JOIN erasures AS e ON e.proposal = r.proposal OR e.quarantine = r.quarantine
 ORDER BY r.id
