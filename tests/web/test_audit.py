@@ -167,7 +167,20 @@ def test_a_csv_export_holds_the_same(service: Service) -> None:
 
 def test_no_cell_of_a_csv_is_a_formula(service: Service) -> None:
     """What a curator typed cannot act in a spreadsheet; the JSONL keeps it as it was."""
-    notes = ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\r\n=1"]
+    notes = {
+        "=1+1": "'=1+1",
+        "+1": "'+1",
+        "-1": "'-1",
+        "@SUM(1)": "'@SUM(1)",
+        "\t=1": "'\t'=1",
+        "\r=1": "'\r'=1",
+        "\n=1": "'\n'=1",
+        "\r\n=1": "'\r\n'=1",
+        "so;=1": "so;'=1",
+        "so\t=1": "so\t'=1",
+        'so;"=1"': 'so;"\'=1"',
+        "so\n=1": "so\n'=1",
+    }
     desk = service.sign_in()
     for number, note in enumerate(notes):
         proposal = service.submit(event(f"Sentence {number}.")).json()["proposal_id"]
@@ -175,7 +188,7 @@ def test_no_cell_of_a_csv_is_a_formula(service: Service) -> None:
     headers = service.bearer("auditing", "auditor")
     text = service.client.get(ROUTE, params={"format": "csv"}, headers=headers).content.decode()
     cells = [row["reason_text"] for row in csv.DictReader(io.StringIO(text, newline=""))][: len(notes)]
-    assert cells == ["'" + note for note in notes]
+    assert cells == list(notes.values())
     assert [record.get("reason_text") for record in _export(service)] == [*notes, None]
 
 

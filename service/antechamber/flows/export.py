@@ -5,9 +5,7 @@ all that stood there when it was signed and nothing that came later, read a wind
 """
 
 import base64
-import csv
 import hashlib
-import io
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
@@ -25,6 +23,7 @@ from antechamber.core.log.tree import Tree
 from antechamber.core.policy import covers
 from antechamber.core.ports import Clock, Randomness, Rows, Store
 from antechamber.core.records import AuditFilter, AuditRow
+from antechamber.core.spreadsheet import csv_row
 from antechamber.core.submission import format_time
 from antechamber.flows.log import Log
 
@@ -44,7 +43,6 @@ _DISPOSITION_COLUMNS: Final = (
     "record", "sequence", "leaf_hash", "time", "producer_identity", "disposition", "reason_code", "submission_scope",
     "scope_id", "submission_id", "proposal_id", "quarantine_id", "policy_digest", *_END_COLUMNS,
 )  # fmt: skip
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
 _Write = Callable[[dict[str, Any]], bytes]
 _Filter = TypeVar("_Filter", AuditFilter, SubmissionFilter)
 _Row = TypeVar("_Row", AuditRow, DispositionRow)
@@ -285,19 +283,7 @@ def _writer(form: Format, columns: tuple[str, ...]) -> tuple[_Write, bytes]:
     """Return what writes a record, and what comes first."""
     if form == "jsonl":
         return lambda members: canonical(members) + b"\n", b""
-    return lambda members: _csv_text([_cell(members.get(name)) for name in columns]), _csv_text(columns)
-
-
-def _cell(value: Any) -> str:
-    """Write a cell that no spreadsheet takes for a formula (OWASP, CSV injection)."""
-    text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    return "'" + text if text.startswith(_FORMULA) else text
-
-
-def _csv_text(cells: Iterable[str]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(cells)
-    return line.getvalue().encode()
+    return lambda members: csv_row(members.get(name) for name in columns), csv_row(columns)
 
 
 def _chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
