@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from antechamber.core.contract import SCOPES
 from antechamber.core.errors import PolicyError
 from antechamber.core.policy import Limits, Policy, Producer, Rules
 from antechamber.core.privacy import RULES
+from support import antechamber
 
 SHIPPED = Path(__file__).parents[1] / "policies"
 BOT = '[[producer]]\nidentity = "worker:release-bot"\nowner = "ada"\nsubmit = ["project:apollo"]\n'
@@ -330,6 +332,48 @@ def test_a_public_address_must_be_one(public_url: str) -> None:
     """An address that no browser could open is refused with an example of one."""
     with pytest.raises(SettingsError, match=re.escape(f"--public-url {public_url} is no address")):
         settings("192.0.2.1", public_url).check()
+
+
+@pytest.mark.parametrize(
+    "public_url",
+    ["https://me:s3cr3t@memory.example", "https://memory.example/?s3cr3t", "https://memory.example#s3cr3t"],
+)
+def test_a_public_address_has_no_credentials(public_url: str) -> None:
+    """It is printed and put into links; the refusal does not repeat what may be a secret."""
+    with pytest.raises(SettingsError, match="without user name, password and query") as caught:
+        settings("192.0.2.1", public_url).check()
+    assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["database_url", "pin_url", "public_url"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "gopher://me:s3cr3t@pins.example/antechamber",
+        "https://me:s3cr3t@pins.example:port/",
+        "me:s3cr3t@pins.example",
+        "https://?s3cr3t",
+        "https://[s3cr3t@",
+    ],
+)
+def test_no_refused_address_is_repeated_with_its_password(name: str, url: str) -> None:
+    """The message goes to a terminal or a log, with the rest of what is wrong."""
+    wrong: dict[str, Any] = {name: url}
+    made = Settings(data=Path("data"), policies=Path("policies"), **wrong)
+    with pytest.raises(SettingsError, match="--" + name.replace("_", "-")) as caught:
+        made.check()
+    assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://me:a@s3cr3t@db.example/memories", "postgresql://me:s3cr3t%@db.example/m"]
+)
+def test_a_database_address_that_the_driver_would_repeat_is_refused(tmp_path: Path, url: str) -> None:
+    """Before the driver sees it, with what to write instead."""
+    said = antechamber("doctor", "--data", str(tmp_path), "--database-url", url)
+    assert said.returncode == 1
+    assert "%40 for @" in said.stderr
+    assert "s3cr3t" not in said.stdout + said.stderr
 
 
 @pytest.mark.parametrize(

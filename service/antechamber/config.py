@@ -14,6 +14,7 @@ import msgspec
 from blake3 import blake3
 from msgspec import Struct, field
 
+from antechamber.core.addresses import HIDDEN, has_secrets, is_address, is_database, shown
 from antechamber.core.contract import SCOPES, Scope
 from antechamber.core.errors import AntechamberError, PolicyError
 from antechamber.core.policy import Case, Guideline, Limits, Policy, Privacy, Producer, Rules, ScopeRules
@@ -44,9 +45,17 @@ class Place(Struct, frozen=True, kw_only=True):
 
         Raises SettingsError.
         """
-        if self.database_url is not None and not self.database_url.startswith(("postgresql://", "postgres://")):
+        if self.database_url is None:
+            return
+        if not self.database_url.startswith(("postgresql://", "postgres://")):
             message = (
                 "--database-url must begin with postgresql:// ; leave it out to keep everything in the data folder"
+            )
+            raise SettingsError(message)
+        if not is_database(self.database_url):
+            message = (
+                "--database-url cannot be read; write it like postgresql://user:password@host:5432/name, and special "
+                "characters of the password as %40 for @, %2F for / and so on"
             )
             raise SettingsError(message)
 
@@ -93,11 +102,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         Raises SettingsError.
         """
         self.place.check()
-        if self.public_url is not None and not _is_address(self.public_url):
-            message = f"--public-url {self.public_url} is no address; write it as browsers do: https://desk.example.org"
-            raise SettingsError(message)
-        if self.pin_url is not None and not _is_address(self.pin_url):
-            message = f"--pin-url {self.pin_url} is no address; write it like https://pins.example.org/antechamber"
+        if self.public_url is not None:
+            _check_public(self.public_url)
+        if self.pin_url is not None and (not is_address(self.pin_url) or shown(self.pin_url) == HIDDEN):
+            message = (
+                f"--pin-url {shown(self.pin_url)} is no address; write it like https://pins.example.org/antechamber, "
+                "and special characters of a password as %40 for @, %2F for / and so on"
+            )
             raise SettingsError(message)
         if self.host not in LOOPBACK and not self.secure:
             message = (
@@ -107,12 +118,17 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise SettingsError(message)
 
 
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+def _check_public(url: str) -> None:
+    """Refuse an address that browsers cannot use, or that would show a secret where it is printed and linked.
+
+    Raises SettingsError.
+    """
+    if not is_address(url):
+        message = f"--public-url {shown(url)} is no address; write it as browsers do: https://desk.example.org"
+        raise SettingsError(message)
+    if has_secrets(url):
+        message = f"--public-url is printed and linked; write it without user name, password and query: {shown(url)}"
+        raise SettingsError(message)
 
 
 def load_secret(data: Path, *, begun: bool | None = None) -> bytes:

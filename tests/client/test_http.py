@@ -1,5 +1,6 @@
 """Sending events: completing them, cutting them into batches, and trying again."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -85,6 +86,15 @@ def _send(url: str, *lines: bytes, token: str = TOKEN) -> tuple[list[Answer], li
         return sender.send(list(lines)), waits
     finally:
         sender.close()
+
+
+def test_an_address_that_does_not_answer_is_shown_without_its_password() -> None:
+    """Where the service was expected can still be seen."""
+    port = free_port()
+    sender = Sender(f"http://me:s3cr3t@127.0.0.1:{port}", TOKEN, wait=lambda _: None)
+    with contextlib.closing(sender), pytest.raises(SendError, match=f"^http://127.0.0.1:{port}/?: ") as caught:
+        sender.send([b"{}"])
+    assert "s3cr3t" not in str(caught.value)
 
 
 def test_a_batch_is_posted_with_its_token(script: Script) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from antechamber.client import submitter, unkept
 from antechamber.client.exchange import AddressError, ReadError
+from antechamber.client.http import Sender, SendError
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
 from antechamber.client.results import FailedError, NeedsReviewError, SettledByHandError, UncertainError
@@ -348,6 +349,17 @@ def test_an_address_or_token_that_cannot_be_one_is_refused(url: str, token: str,
     """Before anything is recorded or sent."""
     with pytest.raises(AddressError, match=said):
         Submitter(url, token)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://me:s3cr3t@example.org", "http://me:s3cr3t@[::1", "http://me:s3cr3t@example.org:x"]
+)
+def test_a_refused_address_is_not_repeated_with_its_password(url: str) -> None:
+    """An agent's log keeps what the error says."""
+    for refused in (lambda: Submitter(url, "x"), lambda: Sender(url, "x")):
+        with pytest.raises((AddressError, SendError), match="is no address") as caught:
+            refused()
+        assert "s3cr3t" not in str(caught.value)
 
 
 def test_the_asynchronous_submitter_does_the_same(service: Service, network: Network, ledger: Ledger) -> None:

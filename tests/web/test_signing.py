@@ -1,8 +1,10 @@
 """The log is signed, never against what was signed before, and says so where it cannot be; keys change, texts go."""
 
+import base64
 import contextlib
 import http.server
 import json
+import logging
 import os
 import re
 import stat
@@ -30,7 +32,19 @@ from antechamber.flows.policies import PolicyKeeper
 from antechamber.flows.signing import SIGN_AFTER, SIGN_EVERY
 from antechamber.store.signer import verify as verify_signature
 from antechamber.store.signer import write_key
-from support import PRODUCERS, Service, antechamber, database, dump, event, locked, running, until, write_policies
+from support import (
+    PRODUCERS,
+    Service,
+    antechamber,
+    database,
+    dump,
+    event,
+    free_port,
+    locked,
+    running,
+    until,
+    write_policies,
+)
 from web.test_log_api import fill, get, lines, verified
 
 
@@ -512,6 +526,10 @@ def test_a_pinned_checkpoint_is_compared_by_the_doctor(place: Place, policies: P
     assert "damaged" in examine(place, note[:-10] + "AAAAAAAA=\n")[0]
 
 
+keeper_heard: list[str] = []
+"""The credentials that a keeper was sent last."""
+
+
 @contextlib.contextmanager
 def keeper(status: int = 204) -> Iterator[tuple[str, list[str]]]:
     """Run somebody who keeps checkpoints; yield the address, and what came."""
@@ -520,6 +538,7 @@ def keeper(status: int = 204) -> Iterator[tuple[str, list[str]]]:
     class Keeper(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             kept.append(self.rfile.read(int(self.headers["content-length"])).decode())
+            keeper_heard[:] = self.headers.get_all("authorization", [])
             self.send_response(status)
             self.end_headers()
 
@@ -562,6 +581,38 @@ def test_a_keeper_that_refuses_is_named() -> None:
     for nowhere in ("http://a..b/", f"http://{'a' * 64}.example/", "http://127.0.0.1:1/\x01"):
         with pytest.raises(PinError, match="cannot be reached"):
             pinning(nowhere)("note")
+
+
+@pytest.mark.parametrize(
+    "secret", ["//me:s3cr3t@127.0.0.1:{port}/pins", "//127.0.0.1:{port}/pins?key=s3cr3t", "//me:1/s3cr3t@127.0.0.1"]
+)
+def test_a_keeper_is_named_without_its_password(
+    service: Service, secret: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither on a page, nor at /readyz, nor in a log; where the keeper is can still be seen."""
+    caplog.set_level(logging.DEBUG)
+    log = service.state.log
+    log._publish = pinning("http:" + secret.format(port=free_port()))
+    service.submit(event())
+    log.tick(at_once=True)
+    log.pin()
+    operator = service.sign_in("olga", "operator").browser
+    seen = [operator.get(path).text for path in ("/readyz", "/dashboard")]
+    seen.append(service.sign_in().browser.get("/review").text)
+    for text in seen:
+        assert "could not be pinned" in text
+        assert "http://127.0.0.1:" in text or "may hold a password" in text
+    assert "s3cr3t" not in "\n".join([*seen, *map(logging.LogRecord.getMessage, caplog.records)])
+
+
+def test_a_keeper_gets_its_credentials_by_header(caplog: pytest.LogCaptureFixture) -> None:
+    """As any address with a user name does; they are in no log of a library."""
+    caplog.set_level(logging.DEBUG)
+    with keeper() as (url, kept):
+        pinning(url.replace("//", "//me:s3%40cr3t@"))("note")
+    assert kept == ["note"]
+    assert keeper_heard == [f"Basic {base64.b64encode(b'me:s3@cr3t').decode()}"]
+    assert "cr3t" not in caplog.text
 
 
 def test_a_new_policy_is_in_the_log_before_it_is_in_force(service: Service, policies: Path) -> None:

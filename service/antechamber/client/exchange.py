@@ -13,6 +13,7 @@ import httpx
 import msgspec
 from msgspec import Struct
 
+from antechamber.core.addresses import shown
 from antechamber.core.contract import Receipt
 from antechamber.core.errors import AntechamberError
 from antechamber.core.ledger import Answer
@@ -71,11 +72,11 @@ def connection_options(url: str, token: str, timeout: float, channel: str) -> di
         raise AddressError(message)
     try:
         address = httpx.URL(url)
-    except httpx.InvalidURL as error:
-        message = f"{url} is no address: {error}"
+    except httpx.InvalidURL:
+        message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
         raise AddressError(message) from None
     if address.scheme not in {"http", "https"} or not address.host:
-        message = f"{url} is no address; write e.g. http://127.0.0.1:8080"
+        message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
         raise AddressError(message)
     headers = {"authorization": f"Bearer {token}"} | ({"submission-channel": channel} if channel != "http" else {})
     return {"base_url": address, "headers": headers, "timeout": timeout}

@@ -9,6 +9,7 @@ import httpx
 import msgspec
 from msgspec import Struct
 
+from antechamber.core.addresses import shown
 from antechamber.core.contract import MAX_BATCH, MAX_LINES
 from antechamber.core.errors import AntechamberError
 
@@ -48,12 +49,12 @@ class Sender:
         headers = {"authorization": f"Bearer {token}", "content-type": "application/x-ndjson"}
         try:
             self._client = httpx.Client(base_url=url, headers=headers, timeout=_TIMEOUT)
-        except httpx.InvalidURL as error:
-            message = f"{url} is no address: {error}"
+        except httpx.InvalidURL:
+            message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
             raise SendError(message) from None
         if self._client.base_url.scheme not in {"http", "https"} or not self._client.base_url.host:
             self._client.close()
-            message = f"{url} is no address; write e.g. http://127.0.0.1:8080"
+            message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
             raise SendError(message)
         self._wait = wait
 
@@ -81,7 +82,8 @@ class Sender:
             reason = _say(response)
             if response.status_code not in _AGAIN:
                 break
-        message = f"{self._client.base_url}: {reason.rstrip('.')}. Nothing is lost: send the same file again."
+        where = shown(str(self._client.base_url))
+        message = f"{where}: {reason.rstrip('.')}. Nothing is lost: send the same file again."
         raise SendError(message)
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 import httpx
 
+from antechamber.core.addresses import shown
 from antechamber.core.errors import AntechamberError
 
 _SECONDS: Final = 10.0
@@ -18,18 +19,34 @@ class PinError(AntechamberError):
 def pinning(url: str) -> Callable[[str], None]:
     """Return what posts a checkpoint to an address, as text/plain; any 2xx says that it is kept.
 
-    What it returns raises PinError.
+    What it returns raises PinError, whose text shows neither credentials nor query of the address.
     """
+    where = shown(url)
 
     def post(note: str) -> None:
-        headers = {"content-type": "text/plain; charset=utf-8"}
         try:
-            response = httpx.post(url, content=note.encode(), headers=headers, timeout=_SECONDS)
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            message = f"{url} cannot be reached: {error}"
+            response = _posted(url, note)
+        except httpx.HTTPError as error:
+            message = f"{where} cannot be reached: {error}"
+            raise PinError(message) from None
+        except (httpx.InvalidURL, ValueError):
+            # Their text may repeat a part of the address.
+            message = f"{where} cannot be reached: it is no address"
             raise PinError(message) from None
         if not response.is_success:
-            message = f"{url} answered {response.status_code}"
+            message = f"{where} answered {response.status_code}"
             raise PinError(message)
 
     return post
+
+
+def _posted(url: str, note: str) -> httpx.Response:
+    """Post a note; credentials of the address go into a header, so that no library logs them with the address."""
+    address = httpx.URL(url)
+    return httpx.post(
+        address.copy_with(userinfo=b""),
+        content=note.encode(),
+        headers={"content-type": "text/plain; charset=utf-8"},
+        auth=(address.username, address.password) if address.userinfo else None,
+        timeout=_SECONDS,
+    )
