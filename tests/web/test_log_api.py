@@ -489,11 +489,14 @@ def test_the_page_tells_how_far_the_log_is_signed_and_who_took_what(service: Ser
     assert "Signed up to leaf" in text
     assert re.search(r"<td>review-records <span class=\"tag\">jsonl</span></td><td>ida</td>", text)
     assert "decision=reject" in text
+    assert "verify_export.py log.jsonl --checkpoint" in text
+    assert "verify_export.py review-records.jsonl --records --checkpoint" in text
     verifier = desk.browser.get("/audit/verify_export.py")
     assert verifier.content == Path(verify_export.__file__).read_bytes()
     answers = desk.browser.get("/audit", params={"disposition": "rejected-private"}).text
     assert "private-detected" in answers
     assert "/v1/audit/dispositions" in answers
+    assert "verify_export.py dispositions.jsonl --records --checkpoint" in answers
     assert desk.browser.get("/audit", params={"disposition": "nonsense"}).status_code == 400
 
 
