@@ -107,10 +107,10 @@ def bad(text: str) -> NoReturn:
 def raw_of(text: str) -> bytes:
     """Decode base64 in its one canonical form; anything else is empty."""
     try:
-        raw = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
+        raw = binascii.a2b_base64(text, strict_mode=True)
+    except ValueError:
         return b""
-    return raw if base64.b64encode(raw).decode() == text else b""
+    return raw if binascii.b2a_base64(raw, newline=False).decode() == text else b""
 
 
 def decode(text: str, size: int, what: str) -> bytes:
