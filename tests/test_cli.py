@@ -443,7 +443,7 @@ def test_a_policy_that_breaks_its_own_tests_is_refused(tmp_path: Path) -> None:
         '\n[[test]]\nname = "gemini is open"\nproducer = "worker:release-bot"\nscope = "project:gemini"\n'
         'expect = "accepted-for-review"\n'
     )
-    folder = write_policies(tmp_path / "policies", PRODUCERS + table)
+    folder = write_policies(tmp_path / "policies", PRODUCERS, tests=table)
     _fails(_run("policy", "check", folder), "gemini is open")
 
 

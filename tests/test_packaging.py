@@ -29,6 +29,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         "py.typed",
         "policies/producers.toml",
+        "policies/tests.toml",
         "templates/desk.html",
         "templates/assets/antechamber.css",
         "templates/assets/keys.js",

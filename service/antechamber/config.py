@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -15,15 +15,17 @@ from blake3 import blake3
 from msgspec import Struct, field
 
 from antechamber.core.addresses import HIDDEN, has_secrets, is_address, is_database, shown
-from antechamber.core.contract import SCOPES, Scope
+from antechamber.core.contract import PRODUCER, SCOPES, Scope
 from antechamber.core.errors import AntechamberError, PolicyError
 from antechamber.core.policy import Case, Guideline, Limits, Policy, Privacy, Producer, Rules, ScopeRules
+from antechamber.core.policy_help import IDENTITY, explain_value
 from antechamber.core.privacy import RULES
 from antechamber.core.rehearsal import failures
 
 DATABASE: Final = "antechamber.db"
 SECRET: Final = "secret.key"  # noqa: S105 -- a file name
 SECRET_BYTES: Final = 32
+TESTS: Final = "tests.toml"
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -183,7 +185,6 @@ class ProducersFile(Struct, frozen=True, forbid_unknown_fields=True):
     """`producers.toml`."""
 
     producer: list[Producer] = []
-    test: list[Case] = []
 
 
 class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -192,20 +193,23 @@ class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
     defaults: Rules = field(default_factory=Rules)
     scope: dict[Scope, ScopeRules] = {}
     limits: Limits = field(default_factory=Limits)
-    test: list[Case] = []
 
 
 class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
     """`privacy.toml`."""
 
     off: list[str] = []
-    test: list[Case] = []
 
 
 class GuidelinesFile(Struct, frozen=True, forbid_unknown_fields=True):
     """`guidelines.toml`."""
 
     guideline: list[Guideline] = []
+
+
+class TestsFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`tests.toml`."""
+
     test: list[Case] = []
 
 
@@ -214,6 +218,7 @@ _FILES: Final[dict[str, type[Struct]]] = {
     "scopes.toml": ScopesFile,
     "privacy.toml": PrivacyFile,
     "guidelines.toml": GuidelinesFile,
+    TESTS: TestsFile,
 }
 _UNKNOWN: Final = re.compile(r"unknown field `(.+?)`(?: - at `\$(.*)`)?")
 _UNKNOWN_SCOPE: Final = re.compile(
@@ -245,6 +250,7 @@ def read_policy(folder: Path) -> Policy:
     scopes = _decode(folder, "scopes.toml", ScopesFile)
     privacy = _decode(folder, "privacy.toml", PrivacyFile)
     guidelines = _decode(folder, "guidelines.toml", GuidelinesFile)
+    tests = _decode(folder, TESTS, TestsFile)
     policy = Policy(
         producers=_by_identity(producers.producer),
         defaults=scopes.defaults,
@@ -252,7 +258,7 @@ def read_policy(folder: Path) -> Policy:
         limits=scopes.limits,
         privacy=Privacy(off=_known_rules(privacy.off)),
         guidelines=guidelines.guideline,
-        cases=[*producers.test, *scopes.test, *privacy.test, *guidelines.test],
+        cases=tests.test,
     )
     for case in policy.cases:
         _check_case(case)
@@ -271,26 +277,37 @@ def _over_shipped(own: dict[Scope, ScopeRules]) -> dict[Scope, ScopeRules]:
 
 
 def _check_case(case: Case) -> None:
+    place = f'{TESTS}: test "{case.name}"'
     scope = case.scope.partition(":")[0]
     if scope not in SCOPES:
-        message = f'test "{case.name}": "{case.scope}" names no scope{_instead(scope, SCOPES)}'
+        message = f'{place}: "{case.scope}" names no scope{_instead(scope, SCOPES)}'
+        raise PolicyError(message)
+    if isinstance(case.producer, Producer):
+        _check_grants(place, case.producer)
+    elif not PRODUCER.fullmatch(case.producer):
+        message = f'{place}: producer cannot be "{case.producer}"; write {IDENTITY}'
         raise PolicyError(message)
 
 
-_F = TypeVar("_F", ProducersFile, ScopesFile, PrivacyFile, GuidelinesFile)
+_F = TypeVar("_F", ProducersFile, ScopesFile, PrivacyFile, GuidelinesFile, TestsFile)
 
 
 def _decode(folder: Path, name: str, form: type[_F]) -> _F:
     """Decode one file; a missing one is the shipped default, which admits nobody."""
     try:
-        return msgspec.toml.decode((folder / name).read_bytes(), type=form)
+        document = msgspec.toml.decode((folder / name).read_bytes())
     except FileNotFoundError:
         return form()
-    except msgspec.MsgspecError as error:
-        raise _explain(name, error, form) from None
+    except msgspec.DecodeError as error:
+        message = f"{name}: this is no TOML: {error}"
+        raise PolicyError(message) from None
     except (OSError, UnicodeDecodeError) as error:
         message = f"{name}: cannot be read: {error}"
         raise PolicyError(message) from None
+    try:
+        return msgspec.convert(document, form)
+    except msgspec.ValidationError as error:
+        raise _explain(name, error, form, document) from None
 
 
 def _by_identity(producers: list[Producer]) -> dict[str, Producer]:
@@ -299,17 +316,17 @@ def _by_identity(producers: list[Producer]) -> dict[str, Producer]:
         if producer.identity in found:
             message = f"producers.toml: {producer.identity} is listed twice; keep one [[producer]] for it"
             raise PolicyError(message)
-        for grant in (*producer.submit, *producer.read):
-            _check_grant(producer.identity, grant)
+        _check_grants("producers.toml", producer)
         found[producer.identity] = producer
     return found
 
 
-def _check_grant(identity: str, grant: str) -> None:
-    scope = grant.partition(":")[0]
-    if scope != "*" and scope not in SCOPES:
-        message = f'producers.toml: {identity}: "{grant}" names no scope{_instead(scope, SCOPES)}'
-        raise PolicyError(message)
+def _check_grants(place: str, producer: Producer) -> None:
+    for grant in (*producer.submit, *producer.read):
+        scope = grant.partition(":")[0]
+        if scope != "*" and scope not in SCOPES:
+            message = f'{place}: {producer.identity}: "{grant}" names no scope{_instead(scope, SCOPES)}'
+            raise PolicyError(message)
 
 
 def _known_rules(off: list[str]) -> list[str]:
@@ -328,7 +345,7 @@ def _instead(word: str, known: Iterable[str]) -> str:
     return f'; write "{near[0]}"' if near else "; known are " + ", ".join(names)
 
 
-def _explain(name: str, error: msgspec.MsgspecError, form: type[Struct]) -> PolicyError:
+def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], document: Any) -> PolicyError:
     """Turn msgspec's message into one that names file, key and remedy."""
     text = str(error)
     if found := _UNKNOWN_SCOPE.fullmatch(text):
@@ -336,9 +353,11 @@ def _explain(name: str, error: msgspec.MsgspecError, form: type[Struct]) -> Poli
         return PolicyError(f'{name}: [{place}]: "{scope}" is no scope{_instead(scope, SCOPES)}')
     match = _UNKNOWN.search(text)
     if match is None:
-        return PolicyError(f"{name}: {text.replace('`$.', '`').replace(' - at ', ', at ')}")
+        return PolicyError(f"{name}: {explain_value(text, document) or text}")
     key, place = match.group(1), (match.group(2) or "").strip(".")
-    table = place.split("[")[0].split(".")[0]
+    if key in {"test", "tests"} and not place:
+        return PolicyError(f"{name}: tests belong into {TESTS}; move every [[{key}]] there and call it [[test]]")
+    table = "producer" if ".producer" in place else place.split("[")[0].split(".")[0]
     known = _KEYS.get(table, form).__struct_fields__
     where = f" in [{place}]" if place else ""
     return PolicyError(f'{name}: unknown key "{key}"{where}{_instead(key, known)}')

@@ -8,6 +8,7 @@ from antechamber.core.policy import Case, Policy, Privacy, Producer, Rules
 from antechamber.core.rehearsal import failures, outcome
 
 BOT = Producer(identity="worker:release-bot", owner="ada", submit=["project:apollo"], read=["project:*"])
+STRANGER = Producer(identity="worker:stranger", owner="eve", submit=["project:gemini"], read=["project:apollo"])
 MAIL = "ada@" + "lovelace.dev"
 
 
@@ -35,12 +36,15 @@ SAID: list[tuple[dict[str, Any], str]] = [
     ({"age_days": -1}, "observed-in-future"),
     ({"content": MAIL}, "private-detected"),
     ({"content": MAIL, "scope": "project:gemini"}, "private-detected"),
+    ({"producer": STRANGER}, "scope-not-granted"),
+    ({"producer": STRANGER, "scope": "project:gemini"}, "accepted-for-review"),
+    ({"producer": STRANGER, "action": "read"}, "allowed"),
 ]
 
 
 @pytest.mark.parametrize(("members", "said"), SAID)
 def test_a_case_tells_what_the_policy_says(members: dict[str, Any], said: str) -> None:
-    """Reading and submitting, privacy, grants, kinds and age are all rehearsed."""
+    """Reading and submitting, privacy, grants, kinds and age are all rehearsed, also for a producer of its own."""
     assert outcome(policy(), case(**members)) == said
 
 
@@ -63,6 +67,11 @@ def test_every_broken_case_is_described() -> None:
         'test "one": expected stale, the policy says accepted-for-review',
         'test "two": expected allowed, the policy says kind-unsupported',
     ]
+    (said,) = failures(policy(case(producer="worker:stranger")))
+    assert said.endswith(
+        "the policy says producer-mismatch; producers.toml does not list worker:stranger: list it, or "
+        "define it in the test with producer = {identity = …}"
+    )
 
 
 def test_an_unknown_expectation_is_described() -> None:

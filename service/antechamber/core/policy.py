@@ -77,7 +77,8 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One row of a decision table: in this situation the policy must say that."""
 
     name: str
-    producer: str
+    producer: str | Producer
+    """Identity of a listed producer, or one of the test's own, which need not be listed."""
     scope: Annotated[str, Meta(pattern=rf"^[a-z_]+:{NAME_PATTERN}$")]
     action: Literal["submit", "read"] = "submit"
     kind: str = "fact"

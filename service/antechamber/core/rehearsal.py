@@ -3,21 +3,26 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from antechamber.core.canonical import canonical, event_bytes, normalize
 from antechamber.core.contract import CODES
-from antechamber.core.policy import DAY, Case, Policy, covers, evaluate
+from antechamber.core.policy import DAY, Case, Policy, Producer, covers, evaluate
 from antechamber.core.privacy import scan
 from antechamber.core.submission import Submission
 
 _NOW: Final = 20_000 * DAY
 """A day far enough from 1970 for any age; the tables speak of ages only."""
+_UNLISTED: Final = (
+    "; producers.toml does not list {}: list it, or define it in the test with producer = {{identity = …}}"
+)
 ACCEPTED: Final = ("accepted-for-review", "allowed")
 
 
 def outcome(policy: Policy, case: Case) -> str:
     """Return what the policy says about one case: `accepted-for-review`, `allowed` (to read), or a code."""
     scope, _, scope_id = case.scope.partition(":")
-    producer = policy.producers.get(case.producer)
+    producer = case.producer if isinstance(case.producer, Producer) else policy.producers.get(case.producer)
     if producer is None:
         return "producer-mismatch"
     if case.action == "read":
@@ -28,7 +33,7 @@ def outcome(policy: Policy, case: Case) -> str:
     values: dict[str, Any] = {"submission_scope": scope, "scope_id": scope_id}
     submission = Submission(
         idempotency_key="rehearsal",
-        producer_identity=case.producer,
+        producer_identity=producer.identity,
         source_event_hash="",
         kind=payload["kind"],
         payload_json=canonical(payload).decode(),
@@ -37,7 +42,7 @@ def outcome(policy: Policy, case: Case) -> str:
         observed_at=_NOW - case.age_days * DAY,
         **values,
     )
-    reasons = evaluate(policy, submission, _NOW)
+    reasons = evaluate(replace(policy, producers={producer.identity: producer}), submission, _NOW)
     return reasons[0].code if reasons else "accepted-for-review"
 
 
@@ -51,4 +56,5 @@ def _failures(policy: Policy) -> Iterator[str]:
         if case.expect not in (*ACCEPTED, *CODES):
             yield f'test "{case.name}": expect "{case.expect}" is neither {" nor ".join(ACCEPTED)} nor a code'
         elif (seen := outcome(policy, case)) != case.expect:
-            yield f'test "{case.name}": expected {case.expect}, the policy says {seen}'
+            unlisted = _UNLISTED.format(case.producer) if seen == "producer-mismatch" else ""
+            yield f'test "{case.name}": expected {case.expect}, the policy says {seen}{unlisted}'

@@ -1,0 +1,126 @@
+"""Policy files explained: what each key takes, and what is wrong with a value, in words of the file."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from antechamber.core.contract import SCOPES
+
+IDENTITY: Final = (
+    "worker:, tool:, repo: or service: and a name of letters, digits and . _ / @ - (at most 128), "
+    'e.g. "worker:my-agent"'
+)
+_GRANT: Final = 'kind:id, e.g. "project:apollo", "session:*" or "*:*"'
+_KIND: Final = 'a word of a-z, 0-9, _ and -, which begins with a letter, e.g. "fact"'
+_SCOPES: Final = ", ".join(SCOPES)
+_PERSON: Final = 'a name of 1 to 128 printable characters, e.g. "ada"'
+_FROM_ONE: Final = "a whole number, 1 or more"
+_FROM_ZERO: Final = "a whole number, 0 or more"
+_DAYS: Final = "a whole number, e.g. 30"
+_TEXT: Final = "a text in quotation marks"
+
+WANTED: Final[dict[str, str]] = {
+    "producer": "tables: [[producer]] with identity and owner",
+    "producer[].identity": IDENTITY,
+    "producer[].owner": _PERSON,
+    "producer[].submit": 'a list of scopes, e.g. ["project:apollo"]',
+    "producer[].submit[]": _GRANT,
+    "producer[].read": 'a list of scopes, e.g. ["project:apollo"]',
+    "producer[].read[]": _GRANT,
+    "defaults": "a table: [defaults]",
+    "defaults.kinds": 'a list, e.g. ["fact", "procedure"]',
+    "defaults.kinds[]": _KIND,
+    "defaults.stale_after_days": _FROM_ONE,
+    "defaults.max_bytes": _FROM_ONE,
+    "defaults.curators": "1 or 2",
+    "scope": "tables: [scope.organization]",
+    "scope[]": "a table: [scope.organization]",
+    "limits": "a table: [limits]",
+    "limits.conflicts_per_key": _FROM_ZERO,
+    "limits.waiting_per_producer": _FROM_ZERO,
+    "limits.attempts_per_minute": f"{_FROM_ONE}; leave it out for no limit",
+    "limits.bulk_approve": "true or false",
+    "off": 'a list of rules, e.g. ["iban"]; antechamber policy check lists all',
+    "off[]": 'the name of a rule, e.g. "iban"',
+    "guideline": "tables: [[guideline]] with text",
+    "guideline[].text": "one line of 1 to 500 characters",
+    "guideline[].scopes": f"a list of {_SCOPES}",
+    "guideline[].scopes[]": f"one of {_SCOPES}",
+    "guideline[].kinds": 'a list, e.g. ["fact"]',
+    "guideline[].kinds[]": _KIND,
+    "test": "tables: [[test]] with name, producer, scope and expect",
+    "test[].name": _TEXT,
+    "test[].producer": "an identity of producers.toml, or a producer of its own: {identity = …, owner = …}",
+    "test[].scope": 'kind:id, e.g. "project:apollo"',
+    "test[].action": '"submit" or "read"',
+    "test[].kind": 'a kind, e.g. "fact"',
+    "test[].content": _TEXT,
+    "test[].age_days": _DAYS,
+    "test[].expect": 'accepted-for-review, allowed, or a code, e.g. "scope-not-granted"',
+}
+"""What to write, by the place of a key: [] stands for an element of a list, or one table of several."""
+
+_LIKE: Final = (("test[].producer.", "producer[]."), ("scope[].", "defaults."))
+"""Places whose keys are those of another one."""
+_ELEMENT: Final = re.compile(r"\[[^\]]*\]")
+_PLACED: Final = re.compile(r"(.*?) - at `\$\.?(.*?)`", re.DOTALL)
+_MISSING: Final = re.compile(r"Object missing required field `(.+)`")
+_GOT: Final = re.compile(r", got `(.+)`")
+_TYPES: Final = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number with a fraction",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "date": "a date",
+    "datetime": "a date",
+    "time": "a time",
+}
+
+
+def explain_value(problem: str, document: Any) -> str | None:
+    """Say what is wrong with a value and what to write; None where the problem has no place.
+
+    `problem` is what msgspec says, `document` is the file's contents without types, from which the wrong value is
+    quoted where it is short.
+    """
+    placed = _PLACED.fullmatch(problem)
+    if placed is None:
+        return None
+    said, place = placed.groups()
+    if missing := _MISSING.fullmatch(said):
+        key = missing.group(1)
+        return f"{place}: {key} is missing{_write(f'{place}.{key}')}"
+    if got := _GOT.search(said):
+        return f"{place} is {_TYPES.get(got.group(1), got.group(1))}{_write(place)}"
+    value = _at(document, place)
+    quoted = f'"{value}"' if isinstance(value, str) else str(value)
+    short = value is not None and len(quoted) <= 80 and quoted.isprintable()  # noqa: PLR2004 -- one line of a terminal
+    return f"{place} cannot be {quoted if short else 'this value'}{_write(place)}"
+
+
+def _write(place: str) -> str:
+    pattern = _ELEMENT.sub("[]", place)
+    for special, general in _LIKE:
+        if pattern.startswith(special):
+            pattern = general + pattern.removeprefix(special)
+    wanted = WANTED.get(pattern)
+    return f"; write {wanted}" if wanted else ""
+
+
+def _steps(place: str) -> Iterator[str]:
+    yield from re.findall(r"[^.\[\]]+", place)
+
+
+def _at(document: Any, place: str) -> Any:
+    """Return the value at a place; None where the place does not name each step."""
+    value = document
+    for step in _steps(place.replace("[...]", "[?]")):
+        if isinstance(value, list) and step.isdecimal():
+            value = value[int(step)]
+        elif isinstance(value, dict):
+            value = value.get(step)
+        else:
+            return None
+    return value
