@@ -291,14 +291,32 @@ def test_a_folder_below_a_file_is_a_clear_error(tmp_path: Path, command: tuple[s
 
 
 def test_submitting_fills_in_and_is_repeatable(server: dict[str, str], tmp_path: Path) -> None:
-    """A file of bare events is accepted; the same file again is all replays."""
+    """A file of bare events is accepted; the same file again is all replays, and each line says so with its id."""
     file = tmp_path / "events.jsonl"
     file.write_text(_ndjson(_bare("Submit one."), _bare("Submit two.")) + "\n")
     first = _run("submit", file, **server)
-    assert (first.exit_code, first.stdout.split()) == (0, ["2", "accepted-for-review"])
-    again = _run("submit", file, "--json", **server)
+    assert first.exit_code == 0
+    *lines, total = first.stdout.splitlines()
+    ids = [
+        re.fullmatch(rf"line {number}: accepted-for-review, submission (\S{{36}})", line)
+        for number, line in enumerate(lines, 1)
+    ]
+    assert total == "      2 accepted-for-review"
+    again = _run("submit", file, **server)
     assert again.exit_code == 0
-    assert json.loads(again.stdout)["replayed"] == 2
+    assert again.stdout.splitlines() == [
+        *(
+            f"line {one}: accepted-for-review, replayed, submission {found[1]}"
+            for one, found in enumerate(ids, 1)
+            if found
+        ),
+        "      2 accepted-for-review, of which 2 replayed",
+    ]
+    told = json.loads(_run("submit", file, "--json", **server).stdout)
+    assert (told["accepted-for-review"], told["replayed"]) == (2, 2)
+    assert [(one["line"], one["submission_id"]) for one in told["lines"]] == [
+        (number, found[1]) for number, found in enumerate(ids, 1) if found
+    ]
 
 
 def test_submitting_reads_standard_input_as_a_process(server: dict[str, str]) -> None:
@@ -309,12 +327,49 @@ def test_submitting_reads_standard_input_as_a_process(server: dict[str, str]) ->
 
 
 def test_submitting_reports_every_refused_line(server: dict[str, str]) -> None:
-    """Refused lines are counted and explained by key; the others are accepted."""
-    lines = [_bare("A good one."), _bare("A bad one.", scope_id="gemini", idempotency_key="the-bad-one")]
-    done = _run("submit", "-", stdin=_ndjson(*lines), **server)
-    assert re.search(r"1 +accepted-for-review", done.stdout)
-    assert re.search(r"1 +rejected-invalid", done.stdout)
-    assert "the-bad-one: " in done.stderr
+    """One sentence for each, which begins with the number of the line; conflicts name the key and whose it is."""
+    key, other = {"idempotency_key": "the-key"}, {"idempotency_key": "another"}
+    lines = ["", _bare("A good one."), _bare("A bad one.", scope_id="gemini"), _bare("Key one.", **key)]
+    lines += [_bare("Key two.", **key), _bare("Page mira@orbit-works.dev.", **other)]
+    stdin = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    done = _run("submit", "-", stdin=stdin, **server)
+    assert done.exit_code == 0
+    denied = "scope-not-granted: this producer may not submit to this scope"
+    told = [re.sub(r"submission [0-9a-f-]{36}", "submission ID", line) for line in done.stderr.splitlines()]
+    assert [line for line in told if not line.startswith("Submitting")] == [
+        f"line 3: rejected-invalid, submission ID: {denied} at /submission_scope",
+        'line 5: rejected-conflict: key "the-key" belongs to line 4, submission ID',
+        "line 6: rejected-private, submission ID: private-detected: email-address: e-mail address at /payload/content",
+    ]
+    again = _run("submit", "-", stdin=_ndjson(_bare("Key two.", **key)), **server)
+    assert 'line 1: rejected-conflict, replayed: key "the-key" belongs to an earlier event, submission' in again.stderr
+    assert again.stdout == "      1 rejected-conflict, of which 1 replayed\n"
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "status"),
+    [
+        ([], 0),
+        (["rejected"], 1),
+        (["rejected-invalid"], 1),
+        (["rejected-private", "rejected-conflict"], 0),
+        (["accepted-as-duplicate"], 0),
+        (["accepted-as-duplicate", "accepted-for-review"], 1),
+    ],
+)
+def test_a_disposition_can_be_a_failure(server: dict[str, str], fail_on: list[str], status: int) -> None:
+    """A script says which ones end it with status 1, also where programs read the answers."""
+    stdin = _ndjson(_bare("A good one."), _bare("A bad one.", scope_id="gemini"))
+    options = [word for one in fail_on for word in ("--fail-on", one)]
+    for more in ([], ["--json"]):
+        done = _run("submit", "-", *options, *more, stdin=stdin, **server)
+        assert done.exit_code == status
+    assert {one["disposition"] for one in json.loads(done.stdout)["lines"]} == {
+        "accepted-for-review",
+        "rejected-invalid",
+    }
+    unknown = _run("submit", "-", "--fail-on", "rejectd", stdin=stdin, **server)
+    assert (unknown.exit_code, "'rejected-private', 'rejected-invalid', 'rejected'" in unknown.stderr) == (2, True)
 
 
 def test_submitting_more_than_a_batch(server: dict[str, str]) -> None:
@@ -324,18 +379,63 @@ def test_submitting_more_than_a_batch(server: dict[str, str]) -> None:
     assert json.loads(done.stdout)["accepted-for-review"] == 1500
 
 
-def test_a_bad_line_stops_everything_before_it_begins(server: dict[str, str]) -> None:
-    """A line that is no event is named by its number, and no line is sent."""
-    good = _bare("Never sent, for the next line is bad.")
-    for bad in (
-        "{",
-        "[1]",
-        '{"payload": {}}',
+BAD: list[tuple[str | bytes, str]] = [
+    ("{", "malformed: the body is not JSON"),
+    ("[1]", "malformed: a line must be a JSON object"),
+    ('"text"', "malformed: a line must be a JSON object"),
+    ('{"payload": {}}', "malformed: an event needs the objects payload and source_span"),
+    (
         '{"payload": {"kind": "fact", "content": 1.5}, "source_span": {"uri": "x"}}',
-    ):
-        _fails(_run("submit", "-", stdin=f"{json.dumps(good)}\n\n{bad}\n", **server), "line 3")
-    done = _run("submit", "-", "--json", stdin=_ndjson(good), **server)
-    assert json.loads(done.stdout)["accepted-for-review"] == 1
+        "out-of-profile: numbers with a fraction or exponent are refused; write decimals as strings",
+    ),
+    (json.dumps(_bare("x", idempotency_key="k" * 200)), "key-invalid: "),
+    (json.dumps(_bare("x", idempotency_key=7)), "key-invalid: "),
+    (json.dumps(_bare("x", producer_identity="robot:x")), "malformed: "),
+    (json.dumps(event("x") | {"source_event_hash": "blake3:" + "0" * 64}), "hash-mismatch: "),
+    (json.dumps(_bare("x", durable=True)), "direct-write: "),
+    (json.dumps(_bare("x " * 40_000)), "body-too-large: a submission may have 65536 bytes"),
+    (b'{"payload": "\xff"}', "malformed: the body is not UTF-8"),
+    (b"\xef\xbb\xbf{}", "malformed: the body is not JSON as RFC 8259 defines it, without byte order mark"),
+    ("{}".encode("utf-16"), "malformed: "),
+]
+
+
+@pytest.mark.parametrize(("bad", "said"), BAD)
+def test_a_bad_line_stops_everything_before_it_begins(server: dict[str, str], bad: str | bytes, said: str) -> None:
+    """A line that is no event is named by its number, once and in one sentence, and no line is sent."""
+    good = _bare(f"Never sent, for the next line is bad: {BAD.index((bad, said))}.")
+    stdin = json.dumps(good).encode() + b"\n\n" + (bad.encode() if isinstance(bad, str) else bad) + b"\n"
+    done = _run("submit", "-", stdin=stdin, **server)
+    _fails(done, "Error: 1 of 2 lines are no events, so nothing was sent.")
+    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("Error")]
+    assert line.startswith(f"line 3: {said}")
+    assert "None" not in line
+    assert len(line) < 200
+    assert json.loads(_run("submit", "-", "--json", stdin=_ndjson(good), **server).stdout)["replayed"] == 0
+
+
+def test_every_bad_line_is_named_up_to_some(server: dict[str, str]) -> None:
+    """Whoever fixes a file need not send it once for each."""
+    done = _run("submit", "-", stdin="{\n" * 30, **server)
+    assert [int(number) for number in re.findall(r"^line (\d+): ", done.stderr, re.MULTILINE)] == [*range(1, 21)]
+    _fails(done, "30 of 30 lines are no events, so nothing was sent. The other 10 are not shown.")
+
+
+@pytest.mark.parametrize("stdin", ["", "\n", " \n\r\n"])
+def test_submitting_nothing_says_so(server: dict[str, str], stdin: str) -> None:
+    """An empty file is no failure, and not silence."""
+    done = _run("submit", "-", stdin=stdin, **server)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "No line was sent." in done.stderr
+    assert json.loads(_run("submit", "-", "--json", stdin=stdin, **server).stdout) == {"replayed": 0, "lines": []}
+
+
+@pytest.mark.parametrize("name", ["nowhere.jsonl", "."])
+def test_submitting_a_file_that_is_none_is_a_usage_error(server: dict[str, str], tmp_path: Path, name: str) -> None:
+    """A missing file or a folder ends with its name."""
+    done = _run("submit", tmp_path / name, **server)
+    assert done.exit_code == 2
+    assert str(tmp_path / name) in done.stderr
 
 
 def test_submitting_needs_a_token(server: dict[str, str]) -> None:
@@ -603,4 +703,36 @@ def test_lines_without_a_disposition_end_with_status_1(tmp_path: Path, policies:
         issued = antechamber("token", "issue", "worker:release-bot", "--data", str(tmp_path / "data"))
         done = antechamber("submit", str(file), "--url", url, "--json", ANTECHAMBER_TOKEN=issued.stdout.strip())
     assert done.returncode == 1
-    assert json.loads(done.stdout) == {"refused (403)": 1, "accepted-for-review": 1, "replayed": 0}
+    told = json.loads(done.stdout)
+    assert [one["reasons"][:1] == [] or one["reasons"][0]["code"] for one in told.pop("lines")] == [
+        "producer-mismatch",
+        True,
+    ]
+    assert told == {"refused (403)": 1, "accepted-for-review": 1, "replayed": 0}
+
+
+def test_what_was_answered_before_the_service_went_away_is_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, policies: Path
+) -> None:
+    """The lines of earlier batches are reported with their ids, and the error says how many these are."""
+    monkeypatch.setattr(http, "ATTEMPTS", 1)
+    monkeypatch.setattr(http, "MAX_LINES", 2)
+    data = tmp_path / "data"
+    with serving(data, policies) as (url, _process):
+        token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
+        send = http.Sender.send
+
+        def revoked_after_one(self: http.Sender, lines: list[bytes]) -> list[http.Answer]:
+            answers = send(self, lines)
+            self._client.headers["authorization"] = "Bearer antp_" + "A" * 36
+            return answers
+
+        monkeypatch.setattr(http.Sender, "send", revoked_after_one)
+        stdin = _ndjson(*(_bare(f"Sentence {number}.") for number in range(5)))
+        done = _run("submit", "-", "--url", url, stdin=stdin, ANTECHAMBER_TOKEN=token)
+    _fails(done, "Error: 2 of 5 lines were answered. http://", "no valid token came", "send the same file again")
+    assert [line[:27] for line in done.stdout.splitlines()] == [
+        "line 1: accepted-for-review",
+        "line 2: accepted-for-review",
+        "      2 accepted-for-review",
+    ]

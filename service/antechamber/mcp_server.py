@@ -245,11 +245,7 @@ async def _propose(submits: Submits, given: ProposeMemory) -> CallToolResult:
         text = f"{receipt.disposition}: a curator decides. submission_id: {receipt.submission_id}. {again}".strip()
         return _done(text, receipt)
     if found.state in {"pending", "uncertain"}:
-        message = f"Not known yet whether it arrived ({found.reason}). Call again with the same arguments."
-        failure = ToolFailure(
-            code="uncertain", message=message, retry_same_arguments=True, operation_id=found.operation_id
-        )
-        return _failed(failure)
+        return _failed(_later(found))
     reasons = receipt.reasons if receipt else []
     first = reasons[0] if reasons else None
     # The contract's advice speaks of keys, of which a model knows nothing.
@@ -264,6 +260,28 @@ async def _propose(submits: Submits, given: ProposeMemory) -> CallToolResult:
         operation_id=found.operation_id,
     )
     return _failed(failure)
+
+
+def _later(found: Proposed) -> ToolFailure:
+    """Say why a proposal is not settled; the same arguments are the way on in each case."""
+    code, message = (
+        "uncertain",
+        f"Not known yet whether it arrived ({found.reason}). Call again with the same arguments.",
+    )
+    reasons: list[Reason] = []
+    if not found.sent and found.receipt is not None:
+        reasons = found.receipt.reasons
+        code = reasons[0].code
+        message = (
+            f"{'; '.join(reason.message for reason in reasons)}. Nothing was stored. Tell your operator that the token "
+            "or the policy has to be fixed; then call again with the same arguments."
+        )
+    elif not found.sent:
+        code = "not-sent"
+        message = f"It was not sent ({found.reason}). Call again later with the same arguments."
+    return ToolFailure(
+        code=code, message=message, retry_same_arguments=True, reasons=reasons, operation_id=found.operation_id
+    )
 
 
 async def _status(submits: Submits, given: SubmissionStatus) -> CallToolResult:

@@ -373,7 +373,7 @@ def test_only_a_ledger_is_taken_for_one(tmp_path: Path) -> None:
     newer = tmp_path / "newer.ledger"
     Ledger(newer).close()
     with contextlib.closing(sqlite3.connect(newer)) as other:
-        other.execute("PRAGMA user_version = 2")
+        other.execute("PRAGMA user_version = 99")
     with pytest.raises(LedgerError, match="written by another version"):
         Ledger(newer)
 

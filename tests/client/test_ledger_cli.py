@@ -76,7 +76,7 @@ def test_a_service_that_is_down_leaves_everything_uncertain(path: Path) -> None:
     ran = antechamber("recover", "--ledger", str(path), **down)
     assert ran.returncode == 1
     assert "4  uncertain" in ran.stdout
-    assert "4 because of: no answer" in ran.stdout
+    assert "4 because of: no connection" in ran.stdout
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ The quick form runs with the tests; `scripts/ledger` runs 20,000 steps of it.
 """
 
 import itertools
+import re
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -34,6 +35,8 @@ FAULTS = st.lists(
             (503, b"<html>"),
             (200, b"{}"),
             (401, refused(401)),
+            (403, refused(403)),
+            (401, b"{}"),
             (400, b"{}"),
         ]
     ),
@@ -142,12 +145,16 @@ class Machine(RuleBasedStateMachine):
         # It is looked at once before the first step.
         Machine.steps += 1
         landed = self.landed()
-        held = {str(key) for key in map(_key_of, self.network.held)}
+        held = {key for request in self.network.held for key in _keys_of(request)}
         for entry in self.ledger.entries():
             one, disposition = entry.operation_id, landed.get(entry.operation_id)
             assert self.ended.setdefault(one, entry.state) == entry.state or self.ended[one] == "open"
             self.ended[one] = entry.state if entry.state in {"committed", "failed"} else "open"
             assert entry.state != "needs_review"
+            if entry.unsent():
+                self.seen["unsent after an attempt"] += entry.attempts > 0
+                assert disposition is None
+                assert one not in held
             self.seen[entry.state] += 1
             if entry.state == "committed":
                 assert disposition in ACCEPTED
@@ -187,10 +194,9 @@ class Machine(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-def _key_of(request: Any) -> str:
-    """Return the key of a late request; a batch's are those of its lines."""
-    content = request.read()
-    return str(content.partition(b'"idempotency_key":"')[2].partition(b'"')[0].decode())
+def _keys_of(request: Any) -> list[str]:
+    """Return the keys of a late request; a batch's are those of its lines."""
+    return re.findall(r'"idempotency_key":"([^"]+)"', request.read().decode())
 
 
 @pytest.mark.timeout(3000)
@@ -201,4 +207,4 @@ def test_no_order_of_faults_makes_the_ledger_wrong(service: Service, pytestconfi
     some = settings(max_examples=20, stateful_step_count=50, deadline=None, database=None)
     while Machine.steps < steps:
         run_state_machine_as_test(Machine, settings=some)
-    assert set(Machine.seen) >= {"committed", "failed", "uncertain", "pending"}
+    assert set(Machine.seen) >= {"committed", "failed", "uncertain", "pending", "unsent after an attempt"}

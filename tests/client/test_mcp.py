@@ -1,6 +1,7 @@
 """MCP tools, called by the SDK's own client: in memory, and over standard input and output of a real process."""
 
 import asyncio
+import hashlib
 import json
 import os
 import signal
@@ -229,7 +230,9 @@ def test_what_is_learned_while_the_service_is_away_is_recorded(
     network.script = []
     call("propose_memory", **LESSON)
     network.script = ["lose"] * 6
-    assert call("propose_memory", **LESSON | {"content": "Later."}).structured_content["code"] == "uncertain"
+    away = call("propose_memory", **LESSON | {"content": "Later."})
+    assert (away.structured_content["code"], away.structured_content["retry_same_arguments"]) == ("not-sent", True)
+    assert text(away).startswith("not-sent: It was not sent (no connection: connection refused). Call again later")
     network.script = []
     with Ledger(Path(service.data).parent / "agent.ledger") as ledger:
         assert ledger.counts()["uncertain"] == 1
@@ -353,3 +356,25 @@ def test_a_server_that_is_told_to_stop_does_so_at_once(tmp_path: Path, sent: sig
     _, said = process.communicate()
     assert said == b""
     assert sorted(one.name for one in tmp_path.iterdir()) == ["agent.ledger", "agent.ledger-journal"]
+
+
+def test_a_token_that_is_refused_is_the_operators_to_fix(service: Service, network: Network, tmp_path: Path) -> None:
+    """The model hears that nothing was stored, and the same arguments work once it is fixed."""
+    path, token = tmp_path / "agent.ledger", service.token()
+
+    async def propose(used: str) -> CallToolResult:
+        with Ledger(path) as ledger:
+            async with AsyncSubmitter(URL, used, ledger, transport=AsyncNetwork(network)) as submitter:
+                # The producer was learned before the token was revoked.
+                tools = LedgerSubmits(submitter, ledger, token)
+                async with Client(build(lambda _: tools)) as client:
+                    return await client.call_tool("propose_memory", LESSON)
+
+    with Ledger(path) as ledger:
+        ledger.keep_holder(hashlib.sha256(token.encode()).digest(), "worker:release-bot")
+    refused = apart(propose("antp_" + "A" * 36))
+    assert refused.structured_content["code"] == "unauthorized"
+    assert refused.structured_content["retry_same_arguments"]
+    assert "Nothing was stored. Tell your operator that the token or the policy has to be fixed" in text(refused)
+    assert apart(propose(token)).structured_content["disposition"] == "accepted-for-review"
+    assert count(service, "submissions") == 1

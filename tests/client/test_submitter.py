@@ -1,25 +1,38 @@
 """Submitters over a network that breaks: one proposal, and a ledger that says what is known and nothing more."""
 
 import asyncio
+import contextlib
 import json
+import socket
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
+from antechamber import client
 from antechamber.client import submitter, unkept
 from antechamber.client.exchange import AddressError, ReadError
 from antechamber.client.http import Sender, SendError
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
-from antechamber.client.results import FailedError, NeedsReviewError, SettledByHandError, UncertainError
+from antechamber.client.results import (
+    FailedError,
+    InvalidEventError,
+    NeedsReviewError,
+    NotSentError,
+    OperationError,
+    RefusedError,
+    SettledByHandError,
+    UncertainError,
+)
 from antechamber.client.submitter import AsyncSubmitter, Submitter
-from antechamber.core.contract import Receipt
-from antechamber.core.errors import RefusedError
+from antechamber.core import errors
+from antechamber.core.contract import Code, Receipt
 from client.network import AsyncNetwork, Network
 from client.test_ledger import lesson
-from support import URL, Service, apart, database, event
+from support import MEMBERS, URL, Service, apart, database, event, free_port
 
 PROXY = b"<html>Bad gateway</html>"
 
@@ -31,10 +44,16 @@ def sender(service: Service, network: Network, ledger: Ledger) -> Iterator[Submi
         yield made
 
 
-def refused(status: int, key: str | None = None) -> bytes:
+CODES: dict[int, Code] = {400: "malformed", 401: "unauthorized", 403: "producer-mismatch", 413: "body-too-large"}
+PAGE = b'{"error": "unauthorized", "status": 401}'
+"""What a gateway says in the place of the service."""
+
+
+def refused(status: int, key: str | None = None, code: Code | None = None) -> bytes:
     """Return what the service says where it refuses without keeping anything."""
-    told = {"status": status, "disposition": None, "idempotency_key": key, "received_at": ""}
-    return json.dumps(told | {"retry_same_key": True, "safe_new_key": False}).encode()
+    reasons = [{"code": code or CODES[status], "message": "said", "pointer": None}]
+    told = {"status": status, "idempotency_key": key, "reasons": reasons, "received_at": "", "duplicate": False}
+    return json.dumps(dict.fromkeys(MEMBERS) | told | {"retry_same_key": True, "safe_new_key": False}).encode()
 
 
 def count(service: Service, table: str) -> int:
@@ -117,17 +136,17 @@ def test_a_service_that_does_not_answer_is_left_alone_for_a_while(
     with Submitter(URL, service.token(), ledger, transport=network) as sender:
         network.script = ["lose"] * 5
         for number in range(3):
-            with pytest.raises(UncertainError):
+            with pytest.raises(NotSentError, match="It was not sent; send it again"):
                 sender.submit(lesson(f"Lesson {number}."))
         assert len(network.seen) == 5
-        assert ledger.counts()["pending"] == 2
+        assert ledger.counts()["pending"] == 3
         while sender._sending._breaker.remaining():
             pass
         operations = [entry.operation_id for entry in ledger.entries()]
         assert [sender.send(one).status for one in operations] == [201, 201, 201]
 
 
-@pytest.mark.parametrize(("status", "sole"), [(400, True), (401, True), (403, True), (413, True), (401, False)])
+@pytest.mark.parametrize(("status", "sole"), [(400, True), (413, True), (400, False), (401, False), (403, False)])
 def test_a_refusal_ends_it_only_where_nothing_else_can_arrive(
     sender: Submitter, network: Network, ledger: Ledger, status: int, *, sole: bool
 ) -> None:
@@ -220,7 +239,7 @@ def test_recovery_seals_what_the_service_refuses(
     with pytest.raises(UncertainError) as unclear:
         sender.submit(lesson())
     key = unclear.value.operation_id
-    line = refused(status, key)
+    line = refused(status, key, "direct-write" if status == 403 else None)
     network.script = [(200, line + b"\n")]
     with Submitter(URL, service.token(), ledger, transport=network) as other:
         assert other.recover().settled == {"failed": 1}
@@ -232,13 +251,13 @@ def test_recovery_leaves_what_it_cannot_learn(service: Service, network: Network
     """Without an answer, or with a token that nobody takes, everything stays uncertain and is counted by reason."""
     with Submitter(URL, service.token(), ledger, transport=network, attempts=1) as sender:
         for number in range(3):
-            network.script = ["lose"]
+            network.script = ["late"]
             with pytest.raises(UncertainError):
                 sender.submit(lesson(f"Lesson {number}."))
     network.script = ["lose"] * 99
     with Submitter(URL, service.token(), ledger, transport=network) as sender:
         found = sender.recover()
-        assert (found.settled, found.left) == ({"uncertain": 3}, {"no answer: connection refused": 3})
+        assert (found.settled, found.left) == ({"uncertain": 3}, {"no connection: connection refused": 3})
         with pytest.raises(ReadError, match="connection refused"):
             sender.by_key("x")
     network.script = []
@@ -264,8 +283,10 @@ def test_a_batch_has_an_outcome_for_each_event(service: Service, sender: Submitt
     assert told[0] == told[3]
     assert count(service, "submissions") == 4
     assert [path for _, path, _ in network.seen] == ["/v1/submissions/batch"] * 3
-    with pytest.raises(RefusedError):
+    with pytest.raises(InvalidEventError) as invalid:
         sender.submit_batch([lesson("Three."), {}])
+    assert isinstance(invalid.value, errors.RefusedError)
+    assert (invalid.value.retry_same_key, invalid.value.safe_new_key) == (False, True)
     assert sender.ledger is not None
     assert sum(sender.ledger.counts().values()) == 4
 
@@ -341,6 +362,9 @@ def test_what_became_of_it_can_be_read(service: Service, sender: Submitter, netw
         ("ftp://example.org", "x", "write e.g. http"),
         ("http://[::1", "x", "is no address"),
         ("http://", "x", "is no address"),
+        ("http://a..example.org", "x", "is no address"),
+        ("http://example.org:99999", "x", "is no address"),
+        (f"http://{'a' * 64}.example.org", "x", "is no address"),
         ("http://example.org", "two words", "this is no token"),
         ("http://example.org", "", "this is no token"),
     ],
@@ -459,11 +483,11 @@ def test_a_batch_of_what_is_settled_sends_nothing(sender: Submitter, network: Ne
 def test_a_batch_that_waits_for_the_service_is_recorded(sender: Submitter, network: Network, ledger: Ledger) -> None:
     """While nothing is sent, what is submitted is in the ledger all the same."""
     network.script = ["lose"] * 5
-    with pytest.raises(UncertainError):
+    with pytest.raises(NotSentError):
         sender.submit(lesson())
     told = sender.submit_batch([lesson("One."), lesson("Two.")])
-    assert [type(one) for one in told] == [UncertainError] * 2
-    assert ledger.counts()["pending"] == 2
+    assert [type(one) for one in told] == [NotSentError] * 2
+    assert ledger.counts()["pending"] == 3
     assert len(network.seen) == 5
 
 
@@ -536,3 +560,231 @@ def test_a_call_that_is_cancelled_again_and_again_ends_as_cancelled(ledger: Ledg
 
     apart(journey())
     assert not [entry for entry in ledger.entries("pending") if entry.attempts]
+
+
+def assert_sendable(error: OperationError) -> None:
+    """The same key is the way on, and a new one would not be safe."""
+    assert (error.retry_same_key, error.safe_new_key) == (True, False)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}", "http://nowhere.invalid"])
+def test_without_a_connection_nothing_was_sent(service: Service, network: Network, ledger: Ledger, url: str) -> None:
+    """Refused, or a name that is none: the operation is as it was, and lands later; without a ledger too."""
+    url = url.format(port=free_port())
+    for kept in (ledger, None):
+        with Submitter(url, "token", kept, attempts=1) as sender, pytest.raises(NotSentError) as unsent:
+            sender.submit(lesson())
+        assert_sendable(unsent.value)
+        assert "no connection: " in str(unsent.value)
+    (entry,) = ledger.entries()
+    assert (entry.state, entry.attempts, entry.in_flight) == ("pending", 1, 0)
+    ledger.bind("127.0.0.1:8080", moved=True)
+    with Submitter(URL, service.token(), ledger, transport=network) as sender:
+        assert sender.submit(lesson()).idempotency_key == entry.operation_id
+
+
+def test_without_tls_on_the_other_side_nothing_was_sent(ledger: Ledger) -> None:
+    """The handshake fails before the request begins."""
+
+    def hang_up() -> None:
+        server.accept()[0].close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        url = f"https://127.0.0.1:{server.getsockname()[1]}"
+        with Submitter(url, "token", ledger, attempts=1) as sender, pytest.raises(NotSentError):
+            sender.submit(lesson())
+        thread.join()
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("token", ["antp_" + "A" * 36, "tool:watcher"])
+def test_a_token_that_is_refused_leaves_the_operation_as_it_was(
+    service: Service, network: Network, ledger: Ledger, token: str, *, kept: bool
+) -> None:
+    """Alone and in a batch, with a ledger and without; with the right token the same key lands, once."""
+    book = ledger if kept else None
+    wrong = service.token(token) if ":" in token else token
+    with Submitter(URL, wrong, book, transport=network) as sender:
+        for submit in (lambda: sender.submit(lesson()), lambda: sender.submit_batch([lesson()])[0]):
+            try:
+                told = submit()
+            except RefusedError as error:
+                told = error
+            assert isinstance(told, RefusedError)
+            assert isinstance(told, errors.RefusedError)
+            assert told.code == ("producer-mismatch" if ":" in token else "unauthorized")
+            assert told.receipt is not None
+            assert "Nothing was stored; fix the token" in str(told)
+            assert_sendable(told)
+        if kept:
+            found = sender.recover()
+            assert (found.settled, [*found.left]) == ({"pending": 1}, [str(told).split(": ", 1)[1].split(". Noth")[0]])
+            (entry,) = ledger.entries()
+            assert (entry.state, entry.attempts, entry.in_flight) == ("pending", 3, 0)
+    assert len(network.seen) == 2 + kept
+    with Submitter(URL, service.token(), book, transport=network) as sender:
+        assert sender.submit(lesson()).idempotency_key == told.operation_id
+    assert count(service, "submissions") == 1
+
+
+@pytest.mark.parametrize("fault", ["lose", (401, refused(401)), (403, refused(403))])
+@pytest.mark.parametrize("batch", [True, False])
+def test_after_an_unclear_attempt_nothing_is_said_of_it(
+    service: Service, network: Network, ledger: Ledger, fault: Any, *, batch: bool
+) -> None:
+    """The earlier one can still arrive, so that the operation stays uncertain, however often the next ones fail."""
+    with Submitter(URL, service.token(), ledger, transport=network, attempts=1) as sender:
+        for action in ("late", fault, fault):
+            network.script = [action]
+            if batch:
+                (told,) = sender.submit_batch([lesson()])
+                assert isinstance(told, UncertainError)
+            else:
+                with pytest.raises(UncertainError):
+                    sender.submit(lesson())
+    (late,) = network.let_go()
+    assert late.status_code == (200 if batch else 201)
+    (entry,) = ledger.entries()
+    assert (entry.state, entry.attempts, entry.in_flight) == ("uncertain", 3, 1)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        (401, PAGE),
+        (401, b"{}"),
+        (403, PROXY),
+        (401, refused(403)),
+        (401, refused(401).replace(b'"quarantine_id": null, ', b"")),
+        (401, refused(401).replace(b'"unauthorized"', b'"malformed"')),
+        (401, refused(401).replace(b'[{"code": "unauthorized", "message": "said", "pointer": null}]', b"[]")),
+    ],
+)
+def test_a_refusal_counts_only_as_the_service_writes_it(sender: Submitter, network: Network, page: Any) -> None:
+    """A gateway that asks for its own login may have sent the request on before."""
+    network.script = [page] * 6
+    with pytest.raises(UncertainError):
+        sender.submit(lesson())
+
+
+def test_a_transport_that_repeats_requests_proves_nothing_by_its_last_error(ledger: Ledger) -> None:
+    """The first try left, and only the second found no connection: it may have landed."""
+
+    class Repeating(httpx.BaseTransport):
+        def __init__(self) -> None:
+            self.inner = httpx.HTTPTransport()
+
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            with contextlib.suppress(httpx.HTTPError):
+                self.inner.handle_request(request)
+            server.close()
+            return self.inner.handle_request(request)
+
+    def read_and_hang_up() -> None:
+        connection, _ = server.accept()
+        connection.recv(65_536)
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        reading = threading.Thread(target=read_and_hang_up)
+        reading.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with (
+            Submitter(url, "token", ledger, attempts=1, transport=Repeating()) as sender,
+            pytest.raises(UncertainError, match=r"no answer: .*refused"),
+        ):
+            sender.submit(lesson())
+        reading.join()
+
+
+def test_what_one_process_could_not_send_another_may(service: Service, network: Network, ledger: Ledger) -> None:
+    """The agent that runs with a wrong token is not in the way of whoever recovers its ledger with the right one."""
+    with Submitter(URL, "antp_" + "A" * 36, ledger, transport=network) as sender, pytest.raises(RefusedError):
+        sender.submit(lesson())
+    with Ledger(ledger.path) as other, Submitter(URL, service.token(), other, transport=network) as recovering:
+        found = recovering.recover()
+    assert (found.settled, found.elsewhere) == ({"committed": 1}, 0)
+
+
+def test_what_was_refused_is_still_known_as_such_at_the_next_start(
+    service: Service, network: Network, ledger: Ledger
+) -> None:
+    """Nothing of it can arrive, whatever process asks; what the service said is kept."""
+    with Submitter(URL, "antp_" + "A" * 36, ledger, transport=network) as sender, pytest.raises(RefusedError) as no:
+        sender.submit(lesson())
+    ledger.close()
+    with Ledger(ledger.path) as again, Submitter(URL, service.token(), again, transport=network) as sender:
+        entry = again.entry(no.value.operation_id)
+        assert (entry.state, entry.unsent(), entry.reason) == (
+            "uncertain",
+            True,
+            str(no.value).split(": ", 1)[1].split(". ")[0],
+        )
+        network.script = ["lose"] * 6
+        with pytest.raises(NotSentError) as unsent:
+            sender.send(entry.operation_id)
+        assert unsent.value.receipt is None
+        network.script = ["late"]
+        with (
+            Submitter(URL, service.token(), again, transport=network, attempts=1) as other,
+            pytest.raises(UncertainError),
+        ):
+            other.send(entry.operation_id)
+
+
+def test_a_seal_that_was_not_sent_or_not_let_in_changes_nothing(
+    service: Service, network: Network, ledger: Ledger, sender: Submitter
+) -> None:
+    """What was only prepared can still be sent, with the same key."""
+    one = ledger.prepare(lesson())
+    network.script = ["lose"]
+    assert (sender.seal(one).state, ledger.entry(one).unsent()) == ("pending", True)
+    with Submitter(URL, "antp_" + "A" * 36, ledger, transport=network) as other:
+        assert (other.seal(one).state, ledger.entry(one).unsent()) == ("pending", True)
+    network.script = ["late"]
+    assert (sender.seal(one).state, ledger.entry(one).unsent()) == ("uncertain", False)
+    network.script = ["lose"]
+    assert sender.seal(one).state == "uncertain"
+    assert service.client is not None
+    assert sender.send(one).status == 201
+
+
+def test_the_asynchronous_submitter_tells_the_same(service: Service, network: Network, ledger: Ledger) -> None:
+    """No connection, a token that is refused, and both after an unclear attempt."""
+
+    async def journey(token: str, script: list[Any], **options: Any) -> str:
+        network.script = script
+        options = options or {"transport": AsyncNetwork(network), "url": URL}
+        async with AsyncSubmitter(options.pop("url"), token, None, attempts=2, **options) as sender:
+            with pytest.raises(OperationError) as told:
+                await sender.submit(lesson())
+        return type(told.value).__name__
+
+    assert apart(journey("token", [], url=f"http://127.0.0.1:{free_port()}")) == "NotSentError"
+    assert apart(journey("antp_" + "A" * 36, [])) == "RefusedError"
+    assert apart(journey("antp_" + "A" * 36, ["late"])) == "UncertainError"
+    assert apart(journey(service.token(), ["drop", "lose"])) == "UncertainError"
+    assert ledger.counts()["pending"] == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "same", "new"),
+    [
+        (UncertainError, True, False),
+        (NotSentError, True, False),
+        (RefusedError, True, False),
+        (FailedError, False, True),
+        (NeedsReviewError, False, False),
+        (SettledByHandError, False, False),
+    ],
+)
+def test_each_error_says_which_key_is_safe(kind: type[OperationError], same: bool, new: bool) -> None:  # noqa: FBT001 -- a table
+    """All are operation errors, and every error of the client has one base."""
+    assert (kind.retry_same_key, kind.safe_new_key) == (same, new)
+    assert issubclass(kind, OperationError)
+    assert getattr(client, kind.__name__) is kind
+    for name in client.__all__:
+        if name.endswith("Error"):
+            assert issubclass(getattr(client, name), client.AntechamberError)

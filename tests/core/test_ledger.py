@@ -52,11 +52,12 @@ def test_each_code_of_the_closed_list_leads_to_one_state(code: Code, sole: bool)
         expected = "needs_review"
     elif outcome.status == 422:
         expected = "failed"
-    elif outcome.status in {409, 429, 503}:
-        expected = "uncertain"
+    elif outcome.status in {409, 429, 503} or not sole:
+        expected = "uncertain" if outcome.key_bound is False else "failed"
     else:
-        expected = "failed" if sole else "uncertain"
+        expected = "pending" if code in {"unauthorized", "producer-mismatch"} else "failed"
     assert found.state == expected
+    assert found.over == (outcome.status in {400, 401, 403, 413})
     assert found.final == (outcome.status in {200, 422})
     assert found.erase == (outcome.disposition == "rejected-private")
 
@@ -97,6 +98,19 @@ def test_a_refusal_of_another_key_proves_nothing() -> None:
     """A 422 ends an operation only where it names its key."""
     private = receipt(OUTCOMES["private-detected"], "private-detected", idempotency_key="another")
     assert state(Answer(status=422, receipt=private), sole=True) == "uncertain"
+
+
+def test_what_was_never_sent_leaves_the_operation_as_it_was() -> None:
+    """Unless another attempt can still arrive."""
+    for sole in (True, False):
+        found = rule(
+            Answer(sent=False, reason="no connection"),
+            producer=PRODUCER,
+            key=KEY,
+            source_event_hash=HASH,
+            sole=sole,
+        )
+        assert (found.state, found.final, found.over) == ("pending" if sole else "uncertain", False, True)
 
 
 def seal(answer: Answer) -> tuple[str, bool]:

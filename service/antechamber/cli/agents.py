@@ -1,74 +1,155 @@
-"""Verbs for whoever sends events."""
+"""Verbs for programs and people that send events."""
 
 import contextlib
 import sys
 from collections import Counter
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, get_args
 
 import click
+import msgspec
+from msgspec import Struct
 
 from antechamber.cli.common import fail, json_option, own_token, service_option, show
-from antechamber.client.http import Sender, SendError, batches
+from antechamber.client.http import Answer, Sender, SendError, batches
 from antechamber.core.canonical import decode
+from antechamber.core.contract import Disposition, Reason
 from antechamber.core.errors import AntechamberError, RefusedError
 from antechamber.core.events import fill_in, hash_event
+from antechamber.core.submission import read_draft, read_event
 
-_REFUSED: Final = "refused"
+_DISPOSITIONS: Final[tuple[str, ...]] = get_args(Disposition)
+_REJECTED: Final = frozenset(name for name in _DISPOSITIONS if name.startswith("rejected-"))
+_MOST: Final = 20
+"""Bad lines that are named one by one."""
+
+
+class _Line(Struct, frozen=True):
+    """A line of the file, complete."""
+
+    number: int
+    body: bytes
+    key: str
 
 
 @click.command()
 @click.argument("file", type=click.File("rb"))
+@click.option(
+    "--fail-on",
+    "fail_on",
+    multiple=True,
+    type=click.Choice((*_DISPOSITIONS, "rejected")),
+    help="End with status 1 if a line gets this disposition; repeatable. rejected means all three refusals.",
+)
 @service_option
 @json_option
-def submit(file: Any, url: str, *, as_json: bool) -> None:
+def submit(file: Any, fail_on: tuple[str, ...], url: str, *, as_json: bool) -> None:
     """Submit events, one JSON body a line; FILE may be - for standard input.
 
     Where a line lacks source_event_hash or idempotency_key they are filled in, the key from the content: sending
-    the same file twice is safe. The token comes from ANTECHAMBER_TOKEN. Exit status 1 says that some lines got no
-    disposition: mend what is named and send the file again.
+    the same file twice is safe. The token comes from ANTECHAMBER_TOKEN. If a line is no event, nothing is sent.
+
+    Exit status 1: a line could not be sent or recorded, or has a disposition that --fail-on names. Fix what is named
+    and send the file again.
     """
-    secret = own_token()
-    counts = _send(url, secret, _completed(file.read()), quiet=as_json)
+    token = own_token()
+    lines = _completed(file.read())
+    answers, problem = _send(url, token, lines)
+    told = list(zip(lines, answers, strict=False))
     if as_json:
-        show(dict(counts))
+        show(_counts(answers) | {"lines": [_shown(*one) for one in told]})
     else:
-        for name, number in sorted((+counts).items()):
-            click.echo(f"{number:>7}  {name}")
-    if any(name.startswith(_REFUSED) for name in counts):
+        first = {answer.submission_id: line.number for line, answer in reversed(told) if not _refused(answer)}
+        for line, answer in told:
+            click.echo(_sentence(line, answer, first.get(answer.submission_id)), err=_refused(answer))
+        _summarize(answers)
+    if problem is not None:
+        fail(AntechamberError(f"{len(answers)} of {len(lines)} lines were answered. {problem}"))
+    wanted = {one for name in fail_on for one in (_REJECTED if name == "rejected" else (name,))}
+    if any(not _recorded(answer) or answer.disposition in wanted for answer in answers):
         sys.exit(1)
 
 
-def _send(url: str, token: str, lines: list[bytes], *, quiet: bool) -> Counter[str]:
-    """Send all lines with a progress bar, name each refused one, and count by disposition."""
-    counts: Counter[str] = Counter()
+def _send(url: str, token: str, lines: list[_Line]) -> tuple[list[Answer], SendError | None]:
+    """Send all lines with a progress bar; returns the answers in order, and what kept the rest from having one."""
+    answers: list[Answer] = []
     try:
         with (
             contextlib.closing(Sender(url, token)) as sender,
-            click.progressbar(batches(lines), label="Submitting", file=sys.stderr) as groups,
+            click.progressbar(batches([one.body for one in lines]), label="Submitting", file=sys.stderr) as groups,
         ):
-            for answer in (answer for group in groups for answer in sender.send(group)):
-                counts[answer.disposition or f"{_REFUSED} ({answer.status})"] += 1
-                counts["replayed"] += answer.duplicate
-                if answer.status >= 400 and not quiet:  # noqa: PLR2004 -- refused
-                    click.echo(f"\n{answer.idempotency_key}: {answer.detail}", err=True)
+            for group in groups:
+                answers += sender.send(group)
     except SendError as error:
-        fail(error)
-    return counts
+        return answers, error
+    return answers, None
 
 
-def _completed(raw: bytes) -> list[bytes]:
-    """Fill in every line before the first one is sent, so that a bad line stops nothing half-way."""
-    lines = []
+def _refused(answer: Answer) -> bool:
+    return answer.status >= 400  # noqa: PLR2004 -- as HTTP says
+
+
+def _recorded(answer: Answer) -> bool:
+    """Whether the service keeps an answer to the line; everything else left its key free."""
+    return answer.status < 300 or answer.status == 422  # noqa: PLR2004 -- as the contract says
+
+
+def _name(answer: Answer) -> str:
+    """Name what became of a line."""
+    return answer.disposition or f"refused ({answer.status})"
+
+
+def _counts(answers: Iterable[Answer]) -> dict[str, Any]:
+    counts = Counter(map(_name, answers))
+    return {**counts, "replayed": sum(answer.duplicate for answer in answers)}
+
+
+def _shown(line: _Line, answer: Answer) -> dict[str, Any]:
+    """Tell a program of one line."""
+    return msgspec.to_builtins(answer) | {"line": line.number, "idempotency_key": line.key}  # type: ignore[no-any-return]
+
+
+def _sentence(line: _Line, answer: Answer, first: int | None) -> str:
+    """Say in one sentence what became of a line; `first` is the line of this file that has the submission."""
+    said = f"line {line.number}: {_name(answer)}{', replayed' if answer.duplicate else ''}"
+    if any(reason.code == "key-reused" for reason in answer.reasons):
+        owner = f"line {first}" if first else "an earlier event"
+        return f'{said}: key "{line.key}" belongs to {owner}, submission {answer.submission_id}'
+    if answer.submission_id is not None:
+        said += f", submission {answer.submission_id}"
+    return f"{said}: {_why(answer.reasons)}" if _refused(answer) else said
+
+
+def _why(reasons: Iterable[Reason]) -> str:
+    """Give the reasons of a refusal, each with its place."""
+    return "; ".join(f"{one.code}: {one.message}{f' at {one.pointer}' if one.pointer else ''}" for one in reasons)
+
+
+def _summarize(answers: list[Answer]) -> None:
+    """Count by disposition; replays are a part of each number."""
+    again = Counter(_name(answer) for answer in answers if answer.duplicate)
+    for name, number in sorted(Counter(map(_name, answers)).items()):
+        replays = f", of which {again[name]} replayed" if again[name] else ""
+        click.echo(f"{number:>7} {name}{replays}")
+    if not answers:
+        click.echo("No line was sent.", err=True)
+
+
+def _completed(raw: bytes) -> list[_Line]:
+    """Fill in and check every line before the first one is sent, so that a bad line stops nothing half-way."""
+    lines, bad = list[_Line](), list[str]()
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip():
             try:
-                lines.append(fill_in(line))
+                body = fill_in(line)
+                lines.append(_Line(number, body, read_event(read_draft(body)).idempotency_key))
             except RefusedError as error:
-                fail(
-                    AntechamberError(
-                        f"line {number}: {error.code} at {error.reasons[0].pointer or 'the line'}: {error}"
-                    )
-                )
+                bad.append(f"line {number}: {_why(error.reasons)}")
+    if bad:
+        for one in bad[:_MOST]:
+            click.echo(one, err=True)
+        rest = f" The other {len(bad) - _MOST} are not shown." if len(bad) > _MOST else ""
+        fail(AntechamberError(f"{len(bad)} of {len(bad) + len(lines)} lines are no events, so nothing was sent.{rest}"))
     return lines
 
 

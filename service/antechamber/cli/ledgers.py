@@ -115,6 +115,7 @@ def _told(entry: Entry) -> dict[str, Any]:
         "name": entry.name,
         "state": entry.state,
         "attempts": entry.attempts,
+        "in_flight": entry.in_flight,
         "reason": entry.reason,
         "source_event_hash": entry.source_event_hash,
         "normal_form": entry.normal_form,

@@ -36,7 +36,11 @@ class LedgerSubmits:
             await self._submitter.send(operation_id)
         entry = await asyncio.to_thread(self._ledger.entry, operation_id)
         return Proposed(
-            state=entry.state, receipt=entry.typed_receipt(), reason=entry.reason, operation_id=operation_id
+            state=entry.state,
+            receipt=entry.typed_receipt(),
+            reason=entry.reason,
+            operation_id=operation_id,
+            sent=not entry.unsent(),
         )
 
     def _prepare(self, event: dict[str, Any]) -> str:

@@ -31,10 +31,12 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Version of the normal form that the hash was computed with."""
     state: State
     attempts: int
+    in_flight: int
+    """How many of the attempts may still arrive: begun, and neither proven unsent nor refused by the service."""
     session: int | None
     """Which opened ledger has it under way or prepared; None where none has."""
     receipt: bytes | None
-    """The service's answer that ended it, or a call's result."""
+    """The service's answer that ended it or refused its token, or a call's result."""
     reason: str
     recorded_at: int
     """Microseconds since 1970 UTC."""
@@ -43,6 +45,10 @@ class Entry(Struct, frozen=True, kw_only=True):
     def typed_receipt(self) -> Receipt | None:
         """Return the receipt of a submission that ended; None where the service kept none."""
         return msgspec.json.decode(self.receipt, type=Receipt) if self.receipt and self.kind == "submission" else None
+
+    def unsent(self) -> bool:
+        """Whether it is not settled and no attempt of it can still arrive."""
+        return self.state in {"pending", "uncertain"} and not self.in_flight
 
     def sealed(self) -> bool:
         """Whether it failed because its key was sealed: the service never judged its event."""
@@ -62,7 +68,8 @@ class Change(Struct, frozen=True, kw_only=True):
 COLUMNS: Final = Entry.__struct_fields__
 READ: Final = f"SELECT {', '.join(COLUMNS)}, checksum FROM entries"  # noqa: S608 -- our own names
 WRITE: Final = (
-    "UPDATE entries SET body = :body, state = :state, attempts = :attempts, session = :session, receipt = :receipt,"
+    "UPDATE entries SET body = :body, state = :state, attempts = :attempts,"
+    " in_flight = :in_flight, session = :session, receipt = :receipt,"
     " reason = :reason, changed_at = :changed_at, checksum = :checksum WHERE id = :id"
 )
 ADD: Final = (

@@ -16,7 +16,7 @@ from msgspec import Struct
 from antechamber.core.addresses import shown
 from antechamber.core.contract import Receipt
 from antechamber.core.errors import AntechamberError
-from antechamber.core.ledger import Answer
+from antechamber.core.ledger import REFUSED, Answer
 
 _TOKEN: Final = re.compile(r"[!-~]+")
 _FIRST_PAUSE: Final = 0.25
@@ -60,6 +60,50 @@ class Heard(Struct, frozen=True, kw_only=True):
     content: bytes = b""
     retry_after: float | None = None
     reason: str = ""
+    sent: bool = True
+    """False where it is proven that no byte of the request left this process."""
+
+
+_NO_CONNECTION: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+
+
+class Departure:
+    """Notes by httpcore's trace whether a request began to leave.
+
+    A transport that repeats requests may send one and fail to connect for the next.
+    """
+
+    def __init__(self) -> None:
+        """Begin with a request that is not made yet."""
+        self.begun = False
+
+    def note(self, event: str, _: Any) -> None:
+        """Take note of an event of a blocking connection."""
+        self.begun |= event.endswith(".send_request_headers.started")
+
+    async def note_async(self, event: str, info: Any) -> None:
+        """Take note of an event of an asynchronous connection."""
+        self.note(event, info)
+
+
+def address_of(url: str) -> httpx.URL:
+    """Read the address of a service.
+
+    Raises AddressError.
+    """
+    try:
+        address = httpx.URL(url)
+        # As it is when the name is looked up: a part of a name has 1 to 63 characters.
+        address.host.encode("idna")
+    except (httpx.InvalidURL, UnicodeError):
+        message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
+        raise AddressError(message) from None
+    # httpx reads any number as a port.
+    port_fits = address.port is None or 0 < address.port < 1 << 16
+    if address.scheme not in {"http", "https"} or not address.host or not port_fits:
+        message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
+        raise AddressError(message)
+    return address
 
 
 def connection_options(url: str, token: str, timeout: float, channel: str) -> dict[str, Any]:
@@ -70,14 +114,7 @@ def connection_options(url: str, token: str, timeout: float, channel: str) -> di
     if not _TOKEN.fullmatch(token):
         message = "this is no token: it has no spaces, line breaks or letters beyond ASCII"
         raise AddressError(message)
-    try:
-        address = httpx.URL(url)
-    except httpx.InvalidURL:
-        message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
-        raise AddressError(message) from None
-    if address.scheme not in {"http", "https"} or not address.host:
-        message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
-        raise AddressError(message)
+    address = address_of(url)
     headers = {"authorization": f"Bearer {token}"} | ({"submission-channel": channel} if channel != "http" else {})
     return {"base_url": address, "headers": headers, "timeout": timeout}
 
@@ -91,9 +128,12 @@ def heard(response: httpx.Response) -> Heard:
     )
 
 
-def unheard(error: Exception) -> Heard:
-    """Say why there is no answer."""
-    return Heard(reason=f"no answer: {str(error) or type(error).__name__}")
+def unheard(error: Exception, departure: Departure) -> Heard:
+    """Say why there is no answer, and whether the request can have left."""
+    said = str(error) or type(error).__name__
+    if isinstance(error, _NO_CONNECTION) and not departure.begun:
+        return Heard(reason=f"no connection: {said}", sent=False)
+    return Heard(reason=f"no answer: {said}")
 
 
 def _seconds(value: str | None) -> float | None:
@@ -112,11 +152,22 @@ def answer_of(what: Heard) -> Answer:
     """Read one answer; what is not one of Antechamber's has no receipt."""
     receipt, reason = None, what.reason
     if what.status is not None:
-        try:
-            receipt = msgspec.json.decode(what.content, type=Receipt)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            reason = f"status {what.status}, and the answer is not one of Antechamber's"
-    return Answer(status=what.status, receipt=receipt, reason=reason, retry_after=what.retry_after)
+        receipt = _receipt(what.content)
+        reason = "" if receipt else f"status {what.status}, and the answer is not one of Antechamber's"
+    return Answer(status=what.status, receipt=receipt, reason=reason, retry_after=what.retry_after, sent=what.sent)
+
+
+def _receipt(content: bytes) -> Receipt | None:
+    """Read a receipt; a refusal that left the key free has to have every member, as the contract says."""
+    try:
+        receipt = msgspec.json.decode(content, type=Receipt)
+        members = msgspec.json.decode(content, type=dict[str, Any]) if receipt.status in REFUSED else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return receipt if members is None or members.keys() >= _MEMBERS else None
+
+
+_MEMBERS: Final = frozenset(Receipt.__struct_fields__)
 
 
 def answers_of(what: Heard, number: int) -> list[Answer] | None:

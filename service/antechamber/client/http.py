@@ -9,8 +9,8 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.addresses import shown
-from antechamber.core.contract import MAX_BATCH, MAX_LINES
+from antechamber.client.exchange import AddressError, address_of
+from antechamber.core.contract import MAX_BATCH, MAX_LINES, Reason
 from antechamber.core.errors import AntechamberError
 
 ATTEMPTS: Final = 6
@@ -32,7 +32,10 @@ class Answer(Struct, frozen=True):
     duplicate: bool
     idempotency_key: str | None
     line: int
+    """Number of the line in its batch, from 1."""
     detail: str | None = None
+    submission_id: str | None = None
+    reasons: list[Reason] = []
 
 
 class Sender:
@@ -48,14 +51,9 @@ class Sender:
             raise SendError(message)
         headers = {"authorization": f"Bearer {token}", "content-type": "application/x-ndjson"}
         try:
-            self._client = httpx.Client(base_url=url, headers=headers, timeout=_TIMEOUT)
-        except httpx.InvalidURL:
-            message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
-            raise SendError(message) from None
-        if self._client.base_url.scheme not in {"http", "https"} or not self._client.base_url.host:
-            self._client.close()
-            message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
-            raise SendError(message)
+            self._client = httpx.Client(base_url=address_of(url), headers=headers, timeout=_TIMEOUT)
+        except AddressError as error:
+            raise SendError(str(error)) from None
         self._wait = wait
 
     def close(self) -> None:

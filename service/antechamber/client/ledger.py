@@ -19,8 +19,8 @@ import msgspec
 from antechamber.client import ledger_file
 from antechamber.client.entry import ADD, COLUMNS, READ, WRITE, Change, Entry, Kind, checksum
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError, Sessions
+from antechamber.client.results import completed
 from antechamber.core.canonical import NORMAL_FORM
-from antechamber.core.events import body_of
 from antechamber.core.ids import uuid7
 from antechamber.core.ledger import SETTLED, STATES, Ruling, State
 from antechamber.core.ports import Clock, Randomness
@@ -120,10 +120,10 @@ class Ledger:
         operation that it has already, unless that failed and left nothing behind. `again` asks for a new one where the
         service keeps a refusal or a seal of the old (`safe_new_key`).
 
-        Raises RefusedError where the event is malformed: nothing is recorded then. Raises LedgerError.
+        Raises InvalidEventError where the event is malformed: nothing is recorded then. Raises LedgerError.
         """
         operation_id = self._mint()
-        found = body_of(event, operation_id)
+        found = completed(event, operation_id)
         with self.together() as connection:
             entry = self._same(connection, "submission", found.producer_identity, found.fingerprint)
             if entry and not (entry.state == "failed" and (again or entry.receipt is None)):
@@ -188,6 +188,7 @@ class Ledger:
             id=last + 1,
             state="pending",
             attempts=0,
+            in_flight=0,
             session=self._session,
             receipt=None,
             reason="recorded",
@@ -261,9 +262,9 @@ class Ledger:
             if after is not None and (entry.attempts != after or self.under_way(entry)):
                 raise UnderWayError(operation_id)
             number = entry.attempts + 1
-            return self._change(
-                connection, entry, attempts=number, session=self._session, reason=f"attempt {number} begins"
-            )
+            counts = {"attempts": number, "in_flight": entry.in_flight + 1}
+            reason = f"attempt {number} begins"
+            return self._change(connection, entry, **counts, session=self._session, receipt=None, reason=reason)
 
     def settle(self, operation_id: str, judge: Callable[[Entry], Ruling | None], answer: bytes | None = None) -> Entry:
         """Record what an answer made of an operation; what is settled already stays as it is.
@@ -280,14 +281,17 @@ class Ledger:
             ruling = judge(entry)
             if ruling is None:
                 return entry
+            as_before = ruling.state == "pending"
+            state = entry.state if as_before else ruling.state
             return self._change(
                 connection,
                 entry,
-                state=ruling.state,
+                state=state,
                 reason=ruling.reason,
-                receipt=answer if ruling.final else None,
+                in_flight=max(0, entry.in_flight - ruling.over),
+                receipt=answer if ruling.final or as_before else None,
                 body=None if ruling.erase else entry.body,
-                session=None,
+                session=self._session if state == "pending" else None,
             )
 
     def decide(self, operation_id: str, state: Literal["committed", "failed"], reason: str) -> Entry:
@@ -300,7 +304,7 @@ class Ledger:
             if entry.state in {"committed", "failed"}:
                 message = f"{operation_id} is {entry.state} already: {entry.reason}"
                 raise LedgerError(message)
-            if entry.session not in {None, self._session}:
+            if self.under_way_elsewhere(entry):
                 message = f"{operation_id} is under way in another process; wait until that ends"
                 raise LedgerError(message)
             return self._change(connection, entry, state=state, reason=f"by hand: {reason}", session=None)
@@ -366,15 +370,16 @@ class Ledger:
             for session in gone:
                 while rows := connection.execute(f"{READ} WHERE session = ? LIMIT {PAGE}", (session,)).fetchall():
                     for row in rows:
-                        reason = "its process ended before an answer came"
-                        self._change(connection, self._entry(row), state="uncertain", reason=reason, session=None)
+                        entry = self._entry(row)
+                        reason = "its process ended before an answer came" if entry.in_flight else entry.reason
+                        self._change(connection, entry, state="uncertain", reason=reason, session=None)
                     number += len(rows)
             self._sessions.forget(connection, gone)
         return number
 
     def under_way_elsewhere(self, entry: Entry) -> bool:
-        """Whether a process that runs has this operation in its hands."""
-        return entry.session not in {None, self._session}
+        """Whether a process that runs has this operation in its hands: prepared, or with an attempt under way."""
+        return entry.session not in {None, self._session} and (entry.in_flight > 0 or not entry.attempts)
 
     def under_way(self, entry: Entry) -> bool:
         """Whether anybody has an attempt of this operation in hand, here or elsewhere."""

@@ -15,7 +15,7 @@ from antechamber.core.errors import AntechamberError
 BUSY_SECONDS: Final = 30
 _APPLICATION: Final = 0x416E7443
 """Marks the file as a ledger (SQLite's application_id)."""
-_VERSION: Final = 1
+_VERSION: Final = 2
 _LEAST: Final = 4096
 _PRAGMAS: Final = (
     # All that was committed is in the one file, and its length is in its header.
@@ -40,6 +40,7 @@ CREATE TABLE entries (
     normal_form INTEGER,
     state TEXT NOT NULL CHECK (state IN ('pending', 'committed', 'failed', 'uncertain', 'needs_review')),
     attempts INTEGER NOT NULL CHECK (attempts >= 0),
+    in_flight INTEGER NOT NULL CHECK (in_flight BETWEEN 0 AND attempts),
     session INTEGER,
     receipt BLOB,
     reason TEXT NOT NULL,

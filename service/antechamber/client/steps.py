@@ -24,7 +24,7 @@ from antechamber.client.exchange import (
 )
 from antechamber.core.contract import MAX_BATCH, MAX_LINES
 from antechamber.core.errors import AntechamberError
-from antechamber.core.ledger import REFUSED, SETTLED, Answer, Ruling, State, rule, rule_seal
+from antechamber.core.ledger import REFUSED, SETTLED, Answer, Ruling, State, refuses_bearer, rule, rule_seal
 
 SUBMISSIONS: Final = "/v1/submissions"
 NDJSON: Final = "application/x-ndjson"
@@ -152,11 +152,11 @@ class Sending:
             if whole.status in _TOO_MUCH and len(waiting) > 1:
                 refused |= yield from self._send_halves(waiting)
                 break
-            refused |= {one for one, answer in zip(waiting, answers, strict=True) if answer.status in REFUSED}
+            no = {one: answer for one, answer in zip(waiting, answers, strict=True) if answer.status in REFUSED}
+            # The bytes are right where only the token was refused.
+            refused |= {one for one, answer in no.items() if not refuses_bearer(answer)}
             waiting = [
-                entry.operation_id
-                for entry in settled
-                if entry.state not in SETTLED and entry.operation_id not in refused
+                entry.operation_id for entry in settled if entry.state not in SETTLED and entry.operation_id not in no
             ]
             if not waiting or _stop(whole):
                 break
@@ -197,7 +197,11 @@ class Sending:
         return self._book.settle(
             operation_id,
             lambda now: rule_seal(
-                answer, producer=now.name, key=now.operation_id, source_event_hash=now.source_event_hash or ""
+                answer,
+                producer=now.name,
+                key=now.operation_id,
+                source_event_hash=now.source_event_hash or "",
+                sole=now.in_flight == 1,
             ),
             _kept(answer),
         )
@@ -258,7 +262,7 @@ def _batch(entries: list[Entry]) -> Call:
 
 def _judged(entry: Entry, answer: Answer) -> Ruling:
     hash_ = entry.source_event_hash or ""
-    sole = entry.attempts == 1
+    sole = entry.in_flight == 1
     return rule(answer, producer=entry.name, key=entry.operation_id, source_event_hash=hash_, sole=sole)
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from antechamber.client.driving import advance, drive
 from antechamber.client.entry import Entry
-from antechamber.client.exchange import Breaker, Call, Heard, Pause, connection_options, heard, unheard
+from antechamber.client.exchange import Breaker, Call, Departure, Heard, Pause, connection_options, heard, unheard
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
 from antechamber.client.results import OperationError, outcome, outcome_or_error
@@ -72,8 +72,8 @@ class _Base:
             for entry in ledger.entries("pending", "uncertain"):
                 if ledger.under_way_elsewhere(entry):
                     elsewhere += 1
-                # What is pending with an attempt is in the hands of another thread or task of this process.
-                elif entry.kind == "submission" and (entry.state == "uncertain" or not entry.attempts):
+                # What is pending with an attempt that may arrive is in the hands of another thread or task here.
+                elif entry.kind == "submission" and (entry.state == "uncertain" or not entry.in_flight):
                     yield entry
 
         found: Recovery = yield from self._sending.recover(uncertain(), progress)
@@ -153,10 +153,11 @@ class Submitter(_Base):
         if isinstance(step, Pause):
             time.sleep(step.seconds)
             return None
+        departure = Departure()
         try:
-            return heard(self._client.request(**_request(step)))
+            return heard(self._client.request(**_request(step), extensions={"trace": departure.note}))
         except httpx.HTTPError as error:
-            return unheard(error)
+            return unheard(error, departure)
 
     def submit(self, event: Event, *, again: bool = False) -> Receipt:
         """Propose an event: record it, send it, and send the same bytes again while the answer is unclear.
@@ -164,21 +165,22 @@ class Submitter(_Base):
         `event` is the body of `POST /v1/submissions` without key and hash, or its JSON. The same event is the same
         operation, whoever submits it, however often; `again` asks for a new one after a refusal.
 
-        Raises RefusedError where it is malformed (nothing is recorded), UncertainError, FailedError, NeedsReviewError.
+        Raises InvalidEventError where it is malformed (nothing is recorded), NotSentError where no attempt can have
+        arrived, RefusedError where the service refused the token, UncertainError, FailedError, NeedsReviewError.
         """
         return outcome(self._run(self._sending.submit(event, again=again)))
 
     def send(self, operation_id: str) -> Receipt:
         """Send what `ledger.prepare` recorded; any number of times, of which one counts.
 
-        Raises UncertainError, FailedError, NeedsReviewError or LedgerError.
+        Raises NotSentError, RefusedError, UncertainError, FailedError, NeedsReviewError or LedgerError.
         """
         return outcome(self._run(self._sending.send(operation_id)))
 
     def submit_batch(self, events: Iterable[Event]) -> list[Receipt | OperationError]:
         """Propose many events; each has its own receipt or error, in order.
 
-        Raises RefusedError where one of a thousand is malformed, before any of these is recorded.
+        Raises InvalidEventError where one of a thousand is malformed, before any of these is recorded.
         """
         return self._run(self._batch(events))
 
@@ -267,10 +269,11 @@ class AsyncSubmitter(_Base):
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
             return None
+        departure = Departure()
         try:
-            return heard(await self._client.request(**_request(step)))
+            return heard(await self._client.request(**_request(step), extensions={"trace": departure.note_async}))
         except httpx.HTTPError as error:
-            return unheard(error)
+            return unheard(error, departure)
 
     async def submit(self, event: Event, *, again: bool = False) -> Receipt:
         """Propose an event; see Submitter.submit."""

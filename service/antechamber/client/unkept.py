@@ -9,8 +9,8 @@ import msgspec
 
 from antechamber.client.entry import Entry
 from antechamber.client.ledger_file import LedgerError
+from antechamber.client.results import completed
 from antechamber.core.canonical import NORMAL_FORM
-from antechamber.core.events import body_of
 from antechamber.core.ledger import SETTLED, Ruling
 
 MOST: Final = 5000
@@ -31,10 +31,10 @@ class Unkept:
     def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False) -> str:
         """Derive an operation from an event; the same event is always the same one, also `again`.
 
-        Raises RefusedError where the event is malformed.
+        Raises InvalidEventError where the event is malformed.
         """
         del again
-        found = body_of(event, None)
+        found = completed(event, None)
         entry = self._entries.get(found.key)
         if entry is None or entry.state in SETTLED:
             self._keep(
@@ -47,9 +47,10 @@ class Unkept:
                     fingerprint=found.fingerprint,
                     source_event_hash=found.source_event_hash,
                     normal_form=NORMAL_FORM,
-                    # An earlier process may have sent it, so no attempt is known to be the only one.
+                    # Another process may have sent it; what is told of it here is about this process's attempts.
                     state="uncertain",
                     attempts=1,
+                    in_flight=0,
                     session=None,
                     receipt=None,
                     reason="never sent by this process",
@@ -84,7 +85,8 @@ class Unkept:
         entry = self.entry(operation_id)
         if entry.state in SETTLED:
             return entry
-        return self._keep(msgspec.structs.replace(entry, attempts=entry.attempts + 1))
+        begun = {"attempts": entry.attempts + 1, "in_flight": entry.in_flight + 1}
+        return self._keep(msgspec.structs.replace(entry, **begun, receipt=None))
 
     def settle(self, operation_id: str, judge: Callable[[Entry], Ruling], answer: bytes | None = None) -> Entry:
         """Note what an answer made of an operation.
@@ -95,8 +97,16 @@ class Unkept:
         if entry.state in SETTLED:
             return entry
         ruling = judge(entry)
+        if ruling.state == "failed" and not ruling.final:
+            # An attempt of another process may still land, so that a new key would not be safe.
+            ruling = msgspec.structs.replace(ruling, state="uncertain", over=False)
+        as_before = ruling.state == "pending"
         return self._keep(
             msgspec.structs.replace(
-                entry, state=ruling.state, reason=ruling.reason, receipt=answer if ruling.final else None
+                entry,
+                state=entry.state if as_before else ruling.state,
+                reason=ruling.reason,
+                in_flight=entry.in_flight - ruling.over,
+                receipt=answer if ruling.final or as_before else None,
             )
         )

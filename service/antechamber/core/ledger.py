@@ -24,6 +24,10 @@ REFUSED: Final = frozenset(
     {outcome.status for outcome in OUTCOMES.values() if outcome.key_bound is False} - {409, 429, 503}
 )
 """Answers that left the key free and say nothing of earlier attempts: 400, 401, 403, 413."""
+_BEARER: Final = frozenset(
+    code for code, outcome in OUTCOMES.items() if outcome.status in {401, 403} and outcome.disposition is None
+)
+"""Refusals of the token, not of the event: the same bytes are right once the token or the policy is fixed."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -37,6 +41,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """Why there is no receipt, or what it says, for people."""
     retry_after: float | None = None
     """Seconds that the service asks to wait."""
+    sent: bool = True
+    """False where it is proven that no byte of the request left this process."""
 
 
 class Ruling(Struct, frozen=True, kw_only=True):
@@ -48,13 +54,51 @@ class Ruling(Struct, frozen=True, kw_only=True):
     reason: str
     erase: bool = False
     """Whether the event was found private, so that no copy of it should stay."""
+    over: bool = False
+    """Whether the attempt that this answers can no longer arrive. With `pending` the operation is what it was before
+    the attempt."""
+
+
+def _refused(answer: Answer) -> Receipt | None:
+    """Return the receipt of a refusal that the service itself made before anything was stored.
+
+    A page that a proxy wrote may take the place of any answer, so the receipt has to name a code of the closed list
+    whose row has this status and leaves the key free.
+    """
+    receipt = answer.receipt
+    if receipt is None or not receipt.reasons or answer.status not in REFUSED or receipt.status != answer.status:
+        return None
+    row = OUTCOMES[receipt.reasons[0].code]
+    return receipt if row.status == answer.status and row.key_bound is False else None
+
+
+def refuses_bearer(answer: Answer) -> bool:
+    """Tell whether the service refused the token (401, or 403 as another producer's or unlisted), not the event."""
+    receipt = _refused(answer)
+    return receipt is not None and receipt.reasons[0].code in _BEARER
+
+
+def _without_effect(answer: Answer, *, sole: bool) -> Ruling | None:
+    """Return what an attempt leaves that is proven to have stored nothing; None where that is not proven.
+
+    What was never sent, or was refused for its token, is as it was before: the same bytes under the same key are right
+    later. A refusal of the bytes ends the operation. Neither says anything of other attempts.
+    """
+    if not answer.sent:
+        return Ruling(state="pending" if sole else "uncertain", final=False, reason=answer.reason, over=True)
+    receipt = _refused(answer)
+    if receipt is None:
+        return None
+    ended: State = "pending" if receipt.reasons[0].code in _BEARER else "failed"
+    return Ruling(state=ended if sole else "uncertain", final=False, reason=_said(receipt), over=True)
 
 
 def rule(answer: Answer, *, producer: str, key: str, source_event_hash: str, sole: bool) -> Ruling:
-    """Say what an operation is after an answer; `sole` says that no other attempt of it was ever begun.
+    """Say what an operation is after an answer; `sole` says that no other attempt of it can still arrive.
 
     Receipts with status 2xx or 422 are kept by the service under the key for ever, so they end the operation whatever
-    became of earlier attempts. Refusals that left the key free end it only where no earlier attempt can still arrive.
+    became of earlier attempts. Refusals that left the key free end it, or leave it as it was before, only where no
+    earlier attempt can still arrive.
     """
     receipt = answer.receipt
     ours = receipt is not None and (receipt.idempotency_key, receipt.producer_identity) == (key, producer)
@@ -66,19 +110,19 @@ def rule(answer: Answer, *, producer: str, key: str, source_event_hash: str, sol
         state: State = "needs_review" if receipt.disposition == "rejected-conflict" else "failed"
         return Ruling(state=state, final=True, reason=_said(receipt), erase=receipt.disposition == "rejected-private")
     said = (_said(receipt) if receipt else answer.reason) or f"status {answer.status}"
-    # A page that somebody between us wrote may stand in the place of any answer.
-    if answer.status in REFUSED and sole and receipt is not None and receipt.status == answer.status:
-        return Ruling(state="failed", final=False, reason=said)
-    return Ruling(state="uncertain", final=False, reason=said)
+    return _without_effect(answer, sole=sole) or Ruling(state="uncertain", final=False, reason=said)
 
 
-def rule_seal(answer: Answer, *, producer: str, key: str, source_event_hash: str) -> Ruling:
+def rule_seal(answer: Answer, *, producer: str, key: str, source_event_hash: str, sole: bool = False) -> Ruling:
     """Say what an operation is after its key was sealed: 201 is our seal, 200 brings the receipt that was there before.
 
     Only this proves that a request which got lost will never land. Keys are each producer's own, so that the seal of
-    another's token proves nothing.
+    another's token proves nothing. `sole` says that no other attempt, of the seal or of the event, can still arrive.
     """
     receipt = answer.receipt
+    if not answer.sent or refuses_bearer(answer):
+        state: State = "pending" if sole else "uncertain"
+        return Ruling(state=state, final=False, reason=_said(receipt) if receipt else answer.reason, over=True)
     ours = receipt is not None and (receipt.idempotency_key, receipt.producer_identity) == (key, producer)
     if receipt is None or not ours or answer.status not in _ACCEPTED:
         return Ruling(state="uncertain", final=False, reason=answer.reason or f"status {answer.status}")

@@ -95,6 +95,8 @@ class Proposed(Struct, frozen=True, kw_only=True):
     receipt: Receipt | None
     reason: str
     operation_id: str
+    sent: bool = True
+    """False where no attempt of it can have arrived; a receipt beside that is the service's refusal of the token."""
 
 
 class Status(Receipt, frozen=True, kw_only=True):

@@ -42,7 +42,9 @@ class Tools:
             source_event_hash=found.source_event_hash,
             sole=True,
         )
-        return Proposed(state=ruling.state, receipt=receipt, reason=ruling.reason, operation_id=found.key)
+        return Proposed(
+            state=ruling.state, receipt=receipt, reason=ruling.reason, operation_id=found.key, sent=not ruling.over
+        )
 
     async def status(self, submission_id: str) -> Status | None:
         """Return an own submission's receipt and review; None where there is none by that id."""
