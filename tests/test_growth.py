@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from antechamber.config import SECRET, Place
+from antechamber.resources import how_to_install
 from antechamber.store.signer import KEY_FILE, MARKER_FILE, STATE_FILE
 from support import Databases, antechamber, database, event, serving, where, write_policies
 
@@ -207,4 +208,4 @@ def test_without_the_driver_the_text_says_what_to_install(tmp_path: Path) -> Non
     named = {"PYTHONPATH": str(tmp_path)}
     refused = antechamber("token", "list", *where(Place(data=tmp_path, database_url="postgresql://x/y")), **named)
     assert refused.returncode == 1
-    assert "pip install 'antechamber[postgres]'" in refused.stderr
+    assert f"Error: --database-url needs the PostgreSQL driver. {how_to_install('postgres')}\n" == refused.stderr

@@ -31,6 +31,11 @@ BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
+def own_environment() -> dict[str, str]:
+    """Return the environment without what a reader of README does not have: it sets what it uses."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("ANTECHAMBER_")}
+
+
 @contextlib.contextmanager
 def shell(script: str, folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """Run a block of README in a shell of its own process group, and end all of it."""
@@ -42,7 +47,7 @@ def shell(script: str, folder: Path, **environment: str) -> Iterator[subprocess.
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        env=os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"} | environment,
+        env=own_environment() | {"PATH": path, "PYTHONUNBUFFERED": "1"} | environment,
     )
     watchdog = threading.Timer(90, os.killpg, (process.pid, signal.SIGKILL))
     watchdog.start()
@@ -80,15 +85,36 @@ def test_the_sixty_second_start_ends_with_a_memory() -> None:
         read_until(demo, r"An agent now remembers:\s+Run the database migration")
 
 
+def by_hand(port: int) -> str:
+    """Return the recipe for a shell, on a port that is free, waiting where a person would look whether it is ready."""
+    script = BLOCKS[1]
+    for words, instead in (
+        (
+            "serve --data data &\n",
+            f"serve --data data --port {port} > log &\nuntil grep -q ready log; do sleep 0.1; done\n",
+        ),
+        ("http://127.0.0.1:8080", f"http://127.0.0.1:{port}"),
+    ):
+        assert script.count(words) == 1
+        script = script.replace(words, instead)
+    return script
+
+
 def test_the_start_by_hand_accepts_and_then_replays(tmp_path: Path) -> None:
     """The second block, typed into an empty folder, submits twice: accepted, then replayed."""
-    port = str(free_port())
-    script = BLOCKS[1].replace(
-        "antechamber serve --data data &\n",
-        "antechamber serve --data data > log &\nuntil grep -q ready log; do sleep 0.1; done\n",
-    )
-    with shell(script, tmp_path, ANTECHAMBER_PORT=port, ANTECHAMBER_URL=f"http://127.0.0.1:{port}") as session:
-        read_until(session, r"1  accepted-for-review(.|\n)*1  replayed")
+    with shell(by_hand(free_port()), tmp_path) as session:
+        read_until(session, r"1 accepted-for-review\n(.|\n)*1 accepted-for-review, of which 1 replayed")
+
+
+def test_the_blocks_for_agents_run_in_the_shell_of_the_recipe(tmp_path: Path) -> None:
+    """One after another, in the order of README, with nothing but what the blocks before set: all are one proposal."""
+    (tmp_path / "client.py").write_text(PYTHON[0], encoding="utf-8")
+    (tmp_path / "tools.py").write_text(PYTHON[1], encoding="utf-8")
+    script = f"{by_hand(free_port())}\n{BLOCKS[2]}\npython client.py\npython tools.py"
+    with shell(script, tmp_path) as session:
+        seen = read_until(session, r"(accepted-as-duplicate|accepted-for-review): a curator decides(.*)\n")
+        assert "It was proposed before" in seen[0] or "duplicate" in seen[0]
+    assert proposals(tmp_path) == 2
 
 
 @pytest.fixture
@@ -142,13 +168,27 @@ def test_the_python_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, liv
     wanted = re.search(r"<<'EVENT'\n(.*?)EVENT", BLOCKS[2], re.DOTALL)
     assert wanted
     (tmp_path / "event.json").write_text(wanted[1], encoding="utf-8")
-    code = f"url, token = {tuple(live.values())!r}\n{PYTHON[0]}\nprint(receipt.disposition, receipt.submission_id)"
+    command = [sys.executable, "-c", PYTHON[0]]
+    environment = own_environment() | live
     ran = [
-        subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)  # noqa: S603 -- our own README
+        subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 -- our own README
         for _ in range(2)
     ]
     assert ran[0].stdout.startswith("accepted-for-review ")
     assert ran[1].stdout == ran[0].stdout
+    assert proposals(tmp_path) == 1
+
+
+def test_an_mcp_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
+    """The block for MCP, which starts the server as the configuration that is to be pasted does."""
+    (pasted,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
+    named = json.loads(pasted)["mcpServers"]["antechamber"]
+    assert (named["command"], named["args"]) == ("antechamber", ["mcp"])
+    assert set(named["env"]) == {*live, "ANTECHAMBER_LEDGER"}
+    (tmp_path / "tools.py").write_text(PYTHON[1], encoding="utf-8")
+    with shell("python tools.py", tmp_path, **live) as session:
+        read_until(session, r"accepted-for-review: a curator decides")
+        assert session.wait(30) == 0
     assert proposals(tmp_path) == 1
 
 
@@ -158,20 +198,6 @@ def within(block: str, **known: Any) -> Any:
     names: dict[str, Any] = {"asyncio": asyncio, "contextlib": contextlib} | known
     exec("async def whole():\n" + textwrap.indent("\n".join(lines), "    "), names)  # noqa: S102 -- our own README
     return apart(names["whole"]())
-
-
-def test_an_mcp_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
-    """The block for MCP, with the command of this environment and what the configuration names."""
-    (pasted,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
-    named = json.loads(pasted)["mcpServers"]["antechamber"]
-    assert (named["command"], named["args"]) == ("antechamber", ["mcp"])
-    environment = named["env"] | live | {"ANTECHAMBER_LEDGER": str(tmp_path / named["env"]["ANTECHAMBER_LEDGER"])}
-    command = str(Path(sys.executable).parent / "antechamber")
-    block = PYTHON[1].replace('command="antechamber"', f"command={command!r}")
-    assert block != PYTHON[1]
-    found = within(block, environment=environment)
-    assert found.structured_content["disposition"] == "accepted-for-review"
-    assert proposals(tmp_path) == 1
 
 
 def test_a_tool_that_writes_elsewhere_is_guarded(tmp_path: Path) -> None:
@@ -203,3 +229,13 @@ def test_every_command_is_documented() -> None:
         if isinstance(command, click.Group):
             for verb in command.commands:
                 assert f"{name} {verb}" in README
+
+
+def test_nothing_recommends_what_no_index_has() -> None:
+    """An extra is installed from a checkout or a wheel, and there is one text that says so."""
+    sources = [*(ROOT / "service").rglob("*.py"), *(ROOT / "templates").rglob("*.html"), ROOT / "README.md"]
+    wrong = re.compile(r"pip install '?antechamber")
+    assert [file.name for file in sources if wrong.search(file.read_text(encoding="utf-8"))] == []
+    for extra in ("mcp", "postgres"):
+        assert f"`scripts/setup {extra}`" in README
+        assert f"`pip install 'PATH-TO-WHEEL[{extra}]'`" in README

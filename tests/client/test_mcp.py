@@ -19,6 +19,7 @@ from antechamber.cli.mcp import LedgerSubmits
 from antechamber.client import AsyncSubmitter, Ledger
 from antechamber.client.submitter import Submitter
 from antechamber.mcp_server import TOOLS, Tools, build
+from antechamber.resources import how_to_install
 from client.network import AsyncNetwork, Network
 from support import URL, Service, antechamber, apart, database, event, free_port, serving
 
@@ -356,6 +357,16 @@ def test_a_server_that_is_told_to_stop_does_so_at_once(tmp_path: Path, sent: sig
     _, said = process.communicate()
     assert said == b""
     assert sorted(one.name for one in tmp_path.iterdir()) == ["agent.ledger", "agent.ledger-journal"]
+
+
+def test_without_its_packages_the_text_says_what_to_install(tmp_path: Path) -> None:
+    """They are an extra; whoever starts the server without them hears how it is installed."""
+    (tmp_path / "mcp.py").write_text("raise ImportError\n")
+    ran = antechamber(
+        "mcp", "--ledger", str(tmp_path / "agent.ledger"), ANTECHAMBER_TOKEN="antp_x", PYTHONPATH=str(tmp_path)
+    )
+    assert ran.returncode == 1
+    assert f"Error: The MCP server needs packages that are not installed. {how_to_install('mcp')}\n" == ran.stderr
 
 
 def test_a_token_that_is_refused_is_the_operators_to_fix(service: Service, network: Network, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from antechamber.client import Ledger, Submitter
+from antechamber.resources import how_to_install
 from client.test_mcp import LESSON, count
 from support import Service, apart, event, full
 
@@ -169,7 +170,7 @@ def test_without_the_extra_there_is_no_such_page(service: Service) -> None:
     service.state.tools._start = None
     answer = service.client.post("/mcp", json=calling("search_memory", {}), headers=HEADERS | service.bearer())
     assert answer.status_code == 404
-    assert "needs the extra mcp" in answer.text
+    assert how_to_install("mcp") in answer.json()["detail"]
 
 
 def test_a_server_that_cannot_start_says_so_each_time(service: Service) -> None:

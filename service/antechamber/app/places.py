@@ -15,6 +15,7 @@ from antechamber.core.ports import Clock, Store
 from antechamber.flows.access import Access
 from antechamber.flows.export import Export
 from antechamber.flows.log import Log
+from antechamber.resources import how_to_install
 from antechamber.store.signer import KEY_FILE, FileSigner, new_name
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.passwords import Passwords
@@ -69,7 +70,7 @@ def _postgres() -> Any:
     try:
         from antechamber.store.postgres import store  # noqa: PLC0415 -- an optional extra
     except ImportError:
-        message = "--database-url needs the PostgreSQL driver; install it with: pip install 'antechamber[postgres]'"
+        message = f"--database-url needs the PostgreSQL driver. {how_to_install('postgres')}"
         raise SettingsError(message) from None
     return store
 

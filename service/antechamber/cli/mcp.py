@@ -17,6 +17,7 @@ from antechamber.client.submitter import AsyncSubmitter
 from antechamber.core.contract import MemoryPage, Scope
 from antechamber.core.errors import AntechamberError
 from antechamber.core.tools import Proposed, ProposeMemory, Status, Submits, event_of
+from antechamber.resources import how_to_install
 
 
 class LedgerSubmits:
@@ -83,7 +84,7 @@ def mcp(url: str, path: Path) -> None:
     try:
         from antechamber.mcp_server import Tools, serve_stdio  # noqa: PLC0415 -- an optional extra
     except ImportError:
-        fail(AntechamberError("MCP needs the extra mcp: pip install 'antechamber[mcp]'"))
+        fail(AntechamberError(f"The MCP server needs packages that are not installed. {how_to_install('mcp')}"))
     try:
         with Ledger(path) as ledger:
             tools = Tools()

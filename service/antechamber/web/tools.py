@@ -12,6 +12,7 @@ from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope, Receive, Send
 
 from antechamber.core.roles import Bearer
+from antechamber.resources import how_to_install
 from antechamber.web.auth import needs_token
 
 Application = Callable[..., Awaitable[None]]
@@ -36,7 +37,7 @@ class ToolServer:
         Raises NotFoundException where there is none.
         """
         if self._start is None:
-            raise NotFoundException(detail="MCP needs the extra mcp to be installed with the service.")
+            raise NotFoundException(detail=f"This service runs without its MCP server. {how_to_install('mcp')}")
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._run = asyncio.create_task(self._serve(self._start, self._ready))

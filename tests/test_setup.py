@@ -1,0 +1,134 @@
+"""`scripts/setup`: what it installs, what it leaves as it is, and what it says meanwhile."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCKS = ROOT / "scripts" / "locks"
+PIP = """#!/bin/sh
+# In the place of the interpreter of .venv: writes down what pip is asked for.
+echo "$@" >> asked
+[ ! -e fails ]
+"""
+USED = "-m pip install --quiet --disable-pip-version-check"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with an empty .venv, all of whose files are older than what is made now."""
+    shutil.copytree(LOCKS, tmp_path / "scripts" / "locks")
+    shutil.copy(ROOT / "scripts" / "setup", tmp_path / "scripts" / "setup")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    interpreter = tmp_path / ".venv" / "bin" / "python"
+    interpreter.write_text(PIP)
+    interpreter.chmod(0o755)
+    for file in (tmp_path / "pyproject.toml", *(tmp_path / "scripts" / "locks").iterdir()):
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+    return tmp_path
+
+
+def setup(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run it from elsewhere."""
+    command = [str(checkout / "scripts" / "setup"), *words]
+    environment = os.environ | {"PYTHON": sys.executable}
+    return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)  # noqa: S603 -- our own program
+
+
+def asked(checkout: Path) -> list[str]:
+    """Return which locks pip was asked for since the last time, and whether antechamber itself was."""
+    file = checkout / "asked"
+    lines = file.read_text().splitlines() if file.exists() else []
+    file.unlink(missing_ok=True)
+    return [line.removeprefix(USED).removeprefix(" --require-hashes -r scripts/locks/").strip() for line in lines]
+
+
+ITSELF = "--no-deps --no-build-isolation -e ."
+
+
+@pytest.mark.parametrize(
+    ("words", "locks"),
+    [
+        ([], ["run.txt"]),
+        (["run"], ["run.txt"]),
+        (["mcp"], ["run.txt", "mcp.txt"]),
+        (["run", "mcp", "postgres"], ["run.txt", "mcp.txt", "postgres.txt"]),
+        (["dev"], ["dev.txt"]),
+        (["dev", "mcp"], ["dev.txt"]),
+    ],
+)
+def test_it_installs_what_is_asked_for_once(checkout: Path, words: list[str], locks: list[str]) -> None:
+    """It says what it does, and says and does nothing the second time."""
+    first = setup(checkout, *words)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert asked(checkout) == [*locks, ITSELF]
+    lines = first.stdout.splitlines()
+    assert [lock for lock in locks if f"packages of scripts/locks/{lock}" not in first.stdout] == []
+    assert lines[-2:] == ["Installing antechamber itself …", "Ready: .venv/bin/antechamber"]
+    again = setup(checkout, *words)
+    assert (again.returncode, again.stdout, again.stderr, asked(checkout)) == (0, "", "", [])
+
+
+def test_an_extra_is_added_to_what_is_there(checkout: Path) -> None:
+    """Nothing is installed twice, and with everything for the tests nothing is missing."""
+    setup(checkout)
+    assert asked(checkout) == ["run.txt", ITSELF]
+    setup(checkout, "mcp")
+    assert asked(checkout) == ["mcp.txt", ITSELF]
+    setup(checkout, "dev")
+    assert asked(checkout) == ["dev.txt", ITSELF]
+    for stamp in ("run", "mcp"):
+        (checkout / ".venv" / f"{stamp}.stamp").unlink()
+    assert setup(checkout, "run", "mcp", "postgres").stdout == ""
+    assert asked(checkout) == []
+
+
+def test_what_a_lock_says_anew_is_installed_again(checkout: Path) -> None:
+    """Only the lock that is newer than its installation."""
+    setup(checkout, "mcp", "postgres")
+    asked(checkout)
+    os.utime(checkout / "scripts" / "locks" / "mcp.txt", (4_000_000_000, 4_000_000_000))
+    setup(checkout, "mcp", "postgres")
+    assert asked(checkout) == ["mcp.txt", ITSELF]
+
+
+def test_an_installation_that_fails_is_tried_again(checkout: Path) -> None:
+    """It ends with the installer's status, and does not count as done."""
+    (checkout / "fails").touch()
+    assert setup(checkout).returncode == 1
+    (checkout / "fails").unlink()
+    asked(checkout)
+    assert setup(checkout).returncode == 0
+    assert asked(checkout) == ["run.txt", ITSELF]
+
+
+def test_it_explains_itself(checkout: Path) -> None:
+    """--help names every word; one that it does not know is an error, before anything is done."""
+    for option in ("--help", "-h"):
+        shown = setup(checkout, option)
+        assert shown.returncode == 0
+        assert [word for word in ("run", "mcp", "postgres", "dev", "PYTHON") if word not in shown.stdout] == []
+    wrong = setup(checkout, "mcp", "postgre")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert 'knows no "postgre"' in wrong.stderr
+    assert "Usage:" in wrong.stderr
+    assert asked(checkout) == []
+
+
+def test_what_is_installed_beside_each_other_has_the_same_versions() -> None:
+    """Each lock names each package as the largest one does."""
+
+    def pins(name: str) -> set[str]:
+        lines = (LOCKS / f"{name}.txt").read_text().splitlines()
+        return {line.partition(" ")[0] for line in lines if "==" in line.partition(" ")[0]}
+
+    everything = pins("dev")
+    for name in ("run", "mcp", "postgres"):
+        assert pins(name) <= everything
+    for name in ("mcp", "postgres"):
+        assert pins(name) - pins("run")
