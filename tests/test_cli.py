@@ -426,7 +426,7 @@ def test_submitting_nothing_says_so(server: dict[str, str], stdin: str) -> None:
     """An empty file is no failure, and not silence."""
     done = _run("submit", "-", stdin=stdin, **server)
     assert (done.exit_code, done.stdout) == (0, "")
-    assert "No line was sent." in done.stderr
+    assert "No line was sent: there is none." in done.stderr
     assert json.loads(_run("submit", "-", "--json", stdin=stdin, **server).stdout) == {"replayed": 0, "lines": []}
 
 
@@ -453,7 +453,10 @@ def test_an_unreachable_service_is_a_clear_error(monkeypatch: pytest.MonkeyPatch
     """A wrong address ends with an error that says that nothing is lost."""
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     address = f"http://127.0.0.1:{free_port()}" if url == "nothing" else url
-    _fails(_run("submit", "-", "--url", address, stdin=_ndjson(_bare("Some text.")), ANTECHAMBER_TOKEN="antp_x"))
+    done = _run("submit", "-", "--url", address, stdin=_ndjson(_bare("Some text.")), ANTECHAMBER_TOKEN="antp_x")
+    _fails(done, "Error: 0 of 1 lines were answered. ")
+    assert done.stdout == ""
+    assert "No line was sent" not in done.stderr
 
 
 def test_hash_prints_the_hash_of_a_body_or_a_pair(tmp_path: Path) -> None:

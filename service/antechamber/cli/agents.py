@@ -63,6 +63,8 @@ def submit(file: Any, fail_on: tuple[str, ...], url: str, *, as_json: bool) -> N
         for line, answer in told:
             click.echo(_sentence(line, answer, first.get(answer.submission_id)), err=_refused(answer))
         _summarize(answers)
+    if not lines:
+        click.echo("No line was sent: there is none.", err=True)
     if problem is not None:
         fail(AntechamberError(f"{len(answers)} of {len(lines)} lines were answered. {problem}"))
     wanted = {one for name in fail_on for one in (_REJECTED if name == "rejected" else (name,))}
@@ -131,8 +133,6 @@ def _summarize(answers: list[Answer]) -> None:
     for name, number in sorted(Counter(map(_name, answers)).items()):
         replays = f", of which {again[name]} replayed" if again[name] else ""
         click.echo(f"{number:>7} {name}{replays}")
-    if not answers:
-        click.echo("No line was sent.", err=True)
 
 
 def _completed(raw: bytes) -> list[_Line]:
