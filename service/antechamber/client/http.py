@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.client.exchange import AddressError, address_of
+from antechamber.core.addresses import shown
 from antechamber.core.contract import MAX_BATCH, MAX_LINES, Reason
 from antechamber.core.errors import AntechamberError
 
