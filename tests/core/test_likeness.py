@@ -80,3 +80,16 @@ def test_texts_of_countless_lines_are_told_as_a_whole() -> None:
     """Neither words nor lines are aligned where there are too many of both."""
     before, after = "a\n" * 7000, "b\n" * 7000
     assert compare(before, after) == [Change("removed", before), Change("added", after)]
+
+
+def test_texts_beyond_one_portion_are_compared_like_the_first() -> None:
+    """The most alike of hundreds is found wherever it is, and the first of several that are as much alike."""
+    others = [f"Note {number} about something else entirely." for number in range(100)]
+    wanted = "Run the migration before the deploy of the day."
+    near = {17: "Run the migration before a deploy of the day.", 63: wanted, 90: wanted}
+    texts = [near.get(place, text) for place, text in enumerate(others)]
+    assert [place for place, _ in most_alike(wanted, texts, 80, 3)] == [63, 90, 17]
+    assert [place for place, _ in most_alike(wanted, texts, 80, 1)] == [63]
+    assert Folder(texts).find(wanted, 90) == 63
+    assert Folder(texts[:63]).find(wanted, 90) == 17
+    assert Folder(others).find(wanted, 90) is None

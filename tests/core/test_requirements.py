@@ -7,6 +7,7 @@ import pytest
 from antechamber.core import requirements
 from antechamber.core.canonical import canonical
 from antechamber.core.policy import Rules
+from antechamber.core.privacy import scan
 from antechamber.core.requirements import CHECKS, Requirement, Situation, evaluate, obstacle
 from antechamber.core.review import Approval, ReviewedProposal, Target, text_hash
 
@@ -30,7 +31,8 @@ def situation(
     }
     proposal = ReviewedProposal(**plain | members)
     places = {"/payload": proposal.payload}
-    return Situation(proposal=proposal, person=person, rules=rules or Rules(), off=off, places=places)
+    findings, passed = scan(places, off), scan(places)
+    return Situation(proposal=proposal, person=person, rules=rules or Rules(), findings=findings, passed=passed)
 
 
 def states(of: Situation) -> dict[str, str]:

@@ -1,10 +1,13 @@
 """Flows at their edges, with a clock and a store in the test's hands."""
 
 import asyncio
+import os
+import sys
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,11 +25,12 @@ from antechamber.core.errors import (
 )
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Store
+from antechamber.core.privacy import scan
 from antechamber.core.review import Decision, InvalidDecisionError
 from antechamber.core.roles import Bearer, Person
 from antechamber.flows import access as access_flow
 from antechamber.flows.access import Access, TooManyAttemptsError
-from antechamber.flows.admit import Admission
+from antechamber.flows.admit import MOST_BATCHES, MOST_LONG, Admission
 from antechamber.flows.direct import HOUR
 from antechamber.flows.export import Export
 from antechamber.flows.fleet import GONE_AFTER, Fleet
@@ -442,3 +446,141 @@ def unsorted(flows: Flows) -> int:
     """Count what waits to be sorted."""
     with flows.store.read() as rows:
         return len(rows.unsorted(10))
+
+
+class WatchedClock(Clock):
+    """A clock that notes which threads ask it, and lets those other than the first wait until it may go on."""
+
+    def __init__(self) -> None:
+        """Begin without delay."""
+        super().__init__()
+        self.threads: list[str] = []
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+
+    def __call__(self) -> int:
+        """Return the time, once it may."""
+        name = threading.current_thread().name
+        self.threads.append(name)
+        if name.startswith(("long-bodies", "batches")):
+            assert self.goes_on.wait(60)
+        return super().__call__()
+
+
+LONG_TEXT = "Run the migration before the deploy. " * 400
+
+
+def metered(store: Store, policies: Path, clock: Clock) -> Admission:
+    """Return an admission that asks the clock when it reads a body, because it counts attempts."""
+    write_policies(policies, scopes="[limits]\nattempts_per_minute = 100000\n")
+    return Admission(store, PolicyKeeper(policies), SECRET, clock, os.urandom)
+
+
+def test_only_short_bodies_are_looked_through_in_the_event_loop(flows: Flows, policies: Path) -> None:
+    """A long one is read and looked through beside it, and so is a batch, whatever the channel."""
+    clock = WatchedClock()
+    admission = metered(flows.store, policies, clock)
+
+    async def asked(raw: bytes, channel: Any) -> set[str]:
+        clock.threads.clear()
+        reply = await admission.submit(raw, [], BOT, channel)
+        assert reply.status == 201
+        return {name.rpartition("_")[0] for name in clock.threads if name != threading.current_thread().name}
+
+    for channel in ("http", "mcp"):
+        assert finish(asked(msgspec.json.encode(event(f"Short, {channel}.")), channel)) == set()
+        assert finish(asked(msgspec.json.encode(event(LONG_TEXT + channel)), channel)) == {"long-bodies"}
+    clock.threads.clear()
+    lines = finish(admission.submit_batch(msgspec.json.encode(event("In a batch.")), BOT))
+    assert isinstance(lines, list)
+    assert {name.rpartition("_")[0] for name in clock.threads} == {"batches"}
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["long", "batch"])
+def test_when_too_much_waits_beside_the_loop_nothing_more_is_taken(
+    flows: Flows, policies: Path, *, batch: bool
+) -> None:
+    """Nothing of it is admitted, short bodies go on, and what waited is answered as always."""
+    clock = WatchedClock()
+    admission = metered(flows.store, policies, clock)
+    most = MOST_BATCHES if batch else MOST_LONG
+    bodies = [msgspec.json.encode(event(f"{LONG_TEXT}{number}")) for number in range(most + 1)]
+
+    async def together() -> tuple[list[Any], int]:
+        clock.goes_on.clear()
+        send = admission.submit_batch if batch else (lambda raw, bearer: admission.submit(raw, [], bearer))
+        waiting = [asyncio.create_task(send(raw, BOT)) for raw in bodies]
+        short = await admission.submit(msgspec.json.encode(event("Short.")), [], BOT)
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        clock.goes_on.set()
+        assert [task in done for task in waiting] == [False] * most + [True]
+        return await asyncio.gather(*waiting), short.status
+
+    answers, short = finish(together())
+    assert short == 201
+    refused = msgspec.json.decode(answers.pop().body)
+    assert (refused["status"], refused["reasons"][0]["code"], refused["retry_same_key"]) == (503, "unavailable", True)
+    statuses = [msgspec.json.decode(one[0])["status"] if batch else one.status for one in answers]
+    assert statuses == [201] * most
+
+
+def test_a_long_body_that_waits_for_its_look_in_vain_is_answered(flows: Flows, policies: Path) -> None:
+    """A body that was read finds the way beside the loop full, and its key stays free."""
+    clock = WatchedClock()
+    admission = metered(flows.store, policies, clock)
+    bodies = [msgspec.json.encode(event(f"{LONG_TEXT}{number}")) for number in range(MOST_LONG)]
+
+    async def full() -> dict[str, Any]:
+        read = await admission.parsed(msgspec.json.encode(event(LONG_TEXT)), [], BOT)
+        clock.goes_on.clear()
+        waiting = [asyncio.create_task(admission.submit(raw, [], BOT)) for raw in bodies]
+        await asyncio.sleep(0)
+        late = await admission.judged(read)
+        clock.goes_on.set()
+        assert {one.status for one in await asyncio.gather(*waiting)} == {201}
+        refused: dict[str, Any] = msgspec.json.decode(late.body)
+        assert (await admission.judged(read)).status == 201
+        return refused
+
+    refused = finish(full())
+    assert refused["reasons"][0]["code"] == "unavailable"
+    assert refused["idempotency_key"] is not None
+
+
+def scans(job: Callable[[], Any]) -> int:
+    """Count how often a job has an event scanned."""
+    number = 0
+
+    def profile(frame: FrameType, kind: str, _value: Any) -> None:
+        nonlocal number
+        number += kind == "call" and frame.f_code is scan.__code__
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        job()
+    finally:
+        sys.setprofile(before)
+    return number
+
+
+def test_a_proposal_is_scanned_once_for_a_page(flows: Flows) -> None:
+    """Findings, requirements and what keeps from approving rest on one scan, in a group as well."""
+    first = flows.submit(event("Run the migration first."))["proposal_id"]
+    flows.clock.now += SECOND
+    flows.submit(event("Another text of the same producer."))
+    person = flows.curator()
+    assert scans(lambda: flows.desk.dossier(first, person)) == 1
+    assert scans(lambda: flows.desk.group(person, producer=BOT.name)) == 2
+
+
+def test_a_group_is_not_compared_with_memories(flows: Flows) -> None:
+    """Its page shows none; a hundred comparisons with five hundred texts each would be for nothing."""
+    person = flows.curator()
+    admitted = flows.submit(event("Run the migration before the deploy."))["proposal_id"]
+    flows.clock.now += SECOND
+    flows.desk.decide(admitted, flows.decision(admitted, person), person)
+    flows.clock.now += SECOND
+    near = flows.submit(event("Run the migration before a deploy."))["proposal_id"]
+    assert len(flows.desk.dossier(near, person).similar) == 1
+    assert [one.similar for one in flows.desk.group(person, producer=BOT.name).items] == [[]]

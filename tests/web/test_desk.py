@@ -275,7 +275,7 @@ def test_owners_do_not_judge_their_own_producers(service: Service, decision: str
         assert len(acts) == 4
         response = owner.decide(proposal, decision, content="Changed.", reason_code="other")
         assert response.status_code == 403
-        assert "somebody else has to judge" in response.text
+        assert "another person has to judge" in response.text
     assert _records(service) == []
     namesake = service.sign_in("ada-of-sales", person="ada-b")
     assert namesake.decide(proposal, decision, content="Changed.", reason_code="other").status_code == 303

@@ -3,16 +3,19 @@
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 
 from antechamber import app
+from antechamber.config import Place
 from antechamber.core.errors import ForbiddenDecisionError
 from antechamber.core.roles import Person
 from antechamber.core.settlement import SettlementForm
-from support import Desk, Service, event
+from support import PRODUCERS, Desk, Service, event, running, write_policies
 
 
 @pytest.fixture
@@ -59,13 +62,18 @@ def test_a_conflict_is_settled_with_a_record(service: Service, refused: str, kin
 
 
 def test_the_other_becomes_a_proposal_of_its_own(service: Service, refused: str) -> None:
-    """It waits in the queue under a key of its own, as if it had been sent that way."""
+    """It waits in the queue, and its receipt is its producer's to read by id, but not by a key."""
     desk = service.sign_in()
     opened = settle(desk, refused, "open")
     proposal = opened.headers["location"].removeprefix("/review/").partition("?")[0]
     assert "The other." in desk.browser.get(f"/review/{proposal}").text
-    by_key = service.client.get(f"/v1/submissions/by-key/quarantine:{refused}", headers=service.bearer()).json()
-    assert (by_key["proposal_id"], by_key["disposition"]) == (proposal, "accepted-for-review")
+    again = service.submit(event("The other.")).json()
+    assert (again["disposition"], again["proposal_id"]) == ("accepted-as-duplicate", proposal)
+    receipt = service.client.get(f"/v1/submissions/{again['duplicate_of']}", headers=service.bearer()).json()
+    assert (receipt["proposal_id"], receipt["disposition"]) == (proposal, "accepted-for-review")
+    for key in (f"quarantine:{refused}", receipt["idempotency_key"]):
+        by_key = service.client.get(f"/v1/submissions/by-key/{quote(key)}", headers=service.bearer())
+        assert by_key.status_code == 404
     assert desk.decide(proposal, "approve").status_code == 303
     assert [item["content"] for item in service.recall()] == ["The other."]
     assert [record["decision"] for record in records(service)] == ["open", "approve"]
@@ -139,7 +147,7 @@ def test_an_event_is_settled_once(service: Service, refused: str) -> None:
 def test_who_may_not_settle_is_told_why(service: Service, refused: str) -> None:
     """The owner of the producer, an auditor, a private note, a note without end, an unknown outcome or event."""
     ada, bob = service.sign_in("ada"), service.sign_in("bob")
-    assert "somebody else has to judge" in settle(ada, refused, "keep").text
+    assert "another person has to judge" in settle(ada, refused, "keep").text
     auditor = service.sign_in("una", "auditor")
     assert '<form class="settle"' not in auditor.browser.get("/quarantine").text
     assert "<button>Undo" not in auditor.browser.get(f"/quarantine/{refused}").text
@@ -224,16 +232,151 @@ def test_the_flow_itself_lets_only_a_curator_settle(service: Service, refused: s
     assert records(service) == []
 
 
-def test_a_producer_that_took_the_key_for_itself_gains_nothing(service: Service, refused: str) -> None:
-    """The event then cannot be opened, the page says why, and nothing passes for what a curator opened."""
+def test_no_producer_can_take_the_place_of_what_is_opened(service: Service, refused: str) -> None:
+    """Keys that it may use have nothing to do with it, and the key that is used is outside their grammar."""
     own = service.submit(event("Something else.", idempotency_key=f"quarantine:{refused}")).json()["proposal_id"]
+    for key, status in ((refused, 201), (f"!quarantine:{refused}", 400)):
+        sealed = service.client.put(f"/v1/submissions/by-key/{quote(key)}/seal", headers=service.bearer())
+        assert sealed.status_code == status
+    taken = service.submit(event("Something else.", idempotency_key=f"!quarantine:{refused}")).json()
+    assert [reason["code"] for reason in taken["reasons"]] == ["key-invalid"]
     desk = service.sign_in()
     assert own not in desk.browser.get(f"/quarantine/{refused}").text
-    answer = settle(desk, refused, "open")
-    assert answer.status_code == 400
-    assert "It cannot become a proposal" in answer.text
-    assert settle(desk, refused, "dismiss").status_code == 303
-    assert own not in desk.browser.get(f"/quarantine/{refused}").text
+    opened = settle(desk, refused, "open").headers["location"].removeprefix("/review/").partition("?")[0]
+    assert opened != own
+    page = desk.browser.get(f"/quarantine/{refused}").text
+    assert opened in page
+    assert own not in page
+
+
+def test_a_seal_of_the_key_that_was_used_before_blocks_nothing(service: Service, refused: str) -> None:
+    """An event can be opened whatever its producer sealed."""
+    seal = service.client.put(f"/v1/submissions/by-key/quarantine:{refused}/seal", headers=service.bearer())
+    assert seal.status_code == 201
+    assert settle(service.sign_in(), refused, "open").headers["location"].startswith("/review/")
+
+
+def test_opening_is_no_attempt_of_its_producer(place: Place, tmp_path: Path) -> None:
+    """A producer that has used up its attempts can neither submit nor seal, and its event can be opened."""
+    policies = write_policies(tmp_path / "policies", scopes="[limits]\nattempts_per_minute = 3\n")
+    with running(place, policies) as service:
+        seal = "/v1/submissions/by-key/free/seal"
+        service.submit(event("The original.", idempotency_key="first"))
+        refused = service.submit(event("The other.", idempotency_key="first")).json()["quarantine_id"]
+        assert service.client.put(seal, headers=service.bearer()).status_code == 201
+        late = service.client.put(seal, headers=service.bearer())
+        assert late.status_code == 429
+        assert late.headers["retry-after"]
+        assert settle(service.sign_in(), refused, "open").status_code == 303
+
+
+def hand_over(service: Service, policies: Path, owner: str | None) -> None:
+    """Let another person answer for the producer from now on, or remove it from the policy."""
+    listed = PRODUCERS.replace('"ada"', f'"{owner}"') if owner else PRODUCERS.partition("[[producer]]")[2]
+    (policies / "producers.toml").write_text(listed if owner else listed[listed.index("[[producer]]") :])
+    service.state.overview._policies.refresh()
+
+
+@pytest.fixture
+def handed_over(service: Service, policies: Path) -> str:
+    """A conflict of a producer that ada answered for at the original, eve when it was refused, and kim now."""
+    service.submit(event("The original.", idempotency_key="first"))
+    hand_over(service, policies, "eve")
+    quarantine_id: str = service.submit(event("The other.", idempotency_key="first")).json()["quarantine_id"]
+    hand_over(service, policies, "kim")
+    return quarantine_id
+
+
+@pytest.mark.parametrize("kind", ["keep", "dismiss", "open", "undo"])
+def test_no_owner_of_then_or_now_settles(service: Service, handed_over: str, kind: str) -> None:
+    """Neither at the original, nor at the refusal, nor today; a person who never was one does."""
+    bob = service.sign_in()
+    if kind == "undo":
+        assert settle(bob, handed_over, "keep").status_code == 303
+    for name in ("ada", "eve", "kim"):
+        owner = service.sign_in(f"{name}-private", person=name)
+        answer = settle(owner, handed_over, kind, reason_code="wrong")
+        assert answer.status_code == 403
+        assert "another person has to judge its events" in answer.text
+    assert settle(bob, handed_over, kind).status_code == 303
+
+
+def test_no_owner_of_then_or_now_judges_what_was_opened(service: Service, policies: Path, handed_over: str) -> None:
+    """The owner at the refusal, the one when it was opened and the one of today are kept out of the proposal."""
+    opened = settle(service.sign_in(), handed_over, "open").headers["location"]
+    proposal = opened.removeprefix("/review/").partition("?")[0]
+    hand_over(service, policies, "zoe")
+    for name in ("eve", "kim", "zoe"):
+        for decision in ("approve", "reject"):
+            assert service.sign_in(name).decide(proposal, decision, reason_code="wrong").status_code == 403
+    assert service.sign_in().decide(proposal, "approve").status_code == 303
+    assert app.examine(service.place) == []
+
+
+def test_what_joined_a_proposal_of_the_same_producer_keeps_its_owner_out(
+    service: Service, policies: Path, handed_over: str
+) -> None:
+    """The same text came under another key meanwhile: who answered at the refusal judges neither."""
+    proposal = service.submit(event("The other.")).json()["proposal_id"]
+    assert settle(service.sign_in(), handed_over, "open").headers["location"].startswith(f"/review/{proposal}?")
+    hand_over(service, policies, "zoe")
+    for name in ("eve", "kim", "zoe"):
+        assert service.sign_in(name).decide(proposal, "approve").status_code == 403
+    assert service.sign_in().decide(proposal, "approve").status_code == 303
+
+
+def test_what_joined_a_proposal_of_another_producer_keeps_no_person_out_of_that(service: Service) -> None:
+    """There it is evidence; its own owner may judge another producer's proposal, as with any evidence."""
+    proposal = service.submit(event("The other.")).json()["proposal_id"]
+    watcher = {"producer_identity": "tool:watcher"}
+    bearer = service.bearer("tool:watcher")
+    for text in ("The original.", "The other."):
+        sent = event(text, idempotency_key="first", **watcher)
+        answer = service.client.post("/v1/submissions", json=sent, headers=bearer).json()
+    assert settle(service.sign_in("grace"), answer["quarantine_id"], "open").status_code == 403
+    assert settle(service.sign_in(), answer["quarantine_id"], "open").status_code == 303
+    assert service.sign_in("grace").decide(proposal, "approve").status_code == 303
+
+
+def test_the_owner_of_an_original_that_joined_another_proposal_does_not_settle(
+    service: Service, policies: Path
+) -> None:
+    """The original is evidence for another producer's proposal: who answered for it then is as interested as ever."""
+    service.submit(event("The original."))
+    bearer = service.bearer("tool:watcher")
+    for text, owner in (("The original.", "eve"), ("The other.", "kim")):
+        (policies / "producers.toml").write_text(PRODUCERS.replace('"grace"', f'"{owner}"'))
+        service.state.overview._policies.refresh()
+        sent = event(text, idempotency_key="first", producer_identity="tool:watcher")
+        answer = service.client.post("/v1/submissions", json=sent, headers=bearer).json()
+    for name, status in (("eve", 403), ("kim", 403), ("ada", 303)):
+        assert settle(service.sign_in(name), answer["quarantine_id"], "keep").status_code == status
+
+
+def test_owners_of_a_producer_that_was_removed_stay_kept_out(
+    service: Service, policies: Path, handed_over: str
+) -> None:
+    """Also the last one, whom no row names: the recorded policies do. Its proposals are kept from them, too."""
+    hand_over(service, policies, None)
+    original = service.sign_in("una", "auditor").browser.get(f"/quarantine/{handed_over}").text
+    (proposal,) = set(re.findall(r'href="/review/([0-9a-f-]{36})"', original))
+    for name in ("ada", "eve", "kim"):
+        assert settle(service.sign_in(name), handed_over, "keep").status_code == 403
+    for name in ("ada", "kim"):
+        assert service.sign_in(name).decide(proposal, "approve").status_code == 403
+    bob = service.sign_in()
+    unlisted = settle(bob, handed_over, "open")
+    assert unlisted.status_code == 400
+    assert "the policy does not list this producer" in unlisted.text
+    assert settle(bob, handed_over, "keep").status_code == 303
+
+
+def test_a_private_event_is_kept_from_its_former_owner(service: Service, policies: Path) -> None:
+    """Nothing of it can be opened, and who answered for it then does not dismiss it either."""
+    quarantine_id = service.submit(event("A personal remark.", visibility="private")).json()["quarantine_id"]
+    hand_over(service, policies, "kim")
+    for name, status in (("ada", 403), ("kim", 403), ("bob", 303)):
+        assert settle(service.sign_in(name), quarantine_id, "dismiss").status_code == status
 
 
 def test_a_long_event_is_cut_in_the_list_and_settled_where_it_is_whole(service: Service) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 from antechamber.core.contract import Channel, Disposition, Problem, Reason, Receipt, Scope
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, PROBLEM_TYPE, Outcome
 from antechamber.core.policy import Verdict
-from antechamber.core.privacy import RULES, Finding
+from antechamber.core.privacy import TITLES, Finding
 from antechamber.core.submission import Submission, compared_bytes, fingerprint, format_time
 
 
@@ -165,13 +165,10 @@ def _under_known_key(candidate: Candidate, verdict: Verdict, known: Known, origi
     return Judgement(outcome=outcome, reasons=[reason, *private], original=original, quarantine=room, withdraw=withdraw)
 
 
-_TITLES = {rule.rule_id: rule.title for rule in RULES}
-
-
 def _privacy_reasons(candidate: Candidate) -> list[Reason]:
     reasons = [
         Reason(
-            code="private-detected", message=f"{finding.rule_id}: {_TITLES[finding.rule_id]}", pointer=finding.pointer
+            code="private-detected", message=f"{finding.rule_id}: {TITLES[finding.rule_id]}", pointer=finding.pointer
         )
         for finding in candidate.findings
     ]

@@ -4,6 +4,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +24,8 @@ MOST_REASONS: Final = 20
 WHITE_SPACE: Final = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 """The 25 code points with the property White_Space (Unicode, PropList.txt)."""
 
+_MARKS: Final = re.compile(r"[^\w\s\x00-\u02ff]{31,}")
+"""Runs that may be of combining marks: these are neither letters, numbers nor white space, and begin at U+0300."""
 _UPPER_TO_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _encoder: Final = msgspec.json.Encoder(order="sorted")
 _in_order: Final = msgspec.json.Encoder()
@@ -135,10 +138,25 @@ def _outside(pointer: str, message: str) -> Reason:
     return Reason(code="out-of-profile", message=message, pointer=pointer)
 
 
+def order_marks(text: str) -> str:
+    """Put long runs of combining marks into canonical order (Unicode, D109); the text stays canonically equivalent.
+
+    The standard library sorts such a run by insertion, in quadratic time; of a run that is in order it moves nothing.
+    """
+    return text if text.isascii() else _MARKS.sub(_ordered_run, text)
+
+
+def _ordered_run(run: re.Match[str]) -> str:
+    """Decompose each mark, because some become several, and sort what lies between characters that do not move."""
+    marks = "".join(unicodedata.normalize("NFD", mark) for mark in run[0])
+    groups = groupby(marks, key=lambda mark: unicodedata.combining(mark) > 0)
+    return "".join("".join(sorted(group, key=unicodedata.combining) if moving else group) for moving, group in groups)
+
+
 def normalize_text(text: str) -> str:
     """Bring one string to NFC with LF line ends."""
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
+        text = unicodedata.normalize("NFC", order_marks(text))
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text

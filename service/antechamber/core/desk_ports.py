@@ -108,6 +108,9 @@ class ReviewRows(Protocol):
     def decision_with_key(self, decision_key: str) -> bool:
         """Tell whether a one-time decision key was used."""
 
+    def refused_owners(self, proposal: int) -> list[str]:
+        """Return who answered for the producer when events were refused that a curator opened as this proposal."""
+
     def target(self, memory_id: str, submission_scope: str, scope_id: str) -> review.Target | None:
         """Return a memory of exactly this scope that a decision may name."""
 

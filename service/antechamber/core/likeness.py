@@ -14,6 +14,8 @@ AKIN: Final = 55.0
 """From this likeness on a text is worth showing beside another."""
 _MOST_COMPARED: Final = 4000
 """Characters that are compared; more would take long and change little."""
+_AT_ONCE: Final = 16
+"""Texts that are compared in one call: other threads wait for its end."""
 _MOST_PARTS: Final = 6000
 """Words that are aligned; beyond it lines are, and beyond that nothing."""
 _WORDS: Final = re.compile(r"\w+|\s+|[^\w\s]")
@@ -48,10 +50,19 @@ def plain(text: str) -> str:
 
 def most_alike(text: str, others: Sequence[str], least: float, most: int) -> list[tuple[int, float]]:
     """Return positions and likeness of the others that are at least so much like a text, the most alike first."""
-    found = process.extract(
-        plain(text), [plain(other) for other in others], scorer=fuzz.ratio, score_cutoff=least, limit=most
-    )
-    return [(position, score) for _, score, position in found]
+    wanted = plain(text)
+    found = [
+        (first + position, score)
+        for first in range(0, len(others), _AT_ONCE)
+        for _, score, position in process.extract(
+            wanted,
+            [plain(other) for other in others[first : first + _AT_ONCE]],
+            scorer=fuzz.ratio,
+            score_cutoff=least,
+            limit=most,
+        )
+    ]
+    return sorted(found, key=lambda one: (-one[1], one[0]))[:most]
 
 
 class Folder:
@@ -63,8 +74,13 @@ class Folder:
 
     def find(self, text: str, least: float) -> int | None:
         """Return the position of the text that is most alike, if it is at least so much alike."""
-        found = process.extractOne(plain(text), self._texts, scorer=fuzz.ratio, score_cutoff=least)
-        return found[2] if found else None
+        wanted, best = plain(text), None
+        for first in range(0, len(self._texts), _AT_ONCE):
+            some = self._texts[first : first + _AT_ONCE]
+            found = process.extractOne(wanted, some, scorer=fuzz.ratio, score_cutoff=least)
+            if found is not None and (best is None or found[1] > best[1]):
+                best = (first + found[2], found[1])
+        return best[0] if best else None
 
     def add(self, text: str) -> int:
         """Take in one more and return its position."""

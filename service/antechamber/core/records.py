@@ -284,6 +284,8 @@ class QuarantineRow(Struct, frozen=True, kw_only=True):
     payload: dict[str, Any] | None
     source_span: dict[str, Any] | None
     findings: list[Finding]
+    owner: str
+    """Who answered for the producer when the event was refused."""
     received_at: int
     proposal_id: str | None
     original_payload: dict[str, Any] | None
@@ -294,6 +296,8 @@ class QuarantineRow(Struct, frozen=True, kw_only=True):
     original_supersedes: str | None
     original_disposition: str
     original_received_at: int
+    original_owner: str | None
+    """Who answered for the producer when it submitted the original."""
     version: int
     """How many decisions were made on it."""
     opened_as: str | None

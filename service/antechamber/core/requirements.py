@@ -4,13 +4,13 @@ Findings inform; only a requirement that is unsatisfied or could not be evaluate
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from antechamber.core.canonical import canonical
 from antechamber.core.policy import Rules
-from antechamber.core.privacy import Finding, scan
+from antechamber.core.privacy import Finding
 from antechamber.core.review import ReviewedProposal, required_persons, standing_approvals
 
 RequirementState = Literal["satisfied", "unsatisfied", "not-applicable", "overridden", "error"]
@@ -34,10 +34,10 @@ class Situation(Struct, frozen=True, kw_only=True):
     proposal: ReviewedProposal
     person: str
     rules: Rules
-    off: frozenset[str]
-    """Rules of privacy that the policy switched off."""
-    places: dict[str, Any]
-    """All of a proposal that a memory would repeat, by JSON pointers."""
+    findings: list[Finding]
+    """What the rules of privacy find in all of the proposal that a memory would repeat."""
+    passed: list[Finding]
+    """What the rules would find there that the policy switched off."""
 
 
 def evaluate(situation: Situation) -> list[Requirement]:
@@ -59,7 +59,7 @@ def _evaluated(code: str, check: Callable[[Situation], Requirement], situation: 
 
 def _other_person(situation: Situation) -> Requirement:
     if situation.person in situation.proposal.owners:
-        text = "You answer for this producer, so somebody else has to judge its proposals."
+        text = "You answer or answered for this producer, so another person has to judge its proposals."
         return Requirement("other-person", "unsatisfied", text)
     return Requirement("other-person", "satisfied", "Somebody judges who does not answer for the producer.")
 
@@ -72,14 +72,12 @@ def _not_withdrawn(situation: Situation) -> Requirement:
 
 
 def _no_private_data(situation: Situation) -> Requirement:
-    found = scan(situation.places, situation.off)
-    if found:
-        text = (
-            f"The text holds private data ({_names(found)}). Remove it, or reject the proposal with the reason private."
-        )
+    if situation.findings:
+        names = _names(situation.findings)
+        text = f"The text holds private data ({names}). Remove it, or reject the proposal with the reason private."
         return Requirement("no-private-data", "unsatisfied", text)
-    if passed := scan(situation.places, frozenset()):
-        text = f"The policy switched these rules off, which found something: {_names(passed)}."
+    if situation.passed:
+        text = f"The policy switched these rules off, which found something: {_names(situation.passed)}."
         return Requirement("no-private-data", "overridden", text)
     return Requirement("no-private-data", "satisfied", "The rules of privacy find nothing.")
 

@@ -72,7 +72,7 @@ class ReviewedProposal(Struct, frozen=True, kw_only=True):
     version: int
     payload: dict[str, Any]
     owners: frozenset[str]
-    """The persons who answered for the producer when it submitted, and who do now."""
+    """The persons who answered for the producer when it submitted or was refused, and who do now."""
     edited: bool
     withdrawn: bool
     approvals: list[Approval]
@@ -189,7 +189,7 @@ def open_decisions(proposal: ReviewedProposal) -> list[DecisionKind]:
 def blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str | None:
     """Say why this person cannot make this decision now, or None."""
     if person in proposal.owners:
-        return "You answer for this producer, so somebody else has to judge its proposals."
+        return "You answer or answered for this producer, so another person has to judge its proposals."
     if kind == "undo":
         return _undo_blocker(proposal)
     if kind == "flag" and proposal.second:

@@ -52,15 +52,23 @@ class Settlement(Struct, frozen=True, kw_only=True):
     """Of the log's commitment to what was shown and typed."""
 
 
-def settlement_blocker(owner: str | None, person: str) -> str | None:
-    """Say why this person cannot decide on an event, or None; `owner` answers for its producer."""
-    if owner == person:
-        return "You answer for this producer, so somebody else has to judge its events."
+def opened_key(quarantine_id: str) -> str:
+    """Return the key of the submission that an opened event becomes.
+
+    It is outside the grammar of keys, so that no producer can use it, seal it or read it by key.
+    """
+    return f"!quarantine:{quarantine_id}"
+
+
+def settlement_blocker(owners: frozenset[str], person: str) -> str | None:
+    """Say why this person cannot decide on an event, or None; `owners` answered for its producer, or do now."""
+    if person in owners:
+        return "You answer or answered for this producer, so another person has to judge its events."
     return None
 
 
 def check_settlement(
-    event: QuarantineRow, standing: Standing | None, form: SettlementForm, owner: str | None, person: str
+    event: QuarantineRow, standing: Standing | None, form: SettlementForm, owners: frozenset[str], person: str
 ) -> None:
     """Refuse what cannot be decided; `standing` is the decision on the event that stands.
 
@@ -70,7 +78,7 @@ def check_settlement(
     if form.version != event.version or (form.kind != "undo" and event.state != "waiting"):
         message = "somebody else settled this event first, or took a decision on it back"
         raise StaleDecisionError(message)
-    if (why := settlement_blocker(owner, person)) is not None:
+    if (why := settlement_blocker(owners, person)) is not None:
         raise ForbiddenDecisionError(why)
     if form.kind == "open" and event.payload is None:
         message = "Nothing of this event was kept, so it cannot be opened. Dismiss it."
@@ -91,7 +99,7 @@ def settle(  # noqa: PLR0913 -- what a record holds
     standing: Standing | None,
     form: SettlementForm,
     *,
-    owner: str | None,
+    owners: frozenset[str],
     person: str,
     policy_digest: str,
     review_record_id: str,
@@ -102,7 +110,7 @@ def settle(  # noqa: PLR0913 -- what a record holds
 
     Raises what check_settlement raises, and InvalidDecisionError where a reason is missing.
     """
-    check_settlement(event, standing, form, owner, person)
+    check_settlement(event, standing, form, owners, person)
     explained = form.kind == "undo" and standing is not None and undo_needs_reason(standing, person, now)
     shown = canonical(event.payload)
     return Settlement(

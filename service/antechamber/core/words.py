@@ -7,6 +7,8 @@ import re
 import unicodedata
 from typing import Final
 
+from antechamber.core.canonical import order_marks
+
 LONGEST: Final = 255
 """Characters of a word that count; PostgreSQL takes at most 2,046 bytes."""
 _OF_WORDS: Final = frozenset("LMN")
@@ -20,7 +22,9 @@ _UNSPACED: Final = re.compile(
 def fold(text: str) -> str:
     """Return a text without marks and case: decomposed (NFKD), marks dropped, case folded."""
     bare = "".join(
-        character for character in unicodedata.normalize("NFKD", text) if unicodedata.category(character) != "Mn"
+        character
+        for character in unicodedata.normalize("NFKD", order_marks(text))
+        if unicodedata.category(character) != "Mn"
     )
     return unicodedata.normalize("NFKC", bare.casefold())
 

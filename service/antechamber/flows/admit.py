@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -24,17 +24,7 @@ from antechamber.core.admission import (
 )
 from antechamber.core.book import Book
 from antechamber.core.canonical import canonical
-from antechamber.core.contract import (
-    KEY,
-    MAX_BATCH,
-    MAX_LINES,
-    NAME,
-    PRODUCER,
-    SCOPES,
-    Channel,
-    Code,
-    Reason,
-)
+from antechamber.core.contract import KEY, MAX_BATCH, MAX_LINES, Channel, Code, Reason
 from antechamber.core.errors import AntechamberError, BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
@@ -45,14 +35,21 @@ from antechamber.core.privacy import Finding, is_clean, scan
 from antechamber.core.quick import read_quickly
 from antechamber.core.roles import Bearer
 from antechamber.core.submission import Submission, read_draft, read_event, read_key_header
+from antechamber.flows.aside import Aside
 from antechamber.flows.direct import HOUR, DirectWrites
 from antechamber.flows.meter import Meter, Tally
 from antechamber.flows.policies import InForce, PolicyKeeper
-from antechamber.flows.replies import Reply, first_reply, kept, replay, reply_of
+from antechamber.flows.replies import Reply, first_reply, guess_echo, kept, replay, reply_of
 from antechamber.flows.together import Together
 
 MOST_TEXT: Final = 1 << 18
 """Bytes of the events that are looked through in one go."""
+LONG: Final = 1 << 13
+"""Bytes of a body from which on it is read and looked through beside the event loop."""
+MOST_LONG: Final = 256
+"""Long bodies that wait to be read or looked through; each takes some 30 ms at most."""
+MOST_BATCHES: Final = 16
+"""Batches that wait for the same; each takes some 2 seconds at most."""
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -85,21 +82,44 @@ class Admission:
         self._randomness = randomness
         self._meter = Meter(clock)
         self._tally = Tally()
+        self._long = Aside("long-bodies", MOST_LONG)
+        self._batches = Aside("batches", MOST_BATCHES)
         self.direct = DirectWrites(store, clock)
         self._arrivals: Together[Submission, Settled] = Together(self._admit)
 
     async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel = "http") -> Reply:
         """Answer one submission; every failure is an answer too."""
-        return await self.judged(self.read(raw, key_header, bearer), channel)
+        return await self.judged(await self.parsed(raw, key_header, bearer), channel)
+
+    async def parsed(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Submission | Reply:
+        """Read a body as `read` does, a long one beside the event loop."""
+        if len(raw) <= LONG:
+            return self.read(raw, key_header, bearer)
+        try:
+            return await self._long.run(partial(self.read, raw, key_header, bearer))
+        except UnavailableError as error:
+            return self.refusal([_failure(error)])
+
+    async def open(self, event: Submission) -> Reply:
+        """Answer a refused event that a curator opens; it is no attempt of its producer, so that no rate limits it."""
+        try:
+            self._check_listed(event.producer_identity)
+        except RefusedError as error:
+            return self.refusal(error.reasons, echo_of(event))
+        return await self.judged(event)
 
     async def judged(self, parsed: Submission | Reply, channel: Channel = "http") -> Reply:
         """Answer one submission that was read; its bytes need not be kept while it waits."""
         if isinstance(parsed, Reply):
             return parsed
         try:
-            if channel == "http":
+            if parsed.size > LONG:
+                prepared = await self._long.run(partial(self.prepare, [parsed], channel))
+            elif channel == "http":
                 return (await self._arrivals.submit(parsed)).reply
-            return (await asyncio.wrap_future(self._gather(self.prepare([parsed], channel))))[0].reply
+            else:
+                prepared = self.prepare([parsed], channel)
+            return (await asyncio.wrap_future(self._gather(prepared)))[0].reply
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)], echo_of(parsed))
 
@@ -124,8 +144,8 @@ class Admission:
             lines = split_batch(raw)
         except RefusedError as error:
             return self.refusal(error.reasons)
-        prepared = await asyncio.to_thread(self._prepare_batch, [line for _, line in lines], bearer)
         try:
+            prepared = await self._batches.run(partial(self._prepare_batch, [line for _, line in lines], bearer))
             settled = await asyncio.wrap_future(self._gather(prepared))
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)])
@@ -155,7 +175,7 @@ class Admission:
         except RefusedError as error:
             if error.code == "direct-write":
                 self.direct.note(bearer.name)
-            return self.refusal(error.reasons, _guess_echo(raw, header_key))
+            return self.refusal(error.reasons, guess_echo(raw, header_key))
 
     def prepare(self, submissions: Sequence[Submission], channel: Channel) -> list[Prepared | Reply]:
         """Look for private data and ask the policy; nothing was found in most, so all are looked through at once."""
@@ -178,6 +198,9 @@ class Admission:
     def _check_producer(self, identity: str, bearer: Bearer) -> None:
         if identity != bearer.name:
             raise refuse("producer-mismatch", "the token belongs to another producer", "/producer_identity")
+        self._check_listed(identity)
+
+    def _check_listed(self, identity: str) -> None:
         if identity not in self._policies.current.policy.producers:
             raise refuse("producer-mismatch", "the policy does not list this producer", "/producer_identity")
 
@@ -240,6 +263,10 @@ class Admission:
     async def seal(self, key: str, bearer: Bearer) -> Reply:
         """Bind a free key to a receipt without event, or return the receipt already there."""
         echo = Echo(idempotency_key=key if KEY.fullmatch(key) else None, producer_identity=bearer.name)
+        try:
+            self._check_rate(bearer)
+        except RefusedError as error:
+            return self.refusal(error.reasons, echo)
         if bearer.role != "producer" or bearer.name not in self._policies.current.policy.producers:
             return self.refusal([_denied()], echo)
         if not KEY.fullmatch(key):
@@ -360,23 +387,3 @@ def split_batch(raw: bytes) -> list[tuple[int, bytes]]:
     if len(lines) > MAX_LINES:
         raise refuse("body-too-large", f"a batch may have {MAX_LINES} lines")
     return lines
-
-
-def _guess_echo(raw: bytes, header_key: str | None) -> Echo:
-    """Echo what a refused body says of itself, as far as each member keeps to its grammar and is not private."""
-    try:
-        body = msgspec.json.decode(raw) if len(raw) <= MAX_BATCH else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        body = None
-    known = dict(_readable(body if isinstance(body, dict) else {}))
-    known.setdefault("idempotency_key", header_key)
-    return Echo(**{name: value for name, value in known.items() if not scan({name: value})})
-
-
-def _readable(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    grammars = (("idempotency_key", KEY), ("producer_identity", PRODUCER), ("scope_id", NAME))
-    for name, grammar in grammars:
-        if isinstance(value := body.get(name), str) and grammar.fullmatch(value):
-            yield name, value
-    if (scope := body.get("submission_scope")) in SCOPES:
-        yield "submission_scope", scope

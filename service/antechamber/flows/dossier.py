@@ -91,19 +91,20 @@ class Dossier(Struct, frozen=True, kw_only=True):
     """What the policy wants a curator to ask of it; only while it waits."""
 
 
-def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
-    """Gather what belongs to a proposal."""
+def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int, *, alone: bool = True) -> Dossier:
+    """Gather what belongs to a proposal; only one that is shown `alone` is compared with memories."""
     records = rows.review_records(proposal.id)
     duplicates, duplicate_replays = rows.own_duplicates(proposal.id)
-    facts = reviewed(policy, proposal, records)
+    facts = reviewed(rows, policy, proposal, records)
     last, conflicts = facts.standing, rows.conflicts(proposal.id)
     shown_hash = text_hash(canonical(proposal.payload))
     pending = proposal.state == "pending"
-    needed = evaluate(situation(policy, proposal, facts, person)) if pending else []
+    seen = situation(policy, proposal, facts, person)
+    needed = evaluate(seen) if pending else []
     blockers = {kind: blocker(facts, person, kind) for kind in open_decisions(facts)}
     if pending:
         blockers["approve"] = blockers["approve"] or obstacle(needed)
-    near = rows.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if pending else []
+    near = rows.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if pending and alone else []
     return Dossier(
         proposal=proposal,
         shown_hash=shown_hash,
@@ -112,7 +113,7 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
         replays=proposal.replays + duplicate_replays,
         records=records,
         conflicts=conflicts,
-        findings=scan(places(proposal, proposal.payload), frozenset(policy.privacy.off)),
+        findings=seen.findings,
         marks=marks_of(
             proposal.payload["content"],
             proposal.submission_scope,
@@ -135,14 +136,20 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
     )
 
 
-def reviewed(policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
+def owners_of(rows: Rows, policy: Policy, producer_identity: str, *then: str | None) -> frozenset[str]:
+    """Return who answered for a producer then, and who does now; once no policy lists it, the last person who did."""
+    now = policy.owner(producer_identity) or rows.last_owner(producer_identity)
+    return frozenset(owner for owner in (now, *then) if owner)
+
+
+def reviewed(rows: Rows, policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
     """Return what the rules of review need to know of a proposal."""
-    owners = {proposal.owner, policy.owner(proposal.producer_identity) or proposal.owner}
+    refused = rows.refused_owners(proposal.id)
     return ReviewedProposal(
         state=proposal.state,
         version=proposal.version,
         payload=proposal.payload,
-        owners=frozenset(owners),
+        owners=owners_of(rows, policy, proposal.producer_identity, proposal.owner, *refused),
         edited=proposal.edited,
         withdrawn=proposal.withdrawn,
         approvals=[
@@ -169,13 +176,15 @@ def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def situation(policy: Policy, proposal: ProposalRow, facts: ReviewedProposal, person: str) -> Situation:
-    """Return what requirements are evaluated on."""
+    """Return what requirements are evaluated on; the text is scanned once, or twice where rules are switched off."""
+    looked_through, off = places(proposal, proposal.payload), frozenset(policy.privacy.off)
+    findings = scan(looked_through, off)
     return Situation(
         proposal=facts,
         person=person,
         rules=policy.rules(proposal.submission_scope),
-        off=frozenset(policy.privacy.off),
-        places=places(proposal, proposal.payload),
+        findings=findings,
+        passed=scan(looked_through) if off and not findings else [],
     )
 
 

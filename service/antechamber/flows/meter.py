@@ -10,23 +10,23 @@ _MINUTE: Final = 60_000_000
 
 
 class Meter:
-    """One bucket per name, refilled evenly; counts live in this process."""
+    """One bucket per name, refilled evenly; counts live in this process, and several threads may take."""
 
     def __init__(self, clock: Clock) -> None:
         """Start with full buckets."""
         self._clock = clock
+        self._gate = threading.Lock()
         self._buckets: dict[str, tuple[float, int]] = {}
 
     def take(self, name: str, per_minute: int) -> bool:
         """Take one attempt from a bucket; False where it is empty."""
         now = self._clock()
-        level, since = self._buckets.get(name, (float(per_minute), now))
-        level = min(float(per_minute), level + (now - since) * per_minute / _MINUTE)
-        if level < 1:
-            self._buckets[name] = (level, now)
-            return False
-        self._buckets[name] = (level - 1, now)
-        return True
+        with self._gate:
+            level, since = self._buckets.get(name, (float(per_minute), now))
+            level = min(float(per_minute), level + (now - since) * per_minute / _MINUTE)
+            taken = level >= 1
+            self._buckets[name] = (level - taken, now)
+        return taken
 
 
 class Tally:

@@ -2,12 +2,13 @@
 
 import asyncio
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.canonical import canonical
+from antechamber.core.canonical import canonical, join_event
+from antechamber.core.contract import Scope
 from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.history import last_standing
 from antechamber.core.ids import uuid7
@@ -21,10 +22,12 @@ from antechamber.core.review import (
     check_note,
     undo_needs_reason,
 )
-from antechamber.core.roles import Bearer, Person
-from antechamber.core.settlement import SettlementForm, check_settlement, settle, settlement_blocker
+from antechamber.core.roles import Person
+from antechamber.core.settlement import SettlementForm, check_settlement, opened_key, settle, settlement_blocker
+from antechamber.core.submission import Submission
 from antechamber.flows.admit import Admission
 from antechamber.flows.browse import found
+from antechamber.flows.dossier import owners_of
 from antechamber.flows.policies import PolicyKeeper
 
 PAGE: Final = 50
@@ -40,6 +43,8 @@ class RefusedEvent(Struct, frozen=True, kw_only=True):
     standing: Standing | None
     """The last decision on it that was not taken back."""
     undo_needs_reason: bool
+    owners: frozenset[str]
+    """The persons who cannot decide on it: they answer, or answered, for its producer."""
     blocker: str | None
     """Why this person cannot decide on it."""
 
@@ -75,6 +80,7 @@ class Quarantine:
     def _gathered(self, rows: Rows, event: QuarantineRow, person: Person) -> RefusedEvent:
         records = rows.settlements(event.id) if event.version else []
         standing = last_standing(records)
+        owners = self._owners(rows, event)
         before, after = event.original_payload, event.payload
         return RefusedEvent(
             event=event,
@@ -82,7 +88,8 @@ class Quarantine:
             records=records,
             standing=standing,
             undo_needs_reason=standing is not None and undo_needs_reason(standing, person.person, self._clock()),
-            blocker=settlement_blocker(self._owner(event), person.person),
+            owners=owners,
+            blocker=settlement_blocker(owners, person.person),
         )
 
     def taken(self, quarantine_id: str, person: Person) -> RefusedEvent | None:
@@ -92,13 +99,15 @@ class Quarantine:
             one = self._gathered(rows, event, person) if event else None
         return one if one and one.standing and not one.undo_needs_reason and not one.blocker else None
 
-    def _owner(self, event: QuarantineRow) -> str | None:
-        return self._policies.current.policy.owner(event.producer_identity)
+    def _owners(self, rows: Rows, event: QuarantineRow) -> frozenset[str]:
+        """Return who answered for the producer of either event then, and who does now."""
+        policy = self._policies.current.policy
+        return owners_of(rows, policy, event.producer_identity, event.owner, event.original_owner)
 
     async def settle(self, quarantine_id: str, form: SettlementForm, person: Person) -> str | None:
         """Settle a refused event or take that back; return the proposal that it became, if it was opened as one.
 
-        Opening is admission under a key made of the event's own id, and the record follows: where the service is killed
+        Opening is admission under a key that no producer can use, and the record follows: where the service is killed
         between the two, the same again finds the proposal there and only adds the record.
 
         Raises NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError, BusyError or
@@ -108,15 +117,14 @@ class Quarantine:
             message = "Only a curator decides."
             raise ForbiddenDecisionError(message)
         one = await asyncio.to_thread(self.refused, quarantine_id, person)
-        check_settlement(one.event, one.standing, form, self._owner(one.event), person.person)
+        check_settlement(one.event, one.standing, form, one.owners, person.person)
         check_note(form.reason_text, self._policies.current.off)
         opened = await self._open(one.event) if form.kind == "open" else None
         await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, person)))
         return opened
 
     async def _open(self, row: QuarantineRow) -> str | None:
-        producer = Bearer(id=0, name=row.producer_identity, role="producer", read=[])
-        reply = await self._admission.submit(canonical(_event(row)), [], producer)
+        reply = await self._admission.open(_opened(row))
         answer: dict[str, Any] = msgspec.json.decode(reply.body)
         if answer["proposal_id"] is None:
             said = "; ".join(reason["message"] for reason in answer["reasons"])
@@ -135,7 +143,7 @@ class Quarantine:
             event,
             last_standing(rows.settlements(event.id)),
             form,
-            owner=self._owner(event),
+            owners=self._owners(rows, event),
             person=person.person,
             policy_digest=self._policies.current.digest,
             review_record_id=uuid7(now, self._randomness(10)),
@@ -145,17 +153,19 @@ class Quarantine:
         rows.settle(event, person, settlement)
 
 
-def _event(row: QuarantineRow) -> dict[str, Any]:
-    """Return a refused event as a submission of its own, under a key that belongs to nothing else."""
-    body = {
-        "idempotency_key": f"quarantine:{row.quarantine_id}",
-        "producer_identity": row.producer_identity,
-        "submission_scope": row.submission_scope,
-        "scope_id": row.scope_id,
-        "source_event_hash": row.source_event_hash,
-        "payload": row.payload,
-        "source_span": row.source_span,
-        "visibility": row.visibility,
-        "supersedes": row.supersedes,
-    }
-    return {name: value for name, value in body.items() if value is not None}
+def _opened(row: QuarantineRow) -> Submission:
+    """Return a refused event as a submission of its own; it was parsed and hashed when it was refused."""
+    payload, span = canonical(row.payload), canonical(row.source_span)
+    return Submission(
+        idempotency_key=opened_key(row.quarantine_id),
+        producer_identity=row.producer_identity,
+        submission_scope=cast("Scope", row.submission_scope),
+        scope_id=cast("str", row.scope_id),
+        source_event_hash=cast("str", row.source_event_hash),
+        kind=cast("dict[str, Any]", row.payload)["kind"],
+        payload_json=payload.decode(),
+        source_span_json=span.decode(),
+        size=len(join_event(payload, span)),
+        visibility=row.visibility,
+        supersedes=row.supersedes,
+    )

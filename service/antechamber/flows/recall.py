@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.contract import SCOPES, Holder, MemoryItem, MemoryPage, Review
+from antechamber.core.contract import KEY, SCOPES, Holder, MemoryItem, MemoryPage, Review
 from antechamber.core.errors import NotFoundError, refuse
 from antechamber.core.policy import may_read
 from antechamber.core.ports import Store
@@ -31,7 +31,7 @@ class Recall:
 
         Raises NotFoundError for everything else, without telling why.
         """
-        if bearer.role == "producer":
+        if bearer.role == "producer" and (key is None or KEY.fullmatch(key)):
             with self._store.read() as rows:
                 stored = (
                     rows.receipt_by_id(bearer.name, submission_id)

@@ -1,9 +1,14 @@
 """Replies: an answer's bytes with what its headers repeat, given for the first time or once more."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.contract import Disposition, Problem, Receipt
+from antechamber.core.admission import Echo
+from antechamber.core.contract import KEY, MAX_BATCH, NAME, PRODUCER, SCOPES, Disposition, Problem, Receipt
+from antechamber.core.privacy import scan
 from antechamber.core.submission import Submission
 
 
@@ -70,3 +75,23 @@ class _Said(Struct):
     disposition: Disposition | None
     duplicate: bool
     type: str | None = None
+
+
+def guess_echo(raw: bytes, header_key: str | None) -> Echo:
+    """Echo what a refused body says of itself, as far as each member keeps to its grammar and is not private."""
+    try:
+        body = msgspec.json.decode(raw) if len(raw) <= MAX_BATCH else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        body = None
+    known = dict(_readable(body if isinstance(body, dict) else {}))
+    known.setdefault("idempotency_key", header_key)
+    return Echo(**{name: value for name, value in known.items() if not scan({name: value})})
+
+
+def _readable(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    grammars = (("idempotency_key", KEY), ("producer_identity", PRODUCER), ("scope_id", NAME))
+    for name, grammar in grammars:
+        if isinstance(value := body.get(name), str) and grammar.fullmatch(value):
+            yield name, value
+    if (scope := body.get("submission_scope")) in SCOPES:
+        yield "submission_scope", scope

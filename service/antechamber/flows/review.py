@@ -107,10 +107,9 @@ class Desk(Browse):
         """Return the decision that this person just made on a proposal; None where another one stands."""
         with self._store.read() as rows:
             proposal = rows.proposal(proposal_id)
-            records = rows.review_records(proposal.id) if proposal else []
-        if proposal is None:
-            return None
-        facts = reviewed(self._policies.current.policy, proposal, records)
+            if proposal is None:
+                return None
+            facts = reviewed(rows, self._policies.current.policy, proposal, rows.review_records(proposal.id))
         last = facts.standing
         if last is None or undo_needs_reason(last, person.person, self._clock()):
             return None
@@ -138,12 +137,13 @@ class Desk(Browse):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
         target = rows.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
-        facts = reviewed(force.policy, proposal, rows.review_records(proposal.id))
+        facts = reviewed(rows, force.policy, proposal, rows.review_records(proposal.id))
         check_note(decision.reason_text, force.off)
-        if decision.kind == "approve":
-            _check_requirements(situation(force.policy, proposal, facts, person.person))
+        seen = situation(force.policy, proposal, facts, person.person) if decision.kind == "approve" else None
+        if seen is not None:
+            _check_requirements(seen)
         ruling = rule(facts, decision, person.person, now, target)
-        _check_text(force.policy, proposal, ruling)
+        _check_text(force.policy, proposal, ruling, seen)
         entry = Entry(
             decision=decision,
             ruling=ruling,
@@ -172,7 +172,7 @@ class Desk(Browse):
             if producer:
                 ids = rows.group_of_producer(producer, now - HOUR, MOST_AT_ONCE + 1)
             found = [rows.proposal(one) for one in ids[:MOST_AT_ONCE]]
-            items = [gather(rows, policy, one, person.person, now) for one in found if one is not None]
+            items = [gather(rows, policy, one, person.person, now, alone=False) for one in found if one is not None]
         return Group(items=items, more=len(ids) > MOST_AT_ONCE, approves=policy.limits.bulk_approve)
 
     def decide_many(self, decisions: Sequence[tuple[str, Decision]], person: Person) -> list[tuple[str, str | None]]:
@@ -205,7 +205,7 @@ class Desk(Browse):
         if not policy.limits.bulk_approve:
             message = "The policy lets nobody approve a group at once."
             raise ForbiddenDecisionError(message)
-        dossier = gather(rows, policy, found(rows.proposal(proposal_id)), person.person, self._clock())
+        dossier = gather(rows, policy, found(rows.proposal(proposal_id)), person.person, self._clock(), alone=False)
         if dossier.findings or dossier.marks:
             message = "It asks for care; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
@@ -266,8 +266,8 @@ def _check_requirements(seen: Situation) -> None:
             raise ForbiddenDecisionError(one.text)
 
 
-def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling) -> None:
-    """Refuse to remember a text that is private or too large for its scope."""
+def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling, seen: Situation | None) -> None:
+    """Refuse to remember a text that is private or too large for its scope; `seen` where it stays as it was scanned."""
     if ruling.resulting is None:
         return
     most = policy.rules(proposal.submission_scope).max_bytes
@@ -275,7 +275,7 @@ def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling) -> None:
         message = f"The text is too long: this scope takes {most} bytes."
         raise InvalidDecisionError(message)
     looked_through = places(proposal, msgspec.json.decode(ruling.resulting))
-    if findings := scan(looked_through, frozenset(policy.privacy.off)):
+    if findings := seen.findings if seen else scan(looked_through, frozenset(policy.privacy.off)):
         rules = ", ".join(sorted({finding.rule_id for finding in findings}))
         message = f"The text holds private data ({rules}). Remove it, or reject the proposal with the reason private."
         raise InvalidDecisionError(message)

@@ -297,6 +297,7 @@ class _Writing:
             "payload": None if private else event.payload_json,
             "source_span": None if private else event.source_span_json,
             "findings": _text(msgspec.to_builtins(candidate.findings)),
+            "owner": entry.owner,
             "policy_digest": entry.policy_digest,
             "received_at": entry.received_at,
             "answer": entry.receipt.decode(),

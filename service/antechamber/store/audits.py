@@ -15,6 +15,8 @@ from antechamber.core.review import ERASED
 from antechamber.core.words import words_of
 
 ERASED_SPAN: Final = '{"uri":"erased:"}'
+_POLICIES: Final = 100
+"""Recorded policies among which the last owner of a producer is looked for."""
 
 
 class Audits(Statements):
@@ -91,6 +93,14 @@ class Audits(Statements):
         """Return the answers whose leaves stand from a place on and before another, in their order."""
         rows = self.all("logged_dispositions", first=first, end=end, **msgspec.structs.asdict(chosen))
         return [DispositionRow(**row) for row in rows]
+
+    def last_owner(self, producer_identity: str) -> str | None:
+        """Return who answered for a producer by the last policy that lists it, of the latest hundred."""
+        for row in self.all("recorded_policies", number=_POLICIES):
+            producer = msgspec.json.decode(row["policy"])["producers"].get(producer_identity)
+            if producer is not None:
+                return str(producer["owner"])
+        return None
 
     def recorded_policy(self) -> str | None:
         """Return the digest of the policy that was recorded last."""

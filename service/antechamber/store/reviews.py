@@ -68,6 +68,10 @@ class Reviews(Statements):
         """Return the independent evidence for a proposal."""
         return msgspec.convert(self.all("evidence_of_proposal", proposal=proposal), list[EvidenceRow])
 
+    def refused_owners(self, proposal: int) -> list[str]:
+        """Return who answered for the producer when events were refused that a curator opened as this proposal."""
+        return [row["owner"] for row in self.all("refused_owners_of_proposal", proposal=proposal)]
+
     def own_duplicates(self, proposal: int) -> tuple[int, int]:
         """Return how often the producer submitted the event again under other keys, and their replays."""
         row = self.one("own_duplicates_of_proposal", proposal=proposal)

@@ -95,7 +95,7 @@ async def _submitted(
     except (TimeoutError, UnavailableError) as error:
         code: Code = "unavailable" if isinstance(error, UnavailableError) else "malformed"
         return admission.refusal([Reason(code=code, message=str(error))], header_echo(keys))
-    parsed = admission.read(body, keys, bearer)
+    parsed = await admission.parsed(body, keys, bearer)
     del body
     return await admission.judged(parsed, "mcp" if by_tool else "http")
 

@@ -60,6 +60,9 @@ class LogRows(Protocol):
     def logged_dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
         """Return the answers whose leaves stand from a place on and before another, in their order."""
 
+    def last_owner(self, producer_identity: str) -> str | None:
+        """Return who answered for a producer by the last recorded policy that lists it."""
+
     def recorded_policy(self) -> str | None:
         """Return the digest of the policy that was recorded last."""
 

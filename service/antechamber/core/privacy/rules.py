@@ -1,7 +1,8 @@
 """The rules: one entry per kind of private value, written from the issuer's published format.
 
 A rule is a pattern that RE2 runs in linear time, and a check of what the pattern found (a checksum, a reserved
-domain). Adding a rule is adding an entry here and its examples to the tests.
+domain). Where what it finds may overlap or come by the thousand, a search of its own takes the place of the check.
+Adding a rule is adding an entry here and its examples to the tests.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from antechamber.core.privacy import checks
+from antechamber.core.privacy import checks, numbers
+from antechamber.core.privacy.effort import Effort
 
 
 class Rule(Struct, frozen=True):
@@ -19,8 +21,8 @@ class Rule(Struct, frozen=True):
     title: str
     pattern: str
     check: Callable[[str], bool] = checks.always
-    overlap: bool = False
-    """Whether a value may begin inside a match that the check refused, as in a row of numbers."""
+    search: Callable[[str, Effort], bool] | None = None
+    """Whether a text that the pattern matches holds such a value, for a rule that looks by itself; in linear time."""
     spares_uuids: bool = False
     """Whether the digits of a UUID (RFC 9562) count for nothing: one in some 37,000 holds what a card might."""
 
@@ -77,23 +79,26 @@ RULES: Final[tuple[Rule, ...]] = (
         "email-address",
         "e-mail address",
         r"([\pL\pN._%+-]+@(?:[\pL\pN-]+\.)+\pL[\pL\pN-]+)",
-        checks.personal_address,
+        search=checks.holds_address,
     ),
     Rule(
         "payment-card",
         "payment card number",
         r"(?:^|[^0-9A-Za-z.])([0-9](?:[ \x{a0}-]?[0-9]){12,18})(?:[^0-9A-Za-z]|$)",
-        checks.card_number,
-        overlap=True,
+        search=numbers.holds_card,
         spares_uuids=True,
     ),
     Rule(
         "iban",
         "international bank account number",
         r"(?:^|[^0-9A-Za-z])([A-Za-z]{2}[0-9]{2}(?:[ -]?[0-9A-Za-z]){11,30})",
-        checks.iban,
-        overlap=True,
+        search=numbers.holds_iban,
         spares_uuids=True,
     ),
 )
 """Every rule in force; a policy may switch one off by its id."""
+UNVERIFIED: Final = Rule(
+    "too-many-look-alikes", "more look-alikes of private values than can be verified; split the text", ""
+)
+"""What is found where the effort of a scan ends before the text does; no policy switches it off."""
+TITLES: Final = {rule.rule_id: rule.title for rule in (*RULES, UNVERIFIED)}

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Any, Final
 
 import re2
 from msgspec import Struct
 
 from antechamber.core.canonical import escape_pointer
-from antechamber.core.privacy.rules import RULES, Rule
+from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.rules import RULES, UNVERIFIED, Rule
 
 
 class Finding(Struct, frozen=True, order=True):
@@ -25,6 +27,8 @@ _UUID: Final = re.compile(
     r"(?<![0-9a-z-])[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(?![0-9a-z-])", re.IGNORECASE
 )
 _MOST: Final = 100
+_SHORTEST: Final = 6
+"""Characters of the shortest private value, `a@b.cd`."""
 _MEMORY: Final = 64 << 20
 """Bytes that the automaton of all rules may take; it is built lazily and stays far below."""
 
@@ -44,11 +48,25 @@ def _matcher() -> tuple[Any, tuple[tuple[Rule, Any], ...]]:
 def scan(places: dict[str, Any], off: frozenset[str] = frozenset()) -> list[Finding]:
     """Find private values in `places`, a JSON value per pointer; the rules in `off` stay silent.
 
-    The result is sorted and holds each (pointer, rule) once, the first hundred of them: that is enough to refuse.
+    The result is sorted and holds each (pointer, rule) once, the first hundred of them: that is enough to refuse. Where
+    there is more to verify than the effort of a scan allows, that is a finding itself.
     """
-    if not _candidates(_SEPARATOR.join(text for value in places.values() for text in _texts(value))):
+    joined = _SEPARATOR.join(text for value in places.values() for text in _texts(value))
+    rules = [(rule, pattern) for rule, pattern in _candidates(joined) if rule.rule_id not in off]
+    look = _Look(_confirmed(joined, rules))
+    if not look.rules:
         return []
-    return sorted({finding for pointer, value in places.items() for finding in _findings(value, pointer, off)})[:_MOST]
+    found = (one for pointer, value in places.items() for one in _findings(value, pointer, look))
+    return sorted(islice(_distinct(found), _MOST))
+
+
+def _distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield each finding once."""
+    seen = set()
+    for one in findings:
+        if one not in seen:
+            seen.add(one)
+            yield one
 
 
 def is_clean(texts: Iterable[str]) -> bool:
@@ -70,31 +88,63 @@ def is_clean(texts: Iterable[str]) -> bool:
     return not _candidates(joined)
 
 
-def _candidates(text: str) -> list[int]:
-    chosen, _ = _matcher()
-    return list(chosen.Match(text) or ())
+def _candidates(text: str) -> list[tuple[Rule, Any]]:
+    chosen, rules = _matcher()
+    return [rules[index] for index in chosen.Match(text) or ()]
 
 
-def _rules_in(text: str, off: frozenset[str]) -> Iterator[str]:
-    _, rules = _matcher()
-    for index in _candidates(text):
-        rule, pattern = rules[index]
-        looked_at = _UUID.sub("uuid", text) if rule.spares_uuids else text
-        if rule.rule_id not in off and any(
-            rule.check(value) for value in _matches(pattern, looked_at.encode(), overlap=rule.overlap)
-        ):
-            yield rule.rule_id
+def _confirmed(text: str, rules: list[tuple[Rule, Any]]) -> list[tuple[Rule, Any]]:
+    """Return the rules that find something in a text; all of them where that takes too much effort."""
+    effort = Effort()
+    try:
+        return [(rule, pattern) for rule, pattern in rules if _holds(rule, pattern, text, effort)]
+    except EffortSpentError:
+        return rules
 
 
-def _matches(pattern: Any, text: bytes, *, overlap: bool) -> Iterator[str]:
-    """Yield what the pattern finds; with `overlap` also what begins inside a match that its check refused.
+def _holds(rule: Rule, pattern: Any, text: str, effort: Effort) -> bool:
+    """Tell whether a rule finds something in a text.
 
-    Bytes, because the engine would encode a string anew at each step.
+    Raises EffortSpentError.
     """
+    if rule.spares_uuids:
+        text = _UUID.sub("uuid", text)
+    if rule.search is not None:
+        return rule.search(text, effort)
+    return any(_verified(rule, value, effort) for value in _matches(pattern, text.encode()))
+
+
+def _verified(rule: Rule, value: str, effort: Effort) -> bool:
+    effort.spend()
+    return rule.check(value)
+
+
+def _matches(pattern: Any, text: bytes) -> Iterator[str]:
+    """Yield what the pattern finds; bytes, because the engine would encode a string again at each step."""
     start = 0
     while (match := pattern.search(text, start)) is not None:
         yield match.group(1).decode()
-        start = match.start(1) + 1 if overlap else match.end(1)
+        start = match.end(1)
+
+
+class _Look:
+    """The rules that find something in an event, and the effort that is left for finding out where."""
+
+    def __init__(self, rules: list[tuple[Rule, Any]]) -> None:
+        self.rules = rules
+        self._effort: Effort | None = Effort()
+
+    def rules_in(self, text: str) -> Iterator[str]:
+        """Yield the ids of the rules that find something in one string; nothing once the effort is spent."""
+        if self._effort is None or len(text) < _SHORTEST:
+            return
+        try:
+            for rule, pattern in self.rules:
+                if _holds(rule, pattern, text, self._effort):
+                    yield rule.rule_id
+        except EffortSpentError:
+            self._effort = None
+            yield UNVERIFIED.rule_id
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -115,17 +165,17 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(member)
 
 
-def _findings(value: Any, pointer: str, off: frozenset[str]) -> Iterator[Finding]:
+def _findings(value: Any, pointer: str, look: _Look) -> Iterator[Finding]:
     """Look at every string, name and number; no pointer leads through a name that is private itself."""
     match value:
         case dict():
             for name, member in value.items():
-                rules = [Finding(pointer, rule_id) for rule_id in _rules_in(name, off)]
+                rules = [Finding(pointer, rule_id) for rule_id in look.rules_in(name)]
                 yield from rules
-                yield from _findings(member, pointer if rules else f"{pointer}/{escape_pointer(name)}", off)
+                yield from _findings(member, pointer if rules else f"{pointer}/{escape_pointer(name)}", look)
         case list():
             for index, item in enumerate(value):
-                yield from _findings(item, f"{pointer}/{index}", off)
+                yield from _findings(item, f"{pointer}/{index}", look)
         case _:
             for text in _texts(value):
-                yield from (Finding(pointer, rule_id) for rule_id in _rules_in(text, off))
+                yield from (Finding(pointer, rule_id) for rule_id in look.rules_in(text))

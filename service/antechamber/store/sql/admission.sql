@@ -60,10 +60,10 @@ VALUES (:proposal, :submission, :producer, :owner, :received_at)
 -- name: add_quarantine
 INSERT INTO quarantine (
     quarantine_id, kind, submission, producer, fingerprint, keyed, source_event_hash, submission_scope, scope_id,
-    visibility, supersedes, payload, source_span, findings, policy_digest, received_at, answer
+    visibility, supersedes, payload, source_span, findings, owner, policy_digest, received_at, answer
 ) VALUES (
     :quarantine_id, :kind, :submission, :producer, :fingerprint, :keyed, :source_event_hash, :submission_scope, :scope_id,
-    :visibility, :supersedes, :payload, :source_span, :findings, :policy_digest, :received_at, :answer
+    :visibility, :supersedes, :payload, :source_span, :findings, :owner, :policy_digest, :received_at, :answer
 )
 
 -- name: count

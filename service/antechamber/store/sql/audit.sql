@@ -100,6 +100,9 @@ WHERE l.id >= :first AND l.id < :end
     AND (CASE WHEN q.id IS NULL THEN s.reason_code ELSE 'key-reused' END = :reason_code OR :reason_code IS NULL)
 ORDER BY l.id
 
+-- name: recorded_policies
+SELECT policy FROM policy_changes ORDER BY id DESC LIMIT :number
+
 -- name: last_policy
 SELECT policy_digest FROM policy_changes ORDER BY id DESC LIMIT 1
 

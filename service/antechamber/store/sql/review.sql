@@ -24,6 +24,16 @@ JOIN submissions AS s ON s.id = e.submission
 WHERE e.proposal = :proposal
 ORDER BY e.id
 
+-- name: refused_owners_of_proposal
+SELECT q.owner FROM submissions AS o
+JOIN quarantine AS q ON q.quarantine_id = substr(o.idempotency_key, 13)
+WHERE o.id = :proposal AND substr(o.idempotency_key, 1, 12) = '!quarantine:'
+UNION
+SELECT q.owner FROM submissions AS o
+JOIN proposals AS p ON p.id = o.proposal AND p.producer = o.producer
+JOIN quarantine AS q ON q.quarantine_id = substr(o.idempotency_key, 13)
+WHERE o.proposal = :proposal AND o.disposition = 'accepted-as-duplicate' AND substr(o.idempotency_key, 1, 12) = '!quarantine:'
+
 -- name: own_duplicates_of_proposal
 SELECT count(*) AS submissions, CAST(coalesce(sum(replays), 0) AS BIGINT) AS replays
 FROM submissions

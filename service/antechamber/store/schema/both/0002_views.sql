@@ -35,16 +35,21 @@ JOIN producers AS maker ON maker.id = p.producer;
 -- A refused event beside the one it collided with.
 CREATE VIEW refused_events AS
 SELECT q.id, q.quarantine_id, q.kind, q.state, q.keyed, q.source_event_hash, q.submission_scope, q.scope_id, q.visibility,
-    q.supersedes, q.payload, q.source_span, q.findings, q.received_at, maker.producer_identity,
+    q.supersedes, q.payload, q.source_span, q.findings, q.owner, q.received_at, maker.producer_identity,
     CASE WHEN q.kind = 'conflict' THEN s.idempotency_key END AS idempotency_key,
     p.proposal_id, p.payload AS original_payload, p.source_span AS original_span, p.submission_scope AS original_scope,
     p.scope_id AS original_scope_id, s.visibility AS original_visibility, p.supersedes AS original_supersedes,
     s.disposition AS original_disposition, s.received_at AS original_received_at,
+    -- Who answered for the producer when the original was submitted: an original that joined another producer's proposal
+    -- is evidence there.
+    CASE WHEN q.kind = 'conflict' THEN
+        CASE WHEN p.producer = s.producer THEN p.owner
+            ELSE (SELECT e.owner FROM evidence AS e WHERE e.proposal = p.id AND e.producer = s.producer) END
+    END AS original_owner,
     (SELECT count(*) FROM review_records AS r WHERE r.quarantine = q.id) AS version,
     (SELECT own.proposal_id FROM submissions AS o JOIN proposals AS own ON own.id = o.proposal
-        WHERE o.producer = q.producer AND o.idempotency_key = 'quarantine:' || q.quarantine_id
-            -- A producer may have used that key by itself, for something else.
-            AND o.source_event_hash = q.source_event_hash) AS opened_as
+        -- No producer can use that key: its first character is outside the grammar of keys.
+        WHERE o.producer = q.producer AND o.idempotency_key = '!quarantine:' || q.quarantine_id) AS opened_as
 FROM quarantine AS q
 JOIN submissions AS s ON s.id = q.submission
 LEFT JOIN proposals AS p ON p.id = s.proposal

@@ -144,6 +144,8 @@ CREATE TABLE quarantine (
     payload TEXT,
     source_span TEXT,
     findings TEXT NOT NULL,
+    -- Who answered for the producer when the event was refused.
+    owner TEXT NOT NULL,
     policy_digest TEXT NOT NULL,
     received_at INTEGER NOT NULL,
     answer TEXT NOT NULL,
