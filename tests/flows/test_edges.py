@@ -26,6 +26,7 @@ from antechamber.core.errors import (
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Store
 from antechamber.core.privacy import scan
+from antechamber.core.records import RetryRow
 from antechamber.core.review import Decision, InvalidDecisionError
 from antechamber.core.roles import Bearer, Person
 from antechamber.flows import access as access_flow
@@ -147,10 +148,48 @@ def test_replays_are_counted_and_written_when_flushed(flows: Flows) -> None:
     assert flows.desk.dossier(proposal, person).replays == 0
     flows.admission.flush()
     assert flows.desk.dossier(proposal, person).replays == 3
-    (row,) = flows.overview.figures().replays
-    assert (row.producer_identity, row.channel, row.attempts) == ("worker:release-bot", "http", 3)
+    (row,) = flows.overview.figures().retries
+    assert (row.producer_identity, row.channel, row.submissions, row.replays) == ("worker:release-bot", "http", 1, 3)
     flows.clock.now += 25 * HOUR
-    assert flows.overview.figures().replays == []
+    assert flows.overview.figures().retries == []
+
+
+def test_the_duplicate_rate_is_marked_by_the_worst_hour(flows: Flows) -> None:
+    """Of a hundred attempts in an hour five may bring nothing new, six are marked; a day dilutes neither."""
+
+    def hour(attempts: int, replays: int) -> RetryRow:
+        flows.clock.now += HOUR
+        sent = []
+        for number in range(attempts - replays):
+            flows.clock.now += 10_000
+            sent.append(event(f"{number} at {flows.clock.now}"))
+            flows.submit(sent[-1])
+        for number in range(replays):
+            flows.submit(sent[number])
+        flows.admission.flush()
+        (row,) = flows.overview.figures().retries
+        return row
+
+    first = hour(100, 5)
+    assert (first.attempts, first.rate, first.worst_rate, first.marked) == (100, 0.05, 0.05, False)
+    second = hour(50, 3)
+    assert (second.attempts, second.replays, second.worst_rate, second.marked) == (150, 8, 0.06, True)
+    third = hour(450, 0)
+    assert (round(third.rate, 3), third.worst_rate, third.marked) == (0.013, 0.06, True)
+    flows.clock.now += 25 * HOUR
+    assert flows.overview.figures().retries == []
+    assert [row.marked for row in flows.overview.figures(7).retries] == [True]
+
+
+def test_replays_of_an_hour_without_submissions_are_a_hundred_percent(flows: Flows) -> None:
+    """There are no attempts per submission then."""
+    body = event()
+    flows.submit(body)
+    flows.clock.now += 24 * HOUR
+    flows.submit(body)
+    flows.admission.flush()
+    (row,) = flows.overview.figures().retries
+    assert (row.attempts, row.rate, row.marked, row.tax) == (1, 1.0, True, None)
 
 
 def test_a_failed_flush_loses_no_count(flows: Flows) -> None:

@@ -390,8 +390,9 @@ def test_replays_add_up(store: Store) -> None:
     for _ in range(2):
         store.write(lambda rows: rows.count_replays(counts)).result()
     with store.read() as rows:
-        assert {row.channel: row.attempts for row in rows.recent_replays(7)} == {"http": 4, "batch": 2}
-        assert rows.recent_replays(8) == []
+        assert {row.channel: row.replays for row in rows.retries(7, 7, 9)} == {"http": 4, "batch": 2}
+        assert [row.channel for row in rows.retries(7, 7, 1)] == ["http"]
+        assert rows.retries(8, 9, 9) == []
 
 
 def test_a_link_works_once_and_in_time(store: Store) -> None:

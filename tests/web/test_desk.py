@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
+import msgspec
 import pytest
 
 from support import PRODUCERS, Desk, Service, event, write_policies
@@ -86,7 +87,7 @@ def test_empty_pages_say_what_will_come(service: Service) -> None:
         "/memories?q=nothing": "No memory holds all these words",
         "/audit": "No review record",
         "/audit?decision=reject": "Nothing matches these filters",
-        "/dashboard": "None. They are counted in memory",
+        "/dashboard": "Nothing was submitted in this time.",
     }
     assert {path for path, text in expected.items() if text not in _page(desk, path)} == set()
 
@@ -461,12 +462,54 @@ def test_the_dashboard_counts(service: Service) -> None:
         "rejected": 0,
         "decisions": 1,
     }
-    assert "above 5 %" in page
-    assert re.search(r"worker:release-bot.*?<td>1.20</td>", page, re.DOTALL)
     assert service.sign_in("olga", "operator").browser.get("/dashboard?days=7").status_code == 200
     chart = page.partition("<svg")[2].partition("</svg>")[0]
     assert chart.count("<rect") == 48
-    assert "<td>worker:release-bot</td><td>http</td><td>1</td>" in page
+    # Five submissions, one of them a duplicate, and one replay.
+    cells = "<td>5</td><td>1</td><td>1</td><td>6</td><td>33.3 %</td>"
+    marked = '<td>33.3 % <span class="word warn">above 5 %</span></td><td>1.20</td>'
+    assert f"<td>worker:release-bot</td><td>http</td>{cells}{marked}</tr>" in page
+
+
+def test_a_thousand_replays_of_one_submission_are_no_zero_percent(service: Service) -> None:
+    """The duplicate rate and the attempts per submission say what a retry storm costs, for its channel alone."""
+    sent = event("Once.")
+    service.submit(sent)
+    line = msgspec.json.encode(sent)
+    answer = service.client.post("/v1/submissions/batch", content=(line + b"\n") * 1000, headers=service.bearer())
+    assert answer.text.count('"duplicate":true') == 1000
+    for number in range(20):
+        service.submit(event(f"By a tool, {number}."), submission_channel="mcp")
+    other = event("Of another producer.", producer_identity="tool:watcher")
+    service.client.post("/v1/submissions", json=other, headers=service.bearer("tool:watcher"))
+    service.state.admission.flush()
+    page = _page(service.sign_in("olga", "operator"), "/dashboard")
+    table = page.partition("Retries by producer and channel")[2].partition("</table>")[0]
+    assert "(replays + duplicates) / attempts" in table
+    rows = [re.sub("<[^>]+>", "|", row).strip("|").split("||") for row in re.findall("<tr>(<td>.*?)</tr>", table)]
+    assert [row[:2] for row in rows] == [
+        ["worker:release-bot", "batch"], ["worker:release-bot", "mcp"], ["tool:watcher", "http"],
+        ["worker:release-bot", "http"],
+    ]  # fmt: skip
+    assert "100.0 % " in table
+    assert table.count("above 5 %</span>") == 1
+    buckets = page.partition("The same as a table")[2].partition("</table>")[0]
+    assert re.search(r"<td>46\.45 <span class=\"word warn\">above 1.5</span></td>", buckets)
+
+
+def test_replays_on_the_channel_of_the_submission_show_nearly_all_of_its_attempts(service: Service) -> None:
+    """One submission with a thousand replays: 99.9 %, and a thousand attempts for each submission."""
+    line = msgspec.json.encode(event("Once.")) + b"\n"
+    for number in (1000, 1):
+        service.client.post("/v1/submissions/batch", content=line * number, headers=service.bearer())
+    service.state.admission.flush()
+    page = _page(service.sign_in("olga", "operator"), "/dashboard")
+    expected = (
+        "<td>worker:release-bot</td><td>batch</td><td>1</td><td>0</td><td>1000</td><td>1001</td><td>99.9 %</td>"
+        '<td>99.9 % <span class="word warn">above 5 %</span></td>'
+        '<td>1001.00 <span class="word warn">above 1.5</span></td>'
+    )
+    assert expected in page
 
 
 def test_quarantine_shows_the_pair_side_by_side(service: Service) -> None:

@@ -138,8 +138,8 @@ def test_what_was_counted_under_a_clock_that_ran_ahead_is_left_out(service: Serv
     fill(service)
     with database(service.place) as raw:
         raw.execute(
-            "INSERT INTO tally (hour, producer, name, lane, number)"
-            " SELECT hour + 100, producer, name, lane, 7 FROM tally WHERE name = 'accepted-as-duplicate'"
+            "INSERT INTO tally (hour, producer, name, channel, lane, number)"
+            " SELECT hour + 100, producer, name, channel, lane, 7 FROM tally WHERE name = 'accepted-as-duplicate'"
         )
     page = service.sign_in().browser.get("/dashboard").text
     assert '<div class="figure">8</div><a href="/submissions?disposition=accepted-as-duplicate">' in page

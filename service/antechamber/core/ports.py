@@ -19,7 +19,7 @@ from antechamber.core.records import (
     MemoryHit,
     OldestPending,
     ProcessRow,
-    ReplayRow,
+    RetryRow,
     SessionRow,
     StoredReceipt,
     TallyRow,
@@ -176,8 +176,8 @@ class ReportRows(Protocol):
     def decisions_since(self, since: int) -> list[DecisionFigure]:
         """Return the latest decisions on proposals, 5,000 at most."""
 
-    def recent_replays(self, since_hour: int) -> list[ReplayRow]:
-        """Return replays by producer and channel."""
+    def retries(self, since_hour: int, last_hour: int, number: int) -> list[RetryRow]:
+        """Return attempts by producer and channel, marked ones first, then those with most attempts."""
 
     def meta(self, name: str) -> str | None:
         """Return a note about the store itself."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from antechamber.core.contract import Disposition
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Store
-from antechamber.core.records import OldestPending, ReplayRow, TallyRow, TokenRow, UserRow
+from antechamber.core.records import OldestPending, RetryRow, TallyRow, TokenRow, UserRow
 from antechamber.flows.direct import HOUR
 from antechamber.flows.fleet import Fleet
 from antechamber.flows.log import Log
@@ -18,6 +18,10 @@ from antechamber.flows.steady import SteadyClock
 
 _DAY_HOURS: Final = 24
 _MOST_COUNTED: Final = 1001
+MOST_RETRIES: Final = 100
+"""Producers' channels whose retries are listed."""
+MARKED_TAX: Final = 1.5
+"""Attempts per submission above which retries are marked."""
 _DISPOSITIONS: Final = frozenset(get_args(Disposition))
 
 
@@ -45,19 +49,6 @@ class ProducerFigures(Struct, frozen=True, kw_only=True):
 
     producer_identity: str
     dispositions: dict[str, int]
-    replays: int
-
-    @property
-    def duplicates(self) -> float | None:
-        """The share of its accepted submissions that were duplicates."""
-        accepted = sum(self.dispositions.get(name, 0) for name in ("accepted-for-review", "accepted-as-duplicate"))
-        return self.dispositions.get("accepted-as-duplicate", 0) / accepted if accepted else None
-
-    @property
-    def tax(self) -> float | None:
-        """Attempts per distinct submission."""
-        own = sum(self.dispositions.values())
-        return (own + self.replays) / own if own else None
 
 
 class Figures(Struct, frozen=True, kw_only=True):
@@ -74,7 +65,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     now: int
     buckets: list[Bucket]
     producers: list[ProducerFigures]
-    replays: list[ReplayRow]
+    retries: list[RetryRow]
+    """By producer and channel, marked ones first."""
     decisions: int
     """On proposals, in the days that are looked at."""
     median_wait: int | None
@@ -134,7 +126,7 @@ class Overview:
         with self._store.read() as rows:
             hours = rows.tally_by_hour(first // HOUR)
             by_producer = rows.tally_by_producer(first // HOUR)
-            replays = rows.recent_replays(first // HOUR)
+            retries = rows.retries(first // HOUR, now // HOUR, MOST_RETRIES)
             decisions = rows.decisions_since(first)
             totals, pending, oldest = rows.totals(), rows.count_pending(_MOST_COUNTED), rows.oldest_pending()
         waits = sorted(one.waited for one in decisions if one.decision != "undo")
@@ -147,8 +139,8 @@ class Overview:
             since=first,
             now=now,
             buckets=_buckets(hours, range(first, now + 1, step)),
-            producers=_producers(by_producer, replays),
-            replays=replays,
+            producers=_producers(by_producer),
+            retries=retries,
             decisions=len(waits),
             median_wait=waits[len(waits) // 2] if waits else None,
             longest_tenth=waits[len(waits) * 9 // 10] if waits else None,
@@ -190,16 +182,11 @@ def _buckets(hours: Sequence[TallyRow], starts: range) -> list[Bucket]:
     ]
 
 
-def _producers(tally: Sequence[TallyRow], replays: Sequence[ReplayRow]) -> list[ProducerFigures]:
-    """Gather each producer's dispositions and replays, the one with most submissions first."""
-    repeated: Counter[str] = Counter()
-    for row in replays:
-        repeated[row.producer_identity] += row.attempts
+def _producers(tally: Sequence[TallyRow]) -> list[ProducerFigures]:
+    """Gather each producer's dispositions, the one with most submissions first."""
     found: dict[str, dict[str, int]] = {}
     for one in tally:
         if one.name in _DISPOSITIONS:
             found.setdefault(one.producer_identity, {})[one.name] = one.number
-    made = [
-        ProducerFigures(producer_identity=name, dispositions=own, replays=repeated[name]) for name, own in found.items()
-    ]
+    made = [ProducerFigures(producer_identity=name, dispositions=own) for name, own in found.items()]
     return sorted(made, key=lambda one: -sum(one.dispositions.values()))

@@ -118,15 +118,22 @@ class Admissions(Statements):
     def _count(self, book: Book, producers: Mapping[str, int]) -> None:
         """Count what a group became; attempts without a row of their own are counted elsewhere."""
         counted = Counter(
-            (one.received_at // HOUR, producers[one.candidate.submission.producer_identity], _name(one))
+            (one.received_at // HOUR, producers[one.candidate.submission.producer_identity], _name(one), one.channel)
             for one in book.entries
             if one.judgement.bind or one.judgement.quarantine
         )
         self.repeat(
             "count",
             [
-                {"hour": hour, "producer": producer, "name": name, "lane": self.lane, "number": number}
-                for (hour, producer, name), number in sorted(counted.items())
+                {
+                    "hour": hour,
+                    "producer": producer,
+                    "name": name,
+                    "channel": channel,
+                    "lane": self.lane,
+                    "number": number,
+                }
+                for (hour, producer, name, channel), number in sorted(counted.items())
             ],
         )
 
@@ -163,7 +170,7 @@ class Admissions(Statements):
         }
         self._add("add_submission", [row])
         self.log([of_seal(producer_identity, named.submission_id or "", receipt, policy_digest, now, named.salt)])
-        count = {"hour": now // HOUR, "producer": row["producer"], "name": row["disposition"]}
+        count = {"hour": now // HOUR, "producer": row["producer"], "name": row["disposition"], "channel": "http"}
         self.run("count", **count, lane=self.lane, number=1)
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:

@@ -9,12 +9,13 @@ from antechamber.core.canonical import digest, event_bytes
 from antechamber.core.ids import earliest
 from antechamber.core.listing import ListedSubmission, SubmissionFilter
 from antechamber.core.records import (
+    MARKED_RATE,
     AuditFilter,
     AuditRow,
     DecisionFigure,
     OldestPending,
     ProcessRow,
-    ReplayRow,
+    RetryRow,
     TallyRow,
 )
 from antechamber.core.review import ERASED
@@ -99,9 +100,10 @@ class Reports(Logbook):
         """Return the latest decisions on proposals, 5,000 at most."""
         return msgspec.convert(self.all("decisions_since", since=since), list[DecisionFigure])
 
-    def recent_replays(self, since_hour: int) -> list[ReplayRow]:
-        """Return replays by producer and channel."""
-        return msgspec.convert(self.all("recent_replays", since_hour=since_hour), list[ReplayRow])
+    def retries(self, since_hour: int, last_hour: int, number: int) -> list[RetryRow]:
+        """Return attempts by producer and channel, marked ones first, then those with most attempts."""
+        rows = self.all("retries", since_hour=since_hour, last_hour=last_hour, marked=MARKED_RATE, number=number)
+        return msgspec.convert(rows, list[RetryRow])
 
     def meta(self, name: str) -> str | None:
         """Return a note about the store itself."""

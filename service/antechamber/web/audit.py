@@ -18,7 +18,7 @@ from antechamber.core.records import AuditFilter, AuditRow
 from antechamber.core.roles import Caller, Person
 from antechamber.flows.export import Export
 from antechamber.flows.log import Log
-from antechamber.flows.overview import Overview
+from antechamber.flows.overview import MARKED_TAX, Overview
 from antechamber.resources import verifier
 from antechamber.web.auth import needs_role, needs_token_or_sign_in
 from antechamber.web.desk import NO_STORE, PersonRequest, page
@@ -108,7 +108,14 @@ def dashboard(request: PersonRequest, overview: NamedDependency[Overview]) -> Te
     operator = request.user.role == "operator"
     days = _DAYS.get(request.query_params.get("days", ""), 1)
     standing = overview.standing() if operator else None
-    return page(request, "dashboard.html", figures=overview.figures(days), choices=_DAYS, standing=standing)
+    return page(
+        request,
+        "dashboard.html",
+        figures=overview.figures(days),
+        marked_tax=MARKED_TAX,
+        choices=_DAYS,
+        standing=standing,
+    )
 
 
 @get("/policy", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)

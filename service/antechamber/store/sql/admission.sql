@@ -67,8 +67,9 @@ INSERT INTO quarantine (
 )
 
 -- name: count
-INSERT INTO tally (hour, producer, name, lane, number) VALUES (:hour, :producer, :name, :lane, :number)
-ON CONFLICT (hour, producer, name, lane) DO UPDATE SET number = tally.number + excluded.number
+INSERT INTO tally (hour, producer, name, channel, lane, number)
+VALUES (:hour, :producer, :name, :channel, :lane, :number)
+ON CONFLICT (hour, producer, name, channel, lane) DO UPDATE SET number = tally.number + excluded.number
 
 -- name: withdraw_proposal
 UPDATE proposals SET withdrawn = 1, version = version + 1

@@ -107,14 +107,30 @@ FROM (
 ) AS near
 JOIN proposals AS p ON p.id = near.proposal
 
--- name: recent_replays
-SELECT maker.producer_identity, r.channel, CAST(sum(r.attempts) AS BIGINT) AS attempts
-FROM replays AS r
-JOIN producers AS maker ON maker.id = r.producer
-WHERE r.hour >= :since_hour
-GROUP BY maker.producer_identity, r.channel
-ORDER BY attempts DESC
-LIMIT 50
+-- name: retries
+SELECT maker.producer_identity, hourly.channel, CAST(sum(hourly.submissions) AS BIGINT) AS submissions,
+    CAST(sum(hourly.duplicates) AS BIGINT) AS duplicates, CAST(sum(hourly.replays) AS BIGINT) AS replays,
+    CAST(max((hourly.duplicates + hourly.replays) * 1000000 / (hourly.submissions + hourly.replays)) AS BIGINT) AS worst
+FROM (
+    SELECT producer, channel, hour, CAST(sum(own) AS BIGINT) AS submissions, CAST(sum(joined) AS BIGINT) AS duplicates,
+        CAST(sum(repeated) AS BIGINT) AS replays
+    FROM (
+        SELECT t.producer, t.channel, t.hour, t.number AS own,
+            CASE WHEN t.name = 'accepted-as-duplicate' THEN t.number ELSE 0 END AS joined, 0 AS repeated
+        FROM tally AS t
+        WHERE t.hour >= :since_hour AND t.hour <= :last_hour AND t.channel <> ''
+        UNION ALL
+        SELECT r.producer, r.channel, r.hour, 0, 0, r.attempts
+        FROM replays AS r
+        WHERE r.hour >= :since_hour AND r.hour <= :last_hour
+    ) AS counted
+    GROUP BY producer, channel, hour
+) AS hourly
+JOIN producers AS maker ON maker.id = hourly.producer
+GROUP BY maker.producer_identity, hourly.channel
+ORDER BY CASE WHEN max((hourly.duplicates + hourly.replays) * 1000000 / (hourly.submissions + hourly.replays)) > :marked
+    THEN 0 ELSE 1 END, sum(hourly.submissions + hourly.replays) DESC, maker.producer_identity, hourly.channel
+LIMIT :number
 
 -- name: meta
 SELECT value FROM meta WHERE name = :name

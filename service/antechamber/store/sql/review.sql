@@ -94,9 +94,9 @@ SET state = :state, version = :version, edited_payload = :edited_payload, decide
 WHERE id = :proposal AND version = :from_version AND state = :from_state
 
 -- name: count_proposal
-INSERT INTO tally (hour, producer, name, lane, number)
-SELECT :hour, p.producer, :name, :lane, :number FROM proposals AS p WHERE p.id = :proposal
-ON CONFLICT (hour, producer, name, lane) DO UPDATE SET number = tally.number + excluded.number
+INSERT INTO tally (hour, producer, name, channel, lane, number)
+SELECT :hour, p.producer, :name, '', :lane, :number FROM proposals AS p WHERE p.id = :proposal
+ON CONFLICT (hour, producer, name, channel, lane) DO UPDATE SET number = tally.number + excluded.number
 
 -- name: count_in_fold
 UPDATE folds SET pending = pending + :more WHERE id = (SELECT fold FROM proposals WHERE id = :proposal)

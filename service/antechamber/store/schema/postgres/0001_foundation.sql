@@ -194,15 +194,16 @@ CREATE TABLE antechamber.replays (
     PRIMARY KEY (producer, hour, channel)
 );
 
--- What happened, by hour and producer, kept up in the transaction in which it happens; processes count in lanes of their
+-- What happened, by hour, producer and channel (empty for decisions), kept up in the transaction in which it happens; processes count in lanes of their
 -- own, so that they do not wait for each other.
 CREATE TABLE antechamber.tally (
     hour BIGINT NOT NULL,
     producer BIGINT NOT NULL,
     name TEXT COLLATE "C" NOT NULL,
+    channel TEXT COLLATE "C" NOT NULL,
     lane INTEGER NOT NULL,
     number BIGINT NOT NULL,
-    PRIMARY KEY (hour, producer, name, lane)
+    PRIMARY KEY (hour, producer, name, channel, lane)
 );
 
 CREATE TABLE antechamber.users (

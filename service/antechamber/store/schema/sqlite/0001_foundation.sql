@@ -191,15 +191,16 @@ CREATE TABLE replays (
     PRIMARY KEY (producer, hour, channel)
 ) STRICT, WITHOUT ROWID;
 
--- What happened, by hour and producer, kept up in the transaction in which it happens; processes count in lanes of their
+-- What happened, by hour, producer and channel (empty for decisions), kept up in the transaction in which it happens; processes count in lanes of their
 -- own, so that they do not wait for each other.
 CREATE TABLE tally (
     hour INTEGER NOT NULL,
     producer INTEGER NOT NULL,
     name TEXT NOT NULL,
+    channel TEXT NOT NULL,
     lane INTEGER NOT NULL,
     number INTEGER NOT NULL,
-    PRIMARY KEY (hour, producer, name, lane)
+    PRIMARY KEY (hour, producer, name, channel, lane)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE users (
