@@ -19,6 +19,7 @@ from antechamber.core.privacy import Finding, scan
 from antechamber.core.privacy.effort import MOST_EFFORT, Effort, EffortSpentError
 from antechamber.core.privacy.numbers import holds_card, holds_iban
 from antechamber.core.words import words_of
+from support import belgian
 
 BODY = 65_536
 MOST_LINES = 10
@@ -167,12 +168,6 @@ def test_an_iban_is_found_wherever_a_slow_look_finds_one(pieces: list[str]) -> N
     """Structure first and check digits later say the same as the check of each candidate."""
     text = "".join(pieces)
     assert holds_iban(text, Effort()) == ibans(text)
-
-
-def belgian(number: int) -> str:
-    """Return what is an IBAN but for the check digits of Belgium's own."""
-    account = f"{number:010}{(number % 97 + 50) % 97 or 97:02}"
-    return f"BE{mod_97_10.calc_check_digits(account + 'BE')}{account}"
 
 
 LOOK_ALIKES = " ".join(belgian(number) for number in range(1, 3_700))

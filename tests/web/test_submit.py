@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from antechamber.config import Place
-from support import MEMBERS, PRODUCERS, Service, dump, event, full, locked, running, write_policies
+from support import MEMBERS, PRODUCERS, Service, belgian, dump, event, full, locked, running, write_policies
 
 PROBLEM_MEMBERS = {"type", "title", "detail"}
 PRODUCER = ("worker:release-bot", "producer")
@@ -977,3 +977,16 @@ def test_too_many_attempts_are_429(place: Place) -> None:
         assert said(answers[2]) == (429, None, ["rate-limited"], True, False)
         assert int(responses[2].headers["retry-after"]) > 0
         assert check_shape(service.submit(event("Other.", producer_identity="tool:watcher")))["status"] == 201
+
+
+def test_a_text_with_too_many_look_alikes_is_refused_and_says_so(service: Service) -> None:
+    """What cannot be verified within its effort counts as private; the reason says what to do, and nothing is kept."""
+    text = " ".join(belgian(number) for number in range(1, 3_600))
+    answer = check_shape(service.submit(event(text)))
+    assert said(answer) == (422, "rejected-private", ["private-detected"], False, True)
+    (reason,) = answer["reasons"]
+    assert reason["pointer"] == "/payload/content"
+    assert reason["message"].startswith("too-many-look-alikes: more look-alikes")
+    assert "split the text" in reason["message"]
+    assert "too-many-look-alikes" in service.sign_in().browser.get("/quarantine").text
+    assert check_shape(service.submit(event(text[:10_000])))["status"] == 201

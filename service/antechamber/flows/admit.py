@@ -48,7 +48,7 @@ LONG: Final = 1 << 13
 """Bytes of a body from which on it is read and looked through beside the event loop."""
 MOST_LONG: Final = 256
 """Long bodies that wait to be read or looked through; each takes some 30 ms at most."""
-MOST_BATCHES: Final = 16
+MOST_BATCHES: Final = 8
 """Batches that wait for the same; each takes some 2 seconds at most."""
 
 
