@@ -24,7 +24,7 @@ _FOUND: Final = 303
 _NOT_MADE: Final = frozenset({403, 409})
 """Another decision stands; or whoever edited the text wanted to be its only approver."""
 _PLACE: Final = re.compile(r'href="/review/([0-9a-f-]{36})"')
-_FIELD: Final = re.compile(r'name="(csrf|version|shown_hash|decision_key)" value="([^"]*)"')
+_FIELD: Final = re.compile(r'name="(csrf|version|shown_hash|decision_key|resulting_hash)" value="([^"]*)"')
 Page = tuple[int, dict[str, str], str]
 """Status, headers by lower-case name, and text."""
 
@@ -151,6 +151,9 @@ class Curator(threading.Thread):
             return
         kind, more = self._choice()
         key = form["decision_key"]
+        if kind == "edit" and (seen := self._browser.post(f"/review/{proposal_id}/edit", form | more)):
+            # What the edit changes is shown before it is saved; the form that saves it names what was shown.
+            more |= {name: text for name, text in fields_of(seen[2]).items() if name == "resulting_hash"}
         self._minutes.begin(key, Decision(proposal_id, int(form["version"]), kind))
         deadline = time.monotonic() + _GIVE_UP
         while not self._minutes.note(key, self._browser.post(f"/review/{proposal_id}/{kind}", form | more)):

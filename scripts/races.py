@@ -46,6 +46,10 @@ class Curator:
         """Load a proposal and return the fields of its forms."""
         return fields_of(self._browser.get(f"/review/{proposal_id}").text)
 
+    def seen(self, proposal_id: str, form: dict[str, str]) -> dict[str, str]:
+        """Return the form of an edit with the name of the difference that is shown before it is saved."""
+        return form | fields_of(self._browser.post(f"/review/{proposal_id}/edit", data=form).text)
+
     def send(self, proposal_id: str, kind: str, form: dict[str, str], gate: threading.Barrier) -> httpx.Response:
         """Send a form at the moment at which the other does."""
         gate.wait()
@@ -110,6 +114,7 @@ def _race(pool: ThreadPoolExecutor, curators: list[Curator], one: str, chance: r
     gate = threading.Barrier(2)
     drawn = [(curator, *chance.choice(KINDS)) for curator in curators]
     sent = [(curator, kind, curator.form(one) | more) for curator, kind, more in drawn]
+    sent = [(who, kind, who.seen(one, form) if kind == "edit" else form) for who, kind, form in sent]
     waiting = [pool.submit(curator.send, one, kind, form, gate) for curator, kind, form in sent]
     return tuple(future.result().status_code for future in waiting)
 

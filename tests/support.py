@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import html
 import itertools
 import os
 import re
@@ -315,8 +316,22 @@ class Desk:
         return dict(re.findall(r'name="(csrf|version|shown_hash|decision_key|undoes)" value="([^"]*)"', text))
 
     def decide(self, proposal_id: str, decision: str, **fields: str) -> httpx.Response:
-        """Open a proposal, fill its form in and send it; the redirect is not followed."""
-        return self.post(f"/review/{proposal_id}/{decision}", self.form(proposal_id) | fields)
+        """Open a proposal, fill its form in and send it; the redirect is not followed.
+
+        An edit whose difference is shown is saved.
+        """
+        form = self.form(proposal_id) | fields
+        answer = self.post(f"/review/{proposal_id}/{decision}", form)
+        seen = answer.status_code == 200 and self.draft(answer.text)
+        return self.post(f"/review/{proposal_id}/{decision}", seen) if seen else answer
+
+    @staticmethod
+    def draft(page: str) -> dict[str, str]:
+        """Return the fields of the form that saves an edit, as a browser would send them."""
+        form = page.partition('<form class="card stack"')[2].partition("</form>")[0]
+        fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', form))
+        content = form.partition("<textarea")[2].partition(">\n")[2].partition("</textarea>")[0]
+        return {name: html.unescape(text) for name, text in (fields | {"content": content}).items()}
 
     def post(self, path: str, fields: dict[str, str]) -> httpx.Response:
         """Send a form."""

@@ -17,13 +17,34 @@
     body.dataset.armed = '';
   }, REST)));
   const disarm = () => { armed = false; delete body.dataset.armed; };
-  addEventListener('pageshow', () => { disarm(); arm(); });
+
+  // A key that comes too early is not kept for later, because the page may have changed under it; but that is said.
+  // Where the next page comes before that could be read, the next page says it.
+  const EARLY = 'antechamber-early';
+  const early = document.getElementById('early');
+  let clearing = 0;
+  const refuse = (leaving) => {
+    early.textContent = 'Not ready yet: press again.';
+    clearTimeout(clearing);
+    clearing = setTimeout(() => { early.textContent = ''; }, PATIENCE / 2);
+    if (leaving) sessionStorage.setItem(EARLY, '1');
+  };
+  let leaving = false;
+  addEventListener('pageshow', () => {
+    disarm();
+    arm();
+    leaving = false;
+    if (sessionStorage.getItem(EARLY)) refuse(false);
+    sessionStorage.removeItem(EARLY);
+  });
   addEventListener('pagehide', disarm);
+
+  const leave = () => { disarm(); leaving = true; };
 
   const usable = (one) => !one.disabled && one.getClientRects().length > 0;
   const named = (action) => [...document.querySelectorAll(`[data-act="${action}"]`)].find(usable);
   // Somebody who has begun to change a text means that text: nothing else is decided by a key until it is saved or put back.
-  const changed = () => [...document.querySelectorAll('textarea:not([readonly])')].some((one) => one.value !== one.defaultValue);
+  const changed = () => [...document.querySelectorAll('textarea:not([readonly])')].some((one) => 'unsaved' in one.dataset || one.value !== one.defaultValue);
   const typing = (one) => one.isContentEditable || one.matches('input, textarea, select');
 
   // Two keys for what needs a choice: the first lights a group of buttons, the digit presses one of them.
@@ -67,20 +88,24 @@
     if (found.matches('[data-digits]')) return choose(found);
     if (found.matches('summary')) return open(found);
     if (found.matches('input')) return found.focus();
-    if (found.matches('button[type=submit], button:not([type])')) disarm();
+    if (found.matches('button[type=submit], button:not([type])')) leave();
     return found.click();
   };
 
   addEventListener('keydown', (event) => {
-    if (!armed || event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (typing(event.target) || document.querySelector('dialog[open]')) return;
+    if (!armed) {
+      if (actions.has(event.key)) refuse(leaving);
+      return;
+    }
     if (waiting && event.key === 'Escape') return choose(null);
     const lit = document.querySelector('[data-waiting]') || event.target.closest('[data-digits=edit]');
     const choice = lit && /^[1-9]$/.test(event.key) && [...lit.querySelectorAll(`[data-digit="${event.key}"]`)].find(usable);
     if (choice) {
       event.preventDefault();
       choose(null);
-      disarm();
+      leave();
       return choice.click();
     }
     const action = actions.get(event.key);

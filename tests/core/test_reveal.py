@@ -4,8 +4,10 @@ import sys
 import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from antechamber.core.reveal import is_hidden, reveal, shorten, visible
+from antechamber.core.reveal import glimpse, is_hidden, payload_weight, reveal, shorten, weight
 
 HIDDEN = {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs"}
 FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0"
@@ -52,12 +54,53 @@ def test_nothing_of_a_text_is_lost() -> None:
     assert "".join(piece.text for piece in reveal(text)) == text
 
 
+def test_a_run_of_invisible_characters_is_one_token_that_says_which_and_how_many() -> None:
+    """Sixty thousand of the same are one token; a short mixed run is listed in order, a long one is counted."""
+    drawn = {
+        "\u200b" * 60_000: "U+200B \u00d7 60,000",
+        "\u200b\u200b\u200c\u200b": "U+200B \u00d7 2 U+200C U+200B",
+        "\u200b\u200c" * 5000: "10,000 hidden characters: U+200B \u00d7 5,000 U+200C \u00d7 5,000",
+        "".join(map(chr, range(0xE000, 0xE010))): "16 hidden characters: "
+        + " ".join(f"U+{code:04X}" for code in range(0xE000, 0xE006))
+        + " and 10 others",
+        "".join(chr(0xE0000 + ord(one)) for one in "Ignore <b>"): "hidden text: Ignore <b>",
+    }
+    assert {run: [piece.code for piece in reveal(f"a{run}b") if piece.code] for run in drawn} == {
+        run: [code] for run, code in drawn.items()
+    }
+    assert [piece.code for piece in reveal("\U000e0041\U000e007f") if piece.code] == ["U+E0041", "U+E007F"]
+
+
+ODD = st.text(st.sampled_from("ab \n\u200b\u202e\ufe0f\U000e0041\u0301\u0430\u4e2d&"), max_size=60)
+
+
+@given(ODD, st.integers(0, 900))
+def test_a_glimpse_is_the_beginning_and_says_whether_it_is_all(text: str, most: int) -> None:
+    """It holds what there is room for, cuts no token, and is whole exactly where all of the text fits."""
+    seen = glimpse(text, most)
+    shown = "".join(piece.text for piece in seen.pieces)
+    assert text.startswith(shown)
+    assert seen.whole == (shown == text) == (weight(text) <= most)
+    assert sum(60 + len(one.code) if one.code else len(one.text) for one in seen.pieces) <= most
+    assert [one for one in seen.pieces if one.code] == [one for one in reveal(text) if one.code][
+        : sum(bool(one.code) for one in seen.pieces)
+    ]
+
+
+def test_all_texts_of_a_payload_weigh() -> None:
+    """Content, kind, tags and attributes are on the page, so each counts."""
+    payload = {"kind": "fact", "content": "x" * 100}
+    assert payload_weight(payload) == 104
+    assert payload_weight(payload | {"tags": ["a", "b\u200b"]}) == 104 + 2 + 66
+    assert payload_weight(payload | {"attributes": {"note": "\u200b" * 5}}) > 104 + 60
+
+
 @pytest.mark.parametrize("mark", ["\u0301", "\u20dd"])
 def test_a_pile_of_marks_on_one_letter_is_drawn(mark: str) -> None:
     """Marks beyond what writing needs are drawn apart, so that they cover no other line."""
     pieces = reveal("e" + mark * 10)
     assert pieces[0].text == "e" + mark * 3
-    assert [piece.code for piece in pieces[1:]] == [f"U+{ord(mark):04X}"] * 7
+    assert [piece.code for piece in pieces[1:]] == [f"U+{ord(mark):04X} \u00d7 7"]
 
 
 def test_natural_marks_are_left_alone() -> None:
@@ -91,7 +134,7 @@ def test_letters_that_pose_as_others_are_drawn() -> None:
     }
     for word, code in deceiving.items():
         assert [piece.code for piece in reveal(f"see {word} now") if piece.code] == [code]
-        assert visible(word) == word
+        assert [piece.letter for piece in reveal(word) if piece.code] == [True]
     for honest in (
         "\u043c\u0438\u0440",
         "\u03b1\u03b2\u03b3",

@@ -87,8 +87,8 @@ def test_keys_are_dead_while_somebody_types(with_scripts: Journey) -> None:
     assert with_scripts.remembered() == []
 
 
-def test_an_edit_is_four_keys_and_its_text(with_scripts: Journey) -> None:
-    """Go to the text, change it, go on to the reasons, press a digit; until then no other key decides anything."""
+def test_an_edit_is_five_keys_and_its_text(with_scripts: Journey) -> None:
+    """Go to the text, change it, go on to the reasons, press a digit, save what is shown; no other key decides."""
     page = opened(queue(with_scripts, 1), "first")
     press(page, "e")
     page.keyboard.press("Control+a")
@@ -97,6 +97,14 @@ def test_an_edit_is_four_keys_and_its_text(with_scripts: Journey) -> None:
     press(page, "a", "s", "f", "r", "1", "z", "1")
     expect(page.get_by_text("None yet.")).to_be_visible()
     press(page, "e", "Tab", "Tab", "4")
+    expect(page.get_by_role("heading", name="Your change")).to_be_focused()
+    press(page, "e")
+    expect(page.get_by_label("Text to remember")).to_have_value("Said more clearly.")
+    press(page, "a", "s", "f", "r", "1")
+    expect(page.get_by_text("None yet.")).to_be_visible()
+    press(page, "e", "Tab", "Tab", "4")
+    expect(page.get_by_role("heading", name="Your change")).to_be_focused()
+    press(page, "a")
     expect(page.get_by_role("status")).to_contain_text("It waits for a second person")
     other = with_scripts.sign_in("eve")
     other.get_by_role("link", name="Said more clearly.").click()
@@ -115,6 +123,50 @@ def test_a_key_pressed_for_the_last_page_does_nothing_on_this_one(with_scripts: 
     expect(page.locator("p.text").first).to_have_text("The second lesson.")
     armed(page)
     assert with_scripts.remembered() == ["The first lesson."]
+
+
+def test_a_key_that_comes_too_early_is_refused_in_words(with_scripts: Journey) -> None:
+    """Pressed before a page takes keys it does nothing, and a line says so, on the page that follows if need be."""
+    page = opened(queue(with_scripts, 2), "first")
+    page.clock.install()
+    page.reload()
+    page.keyboard.press("a")
+    expect(page.locator("#early")).to_have_text("Not ready yet: press again.")
+    page.keyboard.press("x")
+    page.clock.run_for(3000)
+    expect(page.locator("#early")).to_have_text("")
+    assert with_scripts.remembered() == []
+    armed(page)
+    page.keyboard.press("s")
+    page.keyboard.press("a")
+    expect(page.locator("p.text").first).to_have_text("The second lesson.")
+    expect(page.locator("#early")).to_have_text("Not ready yet: press again.")
+    page.clock.run_for(3000)
+    expect(page.locator("#early")).to_have_text("")
+    assert with_scripts.remembered() == []
+    press(page, "a")
+    expect(page.get_by_role("status")).to_contain_text("Approved")
+
+
+def test_keys_stay_inside_the_filter(with_scripts: Journey) -> None:
+    """Go, approve and skip lead to what matches; then the queue says that nothing is left and offers all of it."""
+    journey = with_scripts
+    page = queue(journey, 3)
+    journey.submit(content="Another remark.")
+    for _ in range(100):
+        page.goto(f"{journey.url}/review?q=lesson")
+        if page.locator("a.whole").count() == 3:
+            break
+        page.wait_for_timeout(50)
+    press(page, "g")
+    expect(page.get_by_text("Inside the filter")).to_be_visible()
+    for _ in range(3):
+        expect(page.locator("p.text").first).to_contain_text("lesson")
+        press(page, "a")
+        expect(page.get_by_role("status")).to_contain_text("Approved")
+    expect(page.get_by_text("Nothing that waits matches")).to_be_visible()
+    page.get_by_role("button", name="Go on in the whole queue").click()
+    expect(page.locator("p.text").first).to_have_text("Another remark.")
 
 
 def test_escape_takes_a_rejection_back_before_it_is_one(with_scripts: Journey) -> None:

@@ -1,5 +1,7 @@
 """The main job in a real browser: submit over HTTP, judge at the desk, read back as memory; with scripts on and off."""
 
+import unicodedata
+
 import httpx
 from playwright.sync_api import expect
 
@@ -49,6 +51,10 @@ def test_an_edited_text_is_remembered_once_a_second_person_approves(journey: Jou
     editor.get_by_text("Edit or redact").click()
     editor.get_by_label("Text to remember").fill("Run the migration first.")
     editor.get_by_role("button", name="Edit: unclear").click()
+    expect(editor.get_by_role("heading", name="Your change")).to_be_visible()
+    expect(editor.locator("ins")).to_contain_text(["first"])
+    assert journey.remembered() == []
+    editor.get_by_role("button", name="Save this change").click()
     expect(editor.get_by_role("status")).to_contain_text("second person")
     assert journey.remembered() == []
     second = journey.sign_in("cleo", width=380)
@@ -56,6 +62,37 @@ def test_an_edited_text_is_remembered_once_a_second_person_approves(journey: Jou
     second.get_by_role("button", name="Approve").click()
     expect(second.get_by_role("status")).to_contain_text("Approved")
     assert journey.remembered() == ["Run the migration first."]
+
+
+ODD = (
+    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f468\u200d\U0001f469\u200d\U0001f467 \u26a0\ufe0f "
+    "\u2764\ufe0f\u200d\U0001f525 \u6771\u4eac\u3000\u5927\u962a soft\u00adhyphen bidi\u202eecived\u202c "
+    "zwsp\u200b\u200bx\u200c tag\U000e0041 line\u2028end \u0085\u000b\u000c\u0001 \ufeff\ufffe e\u0301\u0301\u0301\u0301\u0301 "
+    "\u27e6U+200C\u27e7\n\n\tdef f(x):\n\t\treturn x  # p\u0430ypal\n\u3000\u6771"
+)
+
+
+def test_an_edit_changes_only_what_was_typed(journey: Journey) -> None:
+    """Through a real browser's form, forth and back: not one character else, with scripts and without."""
+    journey.submit(content=ODD)
+    editor, second = journey.sign_in("bob"), journey.sign_in("cleo")
+    editor.locator("a.whole").first.click()
+    editor.get_by_text("Edit or redact").click()
+    text = editor.get_by_label("Text to remember")
+    text.press("Control+End")
+    text.press_sequentially(" Done.")
+    editor.get_by_role("button", name="Edit: unclear").click()
+    expect(editor.locator("ins")).to_have_count(1)
+    expect(editor.locator("ins")).to_contain_text("Done.")
+    expect(editor.locator("del")).to_have_count(0)
+    editor.get_by_role("button", name="Go on editing").click()
+    editor.get_by_role("button", name="Edit: unclear").click()
+    editor.get_by_role("button", name="Save this change").click()
+    expect(editor.get_by_role("status")).to_contain_text("second person")
+    second.locator("a.whole").first.click()
+    second.get_by_role("button", name="Approve", exact=True).click()
+    expect(second.get_by_role("status")).to_contain_text("Approved")
+    assert journey.remembered() == [unicodedata.normalize("NFC", ODD) + " Done."]
 
 
 def test_a_stale_edit_keeps_what_was_typed(journey: Journey) -> None:
@@ -84,8 +121,10 @@ def test_hostile_text_is_drawn_and_never_run(journey: Journey) -> None:
     expect(text).to_contain_text("<script>document.title='owned'</script>")
     expect(text.locator(".mark")).to_have_text(["U+202E", "U+2066", "U+E0041"])
     assert page.title() == "Proposal · Antechamber"
-    clean = "<script>document.title='owned'</script>evil [link](javascript:alert(1)) "
+    tokens = hostile
+    for hidden in ("202E", "2066", "E0041"):
+        tokens = tokens.replace(chr(int(hidden, 16)), f"\u27e6U+{hidden}\u27e7")
     page.get_by_text("Edit or redact").click()
-    expect(page.get_by_label("Text to remember")).to_have_value(clean)
+    expect(page.get_by_label("Text to remember")).to_have_value(tokens)
     expect(page.get_by_text("3 drawn in the text")).to_be_visible()
     assert text.locator("a").count() == 0

@@ -128,6 +128,15 @@ def test_a_proposal_page_has_all_that_a_decision_needs(service: Service) -> None
     assert [text for text in wanted if text not in page] == []
 
 
+def test_a_conflict_is_listed_once(service: Service) -> None:
+    """With the way to the pair, and not a second time as a mere warning."""
+    proposal = _propose(service, idempotency_key="first")
+    service.submit(event("Something else.", idempotency_key="first"))
+    box = _page(service.sign_in(), f"/review/{proposal}").partition("What asks for care")[2].partition("</section>")[0]
+    assert box.count("conflict</span>") == 1
+    assert box.count("See the pair") == 1
+
+
 def test_replays_are_counted_on_the_page(service: Service) -> None:
     """How often a submission was repeated stands on its proposal's page once the counters are written."""
     sent = event()

@@ -14,6 +14,7 @@ def test_a_decision_that_cannot_be_stored_keeps_what_was_typed(service: Service)
     """The curator hears that nothing was recorded and finds the wording where it was."""
     proposal, desk = service.submit(event()).json()["proposal_id"], service.sign_in()
     fields = desk.form(proposal) | {"content": "My careful wording.", "reason_code": "unclear"}
+    fields = desk.draft(desk.post(f"/review/{proposal}/edit", fields).text)
     with locked(service.place):
         answer = desk.post(f"/review/{proposal}/edit", fields)
     assert answer.status_code == 503

@@ -47,6 +47,9 @@ class WaitingRows(Protocol):
     def free_proposals(self, person: str, after: sorting.QueuePlace | None, now: int) -> list[str]:
         """Return a few proposals behind a place that this person could judge and nobody else holds."""
 
+    def free_matching(self, chosen: QueueFilter, person: str, after: sorting.QueuePlace | None, now: int) -> list[str]:
+        """Return a few free proposals, as `free_proposals` does, that match a filter."""
+
     def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
         """Claim a pending proposal; False where somebody else holds it."""
 

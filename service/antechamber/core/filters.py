@@ -55,7 +55,9 @@ def read_filter(text: str) -> QueueFilter:
         if part["name"] is None:
             words.append(plain(value))
         elif part["name"] not in NAMES:
-            message = f'There is no "{part["name"]}:"; there are {", ".join(f"{name}:" for name in NAMES)} and words'
+            message = (
+                f'There is no "{part["name"][:20]}:"; there are {", ".join(f"{name}:" for name in NAMES)} and words'
+            )
             raise FilterError(message)
         else:
             named[part["name"]] = value

@@ -8,6 +8,8 @@ from msgspec import Struct
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Indel
 
+from antechamber.core.reveal import weight
+
 NEARLY_SAME: Final = 92.0
 """From this likeness on (0 to 100, Indel similarity of the characters) two texts count as near duplicates."""
 AKIN: Final = 55.0
@@ -18,7 +20,15 @@ _AT_ONCE: Final = 16
 """Texts that are compared in one call: other threads wait for its end."""
 _MOST_PARTS: Final = 6000
 """Words that are aligned; beyond it lines are, and beyond that nothing."""
-_WORDS: Final = re.compile(r"\w+|\s+|[^\w\s]")
+_MOST_CHANGES: Final = 1000
+"""Runs of a difference; beyond it a coarser one is shown."""
+_MOST_SHOWN: Final = 150_000
+"""What a difference that is shown weighs at most."""
+_CHANGE_WEIGHT: Final = 120
+"""Characters of the markup around what came or went."""
+_LONG: Final = 4000
+"""Characters from which on a difference is shown without most of what agrees."""
+_WORDS: Final = re.compile(r"\w+|\s+|(?P<sign>[^\w\s])(?P=sign)*")
 _LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _AROUND: Final = 60
 """Characters of agreement shown on either side of a difference."""
@@ -28,8 +38,17 @@ _GAPS: Final = re.compile(r"\s+")
 class Change(Struct, frozen=True):
     """A run of text that stayed, came or went."""
 
-    kind: Literal["same", "added", "removed"]
+    kind: Literal["same", "added", "removed", "skipped"]
+    """`skipped` stands for agreement that is left out; the text is the number of its characters."""
     text: str
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """How two texts differ, as a page has room for it."""
+
+    changes: list[Change]
+    """Everything that came or went, with the agreement around it; empty where it does not fit."""
+    fits: bool
 
 
 class Hunk(Struct, frozen=True, kw_only=True):
@@ -91,10 +110,38 @@ class Folder:
 def compare(before: str, after: str) -> list[Change]:
     """Return what has to be removed from one text and added to it to make the other, as runs in their order."""
     for split in (_WORDS, _LINES):
-        old, new = split.findall(before), split.findall(after)
-        if max(len(old), len(new)) <= _MOST_PARTS:
-            return list(_changes(old, new))
+        old, new = ([part[0] for part in split.finditer(text)] for text in (before, after))
+        if max(len(old), len(new)) > _MOST_PARTS:
+            continue
+        changes = list(_changes(old, new))
+        if len(changes) <= _MOST_CHANGES:
+            return changes
     return [Change("removed", before), Change("added", after)]
+
+
+def differ(before: str, after: str) -> Difference:
+    """Return how two texts differ, with long agreement left out of long texts."""
+    changes = compare(before, after)
+    if sum(len(one.text) for one in changes) > _LONG:
+        changes = [cut for one in changes for cut in _shortened(one)]
+    fits = sum(weigh(one) for one in changes) <= _MOST_SHOWN
+    return Difference(changes=changes if fits else [], fits=fits)
+
+
+def weigh(change: Change) -> int:
+    """Return roughly how many characters of a page a run takes."""
+    return weight(change.text) + (0 if change.kind == "same" else _CHANGE_WEIGHT)
+
+
+def _shortened(change: Change) -> Iterator[Change]:
+    """Yield a run; of long agreement only a few words at both ends."""
+    if change.kind != "same" or len(change.text) <= 3 * _AROUND:
+        yield change
+        return
+    first, last = _beginning(change.text), _ending(change.text)
+    yield Change("same", first)
+    yield Change("skipped", f"{len(change.text) - len(first) - len(last):,}")
+    yield Change("same", last)
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
@@ -111,7 +158,12 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
 
 
 def hunks(changes: Sequence[Change]) -> list[Hunk]:
-    """Gather runs into the places in which two texts differ; agreement is cut to a few words around each."""
+    """Gather runs into the places in which two texts differ; agreement is cut to a few words around each.
+
+    There are none where what differs is too much for a page.
+    """
+    if sum(weigh(one) for one in changes if one.kind != "same") > _MOST_SHOWN:
+        return []
     found: list[Hunk] = []
     skipped, near = 0, list[Change]()
     for position, one in enumerate(changes):

@@ -2,9 +2,13 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 _DRAWN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
@@ -13,8 +17,13 @@ _SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 _TAGS: Final = range(0xE0020, 0xE007F)
 _TAG_OFFSET: Final = 0xE0000
 _GAPS: Final = re.compile("[ \t\n]+")
-_MOST_COMBINING: Final = 3
-"""Marks on one letter that natural writing needs; more are drawn apart."""
+_LETTER: Final = "l"
+_DRAWN: Final = re.compile(r"t+|(?:[hv]|(?<=[mv]{3})m)+|l")
+"""What is drawn, as `kinds` names it. Natural writing puts up to three marks on a letter; more are drawn apart."""
+_TOKEN_WEIGHT: Final = 60
+"""Characters of the markup around a token."""
+_MOST_LISTED: Final = 6
+"""Code points that the token of a mixed run names."""
 
 
 _WORD: Final = re.compile(r"\w+")
@@ -25,44 +34,121 @@ _COSTUMES: Final = ("MATHEMATICAL ", "FULLWIDTH LATIN ", "CIRCLED LATIN ", "PARE
 
 
 class Piece(Struct, frozen=True):
-    """A run of plain text, or one drawn character with its code point and name."""
+    """A run of plain text, or one token that is drawn in place of a run of characters."""
 
     text: str
     code: str = ""
+    """What the token says; empty for plain text."""
     name: str = ""
     letter: bool = False
     """Whether it is a letter that looks like another one, and can be seen."""
 
 
+class Glimpse(Struct, frozen=True):
+    """The beginning of a text, as far as a page has room for it."""
+
+    pieces: list[Piece]
+    whole: bool
+
+
 def reveal(text: str) -> list[Piece]:
-    """Split a text so that every invisible, bidirectional, tag, filler and look-alike character can be drawn."""
+    """Split a text so that every invisible, bidirectional, tag, filler and look-alike character can be drawn.
+
+    A run of adjacent invisible characters is one piece, however long it is.
+    """
     return list(_pieces(text))
 
 
-def visible(text: str) -> str:
-    """Leave out what would have to be drawn: a text field cannot draw it."""
-    return "".join(piece.text for piece in reveal(text) if piece.letter or not piece.code)
+def glimpse(text: str, most: int) -> Glimpse:
+    """Split the beginning of a text that weighs at most so much; see `weight`."""
+    kept: list[Piece] = []
+    for piece in _pieces(text):
+        most -= _weight(piece)
+        if most < 0:
+            return Glimpse([*kept, Piece(piece.text[:most])] if not piece.code else kept, whole=False)
+        kept.append(piece)
+    return Glimpse(kept, whole=True)
+
+
+def weight(text: str) -> int:
+    """Return roughly how many characters of a page a text takes: a token takes as many as its markup."""
+    return sum(map(_weight, _pieces(text)))
+
+
+def payload_weight(payload: dict[str, Any]) -> int:
+    """Return what all texts of a payload weigh on a page."""
+    attributes = payload.get("attributes")
+    texts = [payload["content"], payload["kind"], *payload.get("tags", [])]
+    return sum(map(weight, texts)) + (weight(pretty(attributes)) if attributes else 0)
+
+
+def pretty(value: Any) -> str:
+    """Write JSON to be read, as pages show it."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def _weight(piece: Piece) -> int:
+    return _TOKEN_WEIGHT + len(piece.code) if piece.code else len(piece.text)
 
 
 def _pieces(text: str) -> Iterator[Piece]:
-    if text.isascii() and text.isprintable():
-        yield from [Piece(text)] if text else []
-        return
-    plain: list[str] = []
-    combining = 0
-    posing = look_alikes(text)
-    for place, character in enumerate(text):
-        combining = combining + 1 if unicodedata.category(character) in {"Mn", "Me"} else 0
-        letter = place in posing
-        if combining <= _MOST_COMBINING and not letter and not is_hidden(character):
-            plain.append(character)
-            continue
-        if plain:
-            yield Piece("".join(plain))
-            plain.clear()
-        yield Piece(character, f"U+{ord(character):04X}", _name(character), letter)
-    if plain:
-        yield Piece("".join(plain))
+    end = 0
+    for found in _DRAWN.finditer(_with_letters(kinds(text), look_alikes(text))):
+        if found.start() > end:
+            yield Piece(text[end : found.start()])
+        end = found.end()
+        yield _token(text[found.start() : end], letter=found[0] == _LETTER)
+    if end < len(text):
+        yield Piece(text[end:])
+
+
+def kinds(text: str) -> str:
+    """Return one letter for each character of a text: what kind of character it is.
+
+    `t` is a tag, `v` an invisible mark, `h` any other hidden character, `m` a mark that combines, `p` all else.
+    """
+    return text.translate({ord(character): _kind(character) for character in set(text)})
+
+
+@lru_cache(maxsize=8192)
+def _kind(character: str) -> str:
+    combines = unicodedata.category(character) in {"Mn", "Me"}
+    if ord(character) in _TAGS:
+        return "t"
+    if is_hidden(character):
+        return "v" if combines else "h"
+    return "m" if combines else "p"
+
+
+def _with_letters(found: str, posing: frozenset[int]) -> str:
+    if not posing:
+        return found
+    letters = list(found)
+    for place in posing:
+        letters[place] = _LETTER
+    return "".join(letters)
+
+
+def _token(run: str, *, letter: bool) -> Piece:
+    """Return the token of a run: a code point, with how often it comes, or what tag characters spell."""
+    counts = Counter(run)
+    if len(counts) == 1:
+        return Piece(run, _times(run[0], len(run)), _name(run[0]), letter)
+    if ord(run[0]) in _TAGS:
+        spelled = "".join(chr(ord(character) - _TAG_OFFSET) for character in run)
+        return Piece(run, f"hidden text: {spelled}", f"{len(run):,} tag characters")
+    segments = [(character, sum(1 for _ in same)) for character, same in groupby(run)]
+    listed = segments if len(segments) <= _MOST_LISTED else counts.most_common(_MOST_LISTED)
+    code = " ".join(_times(character, number) for character, number in listed)
+    if len(segments) > _MOST_LISTED:
+        others = len(counts) - len(listed)
+        code = f"{len(run):,} hidden characters: {code}" + (f" and {others:,} others" if others else "")
+    return Piece(run, code, ", ".join(dict.fromkeys(_name(character) for character, _ in listed)))
+
+
+def _times(character: str, number: int) -> str:
+    code = f"U+{ord(character):04X}"
+    return code if number == 1 else f"{code} \u00d7 {number:,}"
 
 
 def look_alikes(text: str) -> frozenset[int]:
@@ -81,6 +167,7 @@ def _posing(word: str, start: int) -> Iterator[int]:
         yield from (start + place for place, one in enumerate(alphabets) if one and one != known[0])
 
 
+@lru_cache(maxsize=8192)
 def _alphabet(character: str) -> str:
     """Return a letter's alphabet where it is one whose letters are mistaken for others, else nothing."""
     if character.isascii():

@@ -7,7 +7,7 @@ from msgspec import Struct
 from antechamber.core.canonical import canonical
 from antechamber.core.contract import MemoryState
 from antechamber.core.history import last_standing
-from antechamber.core.likeness import AKIN, Change, compare, most_alike
+from antechamber.core.likeness import AKIN, Difference, differ, most_alike
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Rows
 from antechamber.core.privacy import Finding, scan
@@ -21,7 +21,7 @@ from antechamber.core.records import (
     ReviewRecordRow,
 )
 from antechamber.core.requirements import Requirement, Situation, evaluate, obstacle
-from antechamber.core.reveal import reveal
+from antechamber.core.reveal import payload_weight, reveal
 from antechamber.core.review import (
     APPROVING,
     Approval,
@@ -40,6 +40,8 @@ from antechamber.core.sorting import Mark, marks_of
 
 NEAR: Final = 500
 """Memories of the scope, the newest ones, among which similar ones are looked for."""
+IN_GROUP: Final = 8000
+"""What a payload weighs at most to be shown whole beside ninety-nine others; see `core.reveal.weight`."""
 SIMILAR: Final = 4
 """Similar memories that are shown: each has two buttons, and nine digits are all there are."""
 
@@ -50,10 +52,20 @@ class Similar(Struct, frozen=True, kw_only=True):
     memory: NearMemory
     likeness: int
     """0 to 100."""
-    changes: list[Change]
+    difference: Difference
     """From the memory's text to the proposal's."""
     claimed: bool
     """Whether the producer says that its event supersedes this memory."""
+
+
+class Member(Struct, frozen=True, kw_only=True):
+    """What a page of many shows of one proposal."""
+
+    proposal: ProposalRow
+    shown_hash: str
+    marks: list[Mark]
+    whole: bool
+    """Whether it is shown whole; what is not is decided on alone."""
 
 
 class Dossier(Struct, frozen=True, kw_only=True):
@@ -70,8 +82,8 @@ class Dossier(Struct, frozen=True, kw_only=True):
     marks: list[Mark]
     """What of it asks for care, which is why it stands where it does in the queue."""
     similar: list[Similar]
-    edits: list[Change]
-    """From the text as it was proposed to the text as it stands; empty where nobody edited it."""
+    edits: Difference | None
+    """From the text as it was proposed to the text as it is now; None where it was not edited."""
     approved_by: list[str]
     required: int
     requirements: list[Requirement]
@@ -91,8 +103,8 @@ class Dossier(Struct, frozen=True, kw_only=True):
     """What the policy wants a curator to ask of it; only while it waits."""
 
 
-def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int, *, alone: bool = True) -> Dossier:
-    """Gather what belongs to a proposal; only one that is shown `alone` is compared with memories."""
+def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
+    """Gather what belongs to a proposal."""
     records = rows.review_records(proposal.id)
     duplicates, duplicate_replays = rows.own_duplicates(proposal.id)
     facts = reviewed(rows, policy, proposal, records)
@@ -104,7 +116,7 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
     blockers = {kind: blocker(facts, person, kind) for kind in open_decisions(facts)}
     if pending:
         blockers["approve"] = blockers["approve"] or obstacle(needed)
-    near = rows.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if pending and alone else []
+    near = rows.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if pending else []
     return Dossier(
         proposal=proposal,
         shown_hash=shown_hash,
@@ -114,15 +126,9 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
         records=records,
         conflicts=conflicts,
         findings=seen.findings,
-        marks=marks_of(
-            proposal.payload["content"],
-            proposal.submission_scope,
-            supersedes=proposal.supersedes is not None,
-            conflicts=len(conflicts),
-            hidden=sum(bool(piece.code) for piece in reveal(proposal.payload["content"])),
-        ),
+        marks=_marks(proposal, conflicts),
         similar=_similar(proposal, near),
-        edits=compare(proposal.proposed["content"], proposal.payload["content"]) if proposal.edited else [],
+        edits=differ(proposal.proposed["content"], proposal.payload["content"]) if proposal.edited else None,
         approved_by=sorted(standing_approvals(facts)),
         required=required_persons(facts),
         requirements=needed,
@@ -133,6 +139,31 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
         undo_needs_reason=last is not None and undo_needs_reason(last, person, now),
         claimed_by=proposal.claimed_by if (proposal.claimed_until or 0) > now else None,
         guidelines=policy.guidelines_for(proposal.submission_scope, proposal.payload["kind"]) if pending else [],
+    )
+
+
+def member(rows: Rows, proposal: ProposalRow) -> Member:
+    """Gather what a page of many shows of a proposal."""
+    return Member(
+        proposal=proposal,
+        shown_hash=text_hash(canonical(proposal.payload)),
+        marks=_marks(proposal, rows.conflicts(proposal.id)),
+        whole=fits_in_group(proposal),
+    )
+
+
+def fits_in_group(proposal: ProposalRow) -> bool:
+    """Tell whether a page of many has room for all of a proposal."""
+    return payload_weight(proposal.payload) <= IN_GROUP
+
+
+def _marks(proposal: ProposalRow, conflicts: list[ConflictMark]) -> list[Mark]:
+    return marks_of(
+        proposal.payload["content"],
+        proposal.submission_scope,
+        supersedes=proposal.supersedes is not None,
+        conflicts=len(conflicts),
+        hidden=sum(bool(piece.code) for piece in reveal(proposal.payload["content"])),
     )
 
 
@@ -204,7 +235,7 @@ def _similar(proposal: ProposalRow, near: list[NearMemory]) -> list[Similar]:
         Similar(
             memory=near[place],
             likeness=round(likeness),
-            changes=compare(near[place].payload["content"], content),
+            difference=differ(near[place].payload["content"], content),
             claimed=place == claimed,
         )
         for place, likeness in found

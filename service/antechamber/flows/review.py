@@ -10,7 +10,9 @@ from msgspec import Struct
 
 from antechamber.core.canonical import canonical
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError
+from antechamber.core.filters import QueueFilter
 from antechamber.core.ids import uuid7
+from antechamber.core.likeness import Difference, differ
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Rows
@@ -35,7 +37,7 @@ from antechamber.core.review import (
 from antechamber.core.roles import Person
 from antechamber.core.sorting import QueuePlace
 from antechamber.flows.browse import Browse, found
-from antechamber.flows.dossier import Dossier, gather, places, reviewed, situation
+from antechamber.flows.dossier import Member, fits_in_group, member, places, reviewed, situation
 
 R = TypeVar("R")
 
@@ -82,10 +84,21 @@ class Taken(Struct, frozen=True, kw_only=True):
     standing: Standing
 
 
-class Group(Struct, frozen=True, kw_only=True):
-    """Proposals that may be decided on together, each shown whole."""
+class Draft(Struct, frozen=True, kw_only=True):
+    """An edit before it is saved."""
 
-    items: list[Dossier]
+    proposal: ProposalRow
+    resulting_hash: str
+    """Of the payload that the edit results in."""
+    content: str
+    """The changed text in normal form."""
+    difference: Difference
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """Proposals that may be decided on together; of each the page shows all, or says that it does not."""
+
+    items: list[Member]
     more: bool
     """Whether there are more than can be decided on at once."""
     approves: bool
@@ -117,22 +130,34 @@ class Desk(Browse):
             return None
         return Taken(proposal=proposal, shown_hash=text_hash(canonical(proposal.payload)), standing=last)
 
-    def decide(self, proposal_id: str, decision: Decision, person: Person) -> Decided:
-        """Make one decision, in one transaction with everything it leads to.
+    def draft(self, proposal_id: str, decision: Decision, person: Person) -> Draft:
+        """Say what an edit would change, without recording anything.
+
+        Raises what `decide` would: NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
+        BusyError or UnavailableError.
+        """
+        _check_role(person)
+        with self._store.read() as rows:
+            proposal = found(rows.proposal(proposal_id))
+            ruling = self._ruled(rows, proposal, decision, person, self._clock())
+        after = msgspec.json.decode(ruling.text)["content"]
+        difference = differ(proposal.payload["content"], after)
+        return Draft(proposal=proposal, resulting_hash=text_hash(ruling.text), content=after, difference=difference)
+
+    def decide(
+        self, proposal_id: str, decision: Decision, person: Person, within: QueueFilter | None = None
+    ) -> Decided:
+        """Make one decision, in one transaction with everything it leads to; the next proposal matches the filter.
 
         Raises NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError, BusyError or
         UnavailableError; then nothing was recorded.
         """
-        if person.role != "curator":
-            message = "Only a curator decides."
-            raise ForbiddenDecisionError(message)
-        return self._store.promote(partial(self._decide, proposal_id, decision, person)).result()
+        _check_role(person)
+        return self._store.promote(partial(self._decide, proposal_id, decision, person, within=within)).result()
 
-    def _decide(
-        self, proposal_id: str, decision: Decision, person: Person, rows: Rows, *, going_on: bool = True
-    ) -> Decided:
-        force, now = self._policies.current, self._clock()
-        proposal = _held(rows, proposal_id, decision.target)
+    def _ruled(self, rows: Rows, proposal: ProposalRow, decision: Decision, person: Person, now: int) -> Ruling:
+        """Apply a decision to a proposal as it is; writes nothing."""
+        force = self._policies.current
         if not decision.decision_key or rows.decision_with_key(decision.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
@@ -144,12 +169,27 @@ class Desk(Browse):
             _check_requirements(seen)
         ruling = rule(facts, decision, person.person, now, target)
         _check_text(force.policy, proposal, ruling, seen)
+        return ruling
+
+    def _decide(
+        self,
+        proposal_id: str,
+        decision: Decision,
+        person: Person,
+        rows: Rows,
+        *,
+        going_on: bool = True,
+        within: QueueFilter | None = None,
+    ) -> Decided:
+        now = self._clock()
+        proposal = _held(rows, proposal_id, decision.target)
+        ruling = self._ruled(rows, proposal, decision, person, now)
         entry = Entry(
             decision=decision,
             ruling=ruling,
             review_record_id=uuid7(now, self._randomness(10)),
             memory_id=uuid7(now, self._randomness(10)),
-            policy_digest=force.digest,
+            policy_digest=self._policies.current.digest,
             decided_at=now,
             salt=self._randomness(SALT_SIZE),
         )
@@ -161,28 +201,26 @@ class Desk(Browse):
             proposal_id=proposal_id,
             outcome=_outcome(decision.kind, ruling),
             memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
-            next=self._claim_next(rows, person, place, now) if place else None,
+            next=self._claim_next(rows, person, place, now, within=within) if place else None,
         )
 
-    def group(self, person: Person, *, like: str | None = None, producer: str | None = None) -> Group:
+    def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
         """Return near duplicates of a proposal, or what a producer sent within the last hour; a hundred at most."""
-        policy, now = self._policies.current.policy, self._clock()
         with self._store.read() as rows:
             ids = rows.group_like(like, MOST_AT_ONCE + 1) if like else []
             if producer:
-                ids = rows.group_of_producer(producer, now - HOUR, MOST_AT_ONCE + 1)
+                ids = rows.group_of_producer(producer, self._clock() - HOUR, MOST_AT_ONCE + 1)
             found = [rows.proposal(one) for one in ids[:MOST_AT_ONCE]]
-            items = [gather(rows, policy, one, person.person, now, alone=False) for one in found if one is not None]
-        return Group(items=items, more=len(ids) > MOST_AT_ONCE, approves=policy.limits.bulk_approve)
+            items = [member(rows, one) for one in found if one is not None]
+        approves = self._policies.current.policy.limits.bulk_approve
+        return Group(items=items, more=len(ids) > MOST_AT_ONCE, approves=approves)
 
     def decide_many(self, decisions: Sequence[tuple[str, Decision]], person: Person) -> list[tuple[str, str | None]]:
         """Make the same decision on each of a group, each with its own record; return ids and what kept one from it.
 
         Raises ForbiddenDecisionError where the policy lets nobody do so.
         """
-        if person.role != "curator":
-            message = "Only a curator decides."
-            raise ForbiddenDecisionError(message)
+        _check_role(person)
         for _, decision in decisions:
             if decision.kind not in {"reject", "approve"}:
                 message = "A group is approved or rejected, nothing else."
@@ -194,36 +232,39 @@ class Desk(Browse):
         return [(one, _failure_of(future)) for one, future in waiting]
 
     def _decide_in_group(self, proposal_id: str, decision: Decision, person: Person, rows: Rows) -> None:
+        proposal = found(rows.proposal(proposal_id))
+        if not fits_in_group(proposal):
+            message = "It is too long to be shown whole in a group; open it and decide on it alone."
+            raise ForbiddenDecisionError(message)
         if decision.kind == "approve":
-            self._check_bulk_approval(rows, proposal_id, person)
+            self._check_bulk_approval(rows, proposal)
         self._decide(proposal_id, decision, person, rows, going_on=False)
         if decision.kind == "reject":
             rows.sink(proposal_id)
 
-    def _check_bulk_approval(self, rows: Rows, proposal_id: str, person: Person) -> None:
+    def _check_bulk_approval(self, rows: Rows, proposal: ProposalRow) -> None:
         policy = self._policies.current.policy
         if not policy.limits.bulk_approve:
             message = "The policy lets nobody approve a group at once."
             raise ForbiddenDecisionError(message)
-        dossier = gather(rows, policy, found(rows.proposal(proposal_id)), person.person, self._clock(), alone=False)
-        if dossier.findings or dossier.marks:
+        if member(rows, proposal).marks:
             message = "It asks for care; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
 
-    def start(self, person: Person) -> str | None:
-        """Claim the first proposal that this person could judge; None where there is none."""
-        return self._go_on(person, None)
+    def start(self, person: Person, within: QueueFilter | None = None) -> str | None:
+        """Claim the first proposal that this person could judge and that matches a filter; None where there is none."""
+        return self._go_on(person, None, within)
 
-    def skip(self, proposal_id: str, person: Person) -> str | None:
-        """Let go of a proposal and claim the next one; None where there is no other."""
-        return self._go_on(person, proposal_id)
+    def skip(self, proposal_id: str, person: Person, within: QueueFilter | None = None) -> str | None:
+        """Let go of a proposal and claim the next one that matches a filter; None where there is no other."""
+        return self._go_on(person, proposal_id, within)
 
-    def _go_on(self, person: Person, after: str | None) -> str | None:
+    def _go_on(self, person: Person, after: str | None, within: QueueFilter | None) -> str | None:
         def work(rows: Rows) -> str | None:
             if after is not None:
                 rows.release(after, person.person)
             place = rows.place_in_line(after) if after is not None else None
-            return self._claim_next(rows, person, place, self._clock(), after)
+            return self._claim_next(rows, person, place, self._clock(), after, within)
 
         return self._store.write(work).result()
 
@@ -239,14 +280,31 @@ class Desk(Browse):
         found(claimed or None)
 
     def _claim_next(
-        self, rows: Rows, person: Person, place: QueuePlace | None, now: int, skipped: str | None = None
+        self,
+        rows: Rows,
+        person: Person,
+        place: QueuePlace | None,
+        now: int,
+        skipped: str | None = None,
+        within: QueueFilter | None = None,
     ) -> str | None:
         """Claim the proposal behind a place, or else the first, that nobody else holds."""
-        near = rows.free_proposals(person.person, place, now)
-        for proposal_id in near or rows.free_proposals(person.person, None, now):
+
+        def free(after: QueuePlace | None) -> list[str]:
+            if within is None:
+                return rows.free_proposals(person.person, after, now)
+            return rows.free_matching(within, person.person, after, now)
+
+        for proposal_id in free(place) or free(None):
             if proposal_id != skipped and rows.claim(proposal_id, person.person, now, now + LEASE, override=False):
                 return proposal_id
         return None
+
+
+def _check_role(person: Person) -> None:
+    if person.role != "curator":
+        message = "Only a curator decides."
+        raise ForbiddenDecisionError(message)
 
 
 def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:

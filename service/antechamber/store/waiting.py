@@ -24,6 +24,9 @@ _BEHIND_FOLDS: Final = 9
 _WHOEVER_HOLDS_IT: Final = 2**62
 """A time at which every claim has ended."""
 _FEW: Final = 5
+_ROWS: Final = 100
+"""Rows of a filter that are looked at together for one that is free."""
+_MOST_PAGES: Final = 3
 
 
 class Waiting(Statements):
@@ -100,6 +103,31 @@ class Waiting(Statements):
             first = start.proposal if start.rank == _BEHIND_FOLDS else 0
             found = self.all("free_unsorted", person=person, now=now, proposal=first)
         return [row["proposal_id"] for row in found]
+
+    def free_matching(self, chosen: QueueFilter, person: str, after: QueuePlace | None, now: int) -> list[str]:
+        """Return a few free proposals behind a place, as `free_proposals` does, that match a filter.
+
+        So many rows are looked at and no more, however few of them are free.
+        """
+        for _ in range(_MOST_PAGES):
+            found, end = self.matching(chosen, after, _ROWS)
+            if free := [row.proposal_id for row in found if self._is_free(row, person, now)][:_FEW]:
+                return free
+            if len(found) == _ROWS:
+                last = found[-1]
+                after = QueuePlace(rank=last.rank, turn=last.turn, fold=last.fold, proposal=last.id)
+            elif end is not None:
+                after = end
+            else:
+                break
+        return []
+
+    def _is_free(self, row: QueueRow, person: str, now: int) -> bool:
+        if row.approvals or row.second:
+            # One that has begun is for those only who have not yet said anything about this text.
+            return any(one["proposal_id"] == row.proposal_id for one in self._for_second(person, row.id - 1, now, 1))
+        held = row.claimed_by not in {None, person} and (row.claimed_until or 0) > now
+        return row.owner != person and not held
 
     def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
         """Claim a pending proposal; False where somebody else holds it."""

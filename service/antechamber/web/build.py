@@ -22,7 +22,8 @@ from litestar.types import Message, Scope
 
 from antechamber.config import Settings
 from antechamber.core.errors import BusyError, LogError, NotFoundError, RefusedError, UnavailableError
-from antechamber.core.reveal import reveal, shorten, visible
+from antechamber.core.field import to_field
+from antechamber.core.reveal import glimpse, pretty, reveal, shorten, weight
 from antechamber.core.shortcuts import SHORTCUTS
 from antechamber.core.submission import format_time
 from antechamber.flows.access import Access
@@ -202,11 +203,13 @@ def environment(templates: Path) -> Environment:
     made.filters |= {
         "reveal": reveal,
         "shorten": shorten,
-        "visible": visible,
+        "glimpse": glimpse,
+        "in_field": to_field,
+        "weight": weight,
         "moment": format_time,
         "json": _json,
         "span": _span,
-        "pretty": _pretty,
+        "pretty": pretty,
         "decoded": msgspec.json.decode,
     }
     return made
@@ -214,10 +217,6 @@ def environment(templates: Path) -> Environment:
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _pretty(value: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def _span(microseconds: int) -> str:

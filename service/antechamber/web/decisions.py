@@ -16,13 +16,23 @@ from antechamber.core.errors import (
     StaleDecisionError,
     UnavailableError,
 )
-from antechamber.core.filters import FilterError
+from antechamber.core.field import FieldError, from_field
+from antechamber.core.filters import FilterError, read_filter
 from antechamber.core.review import DECISIONS, NAMING, Decision, DecisionKind, InvalidDecisionError
 from antechamber.core.roles import Person
 from antechamber.flows.access import Access
 from antechamber.flows.review import MOST_AT_ONCE, Decided, Desk
 from antechamber.web.auth import check_form
-from antechamber.web.desk import MAX_FORM, read_form, show_group, show_proposal
+from antechamber.web.desk import (
+    MAX_FORM,
+    filter_of,
+    place_of,
+    read_form,
+    show_draft,
+    show_group,
+    show_proposal,
+    show_queue,
+)
 from antechamber.web.problems import AnyRequest
 
 _MOST_DIGITS: Final = 10
@@ -39,20 +49,27 @@ class Decisions(Controller):
     path = "/review"
 
     @post("/next", request_max_body_size=MAX_FORM)
-    async def start(self, request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
-        """Claim the first proposal that is free and show it."""
-        person = curator(request, await read_form(request))
-        return _show_next(await asyncio.to_thread(desk.start, person))
+    async def start(self, request: AnyRequest, desk: NamedDependency[Desk]) -> Template | Redirect:
+        """Claim the first proposal that is free, inside the filter that the queue shows, and show it."""
+        form = await read_form(request)
+        person, within = curator(request, form), form.get("q", "")
+        try:
+            read_filter(within)
+        except FilterError as error:
+            return await asyncio.to_thread(show_queue, request, desk, within, str(error))
+        return _show_next(await asyncio.to_thread(desk.start, person, filter_of(within)), within)
 
     @post("/views", request_max_body_size=MAX_FORM)
-    async def save_view(self, request: AnyRequest, access: NamedDependency[Access]) -> Redirect:
+    async def save_view(
+        self, request: AnyRequest, access: NamedDependency[Access], desk: NamedDependency[Desk]
+    ) -> Template | Redirect:
         """Keep the filter that is shown under a name, or forget one."""
         form = await read_form(request)
         person, text = check_form(request, form), form.get("q", "")
         try:
             await asyncio.to_thread(access.save_view, person, form.get("name", ""), text)
         except FilterError as error:
-            return Redirect("/review", query_params={"q": text, "refused": str(error)}, status_code=303)
+            return await asyncio.to_thread(show_queue, request, desk, text, str(error))
         return Redirect("/review", query_params={"q": text, "done": "kept"}, status_code=303)
 
     @post("/group/{decision:str}", request_max_body_size=MAX_FORM)
@@ -65,7 +82,7 @@ class Decisions(Controller):
         person = curator(request, form)
         try:
             results = await asyncio.to_thread(desk.decide_many, read_group(_KINDS[decision], form), person)
-        except (ForbiddenDecisionError, KeyError, ValueError) as error:
+        except (ForbiddenDecisionError, InvalidDecisionError, KeyError, ValueError) as error:
             text = "No such decision." if isinstance(error, KeyError) else str(error)
             return await asyncio.to_thread(show_group, request, desk, None, text)
         return await asyncio.to_thread(show_group, request, desk, results)
@@ -73,28 +90,33 @@ class Decisions(Controller):
     @post("/{proposal_id:str}/skip", request_max_body_size=MAX_FORM)
     async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
         """Let go of a proposal, claim the next one and show it."""
-        person = curator(request, await read_form(request))
-        return _show_next(await asyncio.to_thread(desk.skip, proposal_id, person))
+        form = await read_form(request)
+        person, within = curator(request, form), form.get("q", "")
+        return _show_next(await asyncio.to_thread(desk.skip, proposal_id, person, filter_of(within)), within)
 
     @post("/{proposal_id:str}/claim", request_max_body_size=MAX_FORM)
     async def claim(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
         """Claim a proposal, whoever holds it."""
-        person = curator(request, await read_form(request))
-        await asyncio.to_thread(desk.claim, proposal_id, person)
-        return Redirect(f"/review/{proposal_id}?done=claimed", status_code=303)
+        form = await read_form(request)
+        await asyncio.to_thread(desk.claim, proposal_id, curator(request, form))
+        return Redirect(place_of(f"/review/{proposal_id}", form.get("q", ""), done="claimed"), status_code=303)
 
     @post("/{proposal_id:str}/{decision:str}", request_max_body_size=MAX_FORM)
     async def decide(
         self, proposal_id: FromPath[str], decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]
     ) -> Template | Redirect:
-        """Make one decision and go on to the next proposal."""
+        """Make one decision and go on to the next proposal; an edit first shows the difference that it makes."""
         form = await read_form(request)
         person = curator(request, form)
         kind = _KINDS.get(decision)
         if kind is None:
             return await asyncio.to_thread(_refused, request, desk, proposal_id, form, "No such decision.", 404)
         try:
-            decided = await asyncio.to_thread(desk.decide, proposal_id, read_decision(kind, form), person)
+            said = read_decision(kind, form)
+            if kind == "edit" and (draft := await asyncio.to_thread(_unseen, request, desk, proposal_id, said, form)):
+                return draft
+            within = filter_of(form.get("q", ""))
+            decided = await asyncio.to_thread(desk.decide, proposal_id, said, person, within)
         except StaleDecisionError as error:
             return await asyncio.to_thread(_stale, request, desk, proposal_id, form, str(error))
         except (BusyError, UnavailableError) as error:
@@ -102,7 +124,15 @@ class Decisions(Controller):
             return await asyncio.to_thread(_refused, request, desk, proposal_id, form, text, 503)
         except (ForbiddenDecisionError, InvalidDecisionError) as error:
             return await asyncio.to_thread(_refused, request, desk, proposal_id, form, str(error), _STATUS[type(error)])
-        return Redirect(_next_place(kind, decided), status_code=303)
+        return Redirect(_next_place(kind, decided, form.get("q", "")), status_code=303)
+
+
+def _unseen(request: AnyRequest, desk: Desk, proposal_id: str, said: Decision, form: dict[str, str]) -> Template | None:
+    """Render the difference that an edit makes; None where its form names exactly that difference's text as seen."""
+    if "again" in form:
+        return show_proposal(request, desk, proposal_id, form=form)
+    draft = desk.draft(proposal_id, said, request.scope["user"])
+    return None if form.get("resulting_hash") == draft.resulting_hash else show_draft(request, draft, form)
 
 
 def curator(request: AnyRequest, form: dict[str, str]) -> Person:
@@ -116,12 +146,14 @@ def curator(request: AnyRequest, form: dict[str, str]) -> Person:
     return person
 
 
-def _show_next(proposal_id: str | None) -> Redirect:
-    place = "/review?done=all-held" if proposal_id is None else f"/review/{proposal_id}"
-    return Redirect(place, status_code=303)
+def _show_next(proposal_id: str | None, within: str) -> Redirect:
+    """Show the next proposal of a filter, or say that there is none; one that cannot be read is shown as that."""
+    if proposal_id is not None:
+        return Redirect(place_of(f"/review/{proposal_id}", within), status_code=303)
+    return Redirect(place_of("/review", within, done="filter-done" if within else "all-held"), status_code=303)
 
 
-def _next_place(kind: DecisionKind, decided: Decided) -> str:
+def _next_place(kind: DecisionKind, decided: Decided, within: str) -> str:
     """Go on to the next proposal or the empty queue, or stay with what was decided on."""
     if kind == "undo":
         place = f"/review/{decided.proposal_id}"
@@ -129,8 +161,8 @@ def _next_place(kind: DecisionKind, decided: Decided) -> str:
         place = f"/memories/{decided.memory_id}"
     else:
         place = "/review" if decided.next is None else f"/review/{decided.next}"
-    last = "" if kind == "undo" else f"&last={decided.proposal_id}"
-    return f"{place}?done={decided.outcome}{last}"
+    last = {} if kind == "undo" else {"last": decided.proposal_id}
+    return place_of(place, within, done=decided.outcome, **last)
 
 
 def read_number(text: str, *, otherwise: int) -> int:
@@ -139,7 +171,14 @@ def read_number(text: str, *, otherwise: int) -> int:
 
 
 def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
-    """Read a decision's form; what is missing or no number counts as stale."""
+    """Read a decision's form; what is missing or no number counts as stale.
+
+    Raises InvalidDecisionError where the changed text holds a damaged token.
+    """
+    try:
+        content = from_field(form.get("content", "")) if kind == "edit" else ""
+    except FieldError as error:
+        raise InvalidDecisionError(str(error)) from error
     return Decision(
         kind=kind,
         version=read_number(form.get("version", ""), otherwise=0),
@@ -147,7 +186,7 @@ def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
         decision_key=form.get("decision_key", "")[:128],
         reason_code=form.get("reason_code") or None,
         reason_text=form.get("reason_text", ""),
-        content=form.get("content", ""),
+        content=content,
         target=form.get("target", "") if kind in NAMING else "",
         undoes=form.get("undoes", ""),
     )

@@ -12,17 +12,19 @@ from litestar.exceptions import ClientException, InternalServerException
 from litestar.params import FromPath
 from litestar.response import Template
 
+from antechamber.core.canonical import normalize_text
 from antechamber.core.contract import REASON_CODES, SCOPES
 from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.field import FieldError, from_field, to_field
 from antechamber.core.filters import NAMES, FilterError, QueueFilter, read_filter, views_of
 from antechamber.core.history import text_with_hash
-from antechamber.core.likeness import Change, compare
+from antechamber.core.likeness import Difference, differ
 from antechamber.core.records import MemoryFilter
 from antechamber.core.roles import Person
 from antechamber.core.shortcuts import keys_of
 from antechamber.core.submission import parse_time
 from antechamber.flows.dossier import Dossier
-from antechamber.flows.review import Desk
+from antechamber.flows.review import Desk, Draft
 from antechamber.web.auth import csrf_token, needs_role
 from antechamber.web.problems import AnyRequest
 
@@ -47,6 +49,7 @@ _DONE: Final = {
     "opened": "Opened as a proposal of its own.",
     "claimed": "It is yours for five minutes.",
     "all-held": "All that waits for you is held by somebody else, or needs somebody else.",
+    "filter-done": "Nothing else that matches this filter is free for you.",
     "kept": "Kept. It holds for all your sessions.",
 }
 
@@ -80,6 +83,8 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "reasons": REASON_CODES,
         # Each form gets a key of its own: a decision counts once, however often its form is sent.
         "one_time_key": lambda: secrets.token_urlsafe(24),
+        # The filter inside which a curator goes on from this page.
+        "within": "",
     }
     common |= _just_done(request, person)
     return Template(name, context=common | context, status_code=status, headers=NO_STORE)
@@ -114,16 +119,7 @@ class Review(Controller):
     @get("/", sync_to_thread=True)
     def queue(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
         """Show pending proposals, oldest first."""
-        text, error = request.query_params.get("q", ""), request.query_params.get("refused")
-        after, chosen = request.query_params.get("after"), QueueFilter()
-        try:
-            chosen = read_filter(text)
-        except FilterError as refused:
-            error = str(refused)
-        plain = chosen == QueueFilter()
-        queue = desk.queue(after, request.user) if plain else desk.queue_matching(chosen, after, request.user)
-        context = {"queue": queue, "q": text, "error": error, "views": views_of(request.user.views), "names": NAMES}
-        return page(request, "queue.html", 400 if error else 200, **context, filtered=not plain)
+        return show_queue(request, desk, request.query_params.get("q", ""))
 
     @get("/latest", sync_to_thread=True)
     def latest(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
@@ -141,6 +137,35 @@ class Review(Controller):
         return show_proposal(request, desk, proposal_id)
 
 
+def show_queue(request: AnyRequest, desk: Desk, text: str, error: str | None = None) -> Template:
+    """Render one page of the queue, as a filter chooses it; `error` says what of a form was refused."""
+    person, after, chosen = request.scope["user"], request.query_params.get("after"), QueueFilter()
+    try:
+        chosen = read_filter(text)
+    except FilterError as refused:
+        error = str(refused)
+    plain = chosen == QueueFilter()
+    queue = desk.queue(after, person) if plain else desk.queue_matching(chosen, after, person)
+    context = {"queue": queue, "q": text, "error": error, "views": views_of(person.views), "names": NAMES}
+    context |= {"filtered": not plain, "within": "" if plain else text}
+    context |= {"again": place_of("/review", text)} if request.method == "POST" else {}
+    return page(request, "queue.html", 400 if error else 200, **context)
+
+
+def filter_of(text: str) -> QueueFilter | None:
+    """Read the filter that a page or form carries along; None for none, and for one that cannot be read."""
+    with contextlib.suppress(FilterError):
+        chosen = read_filter(text)
+        return None if chosen == QueueFilter() else chosen
+    return None
+
+
+def place_of(path: str, within: str, **query: str) -> str:
+    """Return the address of a page of the desk that goes on inside a filter."""
+    query |= {"q": within} if within else {}
+    return f"{path}?{urlencode(query)}" if query else path
+
+
 def show_proposal(  # noqa: PLR0913 -- what the page may have to say besides the proposal
     request: AnyRequest,
     desk: Desk,
@@ -152,19 +177,37 @@ def show_proposal(  # noqa: PLR0913 -- what the page may have to say besides the
     status: int = 200,
 ) -> Template:
     """Render a proposal; after a refused decision with what was typed."""
-    dossier, form = desk.dossier(proposal_id, request.scope["user"]), form or {}
-    context = {"dossier": dossier, "form": form, "error": error, "stale": stale}
+    dossier, form = desk.dossier(proposal_id, request.scope["user"]), _with_tokens(form or {})
+    text = form.get("q", request.query_params.get("q", ""))
+    within = text if filter_of(text) else ""
+    context = {"dossier": dossier, "form": form, "error": error, "stale": stale, "within": within}
+    context["again"] = place_of(f"/review/{proposal_id}", within)
     return page(request, "proposal.html", status, **context, **(_differences(dossier, form) if stale else {}))
 
 
-def _differences(dossier: Dossier, form: dict[str, str]) -> dict[str, list[Change]]:
-    """Tell what changed since somebody opened a proposal, and how what they typed differs from what stands."""
-    stands, seen = dossier.proposal.payload["content"], text_with_hash(dossier.records, form.get("shown_hash", ""))
-    before = msgspec.json.decode(seen)["content"] if seen else stands
-    return {
-        "changed": compare(before, stands) if before != stands else [],
-        "typed": compare(stands, form["content"]) if form.get("content") else [],
-    }
+def _with_tokens(form: dict[str, str]) -> dict[str, str]:
+    """Return a form whose changed text shows what is in it, also where it was pasted; a damaged one stays as it is."""
+    with contextlib.suppress(FieldError):
+        return form | {"content": to_field(normalize_text(from_field(form.get("content", "")))).text}
+    return form
+
+
+def _differences(dossier: Dossier, form: dict[str, str]) -> dict[str, Difference | None]:
+    """Compare the text as it is now with what a form was made for, and with what was typed into it."""
+    now, seen = dossier.proposal.payload["content"], text_with_hash(dossier.records, form.get("shown_hash", ""))
+    before = msgspec.json.decode(seen)["content"] if seen else now
+    typed = None
+    with contextlib.suppress(FieldError):
+        typed = differ(now, normalize_text(from_field(form["content"]))) if form.get("content") else None
+    return {"changed": differ(before, now) if before != now else None, "typed": typed}
+
+
+def show_draft(request: AnyRequest, draft: Draft, form: dict[str, str]) -> Template:
+    """Render the difference that an edit makes, with the form that saves it."""
+    proposal, text = draft.proposal, form.get("q", "")
+    within = text if filter_of(text) else ""
+    context: dict[str, Any] = {"draft": draft, "form": form, "field": to_field(draft.content), "within": within}
+    return page(request, "change.html", **context, again=place_of(f"/review/{proposal.proposal_id}", within))
 
 
 def show_group(
@@ -173,8 +216,9 @@ def show_group(
     """Render a group; after a decision on one with what became of each."""
     query = request.query_params
     like, producer = query.get("like"), query.get("producer")
-    group = desk.group(request.scope["user"], like=like, producer=producer)
-    context = {"group": group, "like": like, "producer": producer, "results": results, "error": error}
+    group = desk.group(like=like, producer=producer)
+    again = place_of("/review/group", "", **({"like": like} if like else {"producer": producer or ""}))
+    context = {"group": group, "like": like, "producer": producer, "results": results, "error": error, "again": again}
     return page(request, "group.html", 400 if error else 200, **context)
 
 

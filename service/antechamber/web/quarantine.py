@@ -93,4 +93,5 @@ def _page(
 ) -> Template:
     """Render one refused event; after a refused decision with what was typed."""
     one = quarantine.refused(quarantine_id, request.scope["user"])
-    return page(request, "refused.html", status, one=one, error=error, form=form or {})
+    context = {"one": one, "error": error, "form": form or {}, "again": f"/quarantine/{quarantine_id}"}
+    return page(request, "refused.html", status, **context)
