@@ -24,6 +24,17 @@ NEW: Final = "Run the database migration an hour before the deploy: old workers 
 LONG: Final = "\n".join(
     f"{line}. What is learned at length is told at length, and every line of it is read." for line in range(1, 400)
 )
+SCRIPTS: Final = (
+    "Rollback is safe\u202e.ton ro\u202c on Fridays.\u200b\u200b\u200b "
+    "\u26a0\ufe0f \U0001f468\u200d\U0001f469\u200d\U0001f467 so\u00adft\n"
+    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0646\u0633\u062e\u0647\u0654 "
+    "\u067e\u0634\u062a\u06cc\u0628\u0627\u0646 \u0631\u0627 \u0646\u06af\u0647\u200c\u062f\u0627\u0631\u0645.\n"
+    "\u3000\u6771\u4eac\u306e\u30b5\u30fc\u30d0\u30fc\u3092\u5148\u306b\u66f4\u65b0\u3059\u308b\u3053\u3068\u3002\n\n"
+    'def deploy_all(host_name):\n\tfor one_step in ("drain", "migrate", "start"):\n\t\trun(host_name, one_step)\n'
+    + "".join(chr(0xE0000 + ord(letter)) for letter in "ignore this")
+    + " Pay via p\u0430ypal, key_name\u200b\u200c\u200b."
+)
+"""Four scripts, code, and what hides between them."""
 WORD: Final = "incomprehensibilities" * 400
 WIDE: Final[dict[str, Any]] = {
     "payload": {
@@ -152,6 +163,7 @@ class Tour:
         self.ids = {name: self._memory_of(one) for name, one in (("memory", first), ("ended", gone), ("words", kept))}
         self.ids |= {"retracted": gone, "decided": wrong, "new": self.submit(NEW)["proposal_id"]}
         self.ids["hidden"] = self.submit("Rollback is safe\u202e.ton ro\u202c on Fridays.\u200b")["proposal_id"]
+        self.ids["scripts"] = self.submit(SCRIPTS)["proposal_id"]
         self.ids["long"] = self.submit(LONG, idempotency_key="long")["proposal_id"]
         self.ids["word"] = self.submit("", **WIDE, idempotency_key="k" * 128)["proposal_id"]
         wide = {"submission_scope": "organization", "scope_id": "apollo-labs"}
@@ -210,6 +222,9 @@ class Tour:
             "proposal": f"/review/{ids['new']}",
             "proposal-hidden": f"/review/{ids['hidden']}",
             "proposal-long": f"/review/{ids['long']}",
+            "proposal-inside": f"/review/{ids['new']}?q=scope:project:apollo+deploy",
+            "queue-inside": "/review?done=filter-done&q=producer:worker:nobody",
+            "group-producer": "/review/group?producer=worker:release-bot",
             "proposal-word": f"/review/{ids['word']}",
             "proposal-wide": f"/review/{ids['wide']}",
             "proposal-decided": f"/review/{ids['decided']}",
@@ -245,6 +260,8 @@ class Tour:
         }
         for name, path in paths.items():
             yield name, "cora", self._go(path)
+        yield "proposal-edit", "cora", self._edit
+        yield "change", "cora", self._change
         yield "proposal-400", "cora", self._blank_edit
         yield "proposal-409", "cora", self._stale
         yield "refused-409", "cora", self._stale_settlement
@@ -252,6 +269,18 @@ class Tour:
         yield "help", "cora", self._help
         yield "auditor-proposal", "ada-audits", self._go(f"/review/{ids['new']}")
         yield "operator-dashboard", "olga", self._go("/dashboard")
+
+    def _edit(self, page: Page) -> None:
+        page.goto(f"{self.url}/review/{self.ids['scripts']}")
+        page.get_by_text("Edit or redact").click()
+
+    def _change(self, page: Page) -> None:
+        self._edit(page)
+        field = page.get_by_label("Text to remember")
+        field.fill(field.input_value().replace("Rollback", "A rollback").replace("\u27e6U+202E\u27e7", ""))
+        page.get_by_label("Note").nth(1).fill("It said the opposite.")
+        page.get_by_role("button", name="Edit: unclear").click()
+        page.get_by_role("heading", name="Your change").wait_for()
 
     def _blank_edit(self, page: Page) -> None:
         page.goto(f"{self.url}/review/{self.ids['new']}")

@@ -67,8 +67,8 @@ def test_an_edited_text_is_remembered_once_a_second_person_approves(journey: Jou
 ODD = (
     "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f468\u200d\U0001f469\u200d\U0001f467 \u26a0\ufe0f "
     "\u2764\ufe0f\u200d\U0001f525 \u6771\u4eac\u3000\u5927\u962a soft\u00adhyphen bidi\u202eecived\u202c "
-    "zwsp\u200b\u200bx\u200c tag\U000e0041 line\u2028end \u0085\u000b\u000c\u0001 \ufeff\ufffe e\u0301\u0301\u0301\u0301\u0301 "
-    "\u27e6U+200C\u27e7\n\n\tdef f(x):\n\t\treturn x  # p\u0430ypal\n\u3000\u6771"
+    "zwsp\u200b\u200bx\u200c tag\U000e0041 line\u2028end \u0085\u000b\u000c\u0001 \ufeff\ufffe "
+    "e\u0301\u0301\u0301\u0301\u0301 \u27e6U+200C\u27e7\n\n\tdef f(x):\n\t\treturn x  # p\u0430ypal\n\u3000\u6771"
 )
 
 

@@ -19,10 +19,10 @@ class Shortcut(Struct, frozen=True):
 
 
 SHORTCUTS: Final = (
-    Shortcut("start", "g", "Go: claim the first free proposal and open it"),
-    Shortcut("approve", "a", "Approve what is shown"),
+    Shortcut("start", "g", "Go: claim the first free proposal of the filter and open it"),
+    Shortcut("approve", "a", "Approve what is shown; save the edit that is shown"),
     Shortcut("reject", "r", "Reject; then the digit of a reason"),
-    Shortcut("edit", "e", "Go to the text and edit it; Tab leads on to the reasons, each with its digit"),
+    Shortcut("edit", "e", "Edit the text; Tab leads to the reasons, a digit shows the difference"),
     Shortcut("merge", "m", "Merge into or supersede a memory; then the digit of a choice"),
     Shortcut("flag", "f", "Ask for a second curator"),
     Shortcut("undo", "z", "Take your last decision back"),
