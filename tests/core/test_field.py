@@ -1,6 +1,5 @@
 """The edit field: nothing of a text is lost in it, and an edit is exactly what was typed."""
 
-import sys
 import unicodedata
 
 import pytest
@@ -10,7 +9,9 @@ from hypothesis import strategies as st
 from antechamber.core.field import MOST_TOKENS, FieldError, from_field, to_field
 from antechamber.core.reveal import is_hidden
 
-CHARACTERS = [chr(code) for code in range(1, sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF]
+CODES = (*range(1, 0x40000), *range(0x40000, 0xE0000, 997), *range(0xE0000, 0xF0000), *range(0xF0000, 0x110000, 997))
+CHARACTERS = [chr(code) for code in CODES if not 0xD800 <= code <= 0xDFFF]
+"""All code points but of planes of which all are unassigned or private: of those, some."""
 IGNORABLE = [
     chr(code)
     for codes in (
@@ -58,7 +59,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0\u27e6"), max
 
 
 def test_every_character_comes_back_alone_between_letters_and_doubled() -> None:
-    """Each code point of Unicode that a text can hold."""
+    """Each kind of code point that a text can hold."""
     for first in range(0, len(CHARACTERS), 10_000):
         text = "\n".join(f"a{one}b{one}{one}" for one in CHARACTERS[first : first + 10_000])
         assert from_field(to_field(text).text) == text

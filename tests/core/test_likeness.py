@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.likeness import AKIN, NEARLY_SAME, Change, Folder, compare, hunks, most_alike
+from antechamber.core.likeness import AKIN, NEARLY_SAME, Change, Folder, compare, differ, hunks, most_alike
 
 TEXT = "Run the database migration before the deploy: old workers read the new schema, new ones do not."
 
@@ -55,6 +55,32 @@ def test_texts_without_end_are_compared_by_lines_or_as_a_whole() -> None:
     assert [one.text for one in compare(longer, changed) if one.kind == "added"] == ["1000 z b c d e f\n"]
     words = "a " * 33_000
     assert [one.kind for one in compare(words, words + "b")] == ["removed", "added"]
+
+
+def test_a_difference_of_thousands_of_places_is_told_as_a_whole() -> None:
+    """Nobody reads so many; the number of its runs is bounded, however the texts are made."""
+    before, after = "a b " * 1400, "a c " * 1400
+    assert compare(before, after) == [Change("removed", before), Change("added", after)]
+
+
+def test_a_long_difference_leaves_agreement_out_and_counts_it() -> None:
+    """What came and went is whole, with a few words around it; a short text stays as it is."""
+    same = "word " * 1000
+    shown = differ(f"{same}old.", f"{same}new.")
+    assert shown.fits
+    assert [one.kind for one in shown.changes] == ["same", "skipped", "same", "removed", "added", "same"]
+    first, number, last = (one.text for one in shown.changes[:3])
+    assert len(first) + int(number.replace(",", "")) + len(last) == len(same)
+    assert [one.kind for one in differ("a b", "a c").changes] == ["same", "removed", "added"]
+
+
+def test_a_difference_that_a_page_has_no_room_for_says_so() -> None:
+    """Thousands of tokens are not drawn twice."""
+    before, after = "a\x7f" * 4000, "b"
+    assert differ(before, after).changes == []
+    assert not differ(before, after).fits
+    assert hunks(compare(before, after)) == []
+    assert hunks(compare("a\x7f" * 40, after)) != []
 
 
 def test_the_most_alike_come_first_and_strangers_not_at_all() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.reveal import glimpse, is_hidden, payload_weight, reveal, shorten, weight
+from antechamber.core.reveal import fits, glimpse, is_hidden, reveal, shorten, texts_of
 
 HIDDEN = {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs"}
 FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0"
@@ -80,7 +80,7 @@ def test_a_glimpse_is_the_beginning_and_says_whether_it_is_all(text: str, most: 
     seen = glimpse(text, most)
     shown = "".join(piece.text for piece in seen.pieces)
     assert text.startswith(shown)
-    assert seen.whole == (shown == text) == (weight(text) <= most)
+    assert seen.whole == (shown == text) == fits([text], most)
     assert sum(60 + len(one.code) if one.code else len(one.text) for one in seen.pieces) <= most
     assert [one for one in seen.pieces if one.code] == [one for one in reveal(text) if one.code][
         : sum(bool(one.code) for one in seen.pieces)
@@ -90,9 +90,12 @@ def test_a_glimpse_is_the_beginning_and_says_whether_it_is_all(text: str, most: 
 def test_all_texts_of_a_payload_weigh() -> None:
     """Content, kind, tags and attributes are on the page, so each counts."""
     payload = {"kind": "fact", "content": "x" * 100}
-    assert payload_weight(payload) == 104
-    assert payload_weight(payload | {"tags": ["a", "b\u200b"]}) == 104 + 2 + 66
-    assert payload_weight(payload | {"attributes": {"note": "\u200b" * 5}}) > 104 + 60
+    tagged = payload | {"tags": ["a", "b\u200b"]}
+    noted = payload | {"attributes": {"note": "\u200b" * 5}}
+    for one, least in ((payload, 104), (tagged, 104 + 2 + 66), (noted, 104 + 60)):
+        assert not fits(texts_of(one), least - 1)
+    assert fits(texts_of(payload), 104)
+    assert fits(texts_of(tagged), 104 + 2 + 66)
 
 
 @pytest.mark.parametrize("mark", ["\u0301", "\u20dd"])

@@ -28,7 +28,7 @@ def test_a_choice_comes_back_as_it_was_kept(chosen: dict[str, str]) -> None:
 @pytest.mark.parametrize("key", ["", "ab", "1", " ", "\t", "\u00e4", "\x7f"], ids=repr)
 def test_a_key_is_one_letter_or_sign(key: str) -> None:
     """Digits choose reasons; what no keyboard can press alone is no key."""
-    with pytest.raises(ShortcutError, match='"Approve what is shown" needs one key'):
+    with pytest.raises(ShortcutError, match='"Approve what is shown; save the edit that is shown" needs one key'):
         keep(USUAL | {"approve": key})
 
 

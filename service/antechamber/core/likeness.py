@@ -8,7 +8,7 @@ from msgspec import Struct
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Indel
 
-from antechamber.core.reveal import weight
+from antechamber.core.reveal import fits
 
 NEARLY_SAME: Final = 92.0
 """From this likeness on (0 to 100, Indel similarity of the characters) two texts count as near duplicates."""
@@ -124,13 +124,14 @@ def differ(before: str, after: str) -> Difference:
     changes = compare(before, after)
     if sum(len(one.text) for one in changes) > _LONG:
         changes = [cut for one in changes for cut in _shortened(one)]
-    fits = sum(weigh(one) for one in changes) <= _MOST_SHOWN
-    return Difference(changes=changes if fits else [], fits=fits)
+    shown = _fit(changes)
+    return Difference(changes=changes if shown else [], fits=shown)
 
 
-def weigh(change: Change) -> int:
-    """Return roughly how many characters of a page a run takes."""
-    return weight(change.text) + (0 if change.kind == "same" else _CHANGE_WEIGHT)
+def _fit(changes: Sequence[Change]) -> bool:
+    """Tell whether a page has room for runs with their markup."""
+    room = _MOST_SHOWN - _CHANGE_WEIGHT * sum(one.kind != "same" for one in changes)
+    return room >= 0 and fits((one.text for one in changes), room)
 
 
 def _shortened(change: Change) -> Iterator[Change]:
@@ -162,7 +163,7 @@ def hunks(changes: Sequence[Change]) -> list[Hunk]:
 
     There are none where what differs is too much for a page.
     """
-    if sum(weigh(one) for one in changes if one.kind != "same") > _MOST_SHOWN:
+    if not _fit([one for one in changes if one.kind != "same"]):
         return []
     found: list[Hunk] = []
     skipped, near = 0, list[Change]()

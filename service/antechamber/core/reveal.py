@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, Final
@@ -60,7 +60,7 @@ def reveal(text: str) -> list[Piece]:
 
 
 def glimpse(text: str, most: int) -> Glimpse:
-    """Split the beginning of a text that weighs at most so much; see `weight`."""
+    """Split the beginning of a text that weighs at most so much; see `fits`."""
     kept: list[Piece] = []
     for piece in _pieces(text):
         most -= _weight(piece)
@@ -70,16 +70,24 @@ def glimpse(text: str, most: int) -> Glimpse:
     return Glimpse(kept, whole=True)
 
 
-def weight(text: str) -> int:
-    """Return roughly how many characters of a page a text takes: a token takes as many as its markup."""
-    return sum(map(_weight, _pieces(text)))
+def fits(texts: Iterable[str], most: int) -> bool:
+    """Tell whether some texts together weigh at most so much; looks no further than that.
+
+    They weigh roughly as many characters as they take of a page: a token weighs as much as its markup.
+    """
+    for text in texts:
+        for piece in _pieces(text):
+            most -= _weight(piece)
+            if most < 0:
+                return False
+    return True
 
 
-def payload_weight(payload: dict[str, Any]) -> int:
-    """Return what all texts of a payload weigh on a page."""
+def texts_of(payload: dict[str, Any]) -> list[str]:
+    """Return all texts of a payload, as a page shows them."""
     attributes = payload.get("attributes")
     texts = [payload["content"], payload["kind"], *payload.get("tags", [])]
-    return sum(map(weight, texts)) + (weight(pretty(attributes)) if attributes else 0)
+    return [*texts, pretty(attributes)] if attributes else texts
 
 
 def pretty(value: Any) -> str:
@@ -131,9 +139,11 @@ def _with_letters(found: str, posing: frozenset[int]) -> str:
 
 def _token(run: str, *, letter: bool) -> Piece:
     """Return the token of a run: a code point, with how often it comes, or what tag characters spell."""
+    if len(run) == 1:
+        return _lone(run, letter=letter)
     counts = Counter(run)
     if len(counts) == 1:
-        return Piece(run, _times(run[0], len(run)), _name(run[0]), letter)
+        return Piece(run, _times(run[0], len(run)), _name(run[0]))
     if ord(run[0]) in _TAGS:
         spelled = "".join(chr(ord(character) - _TAG_OFFSET) for character in run)
         return Piece(run, f"hidden text: {spelled}", f"{len(run):,} tag characters")
@@ -144,6 +154,11 @@ def _token(run: str, *, letter: bool) -> Piece:
         others = len(counts) - len(listed)
         code = f"{len(run):,} hidden characters: {code}" + (f" and {others:,} others" if others else "")
     return Piece(run, code, ", ".join(dict.fromkeys(_name(character) for character, _ in listed)))
+
+
+@lru_cache(maxsize=8192)
+def _lone(character: str, *, letter: bool) -> Piece:
+    return Piece(character, _times(character, 1), _name(character), letter)
 
 
 def _times(character: str, number: int) -> str:

@@ -21,7 +21,7 @@ from antechamber.core.records import (
     ReviewRecordRow,
 )
 from antechamber.core.requirements import Requirement, Situation, evaluate, obstacle
-from antechamber.core.reveal import payload_weight, reveal
+from antechamber.core.reveal import fits, reveal, texts_of
 from antechamber.core.review import (
     APPROVING,
     Approval,
@@ -41,7 +41,7 @@ from antechamber.core.sorting import Mark, marks_of
 NEAR: Final = 500
 """Memories of the scope, the newest ones, among which similar ones are looked for."""
 IN_GROUP: Final = 8000
-"""What a payload weighs at most to be shown whole beside ninety-nine others; see `core.reveal.weight`."""
+"""What a payload weighs at most to be shown whole beside ninety-nine others; see `core.reveal.fits`."""
 SIMILAR: Final = 4
 """Similar memories that are shown: each has two buttons, and nine digits are all there are."""
 
@@ -154,7 +154,7 @@ def member(rows: Rows, proposal: ProposalRow) -> Member:
 
 def fits_in_group(proposal: ProposalRow) -> bool:
     """Tell whether a page of many has room for all of a proposal."""
-    return payload_weight(proposal.payload) <= IN_GROUP
+    return fits(texts_of(proposal.payload), IN_GROUP)
 
 
 def _marks(proposal: ProposalRow, conflicts: list[ConflictMark]) -> list[Mark]:

@@ -16,6 +16,7 @@ from antechamber.core.likeness import Hunk, compare, hunks
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.ports import Clock, Randomness, Rows, Store
 from antechamber.core.records import QuarantineRow, ReviewRecordRow
+from antechamber.core.reveal import fits, pretty, texts_of
 from antechamber.core.review import (
     InvalidDecisionError,
     Standing,
@@ -31,6 +32,8 @@ from antechamber.flows.dossier import owners_of
 from antechamber.flows.policies import PolicyKeeper
 
 PAGE: Final = 50
+IN_LIST: Final = 4000
+"""What all texts of a refused event and its original weigh at most to be shown whole in a list."""
 
 
 class RefusedEvent(Struct, frozen=True, kw_only=True):
@@ -38,7 +41,9 @@ class RefusedEvent(Struct, frozen=True, kw_only=True):
 
     event: QuarantineRow
     difference: list[Hunk]
-    """Where its text differs from the original's; empty where one of the two was not kept."""
+    """Where its text differs from the original's; empty where one of the two was not kept, or not shown whole."""
+    whole: bool
+    """Whether a list shows it whole; what is not is settled on its own page."""
     records: list[ReviewRecordRow]
     standing: Standing | None
     """The last decision on it that was not taken back."""
@@ -66,7 +71,7 @@ class Quarantine:
         """Return one page of waiting refused events, newest first, and where the next begins."""
         with self._store.read() as rows:
             items = rows.quarantined(after, PAGE + 1)
-            told = [self._gathered(rows, event, person) for event in items[:PAGE]]
+            told = [self._gathered(rows, event, person, listed=True) for event in items[:PAGE]]
         return told, items[PAGE - 1].quarantine_id if len(items) > PAGE else None
 
     def refused(self, quarantine_id: str, person: Person) -> RefusedEvent:
@@ -77,14 +82,15 @@ class Quarantine:
         with self._store.read() as rows:
             return self._gathered(rows, found(rows.quarantined_event(quarantine_id)), person)
 
-    def _gathered(self, rows: Rows, event: QuarantineRow, person: Person) -> RefusedEvent:
+    def _gathered(self, rows: Rows, event: QuarantineRow, person: Person, *, listed: bool = False) -> RefusedEvent:
         records = rows.settlements(event.id) if event.version else []
         standing = last_standing(records)
         owners = self._owners(rows, event)
-        before, after = event.original_payload, event.payload
+        before, after, whole = event.original_payload, event.payload, not listed or _fits_in_list(event)
         return RefusedEvent(
             event=event,
-            difference=hunks(compare(before["content"], after["content"])) if before and after else [],
+            difference=hunks(compare(before["content"], after["content"])) if before and after and whole else [],
+            whole=whole,
             records=records,
             standing=standing,
             undo_needs_reason=standing is not None and undo_needs_reason(standing, person.person, self._clock()),
@@ -151,6 +157,13 @@ class Quarantine:
             salt=self._randomness(SALT_SIZE),
         )
         rows.settle(event, person, settlement)
+
+
+def _fits_in_list(event: QuarantineRow) -> bool:
+    payloads = [payload for payload in (event.original_payload, event.payload) if payload]
+    spans = [pretty(span) for span in (event.original_span, event.source_span) if span]
+    claims = [claim for claim in (event.supersedes, event.original_supersedes) if claim]
+    return fits([*spans, *claims, *(text for payload in payloads for text in texts_of(payload))], IN_LIST)
 
 
 def _opened(row: QuarantineRow) -> Submission:

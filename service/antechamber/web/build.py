@@ -23,7 +23,7 @@ from litestar.types import Message, Scope
 from antechamber.config import Settings
 from antechamber.core.errors import BusyError, LogError, NotFoundError, RefusedError, UnavailableError
 from antechamber.core.field import to_field
-from antechamber.core.reveal import glimpse, pretty, reveal, shorten, weight
+from antechamber.core.reveal import glimpse, pretty, reveal, shorten
 from antechamber.core.shortcuts import SHORTCUTS
 from antechamber.core.submission import format_time
 from antechamber.flows.access import Access
@@ -205,7 +205,6 @@ def environment(templates: Path) -> Environment:
         "shorten": shorten,
         "glimpse": glimpse,
         "in_field": to_field,
-        "weight": weight,
         "moment": format_time,
         "json": _json,
         "span": _span,
