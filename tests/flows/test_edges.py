@@ -26,7 +26,7 @@ from antechamber.core.errors import (
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Store
 from antechamber.core.privacy import scan
-from antechamber.core.records import RetryRow
+from antechamber.core.retries import RetryRow
 from antechamber.core.review import Decision, InvalidDecisionError
 from antechamber.core.roles import Bearer, Person
 from antechamber.flows import access as access_flow

@@ -19,7 +19,6 @@ from antechamber.core.records import (
     MemoryHit,
     OldestPending,
     ProcessRow,
-    RetryRow,
     SessionRow,
     StoredReceipt,
     TallyRow,
@@ -27,6 +26,7 @@ from antechamber.core.records import (
     TokenRow,
     UserRow,
 )
+from antechamber.core.retries import RetryRow
 
 T = TypeVar("T")
 Item = TypeVar("Item")

@@ -9,7 +9,8 @@ from msgspec import Struct
 from antechamber.core.contract import Disposition
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Store
-from antechamber.core.records import OldestPending, RetryRow, TallyRow, TokenRow, UserRow
+from antechamber.core.records import OldestPending, TallyRow, TokenRow, UserRow
+from antechamber.core.retries import RetryRow
 from antechamber.flows.direct import HOUR
 from antechamber.flows.fleet import Fleet
 from antechamber.flows.log import Log

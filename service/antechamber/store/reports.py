@@ -9,15 +9,14 @@ from antechamber.core.canonical import digest, event_bytes
 from antechamber.core.ids import earliest
 from antechamber.core.listing import ListedSubmission, SubmissionFilter
 from antechamber.core.records import (
-    MARKED_RATE,
     AuditFilter,
     AuditRow,
     DecisionFigure,
     OldestPending,
     ProcessRow,
-    RetryRow,
     TallyRow,
 )
+from antechamber.core.retries import MARKED_RATE, RetryRow
 from antechamber.core.review import ERASED
 from antechamber.store.logbook import Logbook
 
