@@ -415,7 +415,7 @@ def test_a_bad_line_stops_everything_before_it_begins(server: dict[str, str], ba
 
 
 def test_every_bad_line_is_named_up_to_some(server: dict[str, str]) -> None:
-    """Whoever fixes a file need not send it once for each."""
+    """A file can be fixed in one go."""
     done = _run("submit", "-", stdin="{\n" * 30, **server)
     assert [int(number) for number in re.findall(r"^line (\d+): ", done.stderr, re.MULTILINE)] == [*range(1, 21)]
     _fails(done, "30 of 30 lines are no events, so nothing was sent. The other 10 are not shown.")

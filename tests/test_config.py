@@ -322,7 +322,7 @@ def test_a_broken_test_stops_the_policy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", ["producers", "scopes", "privacy", "guidelines"])
 @pytest.mark.parametrize("word", ["test", "tests"])
 def test_tests_in_another_file_are_sent_where_they_belong(tmp_path: Path, file: str, word: str) -> None:
-    """They would tie a file that everybody replaces to one that nobody does."""
+    """A file with tests that name producers could not be kept when producers.toml is replaced."""
     message = complaint(tmp_path, **{file: CASE.replace("[[test]]", f"[[{word}]]")})
     assert message == (f"{file}.toml: tests belong into tests.toml; move every [[{word}]] there and call it [[test]]")
 
@@ -351,7 +351,7 @@ def test_a_test_may_bring_its_own_producer(tmp_path: Path) -> None:
     ],
 )
 def test_each_shipped_file_can_be_replaced_alone(tmp_path: Path, file: str, text: str) -> None:
-    """Whoever writes the own producers first, as everybody does, gets no complaint about samples."""
+    """An operator who writes only the own producers gets no complaint about samples."""
     for shipped in SHIPPED.glob("*.toml"):
         (tmp_path / shipped.name).write_bytes(shipped.read_bytes())
     assert read_policy(write(tmp_path, **{file: text})).cases

@@ -88,7 +88,7 @@ def test_an_extra_is_added_to_what_is_there(checkout: Path) -> None:
     assert asked(checkout) == []
 
 
-def test_what_a_lock_says_anew_is_installed_again(checkout: Path) -> None:
+def test_a_lock_that_changed_is_installed_again(checkout: Path) -> None:
     """Only the lock that is newer than its installation."""
     setup(checkout, "mcp", "postgres")
     asked(checkout)

@@ -360,7 +360,7 @@ def test_a_server_that_is_told_to_stop_does_so_at_once(tmp_path: Path, sent: sig
 
 
 def test_without_its_packages_the_text_says_what_to_install(tmp_path: Path) -> None:
-    """They are an extra; whoever starts the server without them hears how it is installed."""
+    """They are an extra, and the error says how it is installed."""
     (tmp_path / "mcp.py").write_text("raise ImportError\n")
     ran = antechamber(
         "mcp", "--ledger", str(tmp_path / "agent.ledger"), ANTECHAMBER_TOKEN="antp_x", PYTHONPATH=str(tmp_path)

@@ -55,12 +55,12 @@ def submit(file: Any, fail_on: tuple[str, ...], url: str, *, as_json: bool) -> N
     token = own_token()
     lines = _completed(file.read())
     answers, problem = _send(url, token, lines)
-    told = list(zip(lines, answers, strict=False))
+    answered = list(zip(lines, answers, strict=False))
     if as_json:
-        show(_counts(answers) | {"lines": [_shown(*one) for one in told]})
+        show(_counts(answers) | {"lines": [_shown(*one) for one in answered]})
     else:
-        first = {answer.submission_id: line.number for line, answer in reversed(told) if not _refused(answer)}
-        for line, answer in told:
+        first = {answer.submission_id: line.number for line, answer in reversed(answered) if not _refused(answer)}
+        for line, answer in answered:
             click.echo(_sentence(line, answer, first.get(answer.submission_id)), err=_refused(answer))
         _summarize(answers)
     if not lines:

@@ -47,7 +47,7 @@ class Unkept:
                     fingerprint=found.fingerprint,
                     source_event_hash=found.source_event_hash,
                     normal_form=NORMAL_FORM,
-                    # Another process may have sent it; what is told of it here is about this process's attempts.
+                    # Another process may have sent it; in_flight counts the attempts of this process.
                     state="uncertain",
                     attempts=1,
                     in_flight=0,

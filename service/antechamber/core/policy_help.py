@@ -58,7 +58,7 @@ WANTED: Final[dict[str, str]] = {
     "test[].age_days": _DAYS,
     "test[].expect": 'accepted-for-review, allowed, or a code, e.g. "scope-not-granted"',
 }
-"""What to write, by the place of a key: [] stands for an element of a list, or one table of several."""
+"""What to write, by the place of a key: [] is an element of a list, or one table of several."""
 
 _LIKE: Final = (("test[].producer.", "producer[]."), ("scope[].", "defaults."))
 """Places whose keys are those of another one."""
