@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from antechamber.app import open_log, open_store
+from antechamber.background import Background, Work
 from antechamber.config import Place
 from antechamber.core.errors import (
     BusyError,
@@ -96,7 +97,10 @@ class Flows:
         self.log = open_log(port, place, self.clock)
         self.export = Export(port, self.log, self.clock, chance)
         self.fleet = Fleet(port, self.keeper, self.clock, process_id="one", name="host:1")
-        self.overview = Overview(port, self.keeper, SteadyClock(self.clock, self.clock), self.fleet, self.log)
+        self.background = Background()
+        self.overview = Overview(
+            port, self.keeper, SteadyClock(self.clock, self.clock), self.fleet, self.log, self.background
+        )
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
         """Submit one event and return the answer."""
@@ -455,7 +459,7 @@ class Refused(Sorter):
 
     def __init__(self, store: Store) -> None:
         """Nothing was refused yet."""
-        super().__init__(store, lambda: True)
+        super().__init__(store, lambda: True, Work("sorting"))
         self.refused = threading.Event()
 
     def look(self, most: int = BATCH) -> int:

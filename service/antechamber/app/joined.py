@@ -4,18 +4,18 @@ import asyncio
 import contextlib
 import importlib
 import importlib.util
-import logging
 import os
 import socket
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
 from litestar import Litestar
 
 from antechamber.app.places import clock, open_log, open_store
+from antechamber.background import Background
 from antechamber.config import Settings, load_secret
 from antechamber.core.errors import AntechamberError
 from antechamber.core.ports import Clock, Store
@@ -48,7 +48,8 @@ FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
 BEAT_EVERY: Final = 5.0
 """Seconds between two signs of life, where several processes share a database."""
-_log: Final = logging.getLogger(__name__)
+Act = tuple[str, Callable[[], None], float]
+"""Name of some background work, what it does, and the seconds between two times."""
 
 
 def elapsed() -> int:
@@ -81,7 +82,8 @@ def create_app(settings: Settings) -> Litestar:
     """
     settings.check()
     policies = PolicyKeeper(settings.policies)
-    store = open_store(settings.place, serving=True)
+    background = Background()
+    store = open_store(settings.place, serving=True, background=background)
     secret = load_secret(settings.data)
     now = SteadyClock(clock, elapsed)
     log = _logging(store, settings, policies, now)
@@ -96,30 +98,25 @@ def create_app(settings: Settings) -> Litestar:
         access=access,
         export=Export(store, log, now, os.urandom),
         log=log,
-        overview=Overview(store, policies, now, fleet, log),
+        overview=Overview(store, policies, now, fleet, log, background),
         passwords=Passwords(),
+        background=background,
     )
-
-    sorter = Sorter(store, fleet.leads)
+    sorter = Sorter(store, fleet.leads, background.work("sorting the queue"))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        if settings.database_url is not None:
+            await asyncio.to_thread(fleet.beat)
         sorting = threading.Thread(target=sorter.run, name="sorter")
         sorting.start()
         # Signing itself begins a second later; where this fails it is part of that.
         with contextlib.suppress(AntechamberError):
             await asyncio.to_thread(log.look)
-        tasks = [
-            asyncio.create_task(app.state.uploads.watch(app.state.stopping)),
-            asyncio.create_task(_repeat(policies.refresh, POLICY_EVERY)),
-            asyncio.create_task(_repeat(log.tick, SIGN_LOOK_EVERY)),
-            asyncio.create_task(_repeat(log.pin, PIN_EVERY)),
-            asyncio.create_task(_repeat(admission.flush, FLUSH_EVERY)),
-            asyncio.create_task(_repeat(access.flush, FLUSH_EVERY)),
-        ]
+        acts = _acts(services, policies)
         if settings.database_url is not None:
-            await asyncio.to_thread(fleet.beat)
-            tasks.append(asyncio.create_task(_repeat(fleet.beat, BEAT_EVERY)))
+            acts.append(("giving a sign of life", fleet.beat, BEAT_EVERY))
+        tasks = _begin(background, acts, lambda: app.state.uploads.watch(app.state.stopping))
         try:
             yield
         finally:
@@ -132,6 +129,22 @@ def create_app(settings: Settings) -> Litestar:
             await asyncio.to_thread(_shut, admission, access, fleet, store)
 
     return build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
+
+
+def _acts(services: Services, policies: PolicyKeeper) -> list[Act]:
+    return [
+        ("reading the policy files", policies.refresh, POLICY_EVERY),
+        ("signing the log", services.log.tick, SIGN_LOOK_EVERY),
+        ("pinning checkpoints", services.log.pin, PIN_EVERY),
+        ("counting replays", services.admission.flush, FLUSH_EVERY),
+        ("noting when tokens and sessions are used", services.access.flush, FLUSH_EVERY),
+    ]
+
+
+def _begin(background: Background, acts: list[Act], watch: Callable[[], Awaitable[None]]) -> list[asyncio.Task[None]]:
+    """Begin what is done again and again, and the watch over uploads."""
+    tasks = [asyncio.create_task(background.work(name).repeat(act, seconds)) for name, act, seconds in acts]
+    return [*tasks, asyncio.create_task(background.work("ending uploads that take too long").keep(watch))]
 
 
 def _logging(store: Store, settings: Settings, policies: PolicyKeeper, now: Clock) -> Log:
@@ -166,15 +179,3 @@ def _shut(admission: Admission, access: Access, fleet: Fleet, store: Store) -> N
         with contextlib.suppress(AntechamberError):
             flush()
     store.close()
-
-
-async def _repeat(work: object, seconds: float) -> None:
-    """Run work in a thread again and again; a failure is logged and tried again next time."""
-    while True:
-        await asyncio.sleep(seconds)
-        try:
-            await asyncio.to_thread(work)  # type: ignore[arg-type]
-        except AntechamberError as error:
-            _log.warning("periodic work failed: %s", error)
-        except Exception:  # noqa: BLE001 -- whatever it was must not end the work for good
-            _log.exception("periodic work failed")

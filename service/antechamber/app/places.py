@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from antechamber.background import Background
 from antechamber.config import DATABASE, SECRET, Place, SettingsError, load_secret, secret_check
 from antechamber.core.errors import LogError
 from antechamber.core.ids import uuid7
@@ -29,16 +30,18 @@ def clock() -> int:
     return time.time_ns() // 1000
 
 
-def open_store(place: Place, *, serving: bool = False, create: bool = True) -> Store:
+def open_store(
+    place: Place, *, serving: bool = False, create: bool = True, background: Background | None = None
+) -> Store:
     """Open a store, made at first use in the folder where `create` says so; only a server checkpoints.
 
-    Raises AntechamberError where it cannot be used.
+    `background` lists the store's threads where they fail. Raises AntechamberError where the store cannot be used.
     """
     place.check()
     if place.database_url is None and not create and not (place.data / DATABASE).exists():
         message = f"{place.data} holds no data of Antechamber; check the folder's name"
         raise SettingsError(message)
-    store = _engine(place, serving=serving)
+    store = _engine(place, serving=serving, background=background)
     try:
         bind_secret(store, place)
     except BaseException:
@@ -47,7 +50,7 @@ def open_store(place: Place, *, serving: bool = False, create: bool = True) -> S
     return store
 
 
-def _engine(place: Place, *, serving: bool = False) -> Store:
+def _engine(place: Place, *, serving: bool, background: Background | None) -> Store:
     """Open the engine that a place asks for."""
     try:
         place.data.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -57,8 +60,8 @@ def _engine(place: Place, *, serving: bool = False) -> Store:
         message = f"the data folder {place.data} cannot be used: {error.strerror}"
         raise SettingsError(message) from None
     if place.database_url is None:
-        return SqliteStore(place.data / DATABASE, exclusive_checkpoints=serving)
-    store: Store = _postgres().PostgresStore(place.database_url)
+        return SqliteStore(place.data / DATABASE, exclusive_checkpoints=serving, background=background)
+    store: Store = _postgres().PostgresStore(place.database_url, background)
     return store
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final, get_args
 
 from msgspec import Struct
 
+from antechamber.background import Background
 from antechamber.core.contract import Disposition
 from antechamber.core.policy import Policy
 from antechamber.core.ports import Store
@@ -89,8 +90,17 @@ class Standing(Struct, frozen=True, kw_only=True):
 class Overview:
     """Reads figures, health and standing."""
 
-    def __init__(self, store: Store, policies: PolicyKeeper, clock: SteadyClock, fleet: Fleet, log: Log) -> None:
+    def __init__(
+        self,
+        store: Store,
+        policies: PolicyKeeper,
+        clock: SteadyClock,
+        fleet: Fleet,
+        log: Log,
+        background: Background,
+    ) -> None:
         """Read from a store."""
+        self._background = background
         self._fleet = fleet
         self._log = log
         self._store = store
@@ -104,7 +114,7 @@ class Overview:
         told = (
             self._store.trouble(), edited, self._fleet.alarm, self._clock.alarm, self._log.alarm, self._log.pin_alarm,
         )  # fmt: skip
-        return [text for text in told if text is not None]
+        return [text for text in told if text is not None] + self._background.alarms()
 
     def stores(self) -> bool:
         """Tell whether anything can be stored."""

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import groupby
 from typing import Final
 
+from antechamber.background import Work
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.likeness import plain
 from antechamber.core.ports import Rows, Store
@@ -30,30 +31,34 @@ PATIENCE: Final = 5.0
 class Sorter:
     """Sorts the queue."""
 
-    def __init__(self, store: Store, leads: Callable[[], bool]) -> None:
-        """Work on a store; of several processes only the one that `leads` sorts."""
+    def __init__(self, store: Store, leads: Callable[[], bool], work: Work) -> None:
+        """Work on a store; of several processes only the one that `leads` sorts. `work` hears whether it can."""
         self._store = store
         self._leads = leads
+        self._work = work
+        self._most = FEW
         self._news = threading.Event()
         self._over = threading.Event()
         self._forget = store.watch(self._news.set)
 
     def run(self) -> None:
         """Sort until `stop`; runs in a thread of its own."""
-        most = FEW
-        while not self._over.is_set():
-            self._news.clear()
-            try:
-                number = self.look(most) if self._leads() else 0
-            except (BusyError, UnavailableError):
-                number = 0
-            # Its own writing wakes nobody, so news are others'.
-            busy = number > 0 and self._news.is_set()
-            if busy:
-                self._over.wait(BREATH)
-            elif number < most:
-                self._news.wait(PATIENCE)
-            most = FEW if busy else BATCH
+        self._work.loop(self._turn, self._over)
+
+    def _turn(self) -> None:
+        self._news.clear()
+        try:
+            number = self.look(self._most) if self._leads() else 0
+        except (BusyError, UnavailableError):
+            number = 0
+        # Its own writing wakes nobody, so news are others'.
+        busy = number > 0 and self._news.is_set()
+        self._work.worked()
+        if busy:
+            self._over.wait(BREATH)
+        elif number < self._most:
+            self._news.wait(PATIENCE)
+        self._most = FEW if busy else BATCH
 
     def stop(self) -> None:
         """End `run` soon."""

@@ -1,5 +1,6 @@
 """The admission queue: one writer thread, one transaction for all that wait (group commit)."""
 
+import contextlib
 import logging
 import queue
 import threading
@@ -8,6 +9,7 @@ from concurrent.futures import Future
 from itertools import groupby
 from typing import Any, Final, Protocol, TypeVar
 
+from antechamber.background import Work
 from antechamber.core.errors import AntechamberError, UnavailableError
 
 T = TypeVar("T")
@@ -23,6 +25,9 @@ MOST_BYTES_TOGETHER: Final = 4 << 20
 """Bytes that share one transaction: each is copied a few times on its way, and large ones gain little by company."""
 MOST_TRIES: Final = 5
 """Transactions that the engine undid may begin again this often before callers are told to come back."""
+
+
+_CANNOT: Final = "the store cannot commit now"
 
 
 class AgainError(Exception):
@@ -83,9 +88,12 @@ class _Job:
 class GroupCommit:
     """Runs work in the order it came, and answers only after the common commit."""
 
-    def __init__(self, transactions: Transactions) -> None:
-        """Start the writer thread."""
+    def __init__(self, transactions: Transactions, work: Work) -> None:
+        """Start the writer thread; `work` hears whether transactions work."""
         self._transactions = transactions
+        self._work = work
+        self._pause: float | None = None
+        """Seconds to wait for work before the writer tries an empty transaction; None while transactions work."""
         self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
@@ -129,23 +137,57 @@ class GroupCommit:
         self._thread.join()
 
     def _serve(self) -> None:
-        last = False
-        while not last:
-            jobs, last = self._take()
-            if jobs:
-                self._run(jobs)
-            with self._gate:
-                self._number -= sum(job.number for job in jobs)
-                self._size -= sum(job.size for job in jobs)
+        jobs, last = list[_Job](), False
+        try:
+            while not last:
+                jobs, last = self._take()
+                if jobs or self._pause is not None:
+                    self._answer(jobs)
+        finally:
+            self._end(jobs)
+
+    def _answer(self, jobs: list[_Job]) -> None:
+        """Run jobs and resolve their futures, whatever happens: no caller waits for a writer that failed."""
+        try:
+            self._run(jobs)
+        except BaseException as raised:  # noqa: BLE001 -- the thread that all wait for must not end over it
+            self._failed(raised)
+            self._roll_back()
             for job in jobs:
-                job.settle()
+                job.error = UnavailableError(_CANNOT)
+        with self._gate:
+            self._number -= sum(job.number for job in jobs)
+            self._size -= sum(job.size for job in jobs)
+        for job in jobs:
+            job.settle()
+
+    def _failed(self, error: BaseException) -> None:
+        self._pause = self._work.failed(error)
+
+    def _end(self, jobs: list[_Job]) -> None:
+        """Refuse what comes from now on, and what still waits if the thread ends by an error."""
+        with self._gate:
+            self._closed = True
+        left = [job for job in jobs if not job.future.done()]
+        with contextlib.suppress(queue.Empty):
+            while True:
+                left += filter(None, [self._waiting.get_nowait()])
+        for job in left:
+            job.error = UnavailableError("the writer ended; the service has to be started again")
+            job.settle()
         self._transactions.close()
 
     def _take(self) -> tuple[list[_Job], bool]:
-        """Wait for work and take what is there; the flag says that nothing follows."""
+        """Wait for work and take what is there; the flag says that nothing follows.
+
+        While transactions fail, it returns without work after a pause, so that an empty one is tried.
+        """
         jobs: list[_Job] = []
         number = size = 0
-        item = self._waiting.get()
+        try:
+            item = self._waiting.get(timeout=self._pause)
+        except queue.Empty:
+            return jobs, False
         while item is not None:
             jobs.append(item)
             number, size = number + item.number, size + item.size
@@ -159,7 +201,7 @@ class GroupCommit:
 
     def _run(self, jobs: list[_Job]) -> None:
         """Run the jobs in one transaction; if it cannot be kept, every job gets the error and nothing is stored."""
-        error: Exception = UnavailableError("the store cannot commit now")
+        error: Exception = UnavailableError(_CANNOT)
         for _ in range(MOST_TRIES):
             try:
                 self._transactions.begin()
@@ -174,8 +216,10 @@ class GroupCommit:
                 if isinstance(translated, AntechamberError):
                     error = translated
                 else:
-                    _log.exception("transaction failed", exc_info=raised)
+                    self._failed(raised)
             else:
+                self._pause = None
+                self._work.worked()
                 return
             break
         for job in jobs:

@@ -20,6 +20,7 @@ from litestar.static_files import create_static_files_router
 from litestar.template import TemplateConfig
 from litestar.types import Message, Scope
 
+from antechamber.background import Background
 from antechamber.config import Settings
 from antechamber.core.errors import BusyError, LogError, NotFoundError, RefusedError, UnavailableError
 from antechamber.core.field import to_field
@@ -64,6 +65,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     log: Log
     overview: Overview
     passwords: Passwords
+    background: Background
 
 
 def build(
@@ -86,7 +88,7 @@ def build(
             # Set when the process is told to end: streams end by themselves, and nothing is cut off.
             "stopping": asyncio.Event(),
             "uploads": Uploads(),
-            "tools": tools.ToolServer(mcp),
+            "tools": tools.ToolServer(mcp, services.background.work("serving MCP clients")),
         }
     )
     assets = create_static_files_router(

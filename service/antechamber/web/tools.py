@@ -11,6 +11,7 @@ from litestar.exceptions import MethodNotAllowedException, NotFoundException
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope, Receive, Send
 
+from antechamber.background import Work
 from antechamber.core.roles import Bearer
 from antechamber.resources import how_to_install
 from antechamber.web.auth import needs_token
@@ -24,9 +25,10 @@ METHODS: Final = ("OPTIONS", "POST")
 class ToolServer:
     """Starts the MCP server when it is first asked for: who has no MCP clients pays nothing for it."""
 
-    def __init__(self, start: Start | None) -> None:
-        """Use what starts it; None where the extra is not installed."""
+    def __init__(self, start: Start | None, work: Work) -> None:
+        """Use what starts it; None where the extra is not installed. `work` hears whether it runs."""
         self._start = start
+        self._work = work
         self._ready: asyncio.Future[Application] | None = None
         self._run: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
@@ -48,13 +50,13 @@ class ToolServer:
         try:
             async with start(_bearer) as application:
                 ready.set_result(application)
+                self._work.worked()
                 await self._over.wait()
-        except Exception as error:
-            if ready.done():
-                raise
-            # Whoever asks next tries again.
+        except Exception as error:  # noqa: BLE001 -- the next request starts it again
+            self._work.failed(error)
             self._ready = None
-            ready.set_exception(error)
+            if not ready.done():
+                ready.set_exception(error)
 
     async def stop(self) -> None:
         """End it."""

@@ -14,6 +14,7 @@ import psycopg
 from psycopg import errors
 from psycopg.rows import DictRow, dict_row
 
+from antechamber.background import Work
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.store.queue import AgainError
 from antechamber.store.shared import StoreError
@@ -46,11 +47,13 @@ NO_ROLE: Final = (
 class Watchdog:
     """Hangs up on connections whose operation is overdue, so that a cut network does not hold a thread for ever."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Work) -> None:
         """Start the thread that looks."""
         self._due: dict[int, tuple[float, Connection]] = {}
         self._stop = threading.Event()
-        threading.Thread(target=self._look, name="antechamber-watchdog", daemon=True).start()
+        looking = threading.Thread(target=work.loop, args=(self._look, self._stop), name="antechamber-watchdog")
+        looking.daemon = True
+        looking.start()
 
     @contextlib.contextmanager
     def over(self, connection: Connection) -> Iterator[None]:
@@ -62,12 +65,12 @@ class Watchdog:
             self._due.pop(id(connection), None)
 
     def _look(self) -> None:
-        while not self._stop.wait(0.5):
-            now = time.monotonic()
-            for due, connection in list(self._due.values()):
-                if due < now:
-                    _log.error("PostgreSQL did not answer within %s s; hanging up", OVERDUE_SECONDS)
-                    hang_up(connection)
+        self._stop.wait(0.5)
+        now = time.monotonic()
+        for due, connection in list(self._due.values()):
+            if due < now:
+                _log.error("PostgreSQL did not answer within %s s; hanging up", OVERDUE_SECONDS)
+                hang_up(connection)
 
     def close(self) -> None:
         """Stop looking."""

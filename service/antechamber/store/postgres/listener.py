@@ -1,6 +1,5 @@
 """News of the queue from all processes: one connection that listens, as long as somebody watches."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -8,10 +7,9 @@ from typing import Final
 
 import psycopg
 
+from antechamber.background import Work
 from antechamber.store.postgres.link import Connection, Watchdog, connect, hang_up
 from antechamber.store.shared import StoreError, Watchers
-
-_log: Final = logging.getLogger(__name__)
 
 _PAUSE_SECONDS: Final = 2.0
 _SILENCE_SECONDS: Final = 5.0
@@ -21,9 +19,10 @@ _SILENCE_SECONDS: Final = 5.0
 class Listener:
     """Wakes those who watch when any process announced a change."""
 
-    def __init__(self, url: str, watchdog: Watchdog) -> None:
+    def __init__(self, url: str, watchdog: Watchdog, work: Work) -> None:
         """Listen from the first watcher on."""
         self._url = url
+        self._work = work
         self._watchdog = watchdog
         self._watchers = Watchers()
         self._gate = threading.Lock()
@@ -41,14 +40,9 @@ class Listener:
         return end
 
     def _listen(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self._follow()
-            except (psycopg.Error, OSError, StoreError) as error:
-                if self._stop.is_set():
-                    return
-                _log.warning("news of the queue are interrupted: %s", error)
-                self._stop.wait(_PAUSE_SECONDS)
+        # A network or a restart of the server breaks the connection.
+        broken = (psycopg.Error, OSError, StoreError)
+        self._work.loop(self._follow, self._stop, temporary=broken, longest=_PAUSE_SECONDS)
 
     def _follow(self) -> None:
         with connect(self._url, self._watchdog) as connection:
@@ -58,6 +52,7 @@ class Listener:
                 connection.execute("LISTEN antechamber")
             # Whatever changed before this connection listened was not heard.
             self._watchers.wake()
+            self._work.worked()
             tried = time.monotonic()
             while not self._stop.is_set():
                 if list(connection.notifies(timeout=_SILENCE_SECONDS, stop_after=1)):

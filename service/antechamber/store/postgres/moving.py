@@ -9,6 +9,7 @@ import msgspec
 import psycopg
 from psycopg.rows import dict_row
 
+from antechamber.background import Work
 from antechamber.core.review import ERASED
 from antechamber.core.words import words_of
 from antechamber.store.postgres.link import Link, Watchdog
@@ -57,7 +58,7 @@ def move(file: Path, url: str, tell: Callable[[str, int], None]) -> None:
     then nothing was changed.
     """
     source = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=2)
-    watchdog = Watchdog()
+    watchdog = Watchdog(Work("ending overdue database operations"))
     try:
         source.execute("BEGIN IMMEDIATE")
         with psycopg.connect(url, row_factory=dict_row, connect_timeout=5) as target:

@@ -11,6 +11,7 @@ import psycopg
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from antechamber.background import Background
 from antechamber.core.errors import UnavailableError
 from antechamber.store.postgres.link import (
     CONNECT_SECONDS,
@@ -40,13 +41,14 @@ _WAIT_SECONDS: Final = 2.0
 class PostgresStore:
     """Implements core.ports.Store on one PostgreSQL database."""
 
-    def __init__(self, url: str) -> None:
-        """Connect to a database that `antechamber migrate` made.
+    def __init__(self, url: str, background: Background | None = None) -> None:
+        """Connect to a database that `antechamber migrate` made; `background` lists its threads where they fail.
 
         Raises StoreError when it cannot be opened or its schema is of another version.
         """
         verify(url)
-        self._watchdog = Watchdog()
+        background = background or Background()
+        self._watchdog = Watchdog(background.work("ending overdue database operations"))
         try:
             transactions = Writer(url, str(uuid.uuid4()), self._watchdog)
         except psycopg.Error as error:
@@ -69,9 +71,9 @@ class PostgresStore:
             },
             open=True,
         )
-        self._listener = Listener(url, self._watchdog)
+        self._listener = Listener(url, self._watchdog, background.work("hearing of changes by other processes"))
         self.watch = self._listener.watch
-        self._writer = GroupCommit(transactions)
+        self._writer = GroupCommit(transactions, background.work("writing to the database"))
 
     def write(self, work: Callable[[Any], T]) -> Future[T]:
         """Run `work` in a transaction; the future resolves once it is on disk."""

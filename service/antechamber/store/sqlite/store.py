@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from antechamber.background import Background
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.store.queue import AgainError, GroupCommit
 from antechamber.store.shared import MOVED, StoreError, Watchers
@@ -153,8 +154,17 @@ def _refuse_moved(connection: sqlite3.Connection) -> None:
 class SqliteStore:
     """Implements core.ports.Store on one SQLite file."""
 
-    def __init__(self, path: Path, *, exclusive_checkpoints: bool = True, upgrade: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        exclusive_checkpoints: bool = True,
+        upgrade: bool = False,
+        background: Background | None = None,
+    ) -> None:
         """Open or create the file; only a server keeps automatic checkpoints, only `upgrade` changes an older schema.
+
+        `background` lists the writer thread where it fails.
 
         Raises StoreError when the file cannot be opened or its schema is of another version.
         """
@@ -178,7 +188,7 @@ class SqliteStore:
         transactions = _Writer(self._connection)
         self.watch = transactions.watchers.watch
         self._transactions = transactions
-        self._writer = GroupCommit(transactions)
+        self._writer = GroupCommit(transactions, (background or Background()).work("writing to the database"))
 
     def write(self, work: Callable[[Any], T]) -> Future[T]:
         """Run `work` in a transaction; the future resolves once it is on disk."""

@@ -1,0 +1,127 @@
+"""Background work: threads and tasks that nothing waits for, logged and started again when they fail.
+
+Every such piece of work has a name. When it fails, its traceback is in the log, it runs again after a pause that grows
+to a minute, and its alarm is listed until it has worked again.
+"""
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from antechamber.core.errors import AntechamberError
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds between the first failure and the next attempt; each further failure doubles them."""
+LONGEST_PAUSE: Final = 60.0
+MOST_TEMPORARY: Final = 3
+"""Failures in a row that may pass by themselves, such as a busy store, before they are an alarm."""
+LASTS: Final = 5.0
+"""Seconds after which a task that was started again counts as working."""
+_log: Final = logging.getLogger(__name__)
+
+
+class Work:
+    """One piece of background work, and whether it works; its methods may be called from any thread."""
+
+    def __init__(self, name: str) -> None:
+        """Begin without a failure; `name` is what operators read."""
+        self.name = name
+        self._failures = 0
+        self.alarm: str | None = None
+        """What fails, for operators; None while it works. Never holds the error's own text, which may quote data."""
+
+    def worked(self) -> None:
+        """Note a success."""
+        if self.alarm is not None:
+            _log.warning("%s works again", self.name)
+        self._failures, self.alarm = 0, None
+
+    def failed(self, error: BaseException, *, temporary: tuple[type[BaseException], ...] = ()) -> float:
+        """Log a failure and return the seconds to wait before the next attempt.
+
+        A temporary failure, one of these types or one of our errors that says so, has no traceback and is no alarm the
+        first times.
+        """
+        passing = isinstance(error, temporary) or (isinstance(error, AntechamberError) and error.temporary)
+        self._failures += 1
+        pause = min(FIRST_PAUSE * (1 << min(self._failures - 1, 10)), LONGEST_PAUSE)
+        if passing:
+            _log.warning("%s failed: %s", self.name, error)
+        else:
+            _log.error("%s failed; it is tried again", self.name, exc_info=error)
+        if not passing or self._failures >= MOST_TEMPORARY or self.alarm is not None:
+            self.alarm = (
+                f"Background work failed: {self.name} ({type(error).__name__}). It is tried again; the service's log "
+                "says more."
+            )
+        return pause
+
+    async def repeat(self, act: Callable[[], object], seconds: float) -> None:
+        """Call `act` in a thread every so many seconds until cancelled."""
+        pause = seconds
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                await asyncio.to_thread(act)
+            except Exception as error:  # noqa: BLE001 -- no error may end the work
+                pause = max(seconds, self.failed(error))
+            else:
+                self.worked()
+                pause = seconds
+
+    async def keep(self, run: Callable[[], Awaitable[None]]) -> None:
+        """Await `run()`, which is not meant to end, and call it again whenever it does, until cancelled."""
+        error: Exception | None = None
+        while True:
+            with contextlib.ExitStack() as stack:
+                if error is not None:
+                    stack.callback(asyncio.get_running_loop().call_later(LASTS, self.worked).cancel)
+                try:
+                    await run()
+                except Exception as raised:  # noqa: BLE001 -- no error may end the work
+                    error = raised
+                else:
+                    error = RuntimeError("it ended")
+            await asyncio.sleep(self.failed(error))
+
+    def loop(
+        self,
+        step: Callable[[], object],
+        over: threading.Event,
+        *,
+        temporary: tuple[type[BaseException], ...] = (),
+        longest: float = LONGEST_PAUSE,
+    ) -> None:
+        """Call `step` again and again until `over` is set; for a thread of its own.
+
+        Errors of the types in `temporary` count as temporary failures; `longest` bounds the pause after a failure.
+        """
+        while not over.is_set():
+            try:
+                step()
+            except BaseException as error:  # noqa: BLE001 -- no error may end the work, nor may SystemExit end a thread
+                if not (over.is_set() and isinstance(error, temporary)):
+                    over.wait(min(self.failed(error, temporary=temporary), longest))
+            else:
+                self.worked()
+
+
+class Background:
+    """All background work of one process."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._works: list[Work] = []
+
+    def work(self, name: str) -> Work:
+        """Add a piece of work."""
+        made = Work(name)
+        self._works.append(made)
+        return made
+
+    def alarms(self) -> list[str]:
+        """List what fails now."""
+        return [work.alarm for work in self._works if work.alarm is not None]

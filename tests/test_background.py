@@ -1,0 +1,309 @@
+"""Background work: an unexpected error is logged and listed, and the work goes on."""
+
+import asyncio
+import contextlib
+import logging
+import sys
+import threading
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antechamber import background
+from antechamber.app import open_store
+from antechamber.background import Background, Work
+from antechamber.config import Place
+from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.ports import Rows, Store
+from antechamber.store.postgres.link import Watchdog
+from support import Databases, Service, apart, database, event, running, until, write_policies
+
+SECRET_TEXT = "mira@orbit-works.dev"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again soon, and count what lasts a moment as working."""
+    monkeypatch.setattr(background, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(background, "LASTS", 0.1)
+
+
+def readiness(service: Service) -> tuple[str, list[str]]:
+    """Return what an operator is told."""
+    told = service.sign_in("olga", "operator").browser.get("/readyz").json()
+    return told["status"], told["alarms"]
+
+
+def test_a_failure_is_logged_with_its_trace_and_listed_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
+    """The error may quote what somebody submitted; operators read the name of the work and the kind of error."""
+    every = Background()
+    work = every.work("sorting the queue")
+    assert every.alarms() == []
+    with pytest.raises(KeyError) as raised:
+        dict[str, str]()[SECRET_TEXT]
+    work.failed(raised.value)
+    (alarm,) = every.alarms()
+    assert "sorting the queue (KeyError)" in alarm
+    assert SECRET_TEXT not in alarm
+    assert caplog.records[0].levelno == logging.ERROR
+    assert caplog.records[0].exc_info is not None
+    work.worked()
+    assert every.alarms() == []
+    assert "works again" in caplog.messages[-1]
+
+
+def test_pauses_grow_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a second to a minute, and after a success from the beginning."""
+    monkeypatch.setattr(background, "FIRST_PAUSE", 1.0)
+    work = Work("work")
+    assert [work.failed(ValueError()) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert [work.failed(ValueError()) for _ in range(2000)][-1] == 60
+    work.worked()
+    assert work.failed(ValueError()) == 1
+
+
+@pytest.mark.parametrize("error", [BusyError("busy"), UnavailableError("away"), OSError("broken")])
+def test_what_may_pass_is_an_alarm_only_when_it_stays(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    """A busy store is no alarm the first times, and has no trace in the log."""
+    work = Work("work")
+    seen = []
+    for _ in range(3):
+        work.failed(error, temporary=(OSError,))
+        seen.append(work.alarm is not None)
+    assert seen == [False, False, True]
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+def _until_third(calls: list[int], over: Any) -> None:
+    """Fail twice and then work; tell when it worked."""
+    calls.append(len(calls))
+    if len(calls) < 3:
+        raise ValueError(SECRET_TEXT)
+    over.set()
+
+
+def test_repeated_work_goes_on_after_an_error() -> None:
+    """And its alarm ends with the first success."""
+    work, calls, over = Work("work"), list[int](), threading.Event()
+
+    async def run() -> None:
+        task = asyncio.create_task(work.repeat(lambda: _until_third(calls, over), 0.01))
+        await asyncio.to_thread(until, lambda: over.is_set() and work.alarm is None, "it works")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    apart(run())
+    assert len(calls) >= 3
+
+
+@pytest.mark.parametrize("error", [ValueError, None], ids=str)
+def test_a_task_that_is_kept_begins_again(error: type[Exception] | None) -> None:
+    """However it ended: by an error or by itself."""
+    work, begun = Work("work"), list[int]()
+
+    async def lasting() -> None:
+        begun.append(1)
+        if len(begun) > 2:
+            await asyncio.Event().wait()
+        if error is not None:
+            raise error
+
+    async def run() -> None:
+        task = asyncio.create_task(work.keep(lasting))
+        await asyncio.to_thread(until, lambda: len(begun) > 2 and work.alarm is None, "it works")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    apart(run())
+    assert len(begun) == 3
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit, MemoryError])
+def test_a_thread_goes_on_after_an_error(error: type[BaseException]) -> None:
+    """Also after one that ends threads without a word."""
+    work, calls, over = Work("work"), list[int](), threading.Event()
+
+    def step() -> None:
+        calls.append(1)
+        if len(calls) < 3:
+            raise error
+        over.set()
+
+    thread = threading.Thread(target=work.loop, args=(step, over))
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert len(calls) == 3
+    assert work.alarm is None
+
+
+def test_an_error_of_the_end_is_none() -> None:
+    """A connection that is hung up because the work is over is no failure."""
+    work, over = Work("work"), threading.Event()
+
+    def step() -> None:
+        over.set()
+        raise OSError
+
+    for _ in range(3):
+        over.clear()
+        work.loop(step, over, temporary=(OSError,))
+    assert work.alarm is None
+
+
+def test_sorting_goes_on_after_an_error(place: Place, policies: Path) -> None:
+    """A proposal that cannot be sorted is an alarm on /readyz, not the silent end of sorting."""
+    with running(place, policies) as service, database(place) as raw:
+        first = service.submit(event("The first one.")).json()["proposal_id"]
+        service.wait_until_sorted()
+        here = place.database_url is None
+        raw.execute("DROP TRIGGER proposals_keep_their_event" if here else "ALTER TABLE proposals DISABLE TRIGGER USER")
+        chosen = f"WHERE proposal_id = '{first}'"
+        (payload,) = raw.execute(f"SELECT payload FROM proposals {chosen}").fetchone()
+        raw.execute(f"""UPDATE proposals SET payload = '{{"kind":"fact"}}', fold = NULL {chosen}""")
+        service.submit(event("The second one."))
+        until(lambda: readiness(service)[0] == "degraded", "sorting fails")
+        assert "sorting the queue (KeyError)" in readiness(service)[1][0]
+        raw.execute(f"UPDATE proposals SET payload = '{payload}' {chosen}")
+        service.wait_until_sorted()
+        until(lambda: readiness(service) == ("ready", []), "sorting works again")
+
+
+def hold(store: Store) -> tuple[Future[bool], threading.Event]:
+    """Keep the writer busy until the event is set."""
+    begun, gate = threading.Event(), threading.Event()
+
+    def work(_: Rows) -> bool:
+        begun.set()
+        return gate.wait(20)
+
+    held = store.write(work)
+    assert begun.wait(20)
+    return held, gate
+
+
+def test_the_writer_goes_on_after_what_ends_threads(place: Place) -> None:
+    """Whoever waits hears 503, the alarm ends when an empty transaction works, and later writes are stored."""
+    every = Background()
+    store = open_store(place, background=every)
+
+    def fatal(_: Any) -> None:
+        sys.exit("no reason")
+
+    held, gate = hold(store)
+    waiting = [store.write(lambda rows: rows.set_meta("before", "1")), store.write(fatal)]
+    gate.set()
+    assert held.result(20)
+    for future in waiting:
+        with pytest.raises(UnavailableError):
+            future.result(20)
+    until(lambda: not every.alarms(), "the writer works again")
+    store.write(lambda rows: rows.set_meta("after", "2")).result(20)
+    with store.read() as rows:
+        assert (rows.meta("before"), rows.meta("after")) == (None, "2")
+    store.close()
+
+
+def test_a_writer_that_cannot_go_on_refuses_what_waits(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits for a thread that is gone, neither what was there before nor what comes later."""
+    store = open_store(place)
+    writer: Any = store._writer  # type: ignore[attr-defined]
+    held, gate = hold(store)
+    waiting = store.write(lambda _: None)
+
+    def fatal(_: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(writer, "_answer", fatal)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    gate.set()
+    assert held.result(20)
+    with pytest.raises(UnavailableError):
+        waiting.result(20)
+    with pytest.raises(UnavailableError):
+        store.write(lambda _: None).result(20)
+    store.close()
+
+
+def test_news_go_on_after_what_ends_threads(postgres: Databases, tmp_path: Path) -> None:
+    """The thread that hears of other processes' changes begins again."""
+    place = Place(data=tmp_path / "data", database_url=postgres.fresh())
+    every = Background()
+    with running(place, write_policies(tmp_path / "policies")) as service:
+        store = open_store(place, background=every)
+        heard, failing = threading.Event(), threading.Event()
+        failing.set()
+
+        def wake() -> None:
+            if failing.is_set():
+                failing.clear()
+                sys.exit("no reason")
+            heard.set()
+
+        store.watch(wake)
+        assert heard.wait(20)
+        heard.clear()
+        service.submit(event())
+        assert heard.wait(20)
+        until(lambda: not every.alarms(), "all works")
+        store.close()
+    postgres.drop(place.database_url or "")
+
+
+def test_the_watchdog_goes_on_after_an_error() -> None:
+    """Without it a cut network would hold a thread for ever."""
+    work = Work("work")
+    dog = Watchdog(work)
+    broken: Any = None
+    dog._due[0] = broken
+    until(lambda: work.alarm, "it fails")
+    del dog._due[0]
+    until(lambda: work.alarm is None, "it works again")
+    dog.close()
+
+
+def test_ending_slow_uploads_goes_on_after_an_error(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And /readyz says for that long what does not work; strangers hear only that something is wrong."""
+    # Longer than the pause between two looks at the uploads.
+    monkeypatch.setattr(background, "LASTS", 3.0)
+    broken: Any = object()
+    service.state.uploads._begun[broken] = -1e9
+    until(lambda: readiness(service)[0] == "degraded", "it fails")
+    (alarm,) = readiness(service)[1]
+    assert "ending uploads that take too long (AttributeError)" in alarm
+    assert service.client.get("/readyz").json() == {"status": "degraded"}
+    del service.state.uploads._begun[broken]
+    until(lambda: readiness(service) == ("ready", []), "it works again")
+
+
+def test_the_mcp_server_is_started_again(service: Service) -> None:
+    """It ended after it had started; the next call starts it, and until then /readyz names it."""
+    real = service.state.tools._start
+
+    @contextlib.asynccontextmanager
+    async def ending(bearer_of: Any) -> AsyncIterator[Any]:
+        async with real(bearer_of) as application:
+            yield application
+            message = "ended"
+            raise RuntimeError(message)
+
+    async def end() -> None:
+        service.state.tools._over.set()
+
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"} | service.bearer()
+    service.state.tools._start = ending
+    assert service.client.post("/mcp", json=call, headers=headers).status_code < 500
+    with service.client.portal() as portal:
+        portal.call(end)
+    until(lambda: readiness(service)[0] == "degraded", "it ended")
+    assert "serving MCP clients (ExceptionGroup)" in readiness(service)[1][0]
+    service.state.tools._over.clear()
+    service.state.tools._start = real
+    assert service.client.post("/mcp", json=call, headers=headers).status_code < 500
+    assert readiness(service) == ("ready", [])
