@@ -125,7 +125,7 @@ class Application:
         self._where = ["--data", str(folder / "data")]
         if database_url is not None:
             self._where += ["--database-url", database_url]
-            self._run("migrate")
+        self._run("migrate")
         self.data = folder / "data"
         self.token = self._run("token", "issue", PRODUCER)
 

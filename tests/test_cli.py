@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,11 +19,22 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
-from antechamber import __version__
+from antechamber import __version__, app
 from antechamber.cli import main
 from antechamber.client import http
+from antechamber.config import Place
 from antechamber.core.events import hash_event
-from support import PRODUCERS, antechamber, event, free_port, running, serving, write_policies
+from support import (
+    PRODUCERS,
+    Databases,
+    antechamber,
+    event,
+    free_port,
+    running,
+    serving,
+    where,
+    write_policies,
+)
 
 TOKEN_FORM = re.compile(r"ant[pra]_[0-9A-Za-z]{36}\n")
 LINK_FORM = re.compile(r"http://127\.0\.0\.1:8080/login\?link=antl_[0-9A-Za-z]{36}\n")
@@ -56,8 +68,15 @@ def _commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder that is not made yet."""
+    """A data folder that was made and holds nothing yet."""
+    app.migrate(Place(data=tmp_path / "data"))
     return tmp_path / "data"
+
+
+@pytest.fixture
+def missing(tmp_path: Path) -> Path:
+    """A data folder that is not made yet."""
+    return tmp_path / "missing"
 
 
 @pytest.fixture(scope="module")
@@ -260,11 +279,45 @@ READING += [("doctor",), ("export",)]
 MAKING = [("token", "issue", "worker:a"), ("user", "add", "ada", "--role", "curator")]
 
 
-@pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_a_mistyped_folder_is_not_made(data: Path, command: tuple[str, ...]) -> None:
-    """A command that only reads or changes what is there says that the folder is none, and makes nothing."""
-    _fails(_run(*command, "--data", data), str(data))
-    assert not data.exists()
+@pytest.mark.parametrize("command", [*READING, *MAKING], ids=" ".join)
+def test_a_mistyped_folder_is_not_made(missing: Path, command: tuple[str, ...]) -> None:
+    """Every command but serve and migrate says that there is no such folder and how to make one, and makes nothing."""
+    _fails(_run(*command, "--data", missing), f"there is no folder {missing}", f"antechamber migrate --data {missing}")
+    assert not missing.exists()
+
+
+@pytest.mark.parametrize("command", [*READING, *MAKING], ids=" ".join)
+def test_a_folder_without_a_store_is_a_mistyped_one(missing: Path, command: tuple[str, ...]) -> None:
+    """A folder that holds other things stays as it is, with the mode it has."""
+    missing.mkdir()
+    missing.chmod(0o755)
+    (missing / "notes.txt").write_text("mine")
+    _fails(_run(*command, "--data", missing), f"{missing} holds no data of Antechamber", "antechamber migrate")
+    assert [file.name for file in missing.iterdir()] == ["notes.txt"]
+    assert stat.S_IMODE(missing.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("command", [*READING, *MAKING], ids=" ".join)
+def test_a_mistyped_folder_is_not_made_beside_a_database(
+    postgres: Databases, missing: Path, command: tuple[str, ...]
+) -> None:
+    """On PostgreSQL the folder holds the secret: without it nothing is made, in the folder or in the database."""
+    url = postgres.fresh()
+    place = Place(data=missing, database_url=url)
+    _fails(_run(*command, *where(place)), f"there is no folder {missing}", "antechamber migrate")
+    assert not missing.exists()
+    missing.mkdir()
+    _fails(_run(*command, *where(place)), "secret.key is missing")
+    assert list(missing.iterdir()) == []
+    postgres.drop(url)
+
+
+def test_migrate_and_serve_make_the_folder(missing: Path, policies: Path) -> None:
+    """Both work on a folder that is not there, and its files belong to the owner alone."""
+    assert _run("migrate", "--data", missing / "one").exit_code == 0
+    assert _run("token", "issue", "worker:a", "--data", missing / "one").exit_code == 0
+    with serving(missing / "two", policies):
+        assert _run("token", "issue", "worker:a", "--data", missing / "two").exit_code == 0
 
 
 @pytest.mark.parametrize("command", [*READING, *MAKING], ids=" ".join)
@@ -689,13 +742,6 @@ def test_serve_on_a_taken_port_is_a_clear_error(data: Path, policies: Path) -> N
 def test_serve_refuses_to_listen_in_the_clear(data: Path, policies: Path) -> None:
     """An address that other machines reach needs a public one with TLS."""
     _fails(_run("serve", "--data", data, "--policies", policies, "--host", "0.0.0.0"), "--public-url", "TLS")  # noqa: S104
-
-
-def test_secrets_get_no_wider_rights_than_their_owner(data: Path) -> None:
-    """The folder and its secret are readable by their owner only."""
-    _run("token", "issue", "worker:a", "--data", data)
-    assert data.stat().st_mode & 0o077 == 0
-    assert (data / "secret.key").stat().st_mode & 0o077 == 0
 
 
 def test_lines_without_a_disposition_end_with_status_1(tmp_path: Path, policies: Path) -> None:

@@ -75,13 +75,15 @@ class Chance:
             return self._stock[self._given - number : self._given]
 
 
-def create_app(settings: Settings) -> Litestar:
+def create_app(settings: Settings, policies: PolicyKeeper | None = None) -> Litestar:
     """Join everything for one data folder; the application closes it when it stops.
+
+    The policy is that of the settings' folder unless it was read before.
 
     Raises AntechamberError where settings, policy or folder cannot be used.
     """
     settings.check()
-    policies = PolicyKeeper(settings.policies)
+    policies = policies or PolicyKeeper(settings.policies)
     background = Background()
     store = open_store(settings.place, serving=True, background=background)
     secret = load_secret(settings.data)

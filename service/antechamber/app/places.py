@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from antechamber.app.folder import alone, protect
 from antechamber.background import Background
 from antechamber.config import DATABASE, SECRET, Place, SettingsError, load_secret, secret_check
 from antechamber.core.errors import LogError
@@ -38,31 +39,52 @@ def open_store(
     `background` lists the store's threads where they fail. Raises AntechamberError where the store cannot be used.
     """
     place.check()
-    if place.database_url is None and not create and not (place.data / DATABASE).exists():
-        message = f"{place.data} holds no data of Antechamber; check the folder's name"
-        raise SettingsError(message)
+    if place.database_url is None and not create:
+        _refuse_mistyped(place)
+    protect(place.data)
     store = _engine(place, serving=serving, background=background)
     try:
-        bind_secret(store, place)
+        bind_secret(store, place, create=create)
     except BaseException:
         store.close()
         raise
     return store
 
 
+def _refuse_mistyped(place: Place) -> None:
+    """Refuse a folder that holds nothing of ours: its name was probably mistyped.
+
+    Raises SettingsError.
+    """
+    if (place.data / DATABASE).exists() or (place.database_url is not None and place.data.exists()):
+        return
+    missing = (
+        f"{place.data} holds no data of Antechamber" if place.data.exists() else f"there is no folder {place.data}"
+    )
+    url = "" if place.database_url is None else " --database-url URL"
+    message = f"{missing}; check the folder's name, or make a new one: antechamber migrate --data {place.data}{url}"
+    raise SettingsError(message)
+
+
 def _engine(place: Place, *, serving: bool, background: Background | None) -> Store:
     """Open the engine that a place asks for."""
-    try:
-        place.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if place.database_url is None:
-            load_secret(place.data)
-    except OSError as error:
-        message = f"the data folder {place.data} cannot be used: {error.strerror}"
-        raise SettingsError(message) from None
     if place.database_url is None:
+        _secret(place)
         return SqliteStore(place.data / DATABASE, exclusive_checkpoints=serving, background=background)
     store: Store = _postgres().PostgresStore(place.database_url, background)
     return store
+
+
+def _secret(place: Place, *, begun: bool | None = None) -> bytes:
+    """Return the folder's secret, made at first use with the folder.
+
+    Raises SettingsError where that is not possible.
+    """
+    try:
+        return load_secret(place.data, begun=begun)
+    except OSError as error:
+        message = f"the data folder {place.data} cannot be used: {error.strerror}"
+        raise SettingsError(message) from None
 
 
 def _postgres() -> Any:
@@ -78,14 +100,17 @@ def _postgres() -> Any:
     return store
 
 
-def bind_secret(store: Store, place: Place) -> bytes:
+def bind_secret(store: Store, place: Place, *, create: bool = True) -> bytes:
     """Return the folder's secret after comparing it with the one that the database was made with.
 
-    Raises SettingsError where they differ: another process would answer differently.
+    Raises SettingsError where they differ: another process would answer differently. So does a folder without a secret
+    unless `create` says that one may be made for a new database.
     """
+    if not create:
+        _refuse_mistyped(place)
     with store.read() as rows:
         known = rows.meta(_KEPT_WITH)
-    secret = load_secret(place.data, begun=known is not None)
+    secret = _secret(place, begun=known is not None or not create)
     if known is None:
         known = store.write(lambda rows: rows.claim_meta(_KEPT_WITH, secret_check(secret))).result()
     if known != secret_check(secret):
@@ -116,8 +141,8 @@ def migrate(place: Place, tell_moved: Callable[[str, int], None] | None = None) 
         finally:
             store.close()
     else:
-        if not (place.data / DATABASE).exists():
-            load_secret(place.data)
+        protect(place.data)
+        _secret(place)
         upgraded = SqliteStore(place.data / DATABASE, exclusive_checkpoints=False, upgrade=True)
         taken = upgraded.upgraded
         upgraded.close()
@@ -130,14 +155,16 @@ def _move(place: Place, database_url: str, tell: Callable[[str, int], None]) -> 
     if not file.exists():
         message = f"{place.data} holds no data of Antechamber; check the folder's name"
         raise SettingsError(message)
-    # Opened once as usual: so its schema is today's and its secret the right one.
-    open_store(Place(data=place.data)).close()
-    _postgres().move(file, database_url, tell)
+    # A service that went on writing into the file would lose that.
+    with alone(Place(data=place.data), "antechamber migrate --move"):
+        # Opened once as usual: so its schema is today's and its secret the right one.
+        open_store(Place(data=place.data)).close()
+        _postgres().move(file, database_url, tell)
 
 
 @contextlib.contextmanager
 def opened_access(place: Place, *, create: bool = False) -> Iterator[Access]:
-    """Open a store for the command line's work on tokens and people; the first of them may make it."""
+    """Open a store for the command line's work on tokens and people; only where `create` says so it is made."""
     store = open_store(place, create=create)
     try:
         yield Access(store, clock, os.urandom)

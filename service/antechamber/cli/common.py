@@ -19,7 +19,7 @@ _data_option = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     envvar="ANTECHAMBER_DATA",
     required=True,
-    help="Folder that holds the secret and, without --database-url, the database; made at first use. Back it up.",
+    help="Folder with the secret and, without --database-url, the database; made by serve or migrate. Back it up.",
 )
 _url_option = click.option(
     "--database-url",
@@ -36,11 +36,18 @@ _checkpoint_option = click.option(
 
 
 def place_options(verb: _Verb) -> _Verb:
-    """Let a verb take --data, --database-url and --checkpoint-file as one argument, `place`."""
+    """Let a verb take --data, --database-url and --checkpoint-file as one argument, `place`.
+
+    Whatever file the verb makes is its owner's alone.
+    """
 
     @functools.wraps(verb)
     def with_place(*, data: Path, database_url: str | None, checkpoint_file: Path | None, **others: Any) -> Any:
-        return verb(place=Place(data=data, database_url=database_url, checkpoint_file=checkpoint_file), **others)
+        before = os.umask(0o077)
+        try:
+            return verb(place=Place(data=data, database_url=database_url, checkpoint_file=checkpoint_file), **others)
+        finally:
+            os.umask(before)
 
     return cast("_Verb", _data_option(_url_option(_checkpoint_option(with_place))))
 

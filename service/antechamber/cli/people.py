@@ -40,7 +40,7 @@ def issue(name: str, role: Any, read: tuple[str, ...], expires: str | None, plac
 
     For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do.
     """
-    with _access(place, create=True) as access:
+    with _access(place) as access:
         token_id, secret = access.issue(name, role, list(read), _lifetime(expires))
     if as_json:
         show({"token_id": token_id, "token": secret})
@@ -113,7 +113,7 @@ def add_user(  # noqa: PLR0913 -- one parameter per option
     name: str, role: Any, person: str | None, url: str, place: Place, *, password_stdin: bool, as_json: bool
 ) -> None:
     """Add an account. Without a password, print a sign-in link that works once within 15 minutes."""
-    with _access(place, create=True) as access:
+    with _access(place) as access:
         password = app.hash_password(_read_password()) if password_stdin else None
         access.add_user(name, role, person, password)
         link = None if password_stdin else _link(access, name, url)
@@ -176,10 +176,10 @@ def disable_user(name: str, place: Place) -> None:
 
 
 @contextlib.contextmanager
-def _access(place: Place, *, create: bool = False) -> Iterator[Access]:
+def _access(place: Place) -> Iterator[Access]:
     """Open a data folder; whatever goes wrong ends with a text that says what to do."""
     try:
-        with app.opened_access(place, create=create) as access:
+        with app.opened_access(place) as access:
             yield access
     except AntechamberError as error:
         fail(error)

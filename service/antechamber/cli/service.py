@@ -57,8 +57,6 @@ def serve(
         run(settings, f"Antechamber is ready: {settings.url}  (desk: {settings.url}/review)")
     except AntechamberError as error:
         fail(error)
-    except (OSError, RuntimeError) as error:
-        fail(AntechamberError(f"cannot listen on {host}:{port}: {str(error).partition(chr(10))[0]}"))
 
 
 @click.command()

@@ -84,7 +84,7 @@ class FileSigner:
         be `missing`; BusyError where another process takes long.
         """
         try:
-            with self._state.with_name(f"{self._state.name}.lock").open("a") as lock:
+            with open(self._state.with_name(f"{self._state.name}.lock"), "a", opener=_private) as lock:
                 _hold(lock)
                 yield self._kept(missing=missing)
         except OSError as error:
@@ -110,14 +110,19 @@ class FileSigner:
         note = sign(checkpoint, self._key, self._private.sign)
         if self._state.exists() and not self._state.read_bytes().startswith(f"{checkpoint.origin}\n".encode()):
             self._state.replace(self._state.with_name(f"{self._state.name}.given-up-{secrets.token_hex(4)}"))
-        write_durably(self._state, note.encode(), 0o644)
+        write_durably(self._state, note.encode(), 0o600)
         if not self._marker.exists() or self._marker.read_text(encoding="utf-8") != str(self._state):
-            write_durably(self._marker, str(self._state).encode(), 0o644)
+            write_durably(self._marker, str(self._state).encode(), 0o600)
         return note
 
     def verify(self, public: bytes, signature: bytes, text: bytes) -> bool:
         """Say whether a signature of a text is right (RFC 8032)."""
         return verify(public, signature, text)
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that nobody but its owner may read where it is made now."""
+    return os.open(path, flags, 0o600)
 
 
 def _hold(lock: IO[str]) -> None:

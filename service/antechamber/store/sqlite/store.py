@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import queue
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -128,6 +129,12 @@ def translate(error: Exception) -> Exception:
     return UnavailableError("the store cannot commit now")
 
 
+def _make(path: Path) -> None:
+    """Make the file, if it is not there, readable by its owner only: SQLite gives its other files the same mode."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
 def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     mode = "ro" if read_only else "rwc"
     connection = sqlite3.connect(
@@ -170,6 +177,7 @@ class SqliteStore:
         """
         self._path = path
         try:
+            _make(path)
             self._connection = _connect(path, read_only=False)
             if not exclusive_checkpoints:
                 self._connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -178,7 +186,7 @@ class SqliteStore:
             self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
             for _ in range(READERS):
                 self._readers.put(_connect(path, read_only=True))
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             message = f"{_UNREADABLE}: {path}: {error}"
             raise StoreError(message) from error
         if sqlite3.sqlite_version_info < FIXED_IN:
