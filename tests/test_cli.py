@@ -1,8 +1,10 @@
 """The command line, as people and programs use it."""
 
+import contextlib
 import csv
 import io
 import json
+import os
 import re
 import signal
 import socket
@@ -18,16 +20,20 @@ import click
 import httpx
 import pytest
 from click.testing import CliRunner, Result
+from litestar.testing import TestClient
 
 from antechamber import __version__, app
+from antechamber.app.joined import create_app
 from antechamber.cli import main
 from antechamber.client import http
-from antechamber.config import Place
+from antechamber.config import Place, Settings
 from antechamber.core.events import hash_event
 from support import (
     PRODUCERS,
     Databases,
+    Service,
     antechamber,
+    database,
     event,
     free_port,
     running,
@@ -241,6 +247,100 @@ def test_a_password_that_cannot_be_is_refused(data: Path, stdin: str | bytes) ->
     refused = _run("user", "add", "ada", "--role", "curator", "--password-stdin", "--data", data, stdin=stdin)
     _fails(refused, "password")
     assert _run("user", "add", "ada", "--role", "curator", "--data", data).exit_code == 0
+
+
+PASSWORD = "a long enough pass phrase"
+
+
+def _signs_in(service: Service, password: str) -> bool:
+    """Tell whether a password opens the desk for ada."""
+    answer = service.client.post("/login", data={"name": "ada", "password": password}, follow_redirects=False)
+    return bool(answer.status_code == 303)
+
+
+def test_a_password_is_set_while_the_service_runs(place: Place, policies: Path) -> None:
+    """It signs in at once; the account's sessions and open links end; the log and the doctor know of it."""
+    with running(place, policies) as service:
+        desk = service.sign_in("ada")
+        link = service.state.access.link("ada")
+        done = _run("user", "password", "ada", "--password-stdin", *where(place), stdin=PASSWORD + "\n")
+        assert done.stdout == "Set the password of ada. Its sessions and sign-in links have ended.\n"
+        assert _signs_in(service, PASSWORD)
+        assert service.client.post("/login", data={"link": link}).status_code == 400
+        service.state.access._people.clear()
+        assert desk.browser.get("/settings", follow_redirects=False).status_code == 303
+        other = "another long pass phrase"
+        assert _run("user", "password", "ada", "--password-stdin", *where(place), stdin=other).exit_code == 0
+        assert (_signs_in(service, PASSWORD), _signs_in(service, other)) == (False, True)
+    assert _json("doctor", *where(place)) == {"healthy": True, "findings": []}
+    with database(place) as raw:
+        stored = str(raw.execute("SELECT leaf, salt FROM log_leaves").fetchall())
+    assert stored.count('"action":"set-password","actor":"command-line"') == 2
+    assert "argon2" not in stored
+
+
+def test_a_password_that_cannot_be_set_is_explained(data: Path) -> None:
+    """Of nobody, of a disabled account, one that is too short, and without a terminal to ask at."""
+    unknown = _run("user", "password", "ada", "--password-stdin", "--data", data, stdin=PASSWORD)
+    _fails(unknown, "no account ada", "antechamber user add ada")
+    _run("user", "add", "ada", "--role", "curator", "--data", data)
+    _fails(_run("user", "password", "ada", "--password-stdin", "--data", data, stdin="short"), "12 characters")
+    _fails(_run("user", "password", "ada", "--data", data, stdin=f"{PASSWORD}\n{PASSWORD}\n"), "--password-stdin")
+    _run("user", "disable", "ada", "--data", data)
+    _fails(_run("user", "password", "ada", "--password-stdin", "--data", data, stdin=PASSWORD), "no account ada")
+    assert [row["password"] for row in _json("user", "list", "--data", data)] == [False]
+
+
+def _at_a_terminal(*arguments: str, typed: list[str]) -> tuple[int, str]:
+    """Run a command at a terminal, type one line at each question, and return exit code and what was to be seen."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "antechamber.cli", *arguments]
+    process = subprocess.Popen(  # noqa: S603 -- our own program
+        command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    seen = b""
+    for number, line in enumerate(typed, 1):
+        while len(re.findall(rb"(?:of ada|again): ", seen)) < number:
+            seen += os.read(ours, 1000)
+        os.write(ours, f"{line}\n".encode())
+    with contextlib.suppress(OSError):  # what Linux says at the end
+        while more := os.read(ours, 1000):
+            seen += more
+    os.close(ours)
+    return process.wait(timeout=30), seen.decode()
+
+
+def test_a_password_is_asked_twice_and_not_shown(data: Path, policies: Path) -> None:
+    """At a terminal; two that differ are asked for again."""
+    _run("user", "add", "ada", "--role", "curator", "--data", data)
+    typed = [PASSWORD, "something else altogether", PASSWORD + "!", PASSWORD + "!"]
+    code, seen = _at_a_terminal("user", "password", "ada", "--data", str(data), typed=typed)
+    assert code == 0, seen
+    assert "New password of ada: " in seen
+    assert "do not match" in seen
+    assert all(line not in seen for line in typed)
+    with running(data, policies) as service:
+        assert _signs_in(service, PASSWORD + "!")
+
+
+def test_links_lead_to_where_the_service_was_served_last(place: Place, policies: Path) -> None:
+    """By its own or its public address, also after it ended; --url says otherwise, and before there is a default."""
+    app.migrate(place)
+    added = _run("user", "add", "ada", "--role", "curator", *where(place))
+    assert LINK_FORM.fullmatch(added.stdout)
+    with serving(place, policies) as (url, _):
+        assert _run("user", "link", "ada", *where(place)).stdout.startswith(f"{url}/login?link=antl_")
+    added = _run("user", "add", "bob", "--role", "auditor", *where(place))
+    assert added.stdout.startswith(f"{url}/login?link=antl_")
+    settings = Settings(
+        data=place.data, database_url=place.database_url, policies=policies, public_url="https://desk.example.org/"
+    )
+    with TestClient(create_app(settings)):
+        pass
+    assert _run("user", "link", "ada", *where(place)).stdout.startswith("https://desk.example.org/login?link=antl_")
+    other = _run("user", "link", "ada", "--url", "http://127.0.0.1:9", *where(place)).stdout
+    assert other.startswith("http://127.0.0.1:9/login?link=antl_")
 
 
 @pytest.mark.parametrize("name", ["", "no name", "ü", "-x", "a" * 129, "a\nb"])

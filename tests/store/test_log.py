@@ -28,6 +28,7 @@ from antechamber.core.log.merkle import (
 )
 from antechamber.core.log.tree import Tree
 from antechamber.core.ports import Rows, Store
+from antechamber.flows.access import AccessError
 from support import Databases, Service, database, event, running, write_policies
 
 
@@ -159,13 +160,17 @@ def test_people_and_tokens_have_their_leaves(service: Service) -> None:
     assert service.state.access.revoke("worker:release-bot") == 2
     assert service.state.access.revoke("worker:release-bot") == 0
     service.sign_in("bob")
+    service.state.access.set_password("bob", "hashed")
     assert service.state.access.disable("bob")
+    with pytest.raises(AccessError, match="no account bob"):
+        service.state.access.set_password("bob", "hashed")
     assert [action for action, *_ in actions(service.place)] == [
         "issue-token",
         "issue-token",
         "revoke-token",
         "revoke-token",
         "add-user",
+        "set-password",
         "disable-user",
     ]
 
@@ -277,6 +282,7 @@ def busy(service: Service) -> None:
     )
     assert exported.status_code == 200
     erase(service.place, gone, "private")
+    service.state.access.set_password("bob", "hashed")
 
 
 def checked(place: Place) -> list[str]:
@@ -332,6 +338,9 @@ TAMPERED = {
     "UPDATE exports SET filters = '{}'": "commits to",
     "UPDATE exports SET size = 1": "commits to",
     "UPDATE exports SET exported_at = 9000000000000000000": "cannot be read",
+    "UPDATE password_changes SET actor = 'bob'": "says actor bob",
+    "UPDATE password_changes SET \"user\" = (SELECT id FROM users WHERE name = 'gone')": "says subject",
+    "DELETE FROM password_changes": "leaves for",
     "UPDATE direct_writes SET hour = 1": "says to another hour",
     "UPDATE erasures SET proposal = (SELECT id FROM proposals WHERE withdrawn = 1)": "says subject",
     "INSERT INTO log_nodes (level, number, hash) SELECT 8, 0, hash FROM (SELECT salt AS hash FROM log_leaves "

@@ -28,6 +28,7 @@ TABLES = (
     "direct_writes",
     "exports",
     "erasures",
+    "password_changes",
     "replays",
     "users",
     "review_records",

@@ -82,6 +82,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/schema"): FIGURES,
     ("GET", "/settings"): FIGURES,
     ("POST", "/settings"): FORM,
+    ("POST", "/settings/password"): FORM,
     ("GET", "/schema/openapi.json"): _row(401, 401, 401, 200, 200, 200, 200, 200, 200),
     ("GET", "/"): _row(*[303] * 9),
     ("GET", "/login"): PUBLIC,

@@ -1,11 +1,16 @@
-"""What a person chose for themselves: their keys."""
+"""What a person chose for themselves: their keys and their password."""
 
 import re
 
 import pytest
+from litestar.testing import TestClient
 
+from antechamber import app
 from antechamber.core.shortcuts import USUAL
-from support import Desk, Service, locked
+from support import URL, Desk, Service, locked
+
+OLD = "the first long pass phrase"
+NEW = "the second long pass phrase"
 
 
 def form(desk: Desk, **chosen: str) -> dict[str, str]:
@@ -62,3 +67,133 @@ def test_a_forged_form_changes_nothing(service: Service) -> None:
     assert bob.post("/settings", form(bob) | {"csrf": "x"}).status_code == 403
     assert bob.browser.post("/settings", data=form(bob), headers={"origin": "https://evil.example"}).status_code == 403
     assert '"approve":"a"' in keys(bob)
+
+
+def with_password(service: Service, name: str = "bob") -> Desk:
+    """Sign in as somebody who has a password."""
+    service.state.access.add_user(name, "curator", None, service.state.passwords.hash(OLD))
+    return service.sign_in(name)
+
+
+def lets_in(service: Service, password: str, name: str = "bob") -> bool:
+    """Tell whether a password signs in."""
+    browser = TestClient(service.app, base_url=URL)
+    answer = browser.post("/login", data={"name": name, "password": password}, follow_redirects=False)
+    assert answer.status_code in {303, 401}
+    return bool(answer.status_code == 303)
+
+
+def change(desk: Desk, **fields: str) -> tuple[int, str]:
+    """Send the form for a new password, some of its fields otherwise; return status and page, or where it leads to."""
+    sent = {"csrf": form(desk)["csrf"], "current": OLD, "password": NEW, "repeated": NEW} | fields
+    answer = desk.post("/settings/password", sent)
+    return answer.status_code, answer.headers.get("location", answer.text)
+
+
+def is_in(desk: Desk) -> bool:
+    """Tell whether a session goes on."""
+    return bool(desk.browser.get("/settings", follow_redirects=False).status_code == 200)
+
+
+def test_a_password_is_changed(service: Service) -> None:
+    """The new one signs in and the old one does not; other sessions and open links end, this session goes on."""
+    bob, elsewhere, eve = with_password(service), service.sign_in("bob"), service.sign_in("eve")
+    link = service.state.access.link("bob")
+    assert is_in(elsewhere)
+    assert change(bob) == (303, "/settings?done=password")
+    assert "The new password is set" in bob.browser.get("/settings?done=password").text
+    assert (is_in(bob), is_in(elsewhere), is_in(eve)) == (True, False, True)
+    assert (lets_in(service, OLD), lets_in(service, NEW)) == (False, True)
+    assert service.client.post("/login", data={"link": link}).status_code == 400
+    assert app.examine(service.place) == []
+
+
+def test_a_first_password_needs_no_present_one(service: Service) -> None:
+    """Whoever signed in by a link sets one; the form asks for the present one only where there is one."""
+    bob = service.sign_in()
+    assert 'name="current"' not in bob.browser.get("/settings").text
+    assert change(bob, current="")[0] == 303
+    assert lets_in(service, NEW)
+    assert 'name="current"' in bob.browser.get("/settings").text
+    assert change(bob, current="")[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "said"),
+    [
+        ({"current": "not that one"}, 403, "The present password is another one"),
+        ({"repeated": "something else"}, 400, "not the same"),
+        ({"repeated": ""}, 400, "not the same"),
+        ({"password": "short", "repeated": "short"}, 400, "A password takes at least 12 characters"),
+        ({"password": "", "repeated": ""}, 400, "A password takes at least 12 characters"),
+    ],
+    ids=["wrong", "differ", "missing", "short", "empty"],
+)
+def test_a_password_that_is_not_changed_says_why(
+    service: Service, fields: dict[str, str], status: int, said: str
+) -> None:
+    """On the same page, which repeats no password; the old one holds."""
+    bob, elsewhere = with_password(service), service.sign_in("bob")
+    answered, text = change(bob, **fields)
+    assert answered == status
+    assert said in text
+    assert "Use single keys" in text
+    assert all(value not in text for value in (OLD, NEW, 'short"', "not that one"))
+    assert is_in(elsewhere)
+    assert lets_in(service, OLD)
+
+
+def test_guesses_of_the_present_password_are_counted(service: Service) -> None:
+    """Five wrong ones, here or at the sign-in, and the right one has to wait; a right one starts the count again."""
+    bob = with_password(service)
+    for _ in range(4):
+        assert change(bob, current="a wrong password")[0] == 403
+    assert change(bob, password="short", repeated="short")[0] == 400
+    for _ in range(5):
+        assert change(bob, current="a wrong password")[0] == 403
+    answer = bob.post(
+        "/settings/password", {"csrf": form(bob)["csrf"], "current": OLD, "password": NEW, "repeated": NEW}
+    )
+    assert answer.status_code == 429
+    assert "Too many failed attempts" in answer.text
+    assert int(answer.headers["retry-after"]) > 0
+    signing_in = service.client.post("/login", data={"name": "bob", "password": OLD})
+    assert signing_in.status_code == 429
+
+
+def test_a_busy_store_changes_no_password(service: Service) -> None:
+    """The page says so and asks to try again."""
+    bob = with_password(service)
+    csrf = form(bob)["csrf"]
+    with locked(service.place):
+        answer = bob.post("/settings/password", {"csrf": csrf, "current": OLD, "password": NEW, "repeated": NEW})
+    assert answer.status_code == 503
+    assert "Try again in a moment" in answer.text
+    assert lets_in(service, OLD)
+
+
+def test_a_forged_form_changes_no_password(service: Service) -> None:
+    """The form belongs to a session; signed out it leads to the sign-in page."""
+    bob = with_password(service)
+    assert change(bob, csrf="x")[0] == 403
+    sent = {"csrf": form(bob)["csrf"], "current": OLD, "password": NEW, "repeated": NEW}
+    evil = {"origin": "https://evil.example"}
+    assert bob.browser.post("/settings/password", data=sent, headers=evil).status_code == 403
+    assert service.client.post("/settings/password", data=sent).status_code == 401
+    assert lets_in(service, OLD)
+
+
+def test_a_sign_in_that_was_begun_with_the_old_password_opens_nothing(service: Service) -> None:
+    """Hashing takes its time; a password that was changed or an account that was disabled meanwhile counts."""
+    with_password(service)
+    access, hashed = service.state.access, service.state.passwords.hash(NEW)
+
+    def during(act: object) -> object:
+        def verify(_: str | None) -> bool:
+            act()  # type: ignore[operator]
+            return True
+
+        return access.sign_in("bob", "", verify)
+
+    assert during(lambda: access.set_password("bob", hashed)) is None
+    assert during(lambda: access.disable("bob")) is None

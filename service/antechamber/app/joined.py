@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 
 from litestar import Litestar
@@ -113,8 +114,9 @@ def create_app(settings: Settings, policies: PolicyKeeper | None = None) -> Lite
         sorting = threading.Thread(target=sorter.run, name="sorter")
         sorting.start()
         # Signing itself begins a second later; where this fails it is part of that.
-        with contextlib.suppress(AntechamberError):
-            await asyncio.to_thread(log.look)
+        for once in (log.look, partial(access.note_address, settings.url)):
+            with contextlib.suppress(AntechamberError):
+                await asyncio.to_thread(once)
         acts = _acts(services, policies)
         if settings.database_url is not None:
             acts.append(("giving a sign of life", fleet.beat, BEAT_EVERY))

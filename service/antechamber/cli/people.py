@@ -18,6 +18,7 @@ from antechamber.core.submission import format_time
 from antechamber.flows.access import Access
 
 _DAYS: Final = re.compile(r"(\d{1,5})([dhm])")
+_DEFAULT_URL: Final = "http://127.0.0.1:8080"
 _UNITS: Final = {"d": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000}
 
 
@@ -96,6 +97,12 @@ def revoke(name: str, place: Place, *, as_json: bool) -> None:
         fail(AntechamberError(f"no token in use is called {name}; see: antechamber token list"))
 
 
+_url_option: Final = click.option(
+    "--url",
+    help=f"Address of the desk, for the link. Default: where the service was served last, else {_DEFAULT_URL}.",
+)
+
+
 @click.group()
 def user() -> None:
     """People who sign in at the desk: curators, auditors, operators."""
@@ -106,11 +113,11 @@ def user() -> None:
 @click.option("--role", type=click.Choice(PERSON_ROLES), required=True, help="What this account may do.")
 @click.option("--person", help="The human behind the account, where one has several. Default: NAME.")
 @click.option("--password-stdin", is_flag=True, help="Read a password of at least 12 characters from standard input.")
-@click.option("--url", default="http://127.0.0.1:8080", show_default=True, help="Address of the desk, for the link.")
+@_url_option
 @place_options
 @json_option
 def add_user(  # noqa: PLR0913 -- one parameter per option
-    name: str, role: Any, person: str | None, url: str, place: Place, *, password_stdin: bool, as_json: bool
+    name: str, role: Any, person: str | None, url: str | None, place: Place, *, password_stdin: bool, as_json: bool
 ) -> None:
     """Add an account. Without a password, print a sign-in link that works once within 15 minutes."""
     with _access(place) as access:
@@ -131,18 +138,39 @@ def _read_password() -> str:
         raise AntechamberError(message) from None
 
 
-def _link(access: Access, name: str, url: str) -> str:
-    return f"{url.rstrip('/')}/login?link={access.link(name)}"
+def _link(access: Access, name: str, url: str | None) -> str:
+    address = url or access.address() or _DEFAULT_URL
+    return f"{address.rstrip('/')}/login?link={access.link(name)}"
 
 
 @user.command("link")
 @click.argument("name")
-@click.option("--url", default="http://127.0.0.1:8080", show_default=True, help="Address of the desk.")
+@_url_option
 @place_options
-def link_user(name: str, url: str, place: Place) -> None:
+def link_user(name: str, url: str | None, place: Place) -> None:
     """Print a sign-in link for an account: it works once, within 15 minutes."""
     with _access(place) as access:
         click.echo(_link(access, name, url))
+
+
+@user.command("password")
+@click.argument("name")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of the terminal.")
+@place_options
+def set_password(name: str, place: Place, *, password_stdin: bool) -> None:
+    """Set the password of an account: at least 12 characters, asked twice. Its sessions and sign-in links end."""
+    if not password_stdin and not sys.stdin.isatty():
+        fail(AntechamberError("there is no terminal to ask for the password; send it with --password-stdin"))
+    with _access(place) as access:
+        access.check_account(name)
+        password = _read_password() if password_stdin else _asked_password(name)
+        access.set_password(name, app.hash_password(password))
+    click.echo(f"Set the password of {name}. Its sessions and sign-in links have ended.")
+
+
+def _asked_password(name: str) -> str:
+    password: str = click.prompt(f"New password of {name}", hide_input=True, confirmation_prompt="The same again")
+    return password
 
 
 @user.command("list")

@@ -27,6 +27,7 @@ from antechamber.core.records import (
     UserRow,
 )
 from antechamber.core.retries import RetryRow
+from antechamber.core.roles import PasswordChange
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -109,6 +110,9 @@ class AccessRows(Protocol):
 
     def disable_user(self, name: str, now: int) -> bool:
         """Disable an account and end its sessions; False where there is none to disable."""
+
+    def set_password(self, change: PasswordChange) -> bool:
+        """Set a password and end the account's other sessions and its links; False where there is no such account."""
 
     def add_link(self, digest: str, user: int, expires_at: int) -> None:
         """Keep a one-time sign-in link."""

@@ -34,4 +34,21 @@ class Person(Struct, frozen=True, kw_only=True):
     """The saved views, as core.filters keeps them."""
 
 
+class PasswordChange(Struct, frozen=True, kw_only=True):
+    """A new password of an account, and who set it."""
+
+    change_id: str
+    user: str
+    """The account's name."""
+    password: str
+    """Hashed."""
+    actor: str
+    """The account's own name, or `command-line`."""
+    role: PersonRole
+    session: str
+    """Digest of the session that goes on, empty where all of the account's sessions end."""
+    changed_at: int
+    """Microseconds since 1970 UTC."""
+
+
 Caller = Bearer | Person

@@ -13,8 +13,9 @@ from antechamber.core.filters import with_view
 from antechamber.core.ids import uuid7
 from antechamber.core.ports import Clock, Randomness, Rows, Store
 from antechamber.core.records import TokenRow, UserRow
-from antechamber.core.roles import Bearer, Person, PersonRole, TokenRole
+from antechamber.core.roles import Bearer, PasswordChange, Person, PersonRole, TokenRole
 from antechamber.core.tokens import digest_secret, has_checksum, mint
+from antechamber.flows.address import Address
 
 V = TypeVar("V")
 
@@ -50,7 +51,7 @@ class SignedIn(Struct, frozen=True):
     person: Person
 
 
-class Access:
+class Access(Address):
     """Issues, checks and ends what lets callers in."""
 
     def __init__(self, store: Store, clock: Clock, randomness: Randomness) -> None:
@@ -168,8 +169,7 @@ class Access:
         with self._store.read() as rows:
             user = rows.user(name)
         if user is None or user.disabled_at is not None:
-            message = f"there is no account {name}; add it with: antechamber user add {name} --role curator"
-            raise AccessError(message)
+            raise _no_account(name)
         secret, expires = mint("link", self._randomness(24)), self._clock() + LINK_LIFETIME
         self._store.write(lambda rows: rows.add_link(digest_secret(secret), user.id, expires)).result()
         return secret
@@ -200,7 +200,11 @@ class Access:
             return None
         return self._store.write(partial(self._enter, user, subjects)).result()
 
-    def _enter(self, user: UserRow, subjects: list[str], rows: Rows) -> SignedIn:
+    def _enter(self, user: UserRow, subjects: list[str], rows: Rows) -> SignedIn | None:
+        known = rows.user(user.name)
+        if known is None or known.disabled_at is not None or known.password != user.password:
+            # The account was changed while the password was hashed.
+            return None
         rows.forget_failures(subjects[0], self._clock() - FAILURES_COUNT_FOR)
         return self._begin(user, rows)
 
@@ -253,6 +257,68 @@ class Access:
             views=row.views,
         )
 
+    def check_account(self, name: str) -> None:
+        """Refuse a name that no active account has.
+
+        Raises AccessError.
+        """
+        with self._store.read() as rows:
+            user = rows.user(name)
+        if user is None or user.disabled_at is not None:
+            raise _no_account(name)
+
+    def set_password(self, name: str, password: str) -> None:
+        """Set an account's password, already hashed, as its operator; all sessions and open links of it end.
+
+        Raises AccessError where there is no such account.
+        """
+        change = self._change(name, password, actor="command-line", role="operator", session="")
+        if not self._store.write(lambda rows: rows.set_password(change)).result():
+            raise _no_account(name)
+
+    def has_password(self, person: Person) -> bool:
+        """Tell whether a person has to give the present password to set a new one."""
+        with self._store.read() as rows:
+            user = rows.user(person.name)
+        return user is not None and user.password is not None
+
+    def change_password(self, person: Person, verify: Callable[[str], bool], make: Callable[[], str]) -> bool:
+        """Set a person's own password; their other sessions and open links end.
+
+        `verify` says whether the present password was given, asked only where there is one; `make` hashes the new one.
+        Return False where the present password is wrong. Each attempt counts as a failed sign-in until it succeeds.
+
+        Raises TooManyAttemptsError, BusyError or UnavailableError, and what `make` raises.
+        """
+        subjects = [_subject("name", person.name)]
+        known = self._store.write(partial(self._count_attempt, subjects, person)).result()
+        if known is not None and not verify(known):
+            return False
+        self._store.write(lambda rows: rows.forget_failures(subjects[0], self._clock() - FAILURES_COUNT_FOR)).result()
+        change = self._change(person.name, make(), actor=person.name, role=person.role, session=person.session)
+        done = self._store.write(lambda rows: rows.set_password(change)).result()
+        self._people.clear()
+        return done
+
+    def _count_attempt(self, subjects: list[str], person: Person, rows: Rows) -> str | None:
+        """Count an attempt before it is judged; return the present password's hash."""
+        self._check_failures(rows, subjects)
+        self._note_failures(rows, subjects)
+        user = rows.user(person.name)
+        return user.password if user else None
+
+    def _change(self, name: str, password: str, *, actor: str, role: PersonRole, session: str) -> PasswordChange:
+        now = self._clock()
+        return PasswordChange(
+            change_id=uuid7(now, self._randomness(10)),
+            user=name,
+            password=password,
+            actor=actor,
+            role=role,
+            session=session,
+            changed_at=now,
+        )
+
     def choose_keys(self, person: Person, keys: str | None) -> None:
         """Keep a person's choice of keys for every session of theirs.
 
@@ -282,6 +348,10 @@ class Access:
         seen, self._seen = self._seen, {}
         if used or seen:
             self._store.write(partial(_touch, used, seen)).result()
+
+
+def _no_account(name: str) -> AccessError:
+    return AccessError(f"there is no account {name}; add it with: antechamber user add {name} --role curator")
 
 
 def _touch(used: dict[int, int], seen: dict[str, int], rows: Rows) -> None:

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import msgspec
 
 from antechamber.core.canonical import canonical
-from antechamber.core.log.leaf import of_access
+from antechamber.core.log.leaf import of_access, of_password
 from antechamber.core.ports import Statements
 from antechamber.core.records import SessionRow, TokenCheck, TokenRow, UserRow
+from antechamber.core.roles import PasswordChange
 from antechamber.store.recall import decoded
 
 
@@ -78,6 +79,17 @@ class Access(Statements):
         if disabled:
             self.log([of_access("disable-user", now, "disabled", user=name)])
         return disabled
+
+    def set_password(self, change: PasswordChange) -> bool:
+        """Set a password and end the account's other sessions and its links; False where there is no such account."""
+        if not self.run("set_password", user=change.user, password=change.password):
+            return False
+        self.run("end_other_sessions", name=change.user, kept=change.session, ended_at=change.changed_at)
+        self.run("end_links_of_user", name=change.user, ended_at=change.changed_at)
+        values = {"user": change.user, "actor": change.actor, "role": change.role, "changed_at": change.changed_at}
+        self.run("add_password_change", password_change_id=change.change_id, **values)
+        self.log([of_password(change)])
+        return True
 
     def add_link(self, digest: str, user: int, expires_at: int) -> None:
         """Keep a one-time sign-in link."""

@@ -113,6 +113,7 @@ class Logbook(Statements):
             ("logged_decisions", "review record", self._decision),
             ("logged_exports", "export", self._export),
             ("logged_erasures", "erasure", self._erasure),
+            ("logged_passwords", "password change", self._password),
         ):
             for row in self.all(name):
                 yield _guarded(f"{kind} {next(iter(row.values()))}", partial(told, row))
@@ -143,6 +144,11 @@ class Logbook(Statements):
         subject = {name: row[name] for name in ("erasure_id", "proposal_id", "quarantine_id") if row[name] is not None}
         expected = {"action": "erase", "reason_code": row["reason_code"], "subject": subject}
         return self._only(what, row["erasure_id"], expected | {"time": format_time(row["erased_at"])}, None)
+
+    def _password(self, row: Found, what: str) -> str:
+        subject = {"password_change_id": row["password_change_id"], "user": row["name"]}
+        expected = {"action": "set-password", "actor": row["actor"], "role": row["role"], "subject": subject}
+        return self._only(what, row["password_change_id"], expected | {"time": format_time(row["changed_at"])}, None)
 
     def _only(self, what: str, subject: str, expected: Found, text: Found | None, *, erased: int | None = None) -> str:
         leaves = self.all("leaves_of", subject=subject)

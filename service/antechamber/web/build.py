@@ -142,7 +142,7 @@ def _handlers() -> list[Any]:
         news.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path have to come together: Litestar 2.25 wraps a lone one again for each that follows.
-        Router("/", route_handlers=[preferences.show_settings, preferences.choose_keys]),
+        Router("/", route_handlers=[preferences.show_settings, preferences.choose_keys, preferences.change_password]),
         *exports.ROUTES,
         audit.audit,
         audit.item,

@@ -51,6 +51,7 @@ _DONE: Final = {
     "all-held": "All that waits for you is held by somebody else, or needs somebody else.",
     "filter-done": "Nothing else that matches this filter is free for you.",
     "kept": "Kept. It holds for all your sessions.",
+    "password": "The new password is set. Your other sessions have ended.",
 }
 
 

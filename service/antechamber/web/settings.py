@@ -1,24 +1,48 @@
 """`/settings`: what a person chose for themselves."""
 
 import asyncio
+from functools import partial
+from typing import Any
 
 from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.response import Redirect, Template
 
-from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.errors import AntechamberError, BusyError, UnavailableError
+from antechamber.core.roles import Person
 from antechamber.core.shortcuts import OFF, SHORTCUTS, ShortcutError, keep, keys_of
-from antechamber.flows.access import Access
+from antechamber.flows.access import Access, TooManyAttemptsError
 from antechamber.web.auth import check_form, needs_role
 from antechamber.web.desk import MAX_FORM, PersonRequest, page, read_form
+from antechamber.web.passwords import Passwords
 from antechamber.web.problems import AnyRequest
+
+_DIFFER = "The two new passwords are not the same. Type the new one twice"
+_WRONG = "The present password is another one"
+
+
+def _page(request: AnyRequest, access: Access, status: int = 200, **context: Any) -> Template:
+    """Show the page; `context` replaces what the person's account says."""
+    kept = request.scope["user"].keys
+    shown: dict[str, Any] = {
+        "on": kept != OFF,
+        "chosen": keys_of(None if kept == OFF else kept),
+        "error": None,
+        "password_error": None,
+        "has_password": access.has_password(request.scope["user"]),
+    }
+    return page(request, "settings.html", status, **shown | context)
+
+
+async def _again(request: AnyRequest, access: Access, status: int, **context: Any) -> Template:
+    """Show the page after something was refused; in a thread, because it asks the store."""
+    return await asyncio.to_thread(partial(_page, request, access, status, **context))
 
 
 @get("/settings", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
-def show_settings(request: PersonRequest) -> Template:
-    """Show the choice of keys."""
-    kept = request.user.keys
-    return page(request, "settings.html", on=kept != OFF, chosen=keys_of(None if kept == OFF else kept), error=None)
+def show_settings(request: PersonRequest, access: NamedDependency[Access]) -> Template:
+    """Show the choice of keys, and the form for a new password."""
+    return _page(request, access)
 
 
 @post("/settings", request_max_body_size=MAX_FORM)
@@ -31,8 +55,43 @@ async def choose_keys(request: AnyRequest, access: NamedDependency[Access]) -> T
         kept = OFF if "on" not in form else keep(chosen)
         await asyncio.to_thread(access.choose_keys, person, kept)
     except ShortcutError as error:
-        return page(request, "settings.html", 400, on=True, chosen=chosen, error=str(error))
+        return await _again(request, access, 400, on=True, chosen=chosen, error=str(error))
     except (BusyError, UnavailableError) as error:
-        text = f"The service cannot store anything right now: {error}. Try again in a moment."
-        return page(request, "settings.html", 503, on="on" in form, chosen=chosen, error=text)
+        return await _again(request, access, 503, on="on" in form, chosen=chosen, error=_unavailable(error))
     return Redirect("/settings?done=kept", status_code=303)
+
+
+@post("/settings/password", request_max_body_size=MAX_FORM)
+async def change_password(
+    request: AnyRequest, access: NamedDependency[Access], passwords: NamedDependency[Passwords]
+) -> Template | Redirect:
+    """Set a new password; the person's other sessions end."""
+    form = await read_form(request)
+    person = check_form(request, form)
+    if form.get("password", "") != form.get("repeated", ""):
+        return await _again(request, access, 400, password_error=_DIFFER)
+    try:
+        changed = await asyncio.to_thread(_change, access, passwords, person, form)
+    except TooManyAttemptsError as error:
+        answer = await _again(request, access, 429, password_error=str(error).rstrip("."))
+        answer.headers["retry-after"] = str(error.wait)
+        return answer
+    except (BusyError, UnavailableError) as error:
+        return await _again(request, access, 503, password_error=_unavailable(error))
+    except AntechamberError as error:
+        return await _again(request, access, 400, password_error=f"{str(error)[:1].upper()}{str(error)[1:]}")
+    return (
+        Redirect("/settings?done=password", status_code=303)
+        if changed
+        else await _again(request, access, 403, password_error=_WRONG)
+    )
+
+
+def _change(access: Access, passwords: Passwords, person: Person, form: dict[str, str]) -> bool:
+    """Check and hash, which takes its time: for a thread."""
+    verify = partial(passwords.verify, form.get("current", ""))
+    return access.change_password(person, verify, partial(passwords.hash, form.get("password", "")))
+
+
+def _unavailable(error: AntechamberError) -> str:
+    return f"The service cannot store anything right now: {error}. Try again in a moment"

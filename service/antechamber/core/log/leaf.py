@@ -15,7 +15,7 @@ from antechamber.core import admission, review
 from antechamber.core.canonical import canonical
 from antechamber.core.log.rows import ExportRow, Role
 from antechamber.core.records import ProposalRow, QuarantineRow
-from antechamber.core.roles import Person
+from antechamber.core.roles import PasswordChange, Person
 from antechamber.core.settlement import Settlement
 from antechamber.core.submission import format_time
 
@@ -236,6 +236,19 @@ def of_access(action: str, now: int, after: str, **subject: str) -> Logged:
         action=action, actor="command-line", role="operator", subject=subject, time=format_time(now), after=after
     )
     return _logged(leaf, next(iter(subject.values())))
+
+
+def of_password(change: PasswordChange) -> Logged:
+    """Return the leaf of a password that was set; it says nothing about the password."""
+    leaf = Leaf(
+        action="set-password",
+        actor=change.actor,
+        role=change.role,
+        subject={"password_change_id": change.change_id, "user": change.user},
+        time=format_time(change.changed_at),
+        after="set",
+    )
+    return _logged(leaf, change.change_id)
 
 
 def of_export(row: ExportRow, salt: bytes) -> Logged:

@@ -36,6 +36,7 @@ TABLES: Final = (
     "replays",
     "tally",
     "users",
+    "password_changes",
     "review_records",
     "memories",
     "memory_changes",

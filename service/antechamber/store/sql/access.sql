@@ -32,6 +32,21 @@ UPDATE users SET disabled_at = :disabled_at WHERE name = :name AND disabled_at I
 UPDATE sessions SET ended_at = :ended_at
 WHERE ended_at IS NULL AND "user" = (SELECT id FROM users WHERE name = :name)
 
+-- name: set_password
+UPDATE users SET password = :password WHERE name = :user AND disabled_at IS NULL
+
+-- name: end_other_sessions
+UPDATE sessions SET ended_at = :ended_at
+WHERE ended_at IS NULL AND digest <> :kept AND "user" = (SELECT id FROM users WHERE name = :name)
+
+-- name: end_links_of_user
+UPDATE links SET used_at = :ended_at
+WHERE used_at IS NULL AND "user" = (SELECT id FROM users WHERE name = :name)
+
+-- name: add_password_change
+INSERT INTO password_changes (password_change_id, "user", actor, role, changed_at)
+SELECT :password_change_id, id, :actor, :role, :changed_at FROM users WHERE name = :user
+
 -- name: set_views
 UPDATE users SET views = :views WHERE id = :user
 

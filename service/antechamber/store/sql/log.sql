@@ -76,6 +76,12 @@ LEFT JOIN proposals AS p ON p.id = e.proposal
 LEFT JOIN quarantine AS q ON q.id = e.quarantine
 ORDER BY e.id
 
+-- name: logged_passwords
+SELECT c.password_change_id, u.name, c.actor, c.role, c.changed_at
+FROM password_changes AS c
+JOIN users AS u ON u.id = c."user"
+ORDER BY c.id
+
 -- name: logged_policies
 SELECT policy_digest, previous, policy, changed_at FROM policy_changes ORDER BY id
 

@@ -538,7 +538,7 @@ GRANT UPDATE ON antechamber.meta, antechamber.writers, antechamber.processes, an
 TO antechamber_admission;
 GRANT UPDATE (withdrawn, version) ON antechamber.proposals TO antechamber_admission;
 GRANT UPDATE (replays) ON antechamber.submissions TO antechamber_admission;
-GRANT UPDATE (disabled_at, keys, views) ON antechamber.users TO antechamber_admission;
+GRANT UPDATE (password, disabled_at, keys, views) ON antechamber.users TO antechamber_admission;
 GRANT UPDATE (revoked_at, last_used_at) ON antechamber.tokens TO antechamber_admission;
 GRANT UPDATE (used_at) ON antechamber.links TO antechamber_admission;
 GRANT UPDATE (seen_at, ended_at) ON antechamber.sessions TO antechamber_admission;

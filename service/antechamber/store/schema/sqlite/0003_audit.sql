@@ -66,6 +66,16 @@ CREATE TABLE erasures (
     CHECK ((proposal IS NULL) = (quarantine IS NOT NULL))
 ) STRICT;
 
+-- Who set a password of whom; never the password.
+CREATE TABLE password_changes (
+    id INTEGER PRIMARY KEY,
+    password_change_id TEXT NOT NULL UNIQUE,
+    "user" INTEGER NOT NULL REFERENCES users (id),
+    actor TEXT NOT NULL,
+    role TEXT NOT NULL,
+    changed_at INTEGER NOT NULL
+) STRICT;
+
 CREATE TRIGGER log_keys_are_final BEFORE UPDATE ON log_keys
 BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER log_keys_stay BEFORE DELETE ON log_keys
@@ -82,6 +92,10 @@ CREATE TRIGGER exports_are_final BEFORE UPDATE ON exports
 BEGIN SELECT RAISE(ABORT, 'what was recorded of exports stays'); END;
 CREATE TRIGGER exports_stay BEFORE DELETE ON exports
 BEGIN SELECT RAISE(ABORT, 'what was recorded of exports stays'); END;
+CREATE TRIGGER password_changes_are_final BEFORE UPDATE ON password_changes
+BEGIN SELECT RAISE(ABORT, 'what was recorded of passwords stays'); END;
+CREATE TRIGGER password_changes_stay BEFORE DELETE ON password_changes
+BEGIN SELECT RAISE(ABORT, 'what was recorded of passwords stays'); END;
 CREATE TRIGGER erasures_are_final BEFORE UPDATE ON erasures
 BEGIN SELECT RAISE(ABORT, 'what was erased stays erased'); END;
 CREATE TRIGGER erasures_stay BEFORE DELETE ON erasures
