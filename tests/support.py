@@ -283,7 +283,7 @@ def locked(place: Place) -> Iterator[None]:
 def full(service: Service) -> Iterator[None]:
     """Let the database take no more submissions, as on a full disk; on PostgreSQL a trigger says what a disk would."""
     if service.place.database_url is None:
-        writer = service.state.admission._store._connection
+        writer = service.state.admission._store._store._connection
         (pages,) = writer.execute("PRAGMA page_count").fetchone()
         before, after = f"PRAGMA max_page_count = {pages}", "PRAGMA max_page_count = 4294967294"
         writer.execute(before)

@@ -205,7 +205,7 @@ def test_a_race_for_a_key_ends_in_one_receipt(
     backends.ask(f"ALTER DATABASE {name_of(own.database_url or '')} SET default_transaction_isolation = '{isolation}'")
     with running(own, policies) as near:
         near.submit(event("So that the producer is known."))
-        distant.state.admission._store._writer._transactions.connection.close()
+        distant.state.admission._store._store._writer._transactions.connection.close()
         proxy.at_commit("Raced for.", "hold")
         first = helper.submit(distant.submit, body)
         try:
@@ -621,7 +621,7 @@ def test_what_takes_too_long_is_ended(
     )
     with running(shared, policies) as service:
         service.token()
-        store = service.state.admission._store
+        store = service.state.admission._store._store
 
         def read() -> None:
             with store.read() as rows:
@@ -641,7 +641,7 @@ def test_readers_that_find_no_connection_hear_so(shared: Place, policies: Path) 
         body = event()
         service.submit(body)
         path, headers = f"/v1/submissions/by-key/{body['idempotency_key']}", service.bearer()
-        store = service.state.admission._store
+        store = service.state.admission._store._store
         for _ in range(READERS):
             held.enter_context(store.read())
         with pytest.raises(UnavailableError, match="free"), store.read():

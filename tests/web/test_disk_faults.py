@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("at_own_speed")
 
 CALLS = ("pwrite64", "fdatasync", "fsync", "ftruncate", "rename")
 ERRORS = ("EIO", "ENOSPC")
-MOST = 60
+MOST = 90
 """More calls than one act makes."""
 
 

@@ -25,6 +25,7 @@ from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.export import Export
 from antechamber.flows.fleet import Fleet
+from antechamber.flows.guarded import Guarded
 from antechamber.flows.log import Log
 from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
@@ -91,13 +92,14 @@ def create_app(settings: Settings, policies: PolicyKeeper | None = None) -> Lite
     now = SteadyClock(clock, elapsed)
     log = _logging(store, settings, policies, now)
     fleet = Fleet(store, policies, now, process_id=str(uuid.uuid4()), name=f"{socket.gethostname()}:{settings.port}")
-    access = Access(store, now, os.urandom)
-    admission = Admission(store, policies, secret, now, Chance())
+    guarded = Guarded(store, log)
+    access = Access(guarded, now, os.urandom, secret, log.check)
+    admission = Admission(guarded, policies, secret, now, Chance())
     services = Services(
         admission=admission,
         recall=Recall(store, policies),
-        desk=Desk(store, policies, now, os.urandom),
-        quarantine=Quarantine(store, policies, admission, now, os.urandom),
+        desk=Desk(guarded, policies, now, os.urandom),
+        quarantine=Quarantine(guarded, policies, admission, now, os.urandom),
         access=access,
         export=Export(store, log, now, os.urandom),
         log=log,
@@ -113,7 +115,7 @@ def create_app(settings: Settings, policies: PolicyKeeper | None = None) -> Lite
             await asyncio.to_thread(fleet.beat)
         sorting = threading.Thread(target=sorter.run, name="sorter")
         sorting.start()
-        # Signing itself begins a second later; where this fails it is part of that.
+        # Nothing is written and no one signs in before this. Where it fails it is tried again each second.
         for once in (log.look, partial(access.note_address, settings.url)):
             with contextlib.suppress(AntechamberError):
                 await asyncio.to_thread(once)

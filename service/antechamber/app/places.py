@@ -10,7 +10,7 @@ from typing import Any, Final
 from antechamber.app.folder import alone, protect
 from antechamber.background import Background
 from antechamber.config import DATABASE, SECRET, Place, SettingsError, load_secret, secret_check
-from antechamber.core.errors import LogError
+from antechamber.core.errors import ContradictionError, LogError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.checkpoint import read_key
 from antechamber.core.ports import Clock, Store
@@ -18,7 +18,7 @@ from antechamber.flows.access import Access
 from antechamber.flows.export import Export
 from antechamber.flows.log import Log
 from antechamber.resources import how_to_install
-from antechamber.store.signer import KEY_FILE, FileSigner, new_name
+from antechamber.store.signer import KEY_FILE, MARKER_FILE, FileSigner, new_name
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.passwords import Passwords
 
@@ -158,18 +158,40 @@ def _move(place: Place, database_url: str, tell: Callable[[str, int], None]) -> 
     # A service that went on writing into the file would lose that.
     with alone(Place(data=place.data), "antechamber migrate --move"):
         # Opened once as usual: so its schema is today's and its secret the right one.
-        open_store(Place(data=place.data)).close()
+        own = Place(data=place.data, checkpoint_file=place.checkpoint_file)
+        store = open_store(own)
+        try:
+            _refuse_doubt(store, own)
+        finally:
+            store.close()
         _postgres().move(file, database_url, tell)
 
 
 @contextlib.contextmanager
-def opened_access(place: Place, *, create: bool = False) -> Iterator[Access]:
-    """Open a store for the command line's work on tokens and people; only where `create` says so it is made."""
+def opened_access(place: Place, *, create: bool = False, grants: bool = False) -> Iterator[Access]:
+    """Open a store for the command line's work on tokens and people; only where `create` says so it is made.
+
+    With `grants` it is to let someone in, which raises LogError while the log contradicts what was signed last.
+    """
     store = open_store(place, create=create)
     try:
-        yield Access(store, clock, os.urandom)
+        if grants:
+            _refuse_doubt(store, place)
+        yield Access(store, clock, os.urandom, load_secret(place.data))
     finally:
         store.close()
+
+
+def _refuse_doubt(store: Store, place: Place) -> None:
+    """Refuse to write to a log that contradicts what was signed last; a machine without the key cannot tell.
+
+    Raises ContradictionError, which says what to do.
+    """
+    if not (place.data / KEY_FILE).exists():
+        return
+    if found := open_log(store, place, clock).contradictions():
+        message = f"Nothing was written, because the log contradicts what was signed last. {found[0]}"
+        raise ContradictionError(message)
 
 
 def open_log(store: Store, place: Place, now: Clock, pin_url: str | None = None, *, lost: bool = False) -> Log:
@@ -186,7 +208,8 @@ def open_log(store: Store, place: Place, now: Clock, pin_url: str | None = None,
     if lost and (place.data / KEY_FILE).exists():
         message = f"{place.data / KEY_FILE} is there; change the key without --lost"
         raise LogError(message)
-    log = Log(store, FileSigner(place.data, place.checkpoint_file, name=name), now, publish)
+    signer = FileSigner(place.data, place.checkpoint_file, name=name, alone=place.database_url is None)
+    log = Log(store, signer, now, publish)
     if not lost:
         log.enter_key()
     return log
@@ -210,6 +233,7 @@ def erase(place: Place, subject: str, reason_code: str) -> None:
     """
     store = open_store(place, create=False)
     try:
+        _refuse_doubt(store, place)
         now = clock()
         erasure_id = uuid7(now, os.urandom(10))
         store.promote(lambda rows: rows.erase(erasure_id, subject, reason_code, now)).result()
@@ -223,9 +247,18 @@ def examine(place: Place, pinned: str | None = None) -> list[str]:
     try:
         with store.read() as rows:
             found, begun = list(rows.check()), bool(rows.log_keys())
-        return found + (open_log(store, place, clock).contradictions(pinned) if begun else [])
+        found += Access(store, clock, os.urandom, load_secret(place.data)).planted()
+        return found + (open_log(store, place, clock).contradictions(pinned) if begun else _unsigned(store, place))
     finally:
         store.close()
+
+
+def _unsigned(store: Store, place: Place) -> list[str]:
+    """Say what is wrong with a database that has no log, beside the files of one."""
+    found = [lost] if (lost := store.lost()) is not None else []
+    if (place.data / MARKER_FILE).exists():
+        found.append(f"a log was signed in {place.data}, and the database has none: it was replaced by another one")
+    return found
 
 
 def hash_password(password: str) -> str:

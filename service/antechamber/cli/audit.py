@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from antechamber import app
-from antechamber.cli.common import fail, place_options
+from antechamber.cli.common import fail, json_option, place_options, show
 from antechamber.config import Place
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import AntechamberError
 from antechamber.core.listing import SubmissionFilter
 from antechamber.core.records import AuditFilter
+from antechamber.core.sign_ins import SHOWN, Ended
 from antechamber.core.submission import parse_time
 from antechamber.flows.export import Taker
 from antechamber.resources import verifier
@@ -128,16 +129,48 @@ def key(place: Place) -> None:
 @click.option("--restored", is_flag=True, help="An older backup had to be restored: begin a log of another name.")
 @click.option("--lost", is_flag=True, help="log.key is lost: go on without the old key's signature.")
 @place_options
-def new_key(place: Place, *, restored: bool, lost: bool) -> None:
+@json_option
+def new_key(place: Place, *, restored: bool, lost: bool, as_json: bool) -> None:
     """Sign with a new key from now on, and print it. A running service takes it up by itself.
 
     The old key signs a last checkpoint, whose last leaf names the new one: so auditors can follow from key to key.
-    """
+
+    \b
+    With --restored, after an older backup had to be restored:
+      - a log of another name begins, whose first leaf names the checkpoint that was lost;
+      - all tokens, sign-in links and sessions end and are listed, because those that were ended after the
+        backup are not known any more; issue new tokens with: antechamber token issue
+      - accounts stay and are listed, too; disable those that should not sign in with: antechamber user disable
+    """  # noqa: D301 -- the character by which click leaves a paragraph as it is
+    ended = None
     try:
         with app.opened_log(place, lost=lost) as (opened, _):
-            click.echo(opened.change_key(restored=restored))
+            if restored:
+                made, ended = opened.give_up()
+            else:
+                made = opened.change_key()
     except AntechamberError as error:
         fail(error)
+    if as_json:
+        show({"verifier_key": made} | ({} if ended is None else _ended(ended)))
+        return
+    click.echo(made)
+    for name, rows in ({} if ended is None else _ended(ended)).items():
+        click.echo(f"{name.replace('_', ' ')}: {len(rows)}")
+        for row in rows:
+            click.echo("  " + "  ".join(row.values()))
+
+
+def _ended(ended: Ended) -> dict[str, list[dict[str, str]]]:
+    """Say which access ended, and which accounts can sign in again."""
+    return {
+        "revoked_tokens": [{"token_id": one.token_id, "role": one.role, "name": one.name} for one in ended.tokens],
+        "ended_links": [{"link": one.digest[:SHOWN], "role": one.role, "name": one.name} for one in ended.links],
+        "ended_sessions": [
+            {"session": one.digest[:SHOWN], "role": one.role, "name": one.name} for one in ended.sessions
+        ],
+        "active_accounts": [{"name": one.name, "role": one.role, "person": one.person} for one in ended.users],
+    }
 
 
 @click.command()

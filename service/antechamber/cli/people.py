@@ -41,7 +41,7 @@ def issue(name: str, role: Any, read: tuple[str, ...], expires: str | None, plac
 
     For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do.
     """
-    with _access(place) as access:
+    with _access(place, grants=True) as access:
         token_id, secret = access.issue(name, role, list(read), _lifetime(expires))
     if as_json:
         show({"token_id": token_id, "token": secret})
@@ -120,7 +120,7 @@ def add_user(  # noqa: PLR0913 -- one parameter per option
     name: str, role: Any, person: str | None, url: str | None, place: Place, *, password_stdin: bool, as_json: bool
 ) -> None:
     """Add an account. Without a password, print a sign-in link that works once within 15 minutes."""
-    with _access(place) as access:
+    with _access(place, grants=True) as access:
         password = app.hash_password(_read_password()) if password_stdin else None
         access.add_user(name, role, person, password)
         link = None if password_stdin else _link(access, name, url)
@@ -149,7 +149,7 @@ def _link(access: Access, name: str, url: str | None) -> str:
 @place_options
 def link_user(name: str, url: str | None, place: Place) -> None:
     """Print a sign-in link for an account: it works once, within 15 minutes."""
-    with _access(place) as access:
+    with _access(place, grants=True) as access:
         click.echo(_link(access, name, url))
 
 
@@ -204,10 +204,10 @@ def disable_user(name: str, place: Place) -> None:
 
 
 @contextlib.contextmanager
-def _access(place: Place) -> Iterator[Access]:
+def _access(place: Place, *, grants: bool = False) -> Iterator[Access]:
     """Open a data folder; whatever goes wrong ends with a text that says what to do."""
     try:
-        with app.opened_access(place) as access:
+        with app.opened_access(place, grants=grants) as access:
             yield access
     except AntechamberError as error:
         fail(error)

@@ -65,3 +65,18 @@ class EraseError(AntechamberError):
 
 class LogError(AntechamberError):
     """The log contradicts what was signed before, or cannot be signed; the text says what to do."""
+
+
+class ContradictionError(LogError):
+    """The log is not the one that was signed last, or what was signed last is missing."""
+
+
+class ClosedError(UnavailableError):
+    """Nothing is written and no one signs in while the log contradicts what was signed last."""
+
+    def __init__(self, doubt: str) -> None:
+        """Take what contradicts, for operators; `str` is fit for callers."""
+        super().__init__(
+            "the log contradicts what was signed last, and an operator has to act before anything is stored"
+        )
+        self.doubt = doubt

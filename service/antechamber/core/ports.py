@@ -28,6 +28,7 @@ from antechamber.core.records import (
 )
 from antechamber.core.retries import RetryRow
 from antechamber.core.roles import PasswordChange
+from antechamber.core.sign_ins import Begun, Ended
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -114,8 +115,20 @@ class AccessRows(Protocol):
     def set_password(self, change: PasswordChange) -> bool:
         """Set a password and end the account's other sessions and its links; False where there is no such account."""
 
-    def add_link(self, digest: str, user: int, expires_at: int) -> None:
+    def add_link(self, digest: str, user: int, expires_at: int, proof: str = "") -> None:
         """Keep a one-time sign-in link."""
+
+    def link(self, digest: str) -> Begun | None:
+        """Return a link, used or not."""
+
+    def links(self) -> list[Begun]:
+        """Return all links."""
+
+    def sessions(self) -> list[Begun]:
+        """Return all sessions."""
+
+    def end_access(self, now: int, begun_after: int) -> Ended:
+        """End all tokens, links and sessions, each with its leaf; sessions that began before are over anyway."""
 
     def use_link(self, digest: str, now: int) -> UserRow | None:
         """Consume a link and return whose it is; None where it is used, expired or unknown."""
@@ -126,7 +139,7 @@ class AccessRows(Protocol):
     def set_keys(self, user: int, keys: str | None) -> None:
         """Keep somebody's choice of keys."""
 
-    def add_session(self, digest: str, user: int, now: int) -> None:
+    def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:
         """Begin a session."""
 
     def session(self, digest: str) -> SessionRow | None:
@@ -238,6 +251,12 @@ class Store(Protocol):
 
     def trouble(self) -> str | None:
         """Say why nothing is stored until the process is started again; None while all is well."""
+
+    def lost(self) -> str | None:
+        """Say which end of the log is missing from the files; None where nothing is known to be missing."""
+
+    def accept_loss(self) -> None:
+        """Go on with the log as it is, because what is missing is given up."""
 
     def close(self) -> None:
         """Finish what was accepted and release everything."""

@@ -351,6 +351,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     views: str | None
     created_at: int
     seen_at: int
+    proof: str
 
 
 class TallyRow(Struct, frozen=True, kw_only=True):

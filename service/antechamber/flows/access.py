@@ -8,12 +8,13 @@ from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.contract import NAME, PRODUCER
-from antechamber.core.errors import AntechamberError
+from antechamber.core.errors import AntechamberError, ClosedError
 from antechamber.core.filters import with_view
 from antechamber.core.ids import uuid7
 from antechamber.core.ports import Clock, Randomness, Rows, Store
 from antechamber.core.records import TokenRow, UserRow
 from antechamber.core.roles import Bearer, PasswordChange, Person, PersonRole, TokenRole
+from antechamber.core.sign_ins import ABSOLUTE, SHOWN, Begun
 from antechamber.core.tokens import digest_secret, has_checksum, mint
 from antechamber.flows.address import Address
 
@@ -22,7 +23,6 @@ V = TypeVar("V")
 SECOND: Final = 1_000_000
 LINK_LIFETIME: Final = 15 * 60 * SECOND
 IDLE: Final = 60 * 60 * SECOND
-ABSOLUTE: Final = 12 * 60 * 60 * SECOND
 CHECKED_FOR: Final = SECOND
 """How long a looked-up token or session is trusted without another look: a revocation takes effect within this."""
 MOST_FAILURES: Final = 5
@@ -54,11 +54,24 @@ class SignedIn(Struct, frozen=True):
 class Access(Address):
     """Issues, checks and ends what lets callers in."""
 
-    def __init__(self, store: Store, clock: Clock, randomness: Randomness) -> None:
-        """Keep digests in a store."""
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        randomness: Randomness,
+        secret: bytes,
+        check: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Keep digests in a store.
+
+        `secret` are the folder's 32 bytes, which prove that links and sessions were begun here; `check` raises
+        ClosedError while no one may sign in.
+        """
         self._store = store
         self._clock = clock
         self._randomness = randomness
+        self._secret = secret
+        self._check = check
         self._bearers: dict[str, tuple[int, Bearer | None]] = {}
         self._people: dict[str, tuple[int, Person | None]] = {}
         self._used: dict[int, int] = {}
@@ -171,15 +184,24 @@ class Access(Address):
         if user is None or user.disabled_at is not None:
             raise _no_account(name)
         secret, expires = mint("link", self._randomness(24)), self._clock() + LINK_LIFETIME
-        self._store.write(lambda rows: rows.add_link(digest_secret(secret), user.id, expires)).result()
+        digest = digest_secret(secret)
+        proof = self._proof("link", digest, user.id, expires)
+        self._store.write(lambda rows: rows.add_link(digest, user.id, expires, proof)).result()
         return secret
 
     def sign_in_by_link(self, secret: str) -> SignedIn | None:
-        """Consume a link and begin a session; None where it is used, expired or unknown."""
+        """Consume a link and begin a session; None where it is used, expired, unknown or was not made here.
+
+        Raises ClosedError while the log contradicts what was signed last.
+        """
         return self._store.write(partial(self._enter_by_link, secret)).result()
 
     def _enter_by_link(self, secret: str, rows: Rows) -> SignedIn | None:
-        user = rows.use_link(digest_secret(secret), self._clock())
+        digest = digest_secret(secret)
+        kept = rows.link(digest)
+        if kept is None or not self._began("link", kept):
+            return None
+        user = rows.use_link(digest, self._clock())
         return None if user is None else self._begin(user, rows)
 
     def sign_in(self, name: str, address: str, verify: Callable[[str | None], bool]) -> SignedIn | None:
@@ -188,8 +210,10 @@ class Access(Address):
         `address` is the client's, empty where a proxy hides it: then only names are throttled, or one attacker could
         lock everybody out.
 
-        Raises TooManyAttemptsError, for known and unknown names alike.
+        Raises TooManyAttemptsError, for known and unknown names alike; ClosedError while the log contradicts what
+        was signed last.
         """
+        self._check()
         subjects = [_subject("name", name)] + ([_subject("address", address)] if address else [])
         with self._store.read() as rows:
             self._check_failures(rows, subjects)
@@ -222,12 +246,19 @@ class Access(Address):
     def _begin(self, user: UserRow, rows: Rows) -> SignedIn:
         """Begin a session under a fresh id, whatever the browser sent along."""
         secret = mint("session", self._randomness(24))
-        digest = digest_secret(secret)
-        rows.add_session(digest, user.id, self._clock())
+        digest, now = digest_secret(secret), self._clock()
+        rows.add_session(digest, user.id, now, self._proof("session", digest, user.id, now))
         return SignedIn(secret, Person(id=user.id, name=user.name, person=user.person, role=user.role, session=digest))
 
     def person(self, secret: str) -> Person | None:
-        """Return who signed in under a session; None where it ended, idled for an hour or is 12 hours old."""
+        """Return who signed in under a session; None where it ended, idled for an hour or is 12 hours old.
+
+        Everyone is signed out while the log contradicts what was signed last.
+        """
+        try:
+            self._check()
+        except ClosedError:
+            return None
         digest, now = digest_secret(secret), self._clock()
         checked, person = self._people.get(digest, (0, None))
         if now - checked >= CHECKED_FOR:
@@ -242,7 +273,7 @@ class Access(Address):
     def _look_up_session(self, digest: str, now: int) -> Person | None:
         with self._store.read() as rows:
             row = rows.session(digest)
-        if row is None:
+        if row is None or row.proof != self._proof("session", digest, row.id, row.created_at):
             return None
         seen = max(row.seen_at, self._seen.get(digest, 0))
         if now - seen > IDLE or now - row.created_at > ABSOLUTE:
@@ -318,6 +349,23 @@ class Access(Address):
             session=session,
             changed_at=now,
         )
+
+    def planted(self) -> list[str]:
+        """Name the links and sessions that no sign-in with this folder's secret began."""
+        with self._store.read() as rows:
+            kept = [("link", one) for one in rows.links()] + [("session", one) for one in rows.sessions()]
+        return [
+            f"{kind} {one.digest[:SHOWN]} of {one.name} was not begun by this service"
+            for kind, one in kept
+            if not self._began(kind, one)
+        ]
+
+    def _began(self, kind: str, kept: Begun) -> bool:
+        return kept.proof == self._proof(kind, kept.digest, kept.user, kept.at)
+
+    def _proof(self, kind: str, digest: str, user: int, at: int) -> str:
+        """Prove that a link or session was begun here: BLAKE3 of what it says, keyed with the folder's secret."""
+        return blake3(f"{kind} {digest} {user} {at}".encode(), key=self._secret).hexdigest()
 
     def choose_keys(self, person: Person, keys: str | None) -> None:
         """Keep a person's choice of keys for every session of theirs.

@@ -112,7 +112,8 @@ class Overview:
         alarm = self._policies.alarm
         edited = f"The edited policy is not in force, the earlier one still is. {alarm}" if alarm else None
         told = (
-            self._store.trouble(), edited, self._fleet.alarm, self._clock.alarm, self._log.alarm, self._log.pin_alarm,
+            self._store.trouble(), edited, self._fleet.alarm, self._clock.alarm, self._log.alarm or self._log.doubt,
+            self._log.pin_alarm,
         )  # fmt: skip
         return [text for text in told if text is not None] + self._background.alarms()
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from antechamber.core.errors import AntechamberError, BusyError, LogError
+from antechamber.core.errors import AntechamberError, BusyError, ClosedError, ContradictionError, LogError
 from antechamber.core.log.checkpoint import (
     Checkpoint,
     NoteError,
@@ -19,6 +19,7 @@ from antechamber.core.log.ports import Signer
 from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.log.tree import Tree
 from antechamber.core.ports import Clock, Rows, Store
+from antechamber.core.sign_ins import ABSOLUTE, Ended
 
 SIGN_EVERY: Final = 60_000_000
 """Microseconds after which a leaf is signed even if nobody asks."""
@@ -28,6 +29,7 @@ TAKEN_WAIT: Final = 3_600_000_000
 """Microseconds after which what only auditors took is signed, too."""
 PATIENCE: Final = 2.0
 """Seconds that a thread waits for another one's signature before its caller hears 409."""
+NOT_COMPARED: Final = "The log has not been compared yet with what was signed last."
 _log: Final = logging.getLogger(__name__)
 
 
@@ -46,8 +48,12 @@ class Signing:
         self._last: SignedCheckpoint | None = None
         self._pinned: str | None = None
         self._tried_at = 0
+        self._held: SignedCheckpoint | None = None
+        """The largest checkpoint that the log was seen to begin with."""
         self.alarm: str | None = None
         """Why the log is not signed; None while it is."""
+        self.doubt: str | None = NOT_COMPARED
+        """Why nothing may be written: the log contradicts what was signed last. None once they fit together."""
         self.pin_alarm: str | None = None
         """Why the last checkpoint did not reach whoever keeps a copy; None while all did."""
 
@@ -67,24 +73,51 @@ class Signing:
         self._check_key(known)
 
     def look(self) -> None:
-        """Compare the log with what was signed last, before anybody relies on it; a contradiction raises the alarm.
+        """Compare the log with what was signed last; a contradiction raises the alarm, and its end lifts it.
 
         Raises BusyError or UnavailableError.
         """
-        for found in self.contradictions():
-            self._raise_alarm(found)
+        try:
+            with self._signer.turn() as kept, self._store.read() as rows:
+                _, last = self._hold(rows, kept)
+                self._witness(kept, last)
+        except LogError as error:
+            self._raise_alarm(error)
 
-    def _raise_alarm(self, found: str) -> None:
-        alarm = f"The log is not signed any more. {found}"
+    def _raise_alarm(self, error: LogError) -> None:
+        alarm = f"The log is not signed any more. {error}"
         if alarm != self.alarm:
-            _log.error("the log was not signed: %s", found)
+            _log.error("the log was not signed: %s", error)
         self.alarm = alarm
+        if isinstance(error, ContradictionError):
+            self.doubt = alarm
+
+    def check(self) -> int:
+        """Refuse while the log contradicts what was signed last; return the size that it has at least.
+
+        Raises ClosedError.
+        """
+        if self.doubt is not None:
+            raise ClosedError(self.doubt)
+        return self._held.size if self._held is not None else 0
+
+    def check_inside(self, rows: Rows, size: int) -> None:
+        """Refuse inside a transaction, also where the log is shorter than it was before that began.
+
+        Raises ClosedError.
+        """
+        self.check()
+        if rows.log_size() < size:
+            self.doubt = f"The log had {size} leaves and has fewer now. It is compared with what was signed last."
+            raise ClosedError(self.doubt)
 
     def tick(self, *, at_once: bool = False) -> None:
         """Sign where it is time.
 
         Raises BusyError or UnavailableError.
         """
+        if self.doubt is not None:
+            self.look()
         with contextlib.suppress(LogError):
             if at_once or self._due():
                 self._sign(everything=True)
@@ -94,6 +127,9 @@ class Signing:
             size = rows.log_size()
             last = self._last = rows.checkpoint()
             changed = last is not None and size != last.size and rows.changed_since(last.size)
+        if self.doubt is None and self._held is not None and (last != self._held or size < self._held.size):
+            # Another process signed the log, or it is not what it was.
+            self.look()
         now = self._clock()
         if last is None or self.alarm is not None:
             return now - self._tried_at >= SIGN_EVERY
@@ -129,9 +165,9 @@ class Signing:
                 with self._signer.turn() as kept:
                     signed = self._signed(kept, everything=everything)
             except LogError as error:
-                self._raise_alarm(str(error))
+                self._raise_alarm(error)
                 raise
-            self.alarm, self._last = None, signed
+            self.alarm, self._last, self._held = None, signed, signed
             return signed
 
     @contextlib.contextmanager
@@ -148,12 +184,12 @@ class Signing:
         finally:
             self._gate.release()
 
-    def _signed(self, kept: str | None, *, everything: bool) -> SignedCheckpoint:
+    def _signed(self, kept: str | None, *, everything: bool, missing: bool = False) -> SignedCheckpoint:
         with self._store.read() as rows:
-            tree, last = Tree(rows), rows.checkpoint()
+            tree, last = self._hold(rows, kept, missing=missing)
+            self._witness(kept, last)
             keys = rows.log_keys()
             retiring = self._check_key(keys)
-            self._compare(rows, tree, [note for note in (kept, last and last.note) if note])
             if retiring:
                 leaf = rows.leaf_of(keys[-1])
                 size = leaf.sequence + 1 if leaf else tree.size
@@ -174,39 +210,84 @@ class Signing:
             return self._signed(signed.note, everything=everything)
         return signed
 
+    def _hold(self, rows: Rows, kept: str | None, *, missing: bool = False) -> tuple[Tree, SignedCheckpoint | None]:
+        """Compare the log with all that is known to be signed of it; return its tree and the last checkpoint.
+
+        `missing` says that nothing may be kept although the log was signed.
+
+        Raises ContradictionError; LogError where a checkpoint cannot be compared.
+        """
+        tree, last, held = Tree(rows), rows.checkpoint(), self._held
+        if kept is None and not missing and last is not None and self._signer.alone:
+            raise ContradictionError(self._signer.missed)
+        self._compare(rows, tree, [note for note in (kept, last and last.note, held and held.note) if note])
+        if (lost := self._store.lost()) is not None:
+            raise ContradictionError(lost)
+        later = held is not None and last is not None and _name(held.note) == _name(last.note) and held.size > last.size
+        self._held = held if later else last
+        if self.doubt is not None:
+            self.alarm = None if self.alarm == self.doubt else self.alarm
+            self.doubt = None
+        return tree, last
+
+    def _witness(self, kept: str | None, last: SignedCheckpoint | None) -> None:
+        """Keep what another machine signed: it holds the database to its word here as well."""
+        if last is None or self._signer.alone:
+            return
+        before = _said(kept)
+        if before is None or before.origin != _name(last.note) or before.size < last.size:
+            self._signer.keep(last.note, _name(last.note))
+
     def _write(self, tree: Tree, size: int, root: bytes) -> SignedCheckpoint:
         note = self._signer.sign(Checkpoint(self._signer.key.name, size, root))
         signed = SignedCheckpoint(size=size, note=note, signed_at=self._clock())
         self._store.write(lambda rows: _keep(rows, tree, signed)).result()
         return signed
 
-    def change_key(self, *, restored: bool = False) -> str:
+    def change_key(self) -> str:
         """Sign with a new key from now on, and return it; the old one signs that there is a new one.
 
-        `restored` gives up a log that cannot go on where it ended: the new key's log has another name, and its leaf
-        names the checkpoint that was lost. A key that was lost is replaced by the one that is in its place now.
+        A key that was lost is replaced by the one that is in its place now.
 
         Raises LogError, BusyError or UnavailableError; what was begun then is finished by the next attempt.
         """
-        with self._turn(), self._signer.turn(missing=restored) as kept:
+        with self._turn(), self._signer.turn() as kept:
             with self._store.read() as rows:
                 keys = rows.log_keys()
-                made = str(self._signer.key) not in keys
-                if not restored:
-                    self._refuse_stranger(keys)
-                    self._compare(rows, Tree(rows), [kept] if kept else [])
-                elif kept:
-                    self._refuse_needless(rows, kept)
-            gone = _said(kept) if restored else None
-            new = self._signer.key if made else self._signer.draft(other_log=restored)
-            told = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
-            now = self._clock()
-            self._store.write(lambda rows: rows.add_log_key(str(new), now, **told)).result()
-            if restored:
-                self._signer.refresh(str(new))
-            self._last = self._signed(None if restored else kept, everything=True)
-            self.alarm = None
+                self._refuse_stranger(keys)
+                self._hold(rows, kept)
+            made, now = str(self._signer.key) not in keys, self._clock()
+            new = self._signer.key if made else self._signer.draft()
+            self._store.write(lambda rows: rows.add_log_key(str(new), now)).result()
+            self._last, self.alarm = self._signed(kept, everything=True), None
             return str(new)
+
+    def give_up(self) -> tuple[str, Ended]:
+        """Give up a log that cannot go on where it ended; return the new key and the access that ended with it.
+
+        The new key's log has another name, and its leaf names the checkpoint that was lost. What was revoked after the
+        backup is not known, so all tokens, sign-in links and sessions end in the same transaction.
+
+        Raises LogError, BusyError or UnavailableError; what was begun then is finished by the next attempt.
+        """
+        with self._turn(), self._signer.turn(missing=True) as kept:
+            with self._store.read() as rows:
+                made = str(self._signer.key) not in rows.log_keys()
+                if kept:
+                    self._refuse_needless(rows, kept)
+            new, now = self._signer.key if made else self._signer.draft(other_log=True), self._clock()
+            gone = _said(kept)
+            told = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
+
+            def begin(rows: Rows) -> Ended:
+                rows.add_log_key(str(new), now, **told)
+                return rows.end_access(now, now - ABSOLUTE)
+
+            ended = self._store.write(begin).result()
+            self._store.accept_loss()
+            self._signer.refresh(str(new))
+            self._last, self.alarm = self._signed(None, everything=True, missing=True), None
+            return str(new), ended
 
     def _refuse_stranger(self, keys: list[str]) -> None:
         if self._signer.key.name != read_key(keys[-1]).name:
@@ -215,7 +296,7 @@ class Signing:
 
     def _refuse_needless(self, rows: Rows, kept: str) -> None:
         try:
-            self._compare(rows, Tree(rows), [kept])
+            self._hold(rows, kept)
         except LogError:
             return
         message = "The log begins with what was signed last, so nothing was lost; change the key without --restored."
@@ -243,12 +324,12 @@ class Signing:
     def _compare(self, rows: Rows, tree: Tree, notes: list[str], *, pinned: bool = False) -> None:
         """Compare the log with checkpoints that were signed before; one that was given up counts only where `pinned`.
 
-        Raises LogError where it does not begin with what they say.
+        Raises ContradictionError where it does not begin with what they say.
         """
         keys = [read_key(key) for key in rows.log_keys()]
         for note in notes:
             before = self._read(note, keys, "The pinned checkpoint" if pinned else "The checkpoint that is kept")
-            if before.origin != self._signer.key.name and not pinned:
+            if before.origin != keys[-1].name and not pinned:
                 continue
             if before.size > tree.size:
                 message = (
@@ -256,19 +337,19 @@ class Signing:
                     "was put in its place, or leaves were taken away. Restore the newest backup; if there is no "
                     "newer one, auditors have to know: antechamber log new-key --restored"
                 )
-                raise LogError(message)
+                raise ContradictionError(message)
             if tree.root(before.size) != before.root:
                 message = (
                     f"Its first {before.size} leaves are not those that were signed: the database was altered, or an "
                     "older backup was restored and grew into something else. Restore the newest backup; if there is no "
                     "newer one, auditors have to know: antechamber log new-key --restored"
                 )
-                raise LogError(message)
+                raise ContradictionError(message)
 
     def _read(self, note: str, keys: list[VerifierKey], what: str) -> Checkpoint:
         """Read a checkpoint by whichever of the log's keys signed it.
 
-        Raises LogError for one that is damaged, or of another log.
+        Raises ContradictionError for one that is damaged, or of another log.
         """
         for key in keys:
             try:
@@ -278,21 +359,25 @@ class Signing:
         said = _said(note)
         if said is not None and said.origin not in {key.name for key in keys}:
             message = f"{what} is of another log, {said.origin[:80]!a}: they do not belong together."
-            raise LogError(message)
+            raise ContradictionError(message)
         message = f"{what} is damaged: it is no signed note, or its signature is wrong."
-        raise LogError(message)
+        raise ContradictionError(message)
 
     def contradictions(self, pinned: str | None = None) -> list[str]:
         """Compare the log with what was signed last, and with a checkpoint from elsewhere; change nothing."""
         try:
             with self._signer.turn() as kept, self._store.read() as rows:
-                self._check_key(rows.log_keys())
-                tree, last = Tree(rows), rows.checkpoint()
-                self._compare(rows, tree, [note for note in (kept, last and last.note) if note])
+                tree, _ = self._hold(rows, kept)
                 self._compare(rows, tree, [pinned] if pinned is not None else [], pinned=True)
+                self._check_key(rows.log_keys())
         except LogError as error:
             return [str(error)]
         return []
+
+
+def _name(note: str) -> str:
+    """Return which log a checkpoint is of."""
+    return note.partition("\n")[0]
 
 
 def _said(kept: str | None) -> Checkpoint | None:

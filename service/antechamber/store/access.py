@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import msgspec
 
 from antechamber.core.canonical import canonical
-from antechamber.core.log.leaf import of_access, of_password
+from antechamber.core.log.leaf import granted, known_as, of_access, of_password
 from antechamber.core.ports import Statements
 from antechamber.core.records import SessionRow, TokenCheck, TokenRow, UserRow
 from antechamber.core.roles import PasswordChange
+from antechamber.core.sign_ins import SHOWN, Begun, Ended
 from antechamber.store.recall import decoded
 
 
@@ -27,7 +28,8 @@ class Access(Statements):
             created_at=row.created_at,
             expires_at=row.expires_at,
         )
-        self.log([of_access("issue-token", row.created_at, "issued", token_id=row.token_id, name=row.name)])
+        named = granted(msgspec.structs.asdict(row) | {"digest": digest})
+        self.log([of_access("issue-token", row.created_at, "issued", **named)])
 
     def tokens(self) -> list[TokenRow]:
         """Return all tokens, oldest first."""
@@ -60,7 +62,8 @@ class Access(Statements):
             created_at=user.created_at,
         )
         if added:
-            self.log([of_access("add-user", user.created_at, user.role, user=user.name, person=user.person)])
+            named = known_as(user.name, user.person, user.password)
+            self.log([of_access("add-user", user.created_at, user.role, **named)])
         return added > 0
 
     def users(self) -> list[UserRow]:
@@ -91,9 +94,37 @@ class Access(Statements):
         self.log([of_password(change)])
         return True
 
-    def add_link(self, digest: str, user: int, expires_at: int) -> None:
+    def add_link(self, digest: str, user: int, expires_at: int, proof: str = "") -> None:
         """Keep a one-time sign-in link."""
-        self.run("add_link", digest=digest, user=user, expires_at=expires_at)
+        self.run("add_link", digest=digest, user=user, expires_at=expires_at, proof=proof)
+
+    def link(self, digest: str) -> Begun | None:
+        """Return a link, used or not."""
+        row = self.one("link", digest=digest)
+        return msgspec.convert(row, Begun) if row else None
+
+    def links(self) -> list[Begun]:
+        """Return all links."""
+        return msgspec.convert(self.all("links"), list[Begun])
+
+    def sessions(self) -> list[Begun]:
+        """Return all sessions."""
+        return msgspec.convert(self.all("sessions"), list[Begun])
+
+    def end_access(self, now: int, begun_after: int) -> Ended:
+        """End all tokens, links and sessions, each with its leaf; sessions that began before are over anyway."""
+        tokens = [row for row in self.tokens() if row.revoked_at is None]
+        links = msgspec.convert(self.all("open_links", now=now), list[Begun])
+        sessions = msgspec.convert(self.all("open_sessions", begun_after=begun_after), list[Begun])
+        self.run("revoke_all_tokens", now=now)
+        self.run("end_links", now=now)
+        self.run("end_sessions", now=now, begun_after=begun_after)
+        self.log(of_access("revoke-token", now, "revoked", token_id=row.token_id) for row in tokens)
+        for action, ended in (("end-link", links), ("end-session", sessions)):
+            name = action.removeprefix("end-")
+            self.log(of_access(action, now, "ended", **{name: one.digest[:SHOWN], "user": one.name}) for one in ended)
+        users = [row for row in self.users() if row.disabled_at is None]
+        return Ended(tokens=tokens, links=links, sessions=sessions, users=users)
 
     def use_link(self, digest: str, now: int) -> UserRow | None:
         """Consume a link and return whose it is; None where it is used, expired or unknown."""
@@ -110,9 +141,9 @@ class Access(Statements):
         """Keep somebody's choice of keys."""
         self.run("set_keys", user=user, keys=keys)
 
-    def add_session(self, digest: str, user: int, now: int) -> None:
+    def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:
         """Begin a session."""
-        self.run("add_session", digest=digest, user=user, now=now)
+        self.run("add_session", digest=digest, user=user, now=now, proof=proof)
 
     def session(self, digest: str) -> SessionRow | None:
         """Return a session that has not been ended."""

@@ -13,7 +13,7 @@ from typing import IO, Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from antechamber.core.errors import BusyError, LogError
+from antechamber.core.errors import BusyError, ContradictionError, LogError
 from antechamber.core.log.checkpoint import ED25519, KEY_SIZE, Checkpoint, NoteError, VerifierKey, sign
 
 KEY_FILE: Final = "log.key"
@@ -32,17 +32,24 @@ _PREFIX: Final = "PRIVATE+KEY+"
 class FileSigner:
     """Implements core.log.ports.Signer over files: the key, what was signed last, and where that is kept."""
 
-    def __init__(self, folder: Path, state: Path | None = None, *, name: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, state: Path | None = None, *, name: str | None = None, alone: bool = False
+    ) -> None:
         """Read the key of a folder; where there is none, `name` says that the key of that log is made anew.
 
-        Without `state` what was signed last is kept where it was kept before, at first in the folder.
+        Without `state` what was signed last is kept where it was kept before, at first in the folder. `alone` says that
+        the database belongs to this folder, so that all that was signed was signed here.
 
         Raises LogError where the key is damaged, or missing though the log was signed before.
         """
+        self.alone = alone
         self._path = folder / KEY_FILE
         self._marker = folder / MARKER_FILE
-        known = Path(self._marker.read_text(encoding="utf-8")) if self._marker.exists() else None
+        known = folder / self._marker.read_text(encoding="utf-8") if self._marker.exists() else None
         self._state = (state or known or folder / STATE_FILE).absolute()
+        # By its name alone where it is in the folder: a copy of the folder has a file of its own.
+        inside = self._state.parent == folder.absolute()
+        self._where = self._state.name if inside else str(self._state)
         if not self._path.exists():
             if name is None:
                 message = (
@@ -95,12 +102,16 @@ class FileSigner:
         kept = self._state.read_bytes().decode("utf-8", "replace") if self._state.exists() else ""
         if kept or missing or not self._marker.exists():
             return kept or None
-        message = (
+        raise ContradictionError(self.missed)
+
+    @property
+    def missed(self) -> str:
+        """What to do where the last checkpoint is not where it was kept."""
+        return (
             f"{self._state} is missing or empty, and it held what was signed last. Bring it back, or put there any "
             "checkpoint that somebody kept; if it was kept in another place, name that with --checkpoint-file. If it "
             "is lost, auditors have to know: antechamber log new-key --restored"
         )
-        raise LogError(message)
 
     def sign(self, checkpoint: Checkpoint) -> str:
         """Sign a checkpoint, which is on disk before anybody sees it; only inside a turn.
@@ -108,12 +119,16 @@ class FileSigner:
         What another log had signed last is put aside, as evidence.
         """
         note = sign(checkpoint, self._key, self._private.sign)
-        if self._state.exists() and not self._state.read_bytes().startswith(f"{checkpoint.origin}\n".encode()):
+        self.keep(note, checkpoint.origin)
+        return note
+
+    def keep(self, note: str, origin: str) -> None:
+        """Keep a checkpoint as the last one, also one that another machine signed; only inside a turn."""
+        if self._state.exists() and not self._state.read_bytes().startswith(f"{origin}\n".encode()):
             self._state.replace(self._state.with_name(f"{self._state.name}.given-up-{secrets.token_hex(4)}"))
         write_durably(self._state, note.encode(), 0o600)
-        if not self._marker.exists() or self._marker.read_text(encoding="utf-8") != str(self._state):
-            write_durably(self._marker, str(self._state).encode(), 0o600)
-        return note
+        if not self._marker.exists() or self._marker.read_text(encoding="utf-8") != self._where:
+            write_durably(self._marker, self._where.encode(), 0o600)
 
     def verify(self, public: bytes, signature: bytes, text: bytes) -> bool:
         """Say whether a signature of a text is right (RFC 8032)."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from antechamber.core.admission import Echo
 from antechamber.core.contract import MAX_BODY, Code, Reason
-from antechamber.core.errors import BusyError, LogError, RefusedError, UnavailableError
+from antechamber.core.errors import BusyError, ClosedError, LogError, RefusedError, UnavailableError
 from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
 from antechamber.core.submission import read_key_header
 from antechamber.flows.replies import Reply
@@ -20,6 +20,12 @@ from antechamber.web.auth import SAFE_METHODS, SignInNeededError
 
 TOO_LARGE: Final = f"a submission may have {MAX_BODY} bytes, a batch 4 MiB"
 PROBLEM: Final = "application/problem+json"
+CLOSED: Final = (
+    "No one can sign in and nothing can be decided, because the log of changes contradicts what was signed last. The "
+    "database may be an older backup, in which access that was ended works again. An operator has to run "
+    '"antechamber doctor", which says what is wrong, and then to restore the newest backup. If there is none: '
+    '"antechamber log new-key --restored" goes on without what was lost and ends all tokens, links and sessions.'
+)
 _log: Final = logging.getLogger(__name__)
 _PAGE_TEXTS: Final = {
     404: "There is nothing here by that name. It may have been typed wrongly, or it is not yours to see.",
@@ -114,6 +120,8 @@ def on_unavailable(request: AnyRequest, error: BusyError | LogError | Unavailabl
     if is_for_agents(request):
         return respond(request.app.state.admission.refusal([Reason(code=code, message=str(error))], _echo(request)))
     text = f"The service cannot store anything right now: {error}. Nothing was changed. Try again in a moment."
+    if isinstance(error, ClosedError):
+        text = CLOSED
     headers = {"retry-after": str(RETRY_AFTER[code])}
     return plain(request, HTTPStatus.SERVICE_UNAVAILABLE, text, headers)
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core import admission, review
-from antechamber.core.canonical import canonical
+from antechamber.core.canonical import canonical, digest
 from antechamber.core.log.rows import ExportRow, Role
 from antechamber.core.records import ProposalRow, QuarantineRow
 from antechamber.core.roles import PasswordChange, Person
@@ -249,6 +249,21 @@ def of_password(change: PasswordChange) -> Logged:
         after="set",
     )
     return _logged(leaf, change.change_id)
+
+
+def granted(token: dict[str, Any]) -> dict[str, str]:
+    """Return what the leaf of a token names: id, name, role, scopes, end and the digest of its secret.
+
+    `token` has the columns of its row; `read` is a list of scopes, `expires_at` microseconds since 1970 UTC or None.
+    """
+    ends = {} if token["expires_at"] is None else {"expires_at": format_time(token["expires_at"])}
+    named = {name: token[name] for name in ("token_id", "name", "role", "digest")}
+    return named | ends | {"read": " ".join(token["read"])}
+
+
+def known_as(name: str, person: str, password: str | None) -> dict[str, str]:
+    """Return what the leaf of an account names: user, person and, where it has a password, the digest of its hash."""
+    return {"user": name, "person": person} | ({} if password is None else {"password": digest(password.encode())})
 
 
 def of_export(row: ExportRow, salt: bytes) -> Logged:

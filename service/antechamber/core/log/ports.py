@@ -86,6 +86,13 @@ class Signer(Protocol):
     def key(self) -> VerifierKey:
         """By which its signatures are recognized."""
 
+    alone: bool
+    """Whether all checkpoints of the log were signed here."""
+
+    @property
+    def missed(self) -> str:
+        """What to do where the last checkpoint is not where it was kept."""
+
     def turn(self, *, missing: bool = False) -> AbstractContextManager[str | None]:
         """Keep other processes of the same folder from signing; yield the last checkpoint, signed, from the file.
 
@@ -94,6 +101,9 @@ class Signer(Protocol):
 
     def sign(self, checkpoint: Checkpoint) -> str:
         """Sign a checkpoint, which is on disk before anybody sees it; only inside a turn."""
+
+    def keep(self, note: str, origin: str) -> None:
+        """Keep a checkpoint as the last one, also one that another machine signed; only inside a turn."""
 
     def verify(self, public: bytes, signature: bytes, text: bytes) -> bool:
         """Say whether a signature of a text is right."""

@@ -143,6 +143,13 @@ class PostgresStore:
         """Return None: the server itself stops where its disk fails."""
         return None
 
+    def lost(self) -> str | None:
+        """Return None: the server keeps its write-ahead log itself, and does not start without it."""
+        return None
+
+    def accept_loss(self) -> None:
+        """Do nothing: nothing is missing."""
+
     def close(self) -> None:
         """Finish what was accepted and hang up."""
         self._writer.close()

@@ -12,6 +12,9 @@ SELECT id, name, role, read, expires_at, revoked_at FROM tokens WHERE digest = :
 UPDATE tokens SET revoked_at = :revoked_at WHERE (token_id = :name OR name = :name) AND revoked_at IS NULL
 RETURNING token_id
 
+-- name: revoke_all_tokens
+UPDATE tokens SET revoked_at = :now WHERE revoked_at IS NULL
+
 -- name: touch_token
 UPDATE tokens SET last_used_at = :last_used_at WHERE id = :id AND coalesce(last_used_at, 0) < :last_used_at
 
@@ -54,7 +57,23 @@ UPDATE users SET views = :views WHERE id = :user
 UPDATE users SET keys = :keys WHERE id = :user
 
 -- name: add_link
-INSERT INTO links (digest, "user", expires_at) VALUES (:digest, :user, :expires_at)
+INSERT INTO links (digest, "user", expires_at, proof) VALUES (:digest, :user, :expires_at, :proof)
+
+-- name: link
+SELECT l.digest, l."user", u.name, u.role, l.expires_at AS at, l.proof FROM links AS l JOIN users AS u ON u.id = l."user"
+WHERE l.digest = :digest
+
+-- name: links
+SELECT l.digest, l."user", u.name, u.role, l.expires_at AS at, l.proof FROM links AS l JOIN users AS u ON u.id = l."user"
+ORDER BY l.digest
+
+-- name: open_links
+SELECT l.digest, l."user", u.name, u.role, l.expires_at AS at, l.proof FROM links AS l JOIN users AS u ON u.id = l."user"
+WHERE l.used_at IS NULL AND l.expires_at > :now
+ORDER BY l.digest
+
+-- name: end_links
+UPDATE links SET used_at = :now, logged = 1 WHERE used_at IS NULL AND expires_at > :now
 
 -- name: link_user
 SELECT u.id, u.name, u.person, u.role, u.password, u.created_at, u.disabled_at
@@ -66,10 +85,24 @@ WHERE l.digest = :digest AND l.used_at IS NULL AND l.expires_at > :now AND u.dis
 UPDATE links SET used_at = :now WHERE digest = :digest AND used_at IS NULL AND expires_at > :now
 
 -- name: add_session
-INSERT INTO sessions (digest, "user", created_at, seen_at) VALUES (:digest, :user, :now, :now)
+INSERT INTO sessions (digest, "user", created_at, seen_at, proof) VALUES (:digest, :user, :now, :now, :proof)
+
+-- name: sessions
+SELECT s.digest, s."user", u.name, u.role, s.created_at AS at, s.proof
+FROM sessions AS s JOIN users AS u ON u.id = s."user"
+ORDER BY s.digest
+
+-- name: open_sessions
+SELECT s.digest, s."user", u.name, u.role, s.created_at AS at, s.proof
+FROM sessions AS s JOIN users AS u ON u.id = s."user"
+WHERE s.ended_at IS NULL AND s.created_at > :begun_after
+ORDER BY s.digest
+
+-- name: end_sessions
+UPDATE sessions SET ended_at = :now, logged = CASE WHEN created_at > :begun_after THEN 1 ELSE 0 END WHERE ended_at IS NULL
 
 -- name: session_user
-SELECT u.id, u.name, u.person, u.role, u.keys, u.views, s.created_at, s.seen_at
+SELECT u.id, u.name, u.person, u.role, u.keys, u.views, s.created_at, s.seen_at, s.proof
 FROM sessions AS s
 JOIN users AS u ON u.id = s."user"
 WHERE s.digest = :digest AND s.ended_at IS NULL AND u.disabled_at IS NULL

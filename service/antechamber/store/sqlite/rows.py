@@ -154,16 +154,17 @@ class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports,
         """Have leaves appended to the log at the end of the transaction."""
         self.leaves += leaves
 
-    def write_log(self) -> None:
-        """Append them."""
+    def write_log(self) -> int:
+        """Append them; return the log's size, 0 where there is nothing to append."""
         if not self.leaves:
-            return
+            return 0
         first = self.log_size()
         rows = [
             {"id": place, **leaf._asdict(), "leaf": leaf.leaf.decode()} for place, leaf in enumerate(self.leaves, first)
         ]
         self.leaves = []
         self.add("add_leaf", rows, ())
+        return first + len(rows)
 
     def announce(self) -> None:
         """Note that those who watch are to be woken after the commit."""

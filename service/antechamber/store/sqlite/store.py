@@ -14,6 +14,7 @@ from antechamber.background import Background
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.store.queue import AgainError, GroupCommit
 from antechamber.store.shared import MOVED, StoreError, Watchers
+from antechamber.store.sqlite.reach import Reach
 from antechamber.store.sqlite.rows import SqliteRows
 from antechamber.store.sqlite.schema import migrate
 
@@ -51,8 +52,9 @@ _UNREADABLE: Final = "the data folder cannot be opened"
 class _Writer:
     """Transactions of the writer thread; see queue.Transactions."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, reach: Reach) -> None:
         self._connection = connection
+        self._reach = reach
         self._rows = SqliteRows(connection)
         self._careful = False
         self.trouble: str | None = None
@@ -61,8 +63,9 @@ class _Writer:
     def begin(self) -> None:
         """Open a transaction that may write.
 
-        Raises UnavailableError once the disk has failed to sync.
+        Raises UnavailableError once the disk has failed to sync, or the file is not the one that was opened.
         """
+        self.trouble = self.trouble or self._reach.replaced()
         if self.trouble is not None:
             raise UnavailableError(self.trouble)
         self._rows.announced = False
@@ -94,8 +97,11 @@ class _Writer:
         return result
 
     def commit(self) -> None:
-        self._rows.write_log()
+        added = len(self._rows.leaves)
+        size = self._rows.write_log()
         self._connection.execute("COMMIT")
+        if added:
+            self._reach.note(size, added)
         self._careful = False
         if self._rows.announced:
             self.watchers.wake()
@@ -176,6 +182,7 @@ class SqliteStore:
         Raises StoreError when the file cannot be opened or its schema is of another version.
         """
         self._path = path
+        self._reach = Reach(path)
         try:
             _make(path)
             self._connection = _connect(path, read_only=False)
@@ -183,6 +190,7 @@ class SqliteStore:
                 self._connection.execute("PRAGMA wal_autocheckpoint = 0")
             self.upgraded = migrate(self._connection, upgrade=upgrade)
             _refuse_moved(self._connection)
+            self._reach.compare(SqliteRows(self._connection).log_size)
             self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
             for _ in range(READERS):
                 self._readers.put(_connect(path, read_only=True))
@@ -193,7 +201,7 @@ class SqliteStore:
             _log.info(
                 "SQLite %s: checkpoints stay with the writer, see design note on WAL reset", sqlite3.sqlite_version
             )
-        transactions = _Writer(self._connection)
+        transactions = _Writer(self._connection, self._reach)
         self.watch = transactions.watchers.watch
         self._transactions = transactions
         self._writer = GroupCommit(transactions, (background or Background()).work("writing to the database"))
@@ -241,9 +249,20 @@ class SqliteStore:
         """Say that the disk failed to sync; None while all is well."""
         return self._transactions.trouble
 
+    def lost(self) -> str | None:
+        """Say how much of the log's end is missing; None where nothing is."""
+        with self.read() as rows:
+            return self._reach.tell(rows.log_size)
+
+    def accept_loss(self) -> None:
+        """Go on with the log as it is."""
+        with self.read() as rows:
+            self._reach.accept(rows.log_size())
+
     def close(self) -> None:
         """Finish what was accepted and release the files."""
         self._writer.close()
         while not self._readers.empty():
             self._readers.get().close()
         self._connection.close()
+        self._reach.close()

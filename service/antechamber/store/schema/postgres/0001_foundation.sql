@@ -326,7 +326,10 @@ CREATE TABLE antechamber.links (
     digest TEXT COLLATE "C" PRIMARY KEY,
     "user" BIGINT NOT NULL REFERENCES antechamber.users (id),
     expires_at BIGINT NOT NULL,
-    used_at BIGINT
+    used_at BIGINT,
+    -- BLAKE3 of what was written at the beginning, keyed with the folder's secret; and whether the end is in the log.
+    proof TEXT NOT NULL,
+    logged SMALLINT NOT NULL DEFAULT 0 CHECK (logged IN (0, 1))
 );
 
 CREATE TABLE antechamber.sessions (
@@ -334,7 +337,9 @@ CREATE TABLE antechamber.sessions (
     "user" BIGINT NOT NULL REFERENCES antechamber.users (id),
     created_at BIGINT NOT NULL,
     seen_at BIGINT NOT NULL,
-    ended_at BIGINT
+    ended_at BIGINT,
+    proof TEXT NOT NULL,
+    logged SMALLINT NOT NULL DEFAULT 0 CHECK (logged IN (0, 1))
 );
 
 CREATE INDEX sessions_of_user ON antechamber.sessions ("user");
@@ -540,8 +545,8 @@ GRANT UPDATE (withdrawn, version) ON antechamber.proposals TO antechamber_admiss
 GRANT UPDATE (replays) ON antechamber.submissions TO antechamber_admission;
 GRANT UPDATE (password, disabled_at, keys, views) ON antechamber.users TO antechamber_admission;
 GRANT UPDATE (revoked_at, last_used_at) ON antechamber.tokens TO antechamber_admission;
-GRANT UPDATE (used_at) ON antechamber.links TO antechamber_admission;
-GRANT UPDATE (seen_at, ended_at) ON antechamber.sessions TO antechamber_admission;
+GRANT UPDATE (used_at, logged) ON antechamber.links TO antechamber_admission;
+GRANT UPDATE (seen_at, ended_at, logged) ON antechamber.sessions TO antechamber_admission;
 GRANT DELETE ON antechamber.writers, antechamber.processes, antechamber.sign_in_failures TO antechamber_admission;
 GRANT USAGE ON SEQUENCE antechamber.submissions_id_seq TO antechamber_admission;
 

@@ -442,7 +442,10 @@ CREATE TABLE links (
     digest TEXT PRIMARY KEY,
     "user" INTEGER NOT NULL REFERENCES users (id),
     expires_at INTEGER NOT NULL,
-    used_at INTEGER
+    used_at INTEGER,
+    -- BLAKE3 of what was written at the beginning, keyed with the folder's secret; and whether the end is in the log.
+    proof TEXT NOT NULL,
+    logged INTEGER NOT NULL DEFAULT 0 CHECK (logged IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sessions (
@@ -450,7 +453,9 @@ CREATE TABLE sessions (
     "user" INTEGER NOT NULL REFERENCES users (id),
     created_at INTEGER NOT NULL,
     seen_at INTEGER NOT NULL,
-    ended_at INTEGER
+    ended_at INTEGER,
+    proof TEXT NOT NULL,
+    logged INTEGER NOT NULL DEFAULT 0 CHECK (logged IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX sessions_of_user ON sessions ("user");
