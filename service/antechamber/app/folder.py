@@ -16,7 +16,7 @@ from antechamber.store.signer import KEY_FILE
 LOCK_FILE: Final = "serve.lock"
 """Held by the process that serves the folder; says which one that is."""
 _OWN: Final = re.compile(
-    r"antechamber\.db(-wal|-shm|-journal)?|secret\.(key|\d+)|serve\.lock"
+    r"antechamber\.db(-wal|-shm|-journal|-reached)?|secret\.(key|\d+)|serve\.lock"
     r"|log\.(key|where|next|\d+|draft-\d+|checkpoint(\.lock|\.given-up-[0-9a-f]+)?)"
 )
 """The names of all files that Antechamber makes in a data folder, drafts included."""

@@ -161,7 +161,7 @@ def set_password(name: str, place: Place, *, password_stdin: bool) -> None:
     """Set the password of an account: at least 12 characters, asked twice. Its sessions and sign-in links end."""
     if not password_stdin and not sys.stdin.isatty():
         fail(AntechamberError("there is no terminal to ask for the password; send it with --password-stdin"))
-    with _access(place) as access:
+    with _access(place, grants=True) as access:
         access.check_account(name)
         password = _read_password() if password_stdin else _asked_password(name)
         access.set_password(name, app.hash_password(password))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from antechamber.core.canonical import canonical
+from antechamber.core.canonical import canonical, digest
 from antechamber.core.log.leaf import granted, known_as, of_access, of_password
 from antechamber.core.ports import Statements
 from antechamber.core.records import SessionRow, TokenCheck, TokenRow, UserRow
@@ -90,7 +90,8 @@ class Access(Statements):
         self.run("end_other_sessions", name=change.user, kept=change.session, ended_at=change.changed_at)
         self.run("end_links_of_user", name=change.user, ended_at=change.changed_at)
         values = {"user": change.user, "actor": change.actor, "role": change.role, "changed_at": change.changed_at}
-        self.run("add_password_change", password_change_id=change.change_id, **values)
+        hashed = digest(change.password.encode())
+        self.run("add_password_change", password_change_id=change.change_id, password_digest=hashed, **values)
         self.log([of_password(change)])
         return True
 

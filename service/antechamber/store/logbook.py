@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -13,7 +13,7 @@ from antechamber.core.log.leaf import Decided, commitment, decision_text, export
 from antechamber.core.log.merkle import BLOCK_LEVELS, Frontier, leaf_hash, up
 from antechamber.core.log.rows import ExportRow
 from antechamber.core.ports import Statements
-from antechamber.core.submission import format_time
+from antechamber.core.submission import fingerprint, format_time
 from antechamber.store.signer import verify
 
 Found = dict[str, Any]
@@ -122,7 +122,10 @@ class Logbook(Statements):
     def _conflict(self, row: Found, what: str) -> str:
         text = submission_text(row["payload"], row["answer"], row["source_span"])
         expected = _submitted(row, "rejected-conflict", "key-reused")
-        return self._only(what, row["quarantine_id"], expected, text, erased=row["erased"])
+        if told := self._only(what, row["quarantine_id"], expected, text, erased=row["erased"]):
+            return told
+        differing = _beside(row, row["answer"])
+        return f"{what} has another {differing} than its answer" if differing else ""
 
     def _decision(self, row: Found, what: str) -> str:
         text = decision_text(Decided(**{name: row[name] for name in Decided.__struct_fields__}))
@@ -132,8 +135,11 @@ class Logbook(Statements):
             "reason_code": row["reason_code"],
             "policy_digest": row["policy_digest"],
             "time": format_time(row["decided_at"]),
+            "subject": {name: row[name] for name in _DECIDED if row[name] is not None},
         }
-        return self._only(what, row["review_record_id"], expected, text, erased=row["erased"])
+        if told := self._only(what, row["review_record_id"], expected, text, erased=row["erased"]):
+            return told
+        return f"{what} has another hash than its text" if row["erased"] is None and not _hashes_hold(row) else ""
 
     def _export(self, row: Found, what: str) -> str:
         expected = {"action": "export", "actor": row["actor"], "to": row["exported"], "role": row["role"]}
@@ -146,7 +152,8 @@ class Logbook(Statements):
         return self._only(what, row["erasure_id"], expected | {"time": format_time(row["erased_at"])}, None)
 
     def _password(self, row: Found, what: str) -> str:
-        subject = {"password_change_id": row["password_change_id"], "user": row["name"]}
+        names = {"password_change_id": row["password_change_id"], "user": row["name"]}
+        subject = names | {"password": row["password_digest"]}
         expected = {"action": "set-password", "actor": row["actor"], "role": row["role"], "subject": subject}
         return self._only(what, row["password_change_id"], expected | {"time": format_time(row["changed_at"])}, None)
 
@@ -161,6 +168,7 @@ class Logbook(Statements):
         seen = Counter[str]()
         for row in self.all("logged_memories"):
             expected = {"action": "memory", "actor": row["curator"], "to": row["state"]}
+            expected["subject"] = {name: row[name] for name in ("memory_id", "review_record_id")}
             told = partial(self._next, seen, row["memory_id"], row["changed_at"], expected)
             yield _guarded(f"memory {row['memory_id']}", told)
         for row in self.all("logged_access"):
@@ -181,6 +189,15 @@ class Logbook(Statements):
             return f"{what} has no leaf"
         when = {} if at is None else {"time": format_time(at)}
         return _compared(what, leaves[place], expected | when, None)
+
+
+_DECIDED: Final = ("review_record_id", "proposal_id", "quarantine_id", "undoes")
+
+
+def _hashes_hold(row: Found) -> bool:
+    """Tell whether the hashes of a review record are those of its texts."""
+    resulting = None if row["resulting"] is None else digest(row["resulting"].encode())
+    return (digest(row["shown"].encode()), resulting) == (row["shown_hash"], row["resulting_hash"])
 
 
 def _guarded(what: str, told: Callable[[str], str]) -> str:
@@ -208,7 +225,42 @@ def _key(row: Found) -> VerifierKey | None:
 
 def _submission(row: Found, what: str) -> str:
     text = submission_text(row["payload"], row["receipt"], row["source_span"])
-    return _compared(what, row, _submitted(row, row["disposition"], row["reason_code"]), text)
+    if told := _compared(what, row, _submitted(row, row["disposition"], row["reason_code"]), text):
+        return told
+    differing = _beside(row, row["receipt"]) or _other_print(row)
+    return f"{what} has another {differing} than its receipt" if differing else ""
+
+
+_RECEIPT: Final = (
+    "submission_id",
+    "producer_identity",
+    "idempotency_key",
+    "disposition",
+    "status",
+    "submission_scope",
+    "scope_id",
+    "source_event_hash",
+    "proposal_id",
+    "quarantine_id",
+    "duplicate_of",
+    "policy_digest",
+)
+"""What a receipt says that has a column of its own."""
+
+
+def _beside(row: Found, receipt: str) -> str | None:
+    """Name what a row says otherwise than the receipt that its leaf commits to."""
+    said = msgspec.json.decode(receipt)
+    return next((name for name in _RECEIPT if name in said and row[name] != said[name]), None)
+
+
+def _other_print(row: Found) -> str | None:
+    """Compare what recognizes a replay; only where all that it is made of is kept."""
+    if row["keyed"] or row["payload"] is None or row["erased"] is not None:
+        return None
+    supersedes = None if row["supersedes"] is None else msgspec.json.decode(row["supersedes"])
+    compared = [row["source_event_hash"], row["submission_scope"], row["scope_id"], row["visibility"], supersedes]
+    return None if bytes(row["fingerprint"]) == fingerprint(canonical(compared)) else "fingerprint, visibility or claim"
 
 
 def _submitted(row: Found, disposition: str, reason_code: str | None) -> Found:

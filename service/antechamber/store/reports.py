@@ -18,6 +18,7 @@ from antechamber.core.records import (
 )
 from antechamber.core.retries import MARKED_RATE, RetryRow
 from antechamber.core.review import ERASED
+from antechamber.store.crosscheck import Crosscheck
 from antechamber.store.logbook import Logbook
 
 WINDOW: Final = 20_000
@@ -27,7 +28,7 @@ _END: Final = "g"
 """Comes after every id."""
 
 
-class Reports(Logbook):
+class Reports(Logbook, Crosscheck):
     """Implements core.ports.ReportRows over named statements."""
 
     def export_review_records(self, chosen: AuditFilter, first: int, end: int) -> list[AuditRow]:
@@ -147,13 +148,14 @@ class Reports(Logbook):
                 yield f"memory {row['memory_id']} differs from its text hash"
         for row in self.all("erased_incompletely", mark=ERASED):
             yield f"{row['subject']} was erased, and still has a text"
+        yield from self.check_rows()
         yield from self.check_log()
 
     def _check_tally(self) -> Iterator[str]:
         counted = self.totals()
         for row in self.all("count_dispositions"):
-            if counted.get(row["name"], 0) != row["number"]:
-                yield f"{row['number']} submissions are {row['name']}, and {counted.get(row['name'], 0)} were counted"
+            if (number := counted.get(row["name"], 0)) != row["number"]:
+                yield f"{row['number']} submissions or proposals are {row['name']}, and {number} were counted"
 
     def check_files(self) -> Iterator[str]:
         """Yield what the engine itself finds broken."""

@@ -239,12 +239,16 @@ def of_access(action: str, now: int, after: str, **subject: str) -> Logged:
 
 
 def of_password(change: PasswordChange) -> Logged:
-    """Return the leaf of a password that was set; it says nothing about the password."""
+    """Return the leaf of a password that was set; it names the digest of the salted hash."""
     leaf = Leaf(
         action="set-password",
         actor=change.actor,
         role=change.role,
-        subject={"password_change_id": change.change_id, "user": change.user},
+        subject={
+            "password_change_id": change.change_id,
+            "user": change.user,
+            "password": digest(change.password.encode()),
+        },
         time=format_time(change.changed_at),
         after="set",
     )

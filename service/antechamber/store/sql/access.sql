@@ -47,8 +47,8 @@ UPDATE links SET used_at = :ended_at
 WHERE used_at IS NULL AND "user" = (SELECT id FROM users WHERE name = :name)
 
 -- name: add_password_change
-INSERT INTO password_changes (password_change_id, "user", actor, role, changed_at)
-SELECT :password_change_id, id, :actor, :role, :changed_at FROM users WHERE name = :user
+INSERT INTO password_changes (password_change_id, "user", password_digest, actor, role, changed_at)
+SELECT :password_change_id, id, :password_digest, :actor, :role, :changed_at FROM users WHERE name = :user
 
 -- name: set_views
 UPDATE users SET views = :views WHERE id = :user

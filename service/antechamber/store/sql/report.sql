@@ -28,6 +28,8 @@ LIMIT :number
 SELECT disposition AS name, count(*) AS number FROM submissions GROUP BY disposition
 UNION ALL
 SELECT 'rejected-conflict', count(*) FROM quarantine WHERE kind = 'conflict'
+UNION ALL
+SELECT state, count(*) FROM proposals WHERE state <> 'pending' GROUP BY state
 
 -- name: listed_submissions
 SELECT s.submission_id AS place, maker.producer_identity, CASE WHEN s.keyed = 0 THEN s.idempotency_key END AS idempotency_key,

@@ -71,6 +71,8 @@ CREATE TABLE password_changes (
     id INTEGER PRIMARY KEY,
     password_change_id TEXT NOT NULL UNIQUE,
     "user" INTEGER NOT NULL REFERENCES users (id),
+    -- BLAKE3 of the hash that the account has since then; the hash has a salt of its own.
+    password_digest TEXT NOT NULL,
     actor TEXT NOT NULL,
     role TEXT NOT NULL,
     changed_at INTEGER NOT NULL

@@ -1,0 +1,163 @@
+-- name: crossed_proposals
+SELECT 'proposal ' || p.proposal_id || ' has another producer, scope, hash, visibility or time than its submission' AS finding
+FROM proposals AS p
+LEFT JOIN submissions AS s ON s.id = p.id
+WHERE s.proposal IS DISTINCT FROM p.id OR s.producer IS DISTINCT FROM p.producer
+    OR s.submission_scope IS DISTINCT FROM p.submission_scope OR s.scope_id IS DISTINCT FROM p.scope_id
+    OR s.source_event_hash IS DISTINCT FROM p.source_event_hash OR s.visibility IS DISTINCT FROM p.visibility
+    OR s.received_at IS DISTINCT FROM p.received_at
+ORDER BY p.id
+
+-- name: crossed_states
+WITH ends AS (SELECT proposal, max(id) AS id FROM review_records WHERE proposal IS NOT NULL GROUP BY proposal),
+decided AS (
+    SELECT proposal, max(id) AS id FROM review_records
+    WHERE decision IN ('approve', 'edit', 'supersede', 'reject', 'merge') GROUP BY proposal
+)
+SELECT 'proposal ' || p.proposal_id || ' has another ' || CASE
+    WHEN r.id IS NULL AND p.state <> 'pending' OR l.leaf NOT LIKE '%"to":"' || p.state || '","version"%' THEN 'state'
+    WHEN p.version < coalesce(r.resulting_version, 1) OR p.version > coalesce(r.resulting_version, 1) + p.withdrawn
+        THEN 'version'
+    WHEN coalesce(p.edited_payload, p.payload) <> CASE
+        WHEN r.id IS NULL THEN p.payload
+        WHEN r.resulting IS NOT NULL THEN r.resulting
+        WHEN undone.decision NOT IN ('retract', 'expire') THEN undone.shown
+        ELSE r.shown
+    END THEN 'text'
+    WHEN p.begun <> CASE WHEN p.state = 'pending' AND r.resulting IS NOT NULL THEN 1 ELSE 0 END THEN 'number of approvals'
+    WHEN p.second <> CASE WHEN EXISTS (
+        SELECT 1 FROM review_records AS f WHERE f.proposal = p.id AND f.decision = 'flag'
+            AND NOT EXISTS (SELECT 1 FROM review_records AS u WHERE u.undoes = f.id)
+    ) THEN 1 ELSE 0 END THEN 'need of a second person'
+    WHEN p.replaces IS DISTINCT FROM r.target AND coalesce(r.decision, 'approve') IN ('approve', 'edit', 'supersede')
+        THEN 'memory to supersede'
+    ELSE 'time of its decision'
+END || ' than its review records say' AS finding
+FROM proposals AS p
+LEFT JOIN ends ON ends.proposal = p.id
+LEFT JOIN review_records AS r ON r.id = ends.id
+LEFT JOIN review_records AS undone ON undone.id = r.undoes
+LEFT JOIN log_leaves AS l ON l.subject = r.review_record_id
+LEFT JOIN decided ON decided.proposal = p.id
+LEFT JOIN review_records AS d ON d.id = decided.id
+WHERE (r.id IS NULL AND p.state <> 'pending')
+    OR l.leaf NOT LIKE '%"to":"' || p.state || '","version"%'
+    OR p.version < coalesce(r.resulting_version, 1) OR p.version > coalesce(r.resulting_version, 1) + p.withdrawn
+    OR coalesce(p.edited_payload, p.payload) <> CASE
+        WHEN r.id IS NULL THEN p.payload
+        WHEN r.resulting IS NOT NULL THEN r.resulting
+        WHEN undone.decision NOT IN ('retract', 'expire') THEN undone.shown
+        ELSE r.shown
+    END
+    OR p.begun <> CASE WHEN p.state = 'pending' AND r.resulting IS NOT NULL THEN 1 ELSE 0 END
+    OR p.second <> CASE WHEN EXISTS (
+        SELECT 1 FROM review_records AS f WHERE f.proposal = p.id AND f.decision = 'flag'
+            AND NOT EXISTS (SELECT 1 FROM review_records AS u WHERE u.undoes = f.id)
+    ) THEN 1 ELSE 0 END
+    OR (p.replaces IS DISTINCT FROM r.target AND coalesce(r.decision, 'approve') IN ('approve', 'edit', 'supersede'))
+    OR p.decided_at IS DISTINCT FROM CASE WHEN p.state <> 'pending' THEN d.decided_at END
+ORDER BY p.id
+
+-- name: crossed_evidence
+SELECT 'submission ' || s.submission_id || ' and the evidence that it is differ' AS finding
+FROM submissions AS s
+LEFT JOIN evidence AS e ON e.submission = s.id
+WHERE (e.id IS NULL) <> (s.disposition <> 'accepted-as-duplicate' OR s.duplicate_of IS NOT NULL)
+    OR (e.id IS NOT NULL AND (
+        e.proposal IS DISTINCT FROM s.proposal OR e.producer <> s.producer OR e.received_at <> s.received_at
+    ))
+ORDER BY s.id
+
+-- name: crossed_submissions
+SELECT 'submission ' || s.submission_id || ' is kept as another kind of answer than it got' AS finding
+FROM submissions AS s
+WHERE (s.keyed = 1) <> (s.disposition = 'rejected-private')
+    OR (s.fingerprint IS NULL) <> (coalesce(s.reason_code, '') = 'sealed')
+ORDER BY s.id
+
+-- name: crossed_quarantine
+SELECT 'refused event ' || q.quarantine_id || ' differs from the submission under its key, or from its decisions' AS finding
+FROM quarantine AS q
+JOIN submissions AS s ON s.id = q.submission
+WHERE q.producer <> s.producer
+    OR (q.kind = 'private' AND (
+        q.answer <> s.receipt OR q.received_at <> s.received_at OR q.policy_digest <> s.policy_digest OR q.keyed <> 1
+        OR q.fingerprint <> s.fingerprint OR q.submission_scope IS DISTINCT FROM s.submission_scope
+        OR q.scope_id IS DISTINCT FROM s.scope_id OR q.visibility IS DISTINCT FROM s.visibility
+    ))
+    OR q.state <> coalesce((
+        SELECT CASE WHEN r.decision = 'undo' THEN 'waiting' ELSE 'settled' END
+        FROM review_records AS r WHERE r.quarantine = q.id ORDER BY r.version DESC LIMIT 1
+    ), 'waiting')
+ORDER BY q.id
+
+-- name: crossed_records
+SELECT 'review record ' || r.review_record_id || ' names another person than the account of its curator' AS finding
+FROM review_records AS r
+JOIN users AS u ON u.id = r.curator
+WHERE r.person <> u.person
+UNION ALL
+SELECT 'review record ' || r.review_record_id || ' needs fewer approvals than a second person who was asked for'
+FROM review_records AS r
+JOIN review_records AS f ON f.proposal = r.proposal AND f.decision = 'flag' AND f.id < r.id
+WHERE r.approvals_required < 2
+    AND NOT EXISTS (SELECT 1 FROM review_records AS u WHERE u.undoes = f.id AND u.id <= r.id)
+UNION ALL
+SELECT 'review record ' || r.review_record_id || ' leads to another version than the one that follows it begins with'
+FROM review_records AS r
+JOIN review_records AS n
+    ON n.id = (SELECT min(m.id) FROM review_records AS m WHERE m.proposal = r.proposal AND m.id > r.id)
+JOIN proposals AS p ON p.id = r.proposal
+WHERE n.version < r.resulting_version OR n.version > r.resulting_version + p.withdrawn
+UNION ALL
+SELECT 'review record ' || r.review_record_id || ' leads to another version than its decision'
+FROM review_records AS r
+WHERE r.resulting_version < r.version OR r.resulting_version > r.version + 1
+    OR (r.decision IN ('edit', 'undo') AND r.quarantine IS NULL AND r.resulting_version = r.version
+        AND NOT EXISTS (SELECT 1 FROM review_records AS u WHERE u.id = r.undoes AND u.decision IN ('retract', 'expire')))
+
+-- name: crossed_memories
+SELECT 'memory ' || m.memory_id || ' has another ' || CASE
+    WHEN m.submission_scope IS DISTINCT FROM p.submission_scope OR m.scope_id IS DISTINCT FROM p.scope_id THEN 'scope'
+    WHEN m.source_span IS DISTINCT FROM p.source_span THEN 'source'
+    WHEN m.supersedes IS DISTINCT FROM p.supersedes THEN 'claim'
+    ELSE 'admission'
+END || ' than its proposal or review record' AS finding
+FROM memories AS m
+LEFT JOIN proposals AS p ON p.id = m.proposal
+LEFT JOIN review_records AS r ON r.id = m.review_record
+WHERE m.submission_scope IS DISTINCT FROM p.submission_scope OR m.scope_id IS DISTINCT FROM p.scope_id
+    OR m.source_span IS DISTINCT FROM p.source_span OR m.supersedes IS DISTINCT FROM p.supersedes
+    OR r.proposal IS DISTINCT FROM m.proposal OR r.resulting_version IS DISTINCT FROM m.version
+    OR r.resulting_hash IS DISTINCT FROM m.text_hash OR r.decided_at IS DISTINCT FROM m.admitted_at
+    OR r.target IS DISTINCT FROM m.replaces
+ORDER BY m.id
+
+-- name: owned_submissions
+SELECT 'proposal ' || p.proposal_id AS what, p.owner, maker.producer_identity, s.policy_digest
+FROM proposals AS p
+JOIN submissions AS s ON s.id = p.id
+JOIN producers AS maker ON maker.id = p.producer
+UNION ALL
+SELECT 'evidence of submission ' || s.submission_id, e.owner, maker.producer_identity, s.policy_digest
+FROM evidence AS e
+JOIN submissions AS s ON s.id = e.submission
+JOIN producers AS maker ON maker.id = e.producer
+UNION ALL
+SELECT 'refused event ' || q.quarantine_id, q.owner, maker.producer_identity, q.policy_digest
+FROM quarantine AS q
+JOIN producers AS maker ON maker.id = q.producer
+
+-- name: required_approvals
+SELECT r.review_record_id, r.approvals_required, r.policy_digest, p.submission_scope
+FROM review_records AS r
+JOIN proposals AS p ON p.id = r.proposal
+
+-- name: granted_tokens
+SELECT token_id, name, role, read, digest, expires_at FROM tokens ORDER BY id
+
+-- name: known_users
+SELECT u.name, u.person, u.password, (
+    SELECT c.password_digest FROM password_changes AS c WHERE c."user" = u.id ORDER BY c.password_change_id DESC LIMIT 1
+) AS changed
+FROM users AS u ORDER BY u.id
