@@ -26,6 +26,9 @@ DATABASE: Final = "antechamber.db"
 SECRET: Final = "secret.key"  # noqa: S105 -- a file name
 SECRET_BYTES: Final = 32
 TESTS: Final = "tests.toml"
+_FIELD: Final = re.compile("[A-Za-z0-9-]+")
+_NO_ADDRESSES: Final = frozenset({"forwarded", "host", "via"})
+"""Headers that are near, and hold something else: Forwarded names more than addresses (RFC 7239)."""
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -75,6 +78,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     port: int = 8080
     public_url: str | None = None
     """Address that browsers use, where a proxy with TLS stands in front."""
+    client_address_header: str | None = None
+    """Header in which that proxy names the client's address, as X-Forwarded-For does."""
 
     @property
     def place(self) -> Place:
@@ -110,6 +115,13 @@ class Settings(Struct, frozen=True, kw_only=True):
             message = (
                 f"--pin-url {shown(self.pin_url)} is no address; write it like https://pins.example.org/antechamber, "
                 "and special characters of a password as %40 for @, %2F for / and so on"
+            )
+            raise SettingsError(message)
+        header = self.client_address_header
+        if header is not None and (not _FIELD.fullmatch(header) or header.lower() in _NO_ADDRESSES):
+            message = (
+                f"--client-address-header {header} cannot be used: name a header whose last item is an address, as in "
+                "X-Forwarded-For or X-Real-IP"
             )
             raise SettingsError(message)
         if self.host not in LOOPBACK and not self.secure:

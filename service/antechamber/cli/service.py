@@ -32,10 +32,24 @@ from antechamber.resources import folder
 )
 @click.option("--public-url", envvar="ANTECHAMBER_PUBLIC_URL", help="Address browsers use, behind a proxy with TLS.")
 @click.option(
+    "--client-address-header",
+    envvar="ANTECHAMBER_CLIENT_ADDRESS_HEADER",
+    metavar="NAME",
+    help="Header in which your proxy sets or appends the client's address, e.g. X-Forwarded-For; its last address "
+    "counts. With it failed sign-ins are limited by address too. Only behind a proxy that always writes it.",
+)
+@click.option(
     "--pin-url", envvar="ANTECHAMBER_PIN_URL", help="Address outside that gets each signed checkpoint by POST."
 )
-def serve(
-    place: Place, policies: Path | None, host: str, port: int, public_url: str | None, pin_url: str | None
+def serve(  # noqa: PLR0913 -- one argument for each option
+    *,
+    place: Place,
+    policies: Path | None,
+    host: str,
+    port: int,
+    public_url: str | None,
+    client_address_header: str | None,
+    pin_url: str | None,
 ) -> None:
     """Run the service: HTTP for agents, the review desk for curators, one process.
 
@@ -50,6 +64,7 @@ def serve(
         host=host,
         port=port,
         public_url=public_url,
+        client_address_header=client_address_header,
     )
     from antechamber.app.serving import serve as run  # noqa: PLC0415 -- brings in all of the web
 

@@ -145,6 +145,9 @@ class AccessRows(Protocol):
     def session(self, digest: str) -> SessionRow | None:
         """Return a session that has not been ended."""
 
+    def signed_in(self, digest: str) -> SessionRow | None:
+        """Return a session that has not been ended; no other transaction can end one until this one ends."""
+
     def touch_sessions(self, seen: Mapping[str, int]) -> None:
         """Note when sessions were last seen."""
 
@@ -154,8 +157,14 @@ class AccessRows(Protocol):
     def failures(self, subject: str, since: int) -> tuple[int, int]:
         """Return how many sign-ins failed for a subject since then, and when the last one did."""
 
-    def add_failure(self, subject: str, now: int) -> None:
-        """Note a failed sign-in."""
+    def hold_failures(self) -> None:
+        """Let no other transaction count failed sign-ins until this one ends."""
+
+    def add_failure(self, subject: str, now: int) -> int:
+        """Count a failed sign-in and return its id."""
+
+    def take_back_failures(self, ids: Sequence[int]) -> None:
+        """Forget failed sign-ins that did not fail after all."""
 
     def forget_failures(self, subject: str, before: int) -> None:
         """Forget a subject's failures and everybody's old ones."""

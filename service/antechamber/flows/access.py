@@ -12,7 +12,7 @@ from antechamber.core.errors import AntechamberError, ClosedError
 from antechamber.core.filters import with_view
 from antechamber.core.ids import uuid7
 from antechamber.core.ports import Clock, Randomness, Rows, Store
-from antechamber.core.records import TokenRow, UserRow
+from antechamber.core.records import SessionRow, TokenRow, UserRow
 from antechamber.core.roles import Bearer, PasswordChange, Person, PersonRole, TokenRole
 from antechamber.core.sign_ins import ABSOLUTE, SHOWN, Begun
 from antechamber.core.tokens import digest_secret, has_checksum, mint
@@ -42,6 +42,14 @@ class TooManyAttemptsError(AntechamberError):
         """Say how long to wait."""
         super().__init__(f"Too many failed attempts. Try again in {max(1, wait // 60)} minutes.")
         self.wait = wait
+
+
+class SignedOutError(AntechamberError):
+    """Somebody acts under a session or account that has ended meanwhile; nothing was recorded."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("You are signed out; sign in again.")
 
 
 class SignedIn(Struct, frozen=True):
@@ -210,26 +218,38 @@ class Access(Address):
         `address` is the client's, empty where a proxy hides it: then only names are throttled, or one attacker could
         lock everybody out.
 
-        Raises TooManyAttemptsError, for known and unknown names alike; ClosedError while the log contradicts what
-        was signed last.
+        Raises TooManyAttemptsError, for known and unknown names alike; ClosedError while the log contradicts what was
+        signed last; BusyError or UnavailableError.
         """
         self._check()
         subjects = [_subject("name", name)] + ([_subject("address", address)] if address else [])
         with self._store.read() as rows:
             self._check_failures(rows, subjects)
             user = rows.user(name)
+        # Counted before the password is looked at, so that guesses that come together are counted too.
+        counted = self._store.write(partial(self._count_attempt, subjects)).result()
         good = user is not None and user.disabled_at is None
         if not verify(user.password if user and good else None) or user is None:
-            self._store.write(lambda rows: self._note_failures(rows, subjects)).result()
             return None
-        return self._store.write(partial(self._enter, user, subjects)).result()
+        return self._store.write(partial(self._enter, user, subjects[0], counted)).result()
 
-    def _enter(self, user: UserRow, subjects: list[str], rows: Rows) -> SignedIn | None:
+    def _count_attempt(self, subjects: list[str], rows: Rows) -> list[int]:
+        """Count an attempt as failed until it is known better; return the ids of what was counted.
+
+        Raises TooManyAttemptsError.
+        """
+        rows.hold_failures()
+        self._check_failures(rows, subjects)
+        now = self._clock()
+        return [rows.add_failure(subject, now) for subject in subjects]
+
+    def _enter(self, user: UserRow, subject: str, counted: list[int], rows: Rows) -> SignedIn | None:
+        """Take the count back and begin a session; None where the account was changed while its password was hashed."""
         known = rows.user(user.name)
         if known is None or known.disabled_at is not None or known.password != user.password:
-            # The account was changed while the password was hashed.
             return None
-        rows.forget_failures(subjects[0], self._clock() - FAILURES_COUNT_FOR)
+        rows.take_back_failures(counted)
+        rows.forget_failures(subject, self._clock() - FAILURES_COUNT_FOR)
         return self._begin(user, rows)
 
     def _check_failures(self, rows: Rows, subjects: list[str]) -> None:
@@ -238,10 +258,6 @@ class Access(Address):
             number, last = rows.failures(subject, now - FAILURES_COUNT_FOR)
             if number >= most:
                 raise TooManyAttemptsError((last + FAILURES_COUNT_FOR - now) // SECOND)
-
-    def _note_failures(self, rows: Rows, subjects: list[str]) -> None:
-        for subject in subjects:
-            rows.add_failure(subject, self._clock())
 
     def _begin(self, user: UserRow, rows: Rows) -> SignedIn:
         """Begin a session under a fresh id, whatever the browser sent along."""
@@ -322,7 +338,7 @@ class Access(Address):
         Raises TooManyAttemptsError, BusyError or UnavailableError, and what `make` raises.
         """
         subjects = [_subject("name", person.name)]
-        known = self._store.write(partial(self._count_attempt, subjects, person)).result()
+        known = self._store.write(partial(self._count_change, subjects, person)).result()
         if known is not None and not verify(known):
             return False
         self._store.write(lambda rows: rows.forget_failures(subjects[0], self._clock() - FAILURES_COUNT_FOR)).result()
@@ -331,10 +347,9 @@ class Access(Address):
         self._people.clear()
         return done
 
-    def _count_attempt(self, subjects: list[str], person: Person, rows: Rows) -> str | None:
+    def _count_change(self, subjects: list[str], person: Person, rows: Rows) -> str | None:
         """Count an attempt before it is judged; return the present password's hash."""
-        self._check_failures(rows, subjects)
-        self._note_failures(rows, subjects)
+        self._count_attempt(subjects, rows)
         user = rows.user(person.name)
         return user.password if user else None
 
@@ -370,18 +385,28 @@ class Access(Address):
     def choose_keys(self, person: Person, keys: str | None) -> None:
         """Keep a person's choice of keys for every session of theirs.
 
-        Raises BusyError or UnavailableError.
+        Raises SignedOutError, BusyError or UnavailableError.
         """
-        self._store.write(lambda rows: rows.set_keys(person.id, keys)).result()
+
+        def work(rows: Rows) -> None:
+            check_signed_in(person, rows.signed_in(person.session), self._clock())
+            rows.set_keys(person.id, keys)
+
+        self._store.write(work).result()
         self._people.clear()
 
     def save_view(self, person: Person, name: str, text: str) -> None:
         """Keep a filter of the queue under a name, or forget it where the filter is empty.
 
-        Raises FilterError, BusyError or UnavailableError.
+        Raises FilterError, SignedOutError, BusyError or UnavailableError.
         """
         views = with_view(person.views, name, text)
-        self._store.write(lambda rows: rows.set_views(person.id, views)).result()
+
+        def work(rows: Rows) -> None:
+            check_signed_in(person, rows.signed_in(person.session), self._clock())
+            rows.set_views(person.id, views)
+
+        self._store.write(work).result()
         self._people.clear()
 
     def sign_out(self, person: Person) -> None:
@@ -400,6 +425,19 @@ class Access(Address):
 
 def _no_account(name: str) -> AccessError:
     return AccessError(f"there is no account {name}; add it with: antechamber user add {name} --role curator")
+
+
+def check_signed_in(person: Person, session: SessionRow | None, now: int) -> None:
+    """Check by its row in the transaction of an act that a person's session is theirs and has not ended.
+
+    That it idled for too long was looked up before; this very act ends its idling.
+
+    Raises SignedOutError.
+    """
+    if session is None or now - session.created_at > ABSOLUTE:
+        raise SignedOutError
+    if (session.id, session.role, session.person) != (person.id, person.role, person.person):
+        raise SignedOutError
 
 
 def _touch(used: dict[int, int], seen: dict[str, int], rows: Rows) -> None:

@@ -1,6 +1,6 @@
 """Access rows: tokens, people, sign-in links, sessions and failed sign-ins; secrets only as digests."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -77,6 +77,7 @@ class Access(Statements):
 
     def disable_user(self, name: str, now: int) -> bool:
         """Disable an account and end its sessions; False where there is none to disable."""
+        self.one("hold_sessions")
         self.run("end_sessions_of_user", name=name, ended_at=now)
         disabled = self.run("disable_user", name=name, disabled_at=now) > 0
         if disabled:
@@ -151,6 +152,11 @@ class Access(Statements):
         row = self.one("session_user", digest=digest)
         return msgspec.convert(row, SessionRow) if row else None
 
+    def signed_in(self, digest: str) -> SessionRow | None:
+        """Return a session that has not been ended; no other transaction can end one until this one ends."""
+        self.one("share_sessions")
+        return self.session(digest)
+
     def touch_sessions(self, seen: Mapping[str, int]) -> None:
         """Note when sessions were last seen."""
         moments = [{"digest": digest, "seen_at": moment} for digest, moment in sorted(seen.items())]
@@ -158,6 +164,7 @@ class Access(Statements):
 
     def end_session(self, digest: str, now: int) -> None:
         """End a session."""
+        self.one("hold_sessions")
         self.run("end_session", digest=digest, ended_at=now)
 
     def failures(self, subject: str, since: int) -> tuple[int, int]:
@@ -165,9 +172,17 @@ class Access(Statements):
         row = self.one("count_failures", subject=subject, since=since)
         return (row["number"], row["last"] or 0) if row else (0, 0)
 
-    def add_failure(self, subject: str, now: int) -> None:
-        """Note a failed sign-in."""
-        self.run("add_failure", subject=subject, failed_at=now)
+    def hold_failures(self) -> None:
+        """Let no other transaction count failed sign-ins until this one ends."""
+        self.one("hold_failures")
+
+    def add_failure(self, subject: str, now: int) -> int:
+        """Count a failed sign-in and return its id."""
+        return int(self.all("add_failure", subject=subject, failed_at=now)[0]["id"])
+
+    def take_back_failures(self, ids: Sequence[int]) -> None:
+        """Forget failed sign-ins that did not fail after all."""
+        self.repeat("take_back_failure", [{"id": one} for one in ids])
 
     def forget_failures(self, subject: str, before: int) -> None:
         """Forget a subject's failures and everybody's old ones."""

@@ -11,9 +11,10 @@ from litestar.response import Redirect, Template
 
 from antechamber.core.roles import Person, PersonRole
 from antechamber.flows.access import Access, SignedIn, TooManyAttemptsError
+from antechamber.web.addresses import client_address
 from antechamber.web.auth import check_form, check_origin, cookie_name
 from antechamber.web.desk import NO_STORE, read_form
-from antechamber.web.passwords import Passwords
+from antechamber.web.passwords import AGAIN_SECONDS, Passwords, TooManySignInsError
 from antechamber.web.problems import AnyRequest
 
 MAX_FORM: Final = 16 * 1024
@@ -59,14 +60,25 @@ async def login(
     if form.get("link"):
         signed_in = await asyncio.to_thread(access.sign_in_by_link, form["link"])
         return _enter(request, signed_in, form) if signed_in else _again(form, _LINK_USED, 400)
-    proxied = request.app.state.settings.public_url is not None
-    address = request.client.host if request.client and not proxied else ""
     verify = partial(passwords.verify, form.get("password", ""))
     try:
-        signed_in = await asyncio.to_thread(access.sign_in, form.get("name", ""), address, verify)
+        sign_in = partial(access.sign_in, form.get("name", ""), _address(request), verify)
+        signed_in = await passwords.signing_in(sign_in)
     except TooManyAttemptsError as error:
         return _again(form, str(error), 429, {"retry-after": str(error.wait)})
+    except TooManySignInsError as error:
+        return _again(form, str(error), 503, {"retry-after": str(AGAIN_SECONDS)})
     return _enter(request, signed_in, form) if signed_in else _again(form, _WRONG, 401)
+
+
+def _address(request: AnyRequest) -> str:
+    """Return the address whose failures count together; empty where a proxy hides it."""
+    settings = request.app.state.settings
+    header = settings.client_address_header
+    if request.client is None or (settings.public_url is not None and header is None):
+        return ""
+    fields = [] if header is None else request.headers.getall(header, [])
+    return client_address(request.client.host, fields[-1] if fields else None)
 
 
 def _again(form: dict[str, str], error: str, status: int, headers: dict[str, str] | None = None) -> Template:

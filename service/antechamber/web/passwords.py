@@ -1,25 +1,76 @@
 """Passwords, for whoever has no link at hand. Here and nowhere else is argon2."""
 
+import asyncio
+import os
+import sys
 import threading
-from typing import Final
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from antechamber.core.errors import AntechamberError
 
-_HASHERS_AT_ONCE: Final = 2
-"""Each takes 64 MiB, so that a flood of sign-ins cannot exhaust the memory."""
+T = TypeVar("T")
+
+HASHERS: Final = 2
+"""Threads that hash; each takes 64 MiB, so that a flood of sign-ins cannot exhaust the memory."""
+MOST_SIGN_INS: Final = 16
+"""Sign-ins by password that are under way or wait for a thread; further ones are sent away at once."""
+AGAIN_SECONDS: Final = 5
+"""After so many seconds a sign-in that was sent away may be tried again."""
+_NICENESS: Final = 10
+"""How much hashing gives way to everything else of this process, as nice(1) counts."""
 _SHORTEST_PASSWORD: Final = 12
+
+
+class TooManySignInsError(AntechamberError):
+    """More sign-ins by password than can be answered soon."""
+
+    temporary = True
+
+    def __init__(self) -> None:
+        """Say when to try again."""
+        super().__init__("Too many sign-ins at once; try again in a few seconds.")
+
+
+def _give_way() -> None:
+    """Lower the priority of the thread that calls, and of those that argon2 starts from it, where the system can."""
+    if sys.platform == "linux":
+        # Elsewhere a priority is that of the whole process.
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 class Passwords:
     """Hashes and checks passwords with argon2id (RFC 9106, low-memory parameters)."""
 
-    def __init__(self) -> None:
-        """Begin with nobody's turn."""
+    def __init__(self, most: int = MOST_SIGN_INS) -> None:
+        """Begin with no sign-in under way, under the limit of this module or another."""
         self._hasher = PasswordHasher()
-        self._turns = threading.BoundedSemaphore(_HASHERS_AT_ONCE)
+        self._most = most
+        self._under_way = 0
+        self._threads = ThreadPoolExecutor(HASHERS, thread_name_prefix="password", initializer=_give_way)
+
+    async def signing_in(self, work: Callable[[], T]) -> T:
+        """Run a sign-in, which hashes, in a thread that does nothing else; called from the event loop only.
+
+        Raises TooManySignInsError at once where too many are under way.
+        """
+        if self._under_way >= self._most:
+            raise TooManySignInsError
+        self._under_way += 1
+        done = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        done.add_done_callback(self._leave)
+        return await asyncio.shield(done)
+
+    def _leave(self, _: "asyncio.Future[T]") -> None:
+        self._under_way -= 1
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self._threads.shutdown()
 
     def hash(self, password: str) -> str:
         """Hash a password.
@@ -29,16 +80,14 @@ class Passwords:
         if len(password) < _SHORTEST_PASSWORD:
             message = f"a password takes at least {_SHORTEST_PASSWORD} characters"
             raise AntechamberError(message)
-        with self._turns:
-            return self._hasher.hash(password)
+        return self._hasher.hash(password)
 
     def verify(self, password: str, known: str | None) -> bool:
         """Check a password; None stands for a name without one and takes as long to refuse: hashing is what takes."""
-        with self._turns:
-            if known is None:
-                self._hasher.hash(password)
-                return False
-            try:
-                return self._hasher.verify(known, password)
-            except (VerificationError, InvalidHashError):
-                return False
+        if known is None:
+            self._hasher.hash(password)
+            return False
+        try:
+            return self._hasher.verify(known, password)
+        except (VerificationError, InvalidHashError):
+            return False

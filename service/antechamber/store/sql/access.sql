@@ -107,6 +107,12 @@ FROM sessions AS s
 JOIN users AS u ON u.id = s."user"
 WHERE s.digest = :digest AND s.ended_at IS NULL AND u.disabled_at IS NULL
 
+-- name: share_sessions
+SELECT 1 AS held
+
+-- name: hold_sessions
+SELECT 1 AS held
+
 -- name: touch_session
 UPDATE sessions SET seen_at = :seen_at WHERE digest = :digest AND seen_at < :seen_at
 
@@ -117,7 +123,13 @@ UPDATE sessions SET ended_at = :ended_at WHERE digest = :digest AND ended_at IS 
 SELECT count(*) AS number, max(failed_at) AS last FROM sign_in_failures WHERE subject = :subject AND failed_at > :since
 
 -- name: add_failure
-INSERT INTO sign_in_failures (subject, failed_at) VALUES (:subject, :failed_at)
+INSERT INTO sign_in_failures (subject, failed_at) VALUES (:subject, :failed_at) RETURNING id
+
+-- name: hold_failures
+SELECT 1 AS held
+
+-- name: take_back_failure
+DELETE FROM sign_in_failures WHERE id = :id
 
 -- name: forget_failures
 DELETE FROM sign_in_failures WHERE subject = :subject OR failed_at < :before

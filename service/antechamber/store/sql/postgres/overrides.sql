@@ -6,6 +6,18 @@ SELECT nextval('antechamber.submissions_id_seq') AS id FROM generate_series(1, C
 -- Why: the cap of what waits in quarantine is counted and used by one writer at a time; SQLite has only one.
 SELECT CAST(pg_advisory_xact_lock(1095648082, CAST(:producer AS INTEGER)) AS TEXT) AS held
 
+-- name: share_sessions
+-- Why: an act and the end of the session that it is made under come one after the other; SQLite has only one writer.
+SELECT CAST(pg_advisory_xact_lock_shared(1095648085, 0) AS TEXT) AS held
+
+-- name: hold_sessions
+-- Why: as share_sessions, for who ends sessions.
+SELECT CAST(pg_advisory_xact_lock(1095648085, 0) AS TEXT) AS held
+
+-- name: hold_failures
+-- Why: guesses that come to several processes at once are counted one after another; SQLite has only one writer.
+SELECT CAST(pg_advisory_xact_lock(1095648086, 0) AS TEXT) AS held
+
 -- name: hold_proposal
 -- Why: two first approvals of two persons must see each other; SQLite has only one writer.
 SELECT id FROM proposals WHERE proposal_id = :proposal_id FOR NO KEY UPDATE

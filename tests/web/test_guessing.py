@@ -1,0 +1,164 @@
+"""Passwords that are guessed many at a time, from many addresses, and what else goes on meanwhile."""
+
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from litestar.testing import TestClient
+
+from antechamber import app
+from antechamber.app.joined import create_app
+from antechamber.config import Place, Settings, SettingsError
+from antechamber.flows.access import MOST_FAILURES, MOST_FAILURES_OF_ADDRESS, TooManyAttemptsError
+from antechamber.web import threads
+from antechamber.web.addresses import client_address
+from antechamber.web.passwords import HASHERS
+from support import URL, Service, event
+
+GUESSES = 64
+
+
+def test_of_many_guesses_at_once_five_are_tried(place: Place) -> None:
+    """Also where two processes share a database: a guess is counted before it is looked at."""
+    app.open_store(place).close()
+    tried, refused = [], []
+    over, gate = threading.Event(), threading.Lock()
+
+    def verify(_: str | None) -> bool:
+        with gate:
+            tried.append(1)
+        # All guesses are under way at once: none is known to be wrong before the last one was refused.
+        assert over.wait(60)
+        return False
+
+    with app.opened_access(place) as one, app.opened_access(place) as other, ThreadPoolExecutor(GUESSES) as pool:
+
+        def guess(number: int) -> None:
+            try:
+                assert (one, other)[number % 2].sign_in("bob", "", verify) is None
+            except TooManyAttemptsError:
+                with gate:
+                    refused.append(1)
+                    if len(refused) == GUESSES - MOST_FAILURES:
+                        over.set()
+
+        list(pool.map(guess, range(GUESSES)))
+    assert (len(tried), len(refused)) == (MOST_FAILURES, GUESSES - MOST_FAILURES)
+
+
+def test_a_right_password_counts_nowhere(service: Service) -> None:
+    """Neither for the name nor for the address that it came from."""
+    access = service.state.access
+    access.add_user("bob", "curator", None, "known")
+    for _ in range(MOST_FAILURES_OF_ADDRESS + 1):
+        assert access.sign_in("bob", "203.0.113.9", lambda _: True) is not None
+
+
+def test_an_account_that_changes_while_its_password_is_hashed_stays_closed(service: Service) -> None:
+    """Disabled meanwhile: the right password opens nothing."""
+    access = service.state.access
+    access.add_user("bob", "curator", None, "known")
+    assert access.sign_in("bob", "", lambda _: access.disable("bob")) is None
+
+
+def test_more_sign_ins_than_can_be_answered_are_sent_away(service: Service) -> None:
+    """At once, with a page that says when to come back; they count as no guess, and links go on."""
+    passwords, release, begun = service.state.passwords, threading.Event(), threading.Semaphore(0)
+
+    def slow(*_: Any) -> bool:
+        begun.release()
+        return release.wait(60)
+
+    passwords.verify = slow
+    service.state.access.add_user("bob", "curator", None, "known")
+
+    def sign_in(name: str) -> Any:
+        form = {"name": name, "password": "x"}
+        return TestClient(service.app, base_url=URL).post("/login", data=form, follow_redirects=False)
+
+    passwords._most = HASHERS
+    with ThreadPoolExecutor(HASHERS) as pool:
+        answers = [pool.submit(sign_in, f"name-{number}") for number in range(HASHERS)]
+        for _ in answers:
+            assert begun.acquire(timeout=60)
+        full = sign_in("bob")
+        assert full.status_code == 503
+        assert full.headers["retry-after"] == "5"
+        assert "Too many sign-ins at once; try again in a few seconds." in full.text
+        assert service.sign_in("una").browser.get("/review").status_code == 200
+        release.set()
+        assert {one.result().status_code for one in answers} == {401}
+    assert service.state.access.sign_in("bob", "", lambda _: True) is not None
+
+
+def test_no_kind_of_work_waits_behind_another(service: Service) -> None:
+    """While every thread for pages and every one for passwords is busy, agents are answered."""
+    token = service.token()
+    release = threading.Event()
+    busy = [threads.PAGES.submit(release.wait, 60) for _ in range(64)]
+    busy += [service.state.passwords._threads.submit(release.wait, 60) for _ in range(8)]
+    try:
+        headers = {"authorization": f"Bearer {token}"}
+        receipt = service.client.post("/v1/submissions", json=event(), headers=headers).json()
+        found = service.client.get(f"/v1/submissions/{receipt['submission_id']}", headers=headers)
+        assert found.json()["disposition"] == "accepted-for-review"
+        assert service.recall() == []
+        assert service.client.get("/v1/token", headers=service.bearer("other", "reader", ("project:a",))).is_success
+    finally:
+        release.set()
+    assert all(one.result() for one in busy)
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "counted"),
+    [
+        ("10.0.0.1", None, "10.0.0.1"),
+        ("10.0.0.1", "203.0.113.9", "203.0.113.9"),
+        ("10.0.0.1", "198.51.100.7, 203.0.113.9", "203.0.113.9"),
+        ("10.0.0.1", "203.0.113.9, nonsense", "10.0.0.1"),
+        ("10.0.0.1", "", "10.0.0.1"),
+        ("10.0.0.1", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("10.0.0.1", "[2001:db8:1:2:ffff::]", "2001:db8:1:2::/64"),
+        ("::ffff:10.0.0.1", None, "10.0.0.1"),
+        ("2001:db8::1", "for=203.0.113.9", "2001:db8::/64"),
+        ("testclient", None, "testclient"),
+    ],
+)
+def test_the_last_address_that_the_proxy_names_counts(peer: str, forwarded: str | None, counted: str) -> None:
+    """What comes before it may be the client's own words; an IPv6 network counts as one."""
+    assert client_address(peer, forwarded) == counted
+
+
+@pytest.mark.parametrize("header", [None, "X-Forwarded-For"])
+def test_behind_a_proxy_addresses_count_where_it_names_them(service: Service, header: str | None) -> None:
+    """Without the setting a client's own header means nothing, and nobody is locked out by another one."""
+    settings = Settings(
+        data=service.data,
+        policies=service.settings.policies,
+        database_url=service.place.database_url,
+        public_url="https://desk.example.org",
+        client_address_header=header,
+    )
+    made = create_app(settings)
+    with TestClient(made, base_url="https://desk.example.org") as client:
+        for number in range(MOST_FAILURES_OF_ADDRESS):
+            made.state.access.sign_in(f"name-{number}", "203.0.113.9", lambda _: False)
+
+        def guess(forwarded: str) -> int:
+            sent = {"x-forwarded-for": forwarded}
+            answer = client.post("/login", data={"name": forwarded, "password": "x"}, headers=sent)
+            status: int = answer.status_code
+            return status
+
+        found = Counter({one: guess(one) for one in ("198.51.100.7, 203.0.113.9", "203.0.113.9, 198.51.100.7")})
+    expected = [429, 401] if header else [401, 401]
+    assert list(found.values()) == expected
+
+
+@pytest.mark.parametrize("header", ["Forwarded", "X Real", "", "X-Real-IP:"])
+def test_a_header_that_holds_no_address_is_refused_at_the_start(service: Service, header: str) -> None:
+    """The error says what to name instead."""
+    with pytest.raises(SettingsError, match="X-Forwarded-For"):
+        Settings(data=service.data, policies=service.data, client_address_header=header).check()
