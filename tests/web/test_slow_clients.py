@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import select
 import socket
 import struct
 import threading
@@ -15,9 +16,10 @@ import pytest
 
 from antechamber import app
 from antechamber.config import Place
-from antechamber.core.errors import UnavailableError
+from antechamber.core.errors import RefusedError, UnavailableError
+from antechamber.web.peers import MOST_STRANGE_REQUESTS
 from antechamber.web.uploads import Uploads
-from support import event, serving
+from support import event, serving, until
 
 MANY = 300
 
@@ -31,44 +33,67 @@ def finish(work: Any) -> Any:
     return found[0]
 
 
-async def never() -> bytes:
-    """Be a body that never comes."""
-    await asyncio.sleep(60)
-    return b""
+def half(*chunks: bytes) -> Any:
+    """Return a `receive` that gives the beginning of a body, the rest of which never comes."""
+    left = list(chunks)
+
+    async def receive() -> Any:
+        if not left:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": left.pop(0), "more_body": True}
+
+    return receive
 
 
-async def outcome(uploads: Uploads, stopping: asyncio.Event, body: Any) -> Any:
-    """Await a body beside the watch."""
+def whole(body: bytes) -> Any:
+    """Return a `receive` that gives a body."""
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+async def outcome(uploads: Uploads, receive: Any, caller: object = "a") -> Any:
+    """Read a body of at most 100 bytes."""
+    try:
+        return await uploads.read([], receive, 100, caller)
+    except (RefusedError, UnavailableError) as error:
+        return error
+
+
+async def watched(uploads: Uploads, work: Any, *, ending: bool = False) -> Any:
+    """Await some work beside the watch."""
+    stopping = asyncio.Event()
+    if ending:
+        stopping.set()
     watch = asyncio.create_task(uploads.watch(stopping))
     try:
-        return await uploads.read(body)
-    except (TimeoutError, UnavailableError) as error:
-        return error
+        return await work
     finally:
         watch.cancel()
 
 
 def test_a_body_that_does_not_come_is_given_up() -> None:
-    """After its time it is an error, and the task goes on as if nothing had been."""
+    """After its time it is refused, and the task goes on as if nothing had been."""
 
     async def work() -> Any:
         uploads = Uploads(0.1)
-        first = await outcome(uploads, asyncio.Event(), never())
-        return first, await outcome(uploads, asyncio.Event(), asyncio.sleep(0, b"whole"))
+        first = await watched(uploads, outcome(uploads, half(b"{")))
+        return first, await watched(uploads, outcome(uploads, whole(b"whole")))
 
-    late, whole = finish(work())
-    assert isinstance(late, TimeoutError)
+    late, found = finish(work())
+    assert late.code == "malformed"
     assert "took longer than" in str(late)
-    assert whole == b"whole"
+    assert found == b"whole"
 
 
 def test_a_process_that_ends_does_not_wait_for_bodies() -> None:
     """What is not there yet when the process is told to end is answered at once."""
 
     async def work() -> Any:
-        stopping = asyncio.Event()
-        stopping.set()
-        return await outcome(Uploads(60), stopping, never())
+        uploads = Uploads(60)
+        return await watched(uploads, outcome(uploads, half(b"{")), ending=True)
 
     assert str(finish(work())) == "the service is shutting down"
 
@@ -77,7 +102,7 @@ def test_a_cancelled_request_stays_cancelled() -> None:
     """Only our own cancelling is turned into an error."""
 
     async def work() -> Any:
-        task = asyncio.create_task(Uploads().read(never()))
+        task = asyncio.create_task(outcome(Uploads(), half()))
         await asyncio.sleep(0)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -85,6 +110,58 @@ def test_a_cancelled_request_stays_cancelled() -> None:
         return task.cancelled()
 
     assert finish(work())
+
+
+@pytest.mark.parametrize("caller", ["a", None])
+def test_the_oldest_of_too_many_bodies_gives_way(caller: object) -> None:
+    """A caller's newest bodies are read, and other callers notice nothing."""
+
+    async def work() -> Any:
+        uploads = Uploads(most=2, most_strange=2)
+        other = asyncio.create_task(outcome(uploads, half(b"1"), "b"))
+        first, second, third = (asyncio.create_task(outcome(uploads, half(b"1"), caller)) for _ in range(3))
+        given_up = await first
+        still = [task.done() for task in (second, third, other)]
+        for task in (second, third, other):
+            task.cancel()
+        return given_up, still
+
+    given_up, still = finish(work())
+    assert "too many uploads" in str(given_up)
+    assert still == [False, False, False]
+
+
+def test_all_unfinished_bodies_together_fit_into_memory() -> None:
+    """Beyond the limit the body that holds most of it gives way, whoever sends it."""
+
+    async def work() -> Any:
+        uploads = Uploads(most_bytes=100)
+        small = asyncio.create_task(outcome(uploads, half(b"1" * 10), "a"))
+        large = asyncio.create_task(outcome(uploads, half(b"1" * 80), "b"))
+        last = asyncio.create_task(outcome(uploads, half(b"1" * 15), "c"))
+        given_up = await large
+        still = [task.done() for task in (small, last)]
+        for task in (small, last):
+            task.cancel()
+        return given_up, still, await outcome(uploads, whole(b"2" * 100))
+
+    given_up, still, after = finish(work())
+    assert "too many uploads" in str(given_up)
+    assert still == [False, False]
+    assert after == b"2" * 100
+
+
+def test_a_body_over_its_limit_is_refused_before_it_is_read() -> None:
+    """By its declared length, and without one as soon as it is too long."""
+
+    async def work() -> Any:
+        declared = [(b"content-length", b"101")]
+        try:
+            await Uploads().read(declared, half(), 100, "a")
+        except RefusedError as error:
+            return error, await outcome(Uploads(), half(b"1" * 60, b"1" * 60))
+
+    assert [error.code for error in finish(work())] == ["body-too-large"] * 2
 
 
 @pytest.fixture
@@ -162,3 +239,143 @@ def test_a_half_sent_body_does_not_keep_the_service_from_ending(live: tuple[str,
     assert b'"retry_same_key":true' in answer
     link.close()
     assert process.wait(20) == 0
+
+
+def answer_of(link: socket.socket) -> bytes:
+    """Read until the service ends the connection; the deadline is the promise that every wait ends within 30 s."""
+    link.settimeout(30)
+    found = b""
+    with contextlib.suppress(ConnectionResetError):
+        while chunk := link.recv(65536):
+            found += chunk
+    link.close()
+    return found
+
+
+def request(method: str, path: str, secret: str | None, rest: str) -> bytes:
+    """Return the beginning of a request."""
+    bearer = f"Authorization: Bearer {secret}\r\n" if secret else ""
+    return f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{bearer}{rest}".encode()
+
+
+HALF = "Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: 500\r\n\r\n{"
+HALF_FORM = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 500\r\n\r\nname="
+
+
+def test_every_wait_for_a_client_ends(live: tuple[str, str, Any]) -> None:
+    """Half a head, half a body on each route that reads one, and an answer that the client does not take."""
+    url, secret, _ = live
+    halves = {
+        "submit": request("POST", "/v1/submissions", secret, HALF),
+        "batch": request("POST", "/v1/submissions/batch", secret, HALF),
+        "mcp": request("POST", "/mcp", secret, HALF),
+        "login": request("POST", "/login", None, HALF_FORM),
+        "decision": request("POST", "/review/x/approve", None, HALF_FORM),
+        "seal": request("PUT", "/v1/submissions/by-key/slow/seal", secret, HALF),
+        "nothing there": request("POST", "/no/such/page", None, HALF),
+        "no method": request("DELETE", "/mcp", secret, HALF),
+        "options": request("OPTIONS", "/mcp", secret, HALF),
+        "no token": request("POST", "/mcp", None, HALF),
+    }
+    links = {}
+    for name, raw in halves.items():
+        links[name] = connected(url)
+        links[name].sendall(raw)
+    unread = socket.socket()
+    unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    unread.connect(("127.0.0.1", int(url.rpartition(":")[2])))
+    unread.sendall(request("GET", "/schema/openapi.json", secret, "\r\n") * 200)
+    # More than the kernels of both sides keep; what is less, the server is rid of after ten idle seconds.
+    found = {name: answer_of(link)[9:12] for name, link in links.items()}
+    assert found == {
+        "submit": b"400",
+        "batch": b"400",
+        "mcp": b"400",
+        "login": b"400",
+        "decision": b"400",
+        "seal": b"201",
+        "nothing there": b"404",
+        "no method": b"405",
+        "options": b"204",
+        "no token": b"401",
+    }
+    ended = select.poll()
+    ended.register(unread, select.POLLRDHUP)
+    # What ends a connection resets it, which shows without reading.
+    assert ended.poll(30_000)
+    unread.close()
+
+
+def test_a_connection_ends_after_so_many_requests(live: tuple[str, str, Any]) -> None:
+    """One without a known caller after 100; the last answer says so. A known caller may go on."""
+    url, secret, _ = live
+    strange, known = connected(url), connected(url)
+    strange.sendall(request("GET", "/healthz", None, "\r\n") * 150)
+    text = answer_of(strange)
+    assert text.count(b"HTTP/1.1 200") == MOST_STRANGE_REQUESTS
+    assert text.lower().count(b"connection: close") == 1
+    known.sendall(
+        request("GET", "/v1/token", secret, "\r\n") * 150
+        + request("GET", "/v1/token", secret, "Connection: close\r\n\r\n")
+    )
+    assert answer_of(known).count(b"HTTP/1.1 200") == 151
+
+
+def test_an_answer_that_nobody_reads_does_not_keep_the_service_from_ending(live: tuple[str, str, Any]) -> None:
+    """SIGTERM while an answer is stuck: the process ends in order."""
+    url, secret, process = live
+    unread = socket.socket()
+    unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    unread.connect(("127.0.0.1", int(url.rpartition(":")[2])))
+    unread.sendall(request("GET", "/schema/openapi.json", secret, "\r\n") * 200)
+    assert unread.recv(10)
+    process.terminate()
+    assert process.wait(20) == 0
+    unread.close()
+
+
+@pytest.mark.parametrize("path", ["/v1/submissions", "/v1/submissions/batch", "/mcp"])
+def test_a_token_that_is_revoked_while_a_body_comes_is_refused(place: Place, policies: Path, path: str) -> None:
+    """The head came before, the end of the body after it: nothing is admitted, on any route."""
+    app.open_store(place).close()
+    with app.opened_access(place) as access, serving(place, policies) as (url, _):
+        _, secret = access.issue("worker:release-bot", "producer", [], None)
+        headers = {"authorization": f"Bearer {secret}"}
+        body = json.dumps(event("Too late.", idempotency_key="late")).encode()
+        link = connected(url)
+        head = f"Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: {len(body)}\r\n"
+        link.sendall(request("POST", path, secret, f"{head}Expect: 100-continue\r\n\r\n"))
+        # The server says so once it has judged the head and reads the body.
+        assert link.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        link.sendall(body[:20])
+        access.revoke("worker:release-bot")
+        until(lambda: httpx.get(f"{url}/v1/token", headers=headers).status_code == 401, "the revocation takes effect")
+        link.sendall(body[20:])
+        assert link.recv(65536).startswith(b"HTTP/1.1 401")
+        link.close()
+        _, good = access.issue("worker:release-bot", "producer", [], None)
+        found = httpx.get(f"{url}/v1/submissions/by-key/late", headers={"authorization": f"Bearer {good}"})
+        assert found.status_code == 404
+
+
+def test_a_session_that_ends_while_a_form_comes_is_signed_out(live: tuple[str, str, Any], tmp_path: Path) -> None:
+    """The typed text comes back on the page that says so."""
+    url, _, _ = live
+    with app.opened_access(Place(data=tmp_path / "data")) as access:
+        access.add_user("bob", "curator", None, None)
+        with httpx.Client(base_url=url) as browser:
+            assert browser.post("/login", data={"link": access.link("bob")}).status_code == 303
+            cookie = f"Cookie: antechamber={browser.cookies['antechamber']}\r\n"
+            body = b"content=What+was+typed.&csrf=x"
+            head = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n"
+            link = connected(url)
+            link.sendall(request("POST", "/review/x/edit", None, f"{cookie}{head}Expect: 100-continue\r\n\r\n"))
+            assert link.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            link.sendall(body[:10])
+            assert access.disable("bob")
+            until(lambda: browser.get("/review").status_code == 303, "the account is disabled")
+            link.sendall(body[10:])
+            text = link.recv(65536)
+            assert text.startswith(b"HTTP/1.1 401")
+            assert b"What was typed." in text + link.recv(65536)
+            link.close()

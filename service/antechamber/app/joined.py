@@ -10,11 +10,13 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
 from litestar import Litestar
 
+from antechamber.app.connections import LOOK_EVERY_SECONDS, Connections
 from antechamber.app.places import clock, open_log, open_store
 from antechamber.background import Background
 from antechamber.config import Settings, load_secret
@@ -40,6 +42,8 @@ from antechamber.web.build import Services, build
 from antechamber.web.passwords import Passwords
 from antechamber.web.tools import Application, Start
 
+WORKERS: Final = 32
+"""Threads for decisions and periodic work; as many on small machines as on large ones, as most wait for the store."""
 POLICY_EVERY: Final = 1.0
 """Seconds between two looks at the policy files."""
 PIN_EVERY: Final = 5.0
@@ -111,6 +115,7 @@ def create_app(settings: Settings, policies: PolicyKeeper | None = None) -> Lite
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(WORKERS, thread_name_prefix="work"))
         if settings.database_url is not None:
             await asyncio.to_thread(fleet.beat)
         sorting = threading.Thread(target=sorter.run, name="sorter")
@@ -122,6 +127,8 @@ def create_app(settings: Settings, policies: PolicyKeeper | None = None) -> Lite
         acts = _acts(services, policies)
         if settings.database_url is not None:
             acts.append(("giving a sign of life", fleet.beat, BEAT_EVERY))
+        connections = Connections(settings.port, app.state.peers, app.state.stopping.is_set)
+        acts.append(("watching connections", connections.look, LOOK_EVERY_SECONDS))
         tasks = _begin(background, acts, lambda: app.state.uploads.watch(app.state.stopping))
         try:
             yield
@@ -132,7 +139,7 @@ def create_app(settings: Settings, policies: PolicyKeeper | None = None) -> Lite
             await asyncio.gather(*tasks, return_exceptions=True)
             sorter.stop()
             await asyncio.to_thread(sorting.join)
-            await asyncio.to_thread(_shut, admission, access, fleet, store)
+            await asyncio.to_thread(_shut, services, fleet, store)
 
     return build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
 
@@ -179,9 +186,11 @@ def _mcp(services: Services) -> Start | None:
     return start
 
 
-def _shut(admission: Admission, access: Access, fleet: Fleet, store: Store) -> None:
+def _shut(services: Services, fleet: Fleet, store: Store) -> None:
     """Write the last counters, sign off and finish all accepted work."""
+    admission, access = services.admission, services.access
     for flush in (admission.flush, access.flush, fleet.leave):
         with contextlib.suppress(AntechamberError):
             flush()
     store.close()
+    services.passwords.close()

@@ -24,8 +24,10 @@ from antechamber.config import Settings, SettingsError
 from antechamber.core.errors import AntechamberError
 from antechamber.flows.policies import PolicyKeeper
 
-CONNECTIONS: Final = 1024
+CONNECTIONS: Final = 4096
 """Connections that are served at the same time; further ones wait for the kernel to hand them over."""
+WAITING_CONNECTIONS: Final = 1024
+"""Connections that the kernel keeps until they are served."""
 HEAD_MILLISECONDS: Final = 10_000
 """How long the head of a request may take, and how long a connection may be idle."""
 HEAD_BYTES: Final = 65_536
@@ -42,14 +44,15 @@ def serve(settings: Settings, ready: str) -> None:
     policies = PolicyKeeper(settings.policies)
     with _bound(settings.host, settings.port) as port, alone(settings.place, settings.url):
         app = create_app(settings, policies)
-        _allow_files(4 * CONNECTIONS)
+        # Half of the files are for what is not a connection.
+        connections = min(CONNECTIONS, _allow_files(2 * CONNECTIONS) // 2)
         # What is there by now stays; and most of what requests make is gone by itself before a collection would look at
         # it.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(app, settings, port, ready))
+            runner.run(_serve(app, settings, port, ready, connections))
 
 
 @contextlib.contextmanager
@@ -90,8 +93,8 @@ def _cannot_listen(host: str, port: int, error: Exception) -> SettingsError:
 class _Server(Server):
     """Granian on a socket of ours; its own would be open to every process of this user that asks for the same port."""
 
-    def __init__(self, app: Litestar, port: socket.socket, settings: Settings) -> None:
-        """Serve an application on a bound socket."""
+    def __init__(self, app: Litestar, port: socket.socket, settings: Settings, connections: int) -> None:
+        """Serve an application on a bound socket, over so many connections at a time."""
         super().__init__(
             app,
             address=settings.host,
@@ -99,8 +102,8 @@ class _Server(Server):
             interface=Interfaces.ASGI,
             http=HTTPModes.http1,
             http1_settings=HTTP1Settings(header_read_timeout=HEAD_MILLISECONDS, max_buffer_size=HEAD_BYTES),
-            backlog=CONNECTIONS,
-            backpressure=CONNECTIONS,
+            backlog=WAITING_CONNECTIONS,
+            backpressure=connections,
             websockets=False,
             log_level=LogLevels.error,
         )
@@ -109,19 +112,20 @@ class _Server(Server):
     def _init_shared_socket(self) -> None:
         """Begin to listen, which fails where another process does, and hand the socket over: Granian closes it."""
         try:
-            self._port.listen(CONNECTIONS)
+            self._port.listen(WAITING_CONNECTIONS)
         except OSError as error:
             raise _cannot_listen(self.bind_addr, self.bind_port, error) from None
         unix = False
-        self._shd: SocketHolder | None = SocketHolder(self._port.detach(), unix, CONNECTIONS)  # type: ignore[assignment, call-arg]
+        self._shd: SocketHolder | None = SocketHolder(self._port.detach(), unix, WAITING_CONNECTIONS)  # type: ignore[assignment, call-arg]
 
 
-def _allow_files(number: int) -> None:
-    """Raise the soft limit of open files, which is often too low for that many connections."""
+def _allow_files(number: int) -> int:
+    """Raise the soft limit of open files, which is often too low for that many connections; return what it is."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = number if hard == resource.RLIM_INFINITY else min(number, hard)
     if soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(soft, wanted)
 
 
 async def _announce(address: tuple[str, int], ready: str) -> None:
@@ -140,9 +144,9 @@ async def _announce(address: tuple[str, int], ready: str) -> None:
         await asyncio.sleep(0.01)
 
 
-async def _serve(app: Litestar, settings: Settings, port: socket.socket, ready: str) -> None:
+async def _serve(app: Litestar, settings: Settings, port: socket.socket, ready: str, connections: int) -> None:
     address = port.getsockname()[:2]
-    server = _Server(app, port, settings)
+    server = _Server(app, port, settings, connections)
     loop, waiting = asyncio.get_running_loop(), set[asyncio.Task[None]]()
     # The server calls this once it listens, a moment before it answers.
     server.on_startup(lambda: waiting.add(loop.create_task(_announce(address, ready))))

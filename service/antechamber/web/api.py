@@ -1,11 +1,10 @@
 """Routes for agents: submit, read back, seal, recall."""
 
+from functools import partial
 from typing import Any, Final
 
 from litestar import Controller, Request, Response, get, post, put, route
 from litestar.di import NamedDependency
-from litestar.exceptions import HTTPException
-from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.params import FromPath
 
 from antechamber.core.contract import MAX_BATCH, MAX_BODY, Holder, MemoryPage
@@ -14,27 +13,14 @@ from antechamber.core.roles import Bearer
 from antechamber.flows.admit import Admission
 from antechamber.flows.recall import DEFAULT_ITEMS, Recall
 from antechamber.flows.replies import Reply
+from antechamber.web import threads
 from antechamber.web.auth import needs_token
+from antechamber.web.bodies import read_body
 from antechamber.web.problems import respond
 
 NO_STORE: Final = {"cache-control": "no-store"}
 NDJSON: Final = "application/x-ndjson"
 AgentRequest = Request[Bearer, Any, Any]
-
-
-async def read_body(request: AgentRequest) -> bytes:
-    """Read a body; one that breaks off is malformed, not a server error.
-
-    Raises RefusedError.
-    """
-    try:
-        return await request.app.state.uploads.read(request.body())  # type: ignore[no-any-return]
-    except TimeoutError as error:
-        raise refuse("malformed", str(error)) from None
-    except RequestEntityTooLarge:
-        raise
-    except HTTPException:
-        raise refuse("malformed", "the upload broke off before its declared end") from None
 
 
 class Submissions(Controller):
@@ -46,24 +32,29 @@ class Submissions(Controller):
     @post("/batch", request_max_body_size=MAX_BATCH)
     async def submit_batch(self, request: AgentRequest, admission: NamedDependency[Admission]) -> Response[bytes]:
         """Submit up to 1,000 events, one JSON object a line."""
-        answer = await admission.submit_batch(await read_body(request), request.user)
+        body = await read_body(request.scope, request.receive, MAX_BATCH)
+        # The token may have been revoked while the body came.
+        await needs_token(request, request.route_handler)
+        answer = await admission.submit_batch(body, request.user)
         if isinstance(answer, Reply):
             return respond(answer)
         return Response(b"".join(answer), status_code=200, media_type=NDJSON, headers=NO_STORE)
 
-    @get("/{submission_id:str}", sync_to_thread=True)
-    def by_id(
+    @get("/{submission_id:str}")
+    async def by_id(
         self, submission_id: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
     ) -> Response[dict[str, Any]]:
         """Read the receipt of an own submission and what became of it."""
-        return Response(recall.receipt(request.user, submission_id=submission_id), headers=NO_STORE)
+        found = await threads.run(threads.AGENTS, partial(recall.receipt, request.user, submission_id=submission_id))
+        return Response(found, headers=NO_STORE)
 
-    @get("/by-key/{idempotency_key:str}", sync_to_thread=True)
-    def by_key(
+    @get("/by-key/{idempotency_key:str}")
+    async def by_key(
         self, idempotency_key: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
     ) -> Response[dict[str, Any]]:
         """Read the receipt under an own key and what became of it."""
-        return Response(recall.receipt(request.user, key=idempotency_key), headers=NO_STORE)
+        found = await threads.run(threads.AGENTS, partial(recall.receipt, request.user, key=idempotency_key))
+        return Response(found, headers=NO_STORE)
 
     @put("/by-key/{idempotency_key:str}/seal", request_max_body_size=MAX_BODY)
     async def seal(
@@ -85,14 +76,16 @@ class Memories(Controller):
     path = "/v1/memories"
     guards = (needs_token,)
 
-    @get("/", sync_to_thread=True)
-    def recall(self, request: AgentRequest, recall: NamedDependency[Recall]) -> Response[MemoryPage]:
+    @get("/")
+    async def recall(self, request: AgentRequest, recall: NamedDependency[Recall]) -> Response[MemoryPage]:
         """Read the memories of exactly one scope, newest first."""
         query = request.query_params
         limit = query.get("limit", str(DEFAULT_ITEMS))
         if not (limit.isascii() and limit.isdigit() and len(limit) <= 4):  # noqa: PLR2004 -- no huge integers
             raise refuse("malformed", "limit must be a number from 1 to 200", "/limit")
-        page = recall.memories(
+        page = await threads.run(
+            threads.AGENTS,
+            recall.memories,
             request.user,
             query.get("submission_scope"),
             query.get("scope_id"),

@@ -1,6 +1,7 @@
 """For auditors and operators: lists and timelines as pages, figures, health, schema."""
 
 import re
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +25,7 @@ from antechamber.web.auth import needs_role, needs_token_or_sign_in
 from antechamber.web.desk import NO_STORE, PersonRequest, page
 from antechamber.web.exports import CHOICES, DISPOSITIONS, read_filter, read_submission_filter
 from antechamber.web.openapi import document
+from antechamber.web.problems import AnyRequest
 
 _PAGE: Final = 50
 _EXPORTS: Final = 20
@@ -150,7 +152,12 @@ def readyz(request: Request[Caller | None, Any, Any], overview: NamedDependency[
 @get("/schema/openapi.json", guards=[needs_token_or_sign_in], sync_to_thread=False)
 def openapi() -> Response[bytes]:
     """Return the OpenAPI document."""
-    return Response(msgspec.json.encode(document()), media_type="application/json")
+    return Response(_encoded_document(), media_type="application/json")
+
+
+@cache
+def _encoded_document() -> bytes:
+    return msgspec.json.encode(document())
 
 
 @get("/schema", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
@@ -160,11 +167,16 @@ def schema(request: PersonRequest) -> Template:
 
 
 @get("/contract", sync_to_thread=False)
-def contract() -> Template:
+def contract(request: AnyRequest) -> Response[str]:
     """Publish the idempotency contract from the code's own tables."""
-    context = {
-        "outcomes": [(code, OUTCOMES[code]) for code in CODES],
-        "dispositions": DISPOSITIONS,
-        "fixtures": FIXTURES,
-    }
-    return Template("contract.html", context=context)
+    return Response(_contract(request.app.template_engine.engine), media_type="text/html")  # type: ignore[union-attr]
+
+
+@cache
+def _contract(templates: Any) -> str:
+    """Render the contract once: it is public, so that a flood of requests costs little."""
+    outcomes = [(code, OUTCOMES[code]) for code in CODES]
+    text: str = templates.get_template("contract.html").render(
+        outcomes=outcomes, dispositions=DISPOSITIONS, fixtures=FIXTURES
+    )
+    return text

@@ -16,7 +16,8 @@ from litestar.middleware.authentication import AbstractAuthenticationMiddleware,
 from antechamber.core.contract import Reason
 from antechamber.core.errors import AntechamberError, RefusedError, refuse
 from antechamber.core.roles import Bearer, Caller, Person
-from antechamber.flows.access import Access
+from antechamber.flows.access import Access, SignedOutError
+from antechamber.web import threads
 
 T = TypeVar("T")
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -42,19 +43,32 @@ class Authentication(AbstractAuthenticationMiddleware):
         state = connection.app.state
         if host_name(connection.headers.get("host", "")) not in state.hosts:
             raise ClientException(detail="This service is not known by that host name; see serve --public-url.")
-        access: Access = state.access
-        header = connection.headers.get("authorization")
-        if header is not None:
-            scheme, _, secret = header.partition(" ")
-            bearer = await _looked_up(access, access.bearer, secret.strip()) if scheme.lower() == "bearer" else None
-            return AuthenticationResult(user=bearer, auth="token")
-        secret = connection.cookies.get(cookie_name(secure=state.settings.secure), "")
-        return AuthenticationResult(user=await _looked_up(access, access.person, secret), auth="session")
+        caller = await caller_of(connection)
+        if caller is not None:
+            state.peers.know(connection.scope["client"])
+        return AuthenticationResult(user=caller, auth=None)
 
 
-async def _looked_up(access: Access, look_up: Callable[[str], T], secret: str) -> T:
+async def caller_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Caller | None:
+    """Return whose token or, without one, whose session a request carries; None where it is none that counts."""
+    state = connection.app.state
+    access: Access = state.access
+    header = connection.headers.get("authorization")
+    if header is not None:
+        return await looked_up(access, access.bearer, secret_of(header))
+    secret = connection.cookies.get(cookie_name(secure=state.settings.secure), "")
+    return await looked_up(access, access.person, secret)
+
+
+def secret_of(header: str) -> str:
+    """Return the token of an Authorization field; empty, which no token is, for another scheme."""
+    scheme, _, secret = header.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
+async def looked_up(access: Access, look_up: Callable[[str], T], secret: str) -> T:
     """Look a secret up; in a thread where the store has to be asked, which may be on another machine."""
-    return look_up(secret) if access.remembers(secret) else await asyncio.to_thread(look_up, secret)
+    return look_up(secret) if access.remembers(secret) else await threads.run(threads.LOOK_UPS, look_up, secret)
 
 
 def host_name(host: str) -> str:
@@ -122,11 +136,27 @@ def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Person:
     check_origin(request)
     person = request.scope["user"]
     if not isinstance(person, Person):
-        raise SignInNeededError("\n\n".join(filter(None, (form.get("content"), form.get("reason_text")))))
+        raise SignInNeededError(typed_in(form))
     expected = csrf_token(request.app.state.secret, person)
     if not hmac.compare_digest(form.get("csrf", "").encode(), expected.encode()):
         raise PermissionDeniedException(detail="This form is not from your session. Reload the page and send it again.")
     return person
+
+
+async def act(form: dict[str, str], work: Callable[..., T], *arguments: Any) -> T:
+    """Carry out what a form asks for, in a thread.
+
+    Raises SignInNeededError, keeping what was typed, where the session ended meanwhile, or what the work raises.
+    """
+    try:
+        return await asyncio.to_thread(work, *arguments)
+    except SignedOutError:
+        raise SignInNeededError(typed_in(form)) from None
+
+
+def typed_in(form: dict[str, str]) -> str:
+    """Return what somebody typed into a form."""
+    return "\n\n".join(filter(None, (form.get("content"), form.get("reason_text"))))
 
 
 def csrf_token(secret: bytes, person: Person) -> str:

@@ -39,6 +39,8 @@ from antechamber.web import api, audit, decisions, desk, exports, login, news, p
 from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, SignInNeededError
 from antechamber.web.passwords import Passwords
+from antechamber.web.peers import Peers
+from antechamber.web.turns import Turns
 from antechamber.web.uploads import Uploads
 
 _HEADERS: Final = {
@@ -88,6 +90,8 @@ def build(
             # Set when the process is told to end: streams end by themselves, and nothing is cut off.
             "stopping": asyncio.Event(),
             "uploads": Uploads(),
+            "peers": Peers(),
+            "turns": Turns(),
             "tools": tools.ToolServer(mcp, services.background.work("serving MCP clients")),
         }
     )

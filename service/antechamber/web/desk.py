@@ -9,12 +9,13 @@ import msgspec
 from litestar import Controller, Request, get
 from litestar.di import NamedDependency
 from litestar.exceptions import ClientException, InternalServerException
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.params import FromPath
 from litestar.response import Template
 
 from antechamber.core.canonical import normalize_text
 from antechamber.core.contract import REASON_CODES, SCOPES
-from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.errors import BusyError, RefusedError, UnavailableError
 from antechamber.core.field import FieldError, from_field, to_field
 from antechamber.core.filters import NAMES, FilterError, QueueFilter, read_filter, views_of
 from antechamber.core.history import text_with_hash
@@ -26,6 +27,7 @@ from antechamber.core.submission import parse_time
 from antechamber.flows.dossier import Dossier
 from antechamber.flows.review import Desk, Draft
 from antechamber.web.auth import csrf_token, needs_role
+from antechamber.web.bodies import read_body, replayed
 from antechamber.web.problems import AnyRequest
 
 MAX_FORM: Final = 512 * 1024
@@ -58,11 +60,15 @@ _DONE: Final = {
 async def read_form(request: AnyRequest) -> dict[str, str]:
     """Read a form's text fields; the last of equal names counts.
 
-    Raises ClientException for a form that cannot be read.
+    Raises ClientException for a form that cannot be read, UnavailableError where it gives way to other requests.
     """
     try:
-        form = await request.app.state.uploads.read(request.form())
-    except (TimeoutError, ValueError, LookupError, InternalServerException) as error:
+        most = request.route_handler.resolve_request_max_body_size() or MAX_FORM
+        body = await read_body(request.scope, request.receive, most)
+        form = await Request[Any, Any, Any](request.scope, replayed(body, request.receive)).form()
+    except (RefusedError, ValueError, LookupError, InternalServerException) as error:
+        if isinstance(error, RefusedError) and error.code == "body-too-large":
+            raise RequestEntityTooLarge from None
         raise ClientException(detail="The form could not be read, so nothing was changed. Send it again.") from error
     fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
     if any("\0" in value for value in fields.values()):

@@ -11,14 +11,14 @@ from litestar.response import Redirect, Template
 from msgspec.structs import replace
 
 from antechamber.core.admission import Echo
-from antechamber.core.contract import MAX_BODY, Code, Reason
+from antechamber.core.contract import Code, Reason
 from antechamber.core.errors import BusyError, ClosedError, LogError, RefusedError, UnavailableError
 from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
 from antechamber.core.submission import read_key_header
 from antechamber.flows.replies import Reply
 from antechamber.web.auth import SAFE_METHODS, SignInNeededError
+from antechamber.web.uploads import TOO_LARGE
 
-TOO_LARGE: Final = f"a submission may have {MAX_BODY} bytes, a batch 4 MiB"
 PROBLEM: Final = "application/problem+json"
 CLOSED: Final = (
     "No one can sign in and nothing can be decided, because the log of changes contradicts what was signed last. The "

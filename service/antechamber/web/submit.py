@@ -5,27 +5,28 @@ brings a token that was looked up within the last second: it needs no routing an
 Both give the same answers with the same headers; whatever is not ordinary takes the long way.
 """
 
-from collections.abc import Iterable
 from typing import Final, cast
 
 from litestar import Litestar, asgi
+from litestar.datastructures import State
 from litestar.exceptions import MethodNotAllowedException
-from litestar.types import HTTPScope, Receive, Scope, Send
+from litestar.types import HTTPScope, Message, Receive, Scope, Send
 
-from antechamber.core.contract import MAX_BODY, Code, Reason
-from antechamber.core.errors import RefusedError, UnavailableError, refuse
+from antechamber.core.contract import MAX_BODY, Reason
+from antechamber.core.errors import RefusedError, UnavailableError
 from antechamber.core.roles import Bearer
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.replies import Reply
-from antechamber.web.auth import host_name, unauthorized
-from antechamber.web.problems import TOO_LARGE, header_echo, raw_headers
-from antechamber.web.uploads import Uploads
+from antechamber.web.auth import host_name, looked_up, secret_of, unauthorized
+from antechamber.web.bodies import read_whole
+from antechamber.web.problems import header_echo, raw_headers
+from antechamber.web.uploads import RawHeaders
 
 PATH: Final = "/v1/submissions"
 _METHODS: Final = ("OPTIONS", "POST")
 _ALLOW: Final = ", ".join(_METHODS)
-RawHeaders = Iterable[tuple[bytes, bytes]]
+_LAST: Final = (b"connection", b"close")
 
 
 @asgi(PATH, copy_scope=False, opt={"methods": _METHODS})
@@ -39,9 +40,7 @@ async def submit(scope: HTTPScope, receive: Receive, send: Send) -> None:
     if scope["method"] == "OPTIONS":
         await _send(send, 204, [(b"allow", _ALLOW.encode())], b"")
         return
-    admission: Admission = scope["litestar_app"].state.admission
-    uploads: Uploads = scope["litestar_app"].state.uploads
-    await _answer(send, await _submitted(scope, receive, admission, bearer, uploads), ())
+    await _answer(send, await _submitted(scope, receive, scope["litestar_app"].state, bearer), ())
 
 
 class Application(Litestar):
@@ -52,14 +51,18 @@ class Application(Litestar):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # type: ignore[override]
         """Answer an ordinary submission, and leave everything else to the framework."""
-        # The event that starts and ends an application has no path.
-        if scope.get("path") == PATH and str(scope["type"]) == "http":
+        # The event that starts and ends an application is another type.
+        if str(scope["type"]) == "http":
             request = cast("HTTPScope", scope)
-            bearer = self._ordinary(request["headers"]) if request["method"] == "POST" else None
-            if bearer is not None:
-                reply = await _submitted(request, receive, self.state.admission, bearer, self.state.uploads)
-                await _answer(send, reply, self.common_headers)
-                return
+            if self.state.peers.count(request["client"]):
+                send = _closing(send)
+            if request["path"] == PATH and request["method"] == "POST":
+                bearer = self._ordinary(request["headers"])
+                if bearer is not None:
+                    self.state.peers.know(request["client"])
+                    await _answer(send, await _submitted(request, receive, self.state, bearer), self.common_headers)
+                    return
+            await self.state.turns.take(known=self.state.peers.knows(request["client"]))
         await super().__call__(scope, receive, send)
 
     def _ordinary(self, headers: RawHeaders) -> Bearer | None:
@@ -82,43 +85,42 @@ class Application(Litestar):
         return access.remembered_bearer(token[7:].decode("latin-1"))
 
 
-async def _submitted(
-    scope: HTTPScope, receive: Receive, admission: Admission, bearer: Bearer, uploads: Uploads
-) -> Reply:
+def _closing(send: Send) -> Send:
+    """Return a `send` that lets the server end the connection after the answer."""
+
+    async def last(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], _LAST]
+        await send(message)
+
+    return last
+
+
+async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: Bearer) -> Reply:
     """Read the body and have it judged; every failure is an answer too."""
-    keys = [value.decode("latin-1") for name, value in scope["headers"] if name == b"idempotency-key"]
-    by_tool = (b"submission-channel", b"mcp") in scope["headers"]
+    headers, admission = scope["headers"], cast("Admission", state.admission)
+    keys = [value.decode("latin-1") for name, value in headers if name == b"idempotency-key"]
+    by_tool = (b"submission-channel", b"mcp") in headers
     try:
-        body = await uploads.read(_read_body(scope["headers"], receive))
+        body = await read_whole(scope, receive, MAX_BODY, state, bearer)
+        await _check_token(headers, state.access)
     except RefusedError as error:
         return admission.refusal(error.reasons, header_echo(keys))
-    except (TimeoutError, UnavailableError) as error:
-        code: Code = "unavailable" if isinstance(error, UnavailableError) else "malformed"
-        return admission.refusal([Reason(code=code, message=str(error))], header_echo(keys))
+    except UnavailableError as error:
+        return admission.refusal([Reason(code="unavailable", message=str(error))], header_echo(keys))
     parsed = await admission.parsed(body, keys, bearer)
     del body
     return await admission.judged(parsed, "mcp" if by_tool else "http")
 
 
-async def _read_body(headers: RawHeaders, receive: Receive) -> bytes:
-    """Read a body of at most 64 KiB.
+async def _check_token(headers: RawHeaders, access: Access) -> None:
+    """Look again whether the token is good, unless that was done a moment ago: the body may have taken its time.
 
-    Raises RefusedError (`body-too-large`), also before it is read, or `malformed` for one that breaks off.
+    Raises RefusedError (`unauthorized`).
     """
-    declared = next((int(value) for name, value in headers if name == b"content-length" and value.isdigit()), None)
-    if declared is not None and declared > MAX_BODY:
-        raise RefusedError([Reason(code="body-too-large", message=TOO_LARGE)])
-    body, more = b"", True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise refuse("malformed", "the upload broke off before its declared end")
-        body, more = body + message["body"], message["more_body"]
-        if len(body) > MAX_BODY:
-            raise RefusedError([Reason(code="body-too-large", message=TOO_LARGE)])
-    if declared is not None and len(body) != declared:
-        raise refuse("malformed", "the upload broke off before its declared end")
-    return body
+    secret = secret_of(next(value for name, value in headers if name == b"authorization").decode("latin-1"))
+    if access.remembered_bearer(secret) is None and await looked_up(access, access.bearer, secret) is None:
+        raise unauthorized()
 
 
 async def _answer(send: Send, reply: Reply, common: tuple[tuple[bytes, bytes], ...]) -> None:

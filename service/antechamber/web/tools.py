@@ -14,10 +14,13 @@ from litestar.types import HTTPScope, Receive, Send
 from antechamber.background import Work
 from antechamber.core.roles import Bearer
 from antechamber.resources import how_to_install
-from antechamber.web.auth import needs_token
+from antechamber.web.auth import needs_token, unauthorized
+from antechamber.web.bodies import read_body, replayed
 
 Application = Callable[..., Awaitable[None]]
 Start = Callable[[Callable[[Any], Bearer]], AbstractAsyncContextManager[Application]]
+MOST_BYTES: Final = 1 << 20
+"""Bytes of a request: arguments have at most 128 Ki characters, each of them at most six bytes."""
 METHODS: Final = ("OPTIONS", "POST")
 """There are no sessions to end and no stream to listen to, so the transport's GET and DELETE are not offered."""
 
@@ -80,5 +83,9 @@ async def mcp(scope: HTTPScope, receive: Receive, send: Send) -> None:
     if scope["method"] == "OPTIONS":
         await ASGIResponse(status_code=204, headers={"Allow": ", ".join(METHODS)})(scope, receive, send)
         return
+    body = await read_body(scope, receive, MOST_BYTES)
+    # The token may have been revoked while the body came.
+    if not isinstance(scope["user"], Bearer):
+        raise unauthorized()
     application = await scope["litestar_app"].state.tools.application()
-    await application(scope, receive, send)
+    await application(scope, replayed(body, receive), send)

@@ -1,0 +1,59 @@
+"""Connections of clients, by address and port: how many requests each sent, and whether its caller is known."""
+
+import time
+from collections.abc import Collection
+from typing import Final
+
+Peer = tuple[str, int | str]
+"""Host and port as the HTTP server names them: Granian writes the port as text."""
+
+MOST_REQUESTS: Final = 10_000
+"""Requests of one connection; the answer to the last one ends it, and clients connect again."""
+MOST_STRANGE_REQUESTS: Final = 100
+"""The same for a connection on which no request had a valid token or session."""
+GRACE_SECONDS: Final = 1.0
+"""How long an answer may be on its way before its connection is ended."""
+
+
+class Peers:
+    """What is known of each connection that sent a request; read by another thread than the one that writes."""
+
+    def __init__(self, most: int = MOST_REQUESTS, most_strange: int = MOST_STRANGE_REQUESTS) -> None:
+        """Begin with none, under the limits of this module or others."""
+        self._most, self._most_strange = most, most_strange
+        self._requests: dict[Peer, int] = {}
+        self._known: set[Peer] = set()
+        self._over: dict[Peer, float] = {}
+
+    def count(self, peer: Peer | None) -> bool:
+        """Count a request; True where it is the last one that its connection may send."""
+        if peer is None:
+            return False
+        number = self._requests[peer] = self._requests.get(peer, 0) + 1
+        return number >= (self._most if peer in self._known else self._most_strange)
+
+    def know(self, peer: Peer | None) -> None:
+        """Note that a request of a connection had a valid token or session."""
+        if peer is not None:
+            self._known.add(peer)
+
+    def knows(self, peer: Peer | None) -> bool:
+        """Tell whether some request of a connection had a valid token or session."""
+        return peer in self._known
+
+    def end(self, peer: Peer | None) -> None:
+        """Have a connection ended soon: its body was given up, and the HTTP server would wait for the rest forever."""
+        if peer is not None:
+            self._over[peer] = time.monotonic()
+
+    def over(self) -> set[Peer]:
+        """Return the connections that are to be ended and had time to get their answer."""
+        until = time.monotonic() - GRACE_SECONDS
+        return {peer for peer, since in list(self._over.items()) if since < until}
+
+    def keep(self, present: Collection[Peer]) -> None:
+        """Forget the connections that ended."""
+        for peer in [one for one in list(self._requests) if one not in present]:
+            self._requests.pop(peer, None)
+            self._known.discard(peer)
+            self._over.pop(peer, None)
