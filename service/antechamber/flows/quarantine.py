@@ -26,6 +26,7 @@ from antechamber.core.review import (
 from antechamber.core.roles import Person
 from antechamber.core.settlement import SettlementForm, check_settlement, opened_key, settle, settlement_blocker
 from antechamber.core.submission import Submission
+from antechamber.flows.access import check_signed_in
 from antechamber.flows.admit import Admission
 from antechamber.flows.browse import found
 from antechamber.flows.dossier import owners_of
@@ -116,18 +117,23 @@ class Quarantine:
         Opening is admission under a key that no producer can use, and the record follows: where the service is killed
         between the two, the same again finds the proposal there and only adds the record.
 
-        Raises NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError, BusyError or
-        UnavailableError.
+        Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
+        BusyError or UnavailableError.
         """
         if person.role != "curator":
             message = "Only a curator decides."
             raise ForbiddenDecisionError(message)
-        one = await asyncio.to_thread(self.refused, quarantine_id, person)
+        one = await asyncio.to_thread(self._refused_to, quarantine_id, person)
         check_settlement(one.event, one.standing, form, one.owners, person.person)
         check_note(form.reason_text, self._policies.current.off)
         opened = await self._open(one.event) if form.kind == "open" else None
         await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, person)))
         return opened
+
+    def _refused_to(self, quarantine_id: str, person: Person) -> RefusedEvent:
+        with self._store.read() as rows:
+            check_signed_in(person, rows.session(person.session), self._clock())
+        return self.refused(quarantine_id, person)
 
     async def _open(self, row: QuarantineRow) -> str | None:
         reply = await self._admission.open(_opened(row))
@@ -140,6 +146,7 @@ class Quarantine:
         return proposal_id
 
     def _record(self, quarantine_id: str, form: SettlementForm, person: Person, rows: Rows) -> None:
+        check_signed_in(person, rows.signed_in(person.session), self._clock())
         if not form.decision_key or rows.decision_with_key(form.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)

@@ -36,6 +36,7 @@ from antechamber.core.review import (
 )
 from antechamber.core.roles import Person
 from antechamber.core.sorting import QueuePlace
+from antechamber.flows.access import SignedOutError, check_signed_in
 from antechamber.flows.browse import Browse, found
 from antechamber.flows.dossier import Member, fits_in_group, member, places, reviewed, situation
 
@@ -104,12 +105,12 @@ class Group(Struct, frozen=True, kw_only=True):
     approves: bool
 
 
-def _failure_of(future: Future[None]) -> str | None:
-    """Say what kept a decision of a group from being made; None where it was made."""
+def _failure_of(future: Future[None]) -> AntechamberError | None:
+    """Return what kept a decision of a group from being made; None where it was made."""
     try:
         future.result()
     except AntechamberError as error:
-        return str(error)
+        return error
     return None
 
 
@@ -149,8 +150,8 @@ class Desk(Browse):
     ) -> Decided:
         """Make one decision, in one transaction with everything it leads to; the next proposal matches the filter.
 
-        Raises NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError, BusyError or
-        UnavailableError; then nothing was recorded.
+        Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
+        BusyError or UnavailableError; then nothing was recorded.
         """
         _check_role(person)
         return self._store.promote(partial(self._decide, proposal_id, decision, person, within=within)).result()
@@ -182,6 +183,7 @@ class Desk(Browse):
         within: QueueFilter | None = None,
     ) -> Decided:
         now = self._clock()
+        check_signed_in(person, rows.signed_in(person.session), now)
         proposal = _held(rows, proposal_id, decision.target)
         ruling = self._ruled(rows, proposal, decision, person, now)
         entry = Entry(
@@ -218,7 +220,8 @@ class Desk(Browse):
     def decide_many(self, decisions: Sequence[tuple[str, Decision]], person: Person) -> list[tuple[str, str | None]]:
         """Make the same decision on each of a group, each with its own record; return ids and what kept one from it.
 
-        Raises ForbiddenDecisionError where the policy lets nobody do so.
+        Raises ForbiddenDecisionError where the policy lets nobody do so, SignedOutError where nothing was recorded
+        because the session ended.
         """
         _check_role(person)
         for _, decision in decisions:
@@ -229,7 +232,10 @@ class Desk(Browse):
             (one, self._store.promote(partial(self._decide_in_group, one, decision, person)))
             for one, decision in decisions[:MOST_AT_ONCE]
         ]
-        return [(one, _failure_of(future)) for one, future in waiting]
+        results = [(one, _failure_of(future)) for one, future in waiting]
+        if results and all(isinstance(failure, SignedOutError) for _, failure in results):
+            raise SignedOutError
+        return [(one, None if failure is None else str(failure)) for one, failure in results]
 
     def _decide_in_group(self, proposal_id: str, decision: Decision, person: Person, rows: Rows) -> None:
         proposal = found(rows.proposal(proposal_id))
@@ -261,6 +267,7 @@ class Desk(Browse):
 
     def _go_on(self, person: Person, after: str | None, within: QueueFilter | None) -> str | None:
         def work(rows: Rows) -> str | None:
+            check_signed_in(person, rows.signed_in(person.session), self._clock())
             if after is not None:
                 rows.release(after, person.person)
             place = rows.place_in_line(after) if after is not None else None
@@ -271,13 +278,15 @@ class Desk(Browse):
     def claim(self, proposal_id: str, person: Person) -> None:
         """Claim a proposal, whoever holds it now.
 
-        Raises NotFoundError where no such proposal waits.
+        Raises NotFoundError where no such proposal waits, SignedOutError.
         """
         now = self._clock()
-        claimed = self._store.write(
-            lambda rows: rows.claim(proposal_id, person.person, now, now + LEASE, override=True)
-        ).result()
-        found(claimed or None)
+
+        def work(rows: Rows) -> bool:
+            check_signed_in(person, rows.signed_in(person.session), now)
+            return rows.claim(proposal_id, person.person, now, now + LEASE, override=True)
+
+        found(self._store.write(work).result() or None)
 
     def _claim_next(
         self,

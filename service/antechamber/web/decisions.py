@@ -1,6 +1,5 @@
 """What curators do at the desk: decisions and claims. Every act is a POST that answers 303."""
 
-import asyncio
 from typing import Final
 
 from litestar import Controller, post
@@ -22,7 +21,8 @@ from antechamber.core.review import DECISIONS, NAMING, Decision, DecisionKind, I
 from antechamber.core.roles import Person
 from antechamber.flows.access import Access
 from antechamber.flows.review import MOST_AT_ONCE, Decided, Desk
-from antechamber.web.auth import check_form
+from antechamber.web import threads
+from antechamber.web.auth import act, check_form
 from antechamber.web.desk import (
     MAX_FORM,
     filter_of,
@@ -56,8 +56,8 @@ class Decisions(Controller):
         try:
             read_filter(within)
         except FilterError as error:
-            return await asyncio.to_thread(show_queue, request, desk, within, str(error))
-        return _show_next(await asyncio.to_thread(desk.start, person, filter_of(within)), within)
+            return await threads.run(threads.PAGES, show_queue, request, desk, within, str(error))
+        return _show_next(await act(form, desk.start, person, filter_of(within)), within)
 
     @post("/views", request_max_body_size=MAX_FORM)
     async def save_view(
@@ -67,9 +67,9 @@ class Decisions(Controller):
         form = await read_form(request)
         person, text = check_form(request, form), form.get("q", "")
         try:
-            await asyncio.to_thread(access.save_view, person, form.get("name", ""), text)
+            await act(form, access.save_view, person, form.get("name", ""), text)
         except FilterError as error:
-            return await asyncio.to_thread(show_queue, request, desk, text, str(error))
+            return await threads.run(threads.PAGES, show_queue, request, desk, text, str(error))
         return Redirect("/review", query_params={"q": text, "done": "kept"}, status_code=303)
 
     @post("/group/{decision:str}", request_max_body_size=MAX_FORM)
@@ -81,24 +81,24 @@ class Decisions(Controller):
         form = await read_form(request)
         person = curator(request, form)
         try:
-            results = await asyncio.to_thread(desk.decide_many, read_group(_KINDS[decision], form), person)
+            results = await act(form, desk.decide_many, read_group(_KINDS[decision], form), person)
         except (ForbiddenDecisionError, InvalidDecisionError, KeyError, ValueError) as error:
             text = "No such decision." if isinstance(error, KeyError) else str(error)
-            return await asyncio.to_thread(show_group, request, desk, None, text)
-        return await asyncio.to_thread(show_group, request, desk, results)
+            return await threads.run(threads.PAGES, show_group, request, desk, None, text)
+        return await threads.run(threads.PAGES, show_group, request, desk, results)
 
     @post("/{proposal_id:str}/skip", request_max_body_size=MAX_FORM)
     async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
         """Let go of a proposal, claim the next one and show it."""
         form = await read_form(request)
         person, within = curator(request, form), form.get("q", "")
-        return _show_next(await asyncio.to_thread(desk.skip, proposal_id, person, filter_of(within)), within)
+        return _show_next(await act(form, desk.skip, proposal_id, person, filter_of(within)), within)
 
     @post("/{proposal_id:str}/claim", request_max_body_size=MAX_FORM)
     async def claim(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
         """Claim a proposal, whoever holds it."""
         form = await read_form(request)
-        await asyncio.to_thread(desk.claim, proposal_id, curator(request, form))
+        await act(form, desk.claim, proposal_id, curator(request, form))
         return Redirect(place_of(f"/review/{proposal_id}", form.get("q", ""), done="claimed"), status_code=303)
 
     @post("/{proposal_id:str}/{decision:str}", request_max_body_size=MAX_FORM)
@@ -110,20 +110,26 @@ class Decisions(Controller):
         person = curator(request, form)
         kind = _KINDS.get(decision)
         if kind is None:
-            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, "No such decision.", 404)
+            return await threads.run(
+                threads.PAGES, _refused, request, desk, proposal_id, form, "No such decision.", 404
+            )
         try:
             said = read_decision(kind, form)
-            if kind == "edit" and (draft := await asyncio.to_thread(_unseen, request, desk, proposal_id, said, form)):
+            if kind == "edit" and (
+                draft := await threads.run(threads.PAGES, _unseen, request, desk, proposal_id, said, form)
+            ):
                 return draft
             within = filter_of(form.get("q", ""))
-            decided = await asyncio.to_thread(desk.decide, proposal_id, said, person, within)
+            decided = await act(form, desk.decide, proposal_id, said, person, within)
         except StaleDecisionError as error:
-            return await asyncio.to_thread(_stale, request, desk, proposal_id, form, str(error))
+            return await threads.run(threads.PAGES, _stale, request, desk, proposal_id, form, str(error))
         except (BusyError, UnavailableError) as error:
             text = f"The service cannot store anything right now: {error}. Try again in a moment."
-            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, text, 503)
+            return await threads.run(threads.PAGES, _refused, request, desk, proposal_id, form, text, 503)
         except (ForbiddenDecisionError, InvalidDecisionError) as error:
-            return await asyncio.to_thread(_refused, request, desk, proposal_id, form, str(error), _STATUS[type(error)])
+            return await threads.run(
+                threads.PAGES, _refused, request, desk, proposal_id, form, str(error), _STATUS[type(error)]
+            )
         return Redirect(_next_place(kind, decided, form.get("q", "")), status_code=303)
 
 

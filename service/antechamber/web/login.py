@@ -14,7 +14,7 @@ from antechamber.flows.access import Access, SignedIn, TooManyAttemptsError
 from antechamber.web.addresses import client_address
 from antechamber.web.auth import check_form, check_origin, cookie_name
 from antechamber.web.desk import NO_STORE, read_form
-from antechamber.web.passwords import AGAIN_SECONDS, Passwords, TooManySignInsError
+from antechamber.web.passwords import Passwords, TooManySignInsError
 from antechamber.web.problems import AnyRequest
 
 MAX_FORM: Final = 16 * 1024
@@ -64,10 +64,9 @@ async def login(
     try:
         sign_in = partial(access.sign_in, form.get("name", ""), _address(request), verify)
         signed_in = await passwords.signing_in(sign_in)
-    except TooManyAttemptsError as error:
-        return _again(form, str(error), 429, {"retry-after": str(error.wait)})
-    except TooManySignInsError as error:
-        return _again(form, str(error), 503, {"retry-after": str(AGAIN_SECONDS)})
+    except (TooManyAttemptsError, TooManySignInsError) as error:
+        status = 429 if isinstance(error, TooManyAttemptsError) else 503
+        return _again(form, str(error), status, {"retry-after": str(error.wait)})
     return _enter(request, signed_in, form) if signed_in else _again(form, _WRONG, 401)
 
 

@@ -34,6 +34,7 @@ class TooManySignInsError(AntechamberError):
     def __init__(self) -> None:
         """Say when to try again."""
         super().__init__("Too many sign-ins at once; try again in a few seconds.")
+        self.wait = AGAIN_SECONDS
 
 
 def _give_way() -> None:

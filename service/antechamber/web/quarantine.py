@@ -1,6 +1,5 @@
 """`/quarantine`: refused events, and what a curator makes of them."""
 
-import asyncio
 from typing import Final
 
 from litestar import get, post
@@ -18,8 +17,10 @@ from antechamber.core.errors import (
 )
 from antechamber.core.review import InvalidDecisionError
 from antechamber.core.settlement import SETTLINGS, SettlementForm, SettlingKind
+from antechamber.flows.access import SignedOutError
 from antechamber.flows.quarantine import Quarantine
-from antechamber.web.auth import needs_role
+from antechamber.web import threads
+from antechamber.web.auth import SignInNeededError, needs_role, typed_in
 from antechamber.web.decisions import curator, read_number
 from antechamber.web.desk import MAX_FORM, PersonRequest, page, read_form
 from antechamber.web.problems import AnyRequest
@@ -69,9 +70,11 @@ async def settle(
     )
     try:
         opened = await quarantine.settle(quarantine_id, said, person)
+    except SignedOutError:
+        raise SignInNeededError(typed_in(form)) from None
     except tuple(_STATUS) as error:
         status = _STATUS[type(error)]
-        return await asyncio.to_thread(_page, request, quarantine, quarantine_id, str(error), form, status)
+        return await threads.run(threads.PAGES, _page, request, quarantine, quarantine_id, str(error), form, status)
     return Redirect(_next_place(kind, quarantine_id, opened), status_code=303)
 
 

@@ -1,6 +1,5 @@
 """`/settings`: what a person chose for themselves."""
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -11,10 +10,11 @@ from litestar.response import Redirect, Template
 from antechamber.core.errors import AntechamberError, BusyError, UnavailableError
 from antechamber.core.roles import Person
 from antechamber.core.shortcuts import OFF, SHORTCUTS, ShortcutError, keep, keys_of
-from antechamber.flows.access import Access, TooManyAttemptsError
-from antechamber.web.auth import check_form, needs_role
+from antechamber.flows.access import Access, SignedOutError, TooManyAttemptsError
+from antechamber.web import threads
+from antechamber.web.auth import SignInNeededError, act, check_form, needs_role
 from antechamber.web.desk import MAX_FORM, PersonRequest, page, read_form
-from antechamber.web.passwords import Passwords
+from antechamber.web.passwords import Passwords, TooManySignInsError
 from antechamber.web.problems import AnyRequest
 
 _DIFFER = "The two new passwords are not the same. Type the new one twice"
@@ -36,7 +36,7 @@ def _page(request: AnyRequest, access: Access, status: int = 200, **context: Any
 
 async def _again(request: AnyRequest, access: Access, status: int, **context: Any) -> Template:
     """Show the page after something was refused; in a thread, because it asks the store."""
-    return await asyncio.to_thread(partial(_page, request, access, status, **context))
+    return await threads.run(threads.PAGES, partial(_page, request, access, status, **context))
 
 
 @get("/settings", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
@@ -53,7 +53,7 @@ async def choose_keys(request: AnyRequest, access: NamedDependency[Access]) -> T
     chosen = {one.action: form.get(one.action, "") for one in SHORTCUTS}
     try:
         kept = OFF if "on" not in form else keep(chosen)
-        await asyncio.to_thread(access.choose_keys, person, kept)
+        await act(form, access.choose_keys, person, kept)
     except ShortcutError as error:
         return await _again(request, access, 400, on=True, chosen=chosen, error=str(error))
     except (BusyError, UnavailableError) as error:
@@ -71,9 +71,12 @@ async def change_password(
     if form.get("password", "") != form.get("repeated", ""):
         return await _again(request, access, 400, password_error=_DIFFER)
     try:
-        changed = await asyncio.to_thread(_change, access, passwords, person, form)
-    except TooManyAttemptsError as error:
-        answer = await _again(request, access, 429, password_error=str(error).rstrip("."))
+        changed = await passwords.signing_in(partial(_change, access, passwords, person, form))
+    except SignedOutError:
+        raise SignInNeededError from None
+    except (TooManyAttemptsError, TooManySignInsError) as error:
+        status = 429 if isinstance(error, TooManyAttemptsError) else 503
+        answer = await _again(request, access, status, password_error=str(error).rstrip("."))
         answer.headers["retry-after"] = str(error.wait)
         return answer
     except (BusyError, UnavailableError) as error:
@@ -88,7 +91,7 @@ async def change_password(
 
 
 def _change(access: Access, passwords: Passwords, person: Person, form: dict[str, str]) -> bool:
-    """Check and hash, which takes its time: for a thread."""
+    """Check and hash: for a thread of the passwords' own."""
     verify = partial(passwords.verify, form.get("current", ""))
     return access.change_password(person, verify, partial(passwords.hash, form.get("password", "")))
 

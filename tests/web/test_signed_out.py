@@ -1,0 +1,105 @@
+"""Acts of somebody whose session or account ends at the same moment: signed out, never a failure, nothing recorded."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from support import Desk, Service, database, event
+
+PROPOSALS = 8
+
+
+@pytest.fixture
+def bob(service: Service) -> Desk:
+    """A curator whose session was looked up a moment ago and is not looked up again: the clock does not move."""
+    desk = service.sign_in("bob")
+    moment = service.state.access._clock()
+    service.state.access._clock = lambda: moment
+    assert desk.browser.get("/review").status_code == 200
+    return desk
+
+
+def end(service: Service, how: str) -> None:
+    """End a session as another process would: this one finds out within a second."""
+    known = dict(service.state.access._people)
+    if how == "disabled":
+        assert service.state.access.disable("bob")
+    elif how == "signed out":
+        service.state.access.sign_out(next(iter(known.values()))[1])
+    else:
+        with database(service.place) as owner:
+            owner.execute("UPDATE users SET role = 'auditor' WHERE name = 'bob'")
+    service.state.access._people.update(known)
+
+
+def records(service: Service) -> int:
+    """Count what was decided."""
+    with service.state.desk._store.read() as rows:
+        return len(rows.latest_decisions(100))
+
+
+@pytest.mark.parametrize("how", ["disabled", "signed out", "another role"])
+@pytest.mark.parametrize("act", ["approve", "edit", "skip", "claim"])
+def test_an_act_after_the_end_of_a_session_is_signed_out(service: Service, bob: Desk, act: str, how: str) -> None:
+    """Also where the session was looked up before it ended; what was typed comes back."""
+    proposal = service.submit(event()).json()["proposal_id"]
+    form = bob.form(proposal) | {"content": "What was typed.", "reason_code": "unclear", "reason_text": "And why."}
+    end(service, how)
+    answer = bob.post(f"/review/{proposal}/{act}", form)
+    assert answer.status_code == 401
+    assert "What was typed." in answer.text
+    assert "And why." in answer.text
+    assert records(service) == 0
+
+
+def test_choices_and_groups_are_signed_out_too(service: Service, bob: Desk) -> None:
+    """Views, keys, the next proposal, a whole group."""
+    proposal = service.submit(event()).json()["proposal_id"]
+    form = bob.form(proposal)
+    chosen = f"{proposal} {form['version']} {form['shown_hash']}"
+    end(service, "disabled")
+    sent: dict[str, dict[str, str]] = {
+        "/review/views": {"name": "mine", "q": "kind:fact"},
+        "/settings": {},
+        "/review/next": {},
+        f"/review/group/reject?like={proposal}": {"item-1": chosen, "reason_code": "wrong"},
+    }
+    assert {path: bob.post(path, form | fields).status_code for path, fields in sent.items()} == dict.fromkeys(
+        sent, 401
+    )
+    assert records(service) == 0
+
+
+def test_a_refused_event_is_not_settled_after_the_end_of_a_session(service: Service, bob: Desk) -> None:
+    """Nor opened as a proposal first."""
+    service.submit(event("One.", idempotency_key="same"))
+    quarantined = service.submit(event("Another.", idempotency_key="same")).json()["quarantine_id"]
+    csrf = bob.form(service.submit(event()).json()["proposal_id"])["csrf"]
+    end(service, "disabled")
+    form = {"csrf": csrf, "version": "0", "decision_key": "k", "reason_code": "other", "reason_text": "And why."}
+    answer = bob.post(f"/quarantine/{quarantined}/open", form)
+    assert answer.status_code == 401
+    assert "And why." in answer.text
+    with service.state.desk._store.read() as rows:
+        assert rows.count_pending(10) == 2
+
+
+def test_decisions_while_an_account_is_disabled_are_whole_or_not_at_all(service: Service, bob: Desk) -> None:
+    """Many at once, and the account is disabled in the middle: each is recorded, or its sender is signed out."""
+    proposals = [service.submit(event(f"Sentence {number}.")).json()["proposal_id"] for number in range(PROPOSALS)]
+    forms = {one: bob.form(one) | {"reason_code": "wrong"} for one in proposals}
+
+    def decide(proposal: str) -> int:
+        status: int = bob.post(f"/review/{proposal}/reject", forms[proposal]).status_code
+        return status
+
+    with ThreadPoolExecutor(PROPOSALS + 1) as pool:
+        work: list[Any] = [pool.submit(decide, one) for one in proposals[: PROPOSALS // 2]]
+        disabling = pool.submit(end, service, "disabled")
+        work += [pool.submit(decide, one) for one in proposals[PROPOSALS // 2 :]]
+        disabling.result()
+        statuses = [one.result() for one in work]
+    assert set(statuses) <= {303, 401}
+    assert statuses.count(303) == records(service)
+    assert decide(proposals[-1]) in {401, 409}
