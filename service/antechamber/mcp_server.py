@@ -8,25 +8,35 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
+import anyio
 import msgspec
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.message import SessionMessage
 from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
     CallToolRequestParams,
     CallToolResult,
+    ErrorData,
+    JSONRPCError,
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
     Tool,
     ToolAnnotations,
+    jsonrpc_message_adapter,
 )
 from msgspec import Struct
 
 from antechamber import __version__
+from antechamber.core.canonical import decode
 from antechamber.core.contract import MemoryPage, Reason, Receipt
 from antechamber.core.errors import AntechamberError, RefusedError
 from antechamber.core.tools import (
@@ -38,6 +48,7 @@ from antechamber.core.tools import (
     Submits,
     ToolFailure,
     argument_of,
+    without_names,
 )
 
 INSTRUCTIONS: Final = (
@@ -49,6 +60,9 @@ MOMENT: Final = 5.0
 """Seconds that calls under way have after their client hung up; clients kill what takes longer."""
 LONGEST: Final = 128 * 1024
 """Characters of all arguments together."""
+
+
+_WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
 class _Spec(Struct, frozen=True, kw_only=True):
@@ -140,22 +154,74 @@ def build(submits_of: Callable[[Any], Submits], tools: "Tools | None" = None) ->
 
 async def serve_stdio(submits: Submits, tools: "Tools") -> None:
     """Serve one client over standard input and output until it hangs up."""
-    server = build(lambda _: submits, tools)
-    async with stdio_server() as (reading, writing):
+    server, lines = build(lambda _: submits, tools), _StrictLines()
+    # The SDK only iterates over what it reads.
+    async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
+        lines.answer = lambda wrong: writing.send(SessionMessage(wrong))
         await server.run(reading, writing, server.create_initialization_options())
     await tools.finish()
+
+
+class _StrictLines:
+    """Lines of standard input; one that is no strict message is answered here and not handed on."""
+
+    answer: Callable[[JSONRPCError], Awaitable[None]]
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in anyio.wrap_file(sys.stdin.buffer):
+            wrong = _misread(line)
+            if wrong is None:
+                yield line.decode()
+            else:
+                await self.answer(wrong)
 
 
 @contextlib.asynccontextmanager
 async def serving_http(submits_of: Callable[[Any], Submits]) -> AsyncIterator[Callable[..., Awaitable[None]]]:
     """Serve requests one by one; yields the ASGI application.
 
-    Without sessions any process answers any request. Answers are plain JSON: the SDK's event streams would cancel a
-    call whose client hangs up.
+    The application expects a body that is whole in its first message. Without sessions any process answers any request.
+    Answers are plain JSON: the SDK's event streams would cancel a call whose client hangs up.
     """
     manager = StreamableHTTPSessionManager(build(submits_of), json_response=True, stateless=True)
+
+    async def handle(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
+        first: list[Any] = [await receive()]
+        wrong = _misread(first[0]["body"])
+        if wrong is None:
+
+            async def again() -> Any:
+                return first.pop() if first else await receive()
+
+            await manager.handle_request(scope, again, send)
+            return
+        body = wrong.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 400, "headers": headers})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
     async with manager.run():
-        yield manager.handle_request
+        yield handle
+
+
+def _misread(raw: bytes) -> JSONRPCError | None:
+    """Return the answer to what is no strict JSON or no message of JSON-RPC; None for a message.
+
+    The SDK's own answer would repeat what was sent, and its parser keeps the last of two equal members.
+    """
+    try:
+        message = decode(raw)
+    except RefusedError as error:
+        return _no_message(PARSE_ERROR, str(error))
+    try:
+        jsonrpc_message_adapter.validate_python(message, by_name=False)
+    except ValueError:
+        return _no_message(INVALID_REQUEST, "this is no message of JSON-RPC 2.0")
+    return None
+
+
+def _no_message(code: int, text: str) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=text))
 
 
 class Tools:
@@ -219,7 +285,7 @@ def _strict(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        raise RefusedError([_reason(_mild(str(error)))]) from None
+        raise RefusedError([_reason(_mild(str(error), kind))]) from None
     except msgspec.DecodeError:
         raise _no_json() from None
 
@@ -232,9 +298,16 @@ def _reason(message: str) -> Reason:
     return Reason(code="malformed", message=message)
 
 
-def _mild(text: str) -> str:
-    """Keep what msgspec says of types and names, and drop what it repeats of values."""
-    return text.replace(" - at `$.", " (argument `") + (")" if " - at `$." in text else "")
+def _mild(text: str, kind: type[Struct]) -> str:
+    """Keep what msgspec says of types and of our own arguments, and drop what it repeats: that could be a secret."""
+    names = kind.__struct_fields__
+    if text.startswith("Object contains unknown field"):
+        return "this tool has no such argument; it has " + ", ".join(names)
+    what, _, place = text.rpartition(" - at `$.")
+    if text.startswith("Invalid enum value"):
+        what = "the value is none of those that the tool's schema lists"
+    name = _WORD.match(place)
+    return f"{what} (argument `{name[0]}`)" if name is not None and name[0] in names else (what or text)
 
 
 async def _propose(submits: Submits, given: ProposeMemory) -> CallToolResult:
@@ -256,7 +329,7 @@ async def _propose(submits: Submits, given: ProposeMemory) -> CallToolResult:
         code=first.code if first else found.state,
         message=f"{said}. {advice}",
         argument=argument_of(first.pointer) if first else None,
-        reasons=reasons,
+        reasons=without_names(reasons),
         operation_id=found.operation_id,
     )
     return _failed(failure)
@@ -317,7 +390,7 @@ def _refused(error: RefusedError) -> CallToolResult:
             code=first.code,
             message=f"{first.message}{place}. Mend that and call again.",
             argument=argument,
-            reasons=error.reasons,
+            reasons=without_names(error.reasons),
         )
     )
 

@@ -143,8 +143,8 @@ def test_a_text_that_looks_like_json_stays_text(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (LESSON | {"idempotency_key": "mine"}, "malformed", "unknown field `idempotency_key`"),
-        (LESSON | {"durable": True}, "malformed", "unknown field"),
+        (LESSON | {"idempotency_key": "mine"}, "malformed", "this tool has no such argument"),
+        (LESSON | {"durable": True}, "malformed", "no such argument"),
         (LESSON | {"tags": "deploy"}, "malformed", "argument `tags`"),
         (LESSON | {"source_start": "10"}, "malformed", "argument `source_start`"),
         (LESSON | {"source_start": 14, "source_end": 10}, "malformed", "argument source_end"),
@@ -389,3 +389,34 @@ def test_a_token_that_is_refused_is_the_operators_to_fix(service: Service, netwo
     assert "Nothing was stored. Tell your operator that the token or the policy has to be fixed" in text(refused)
     assert apart(propose(token)).structured_content["disposition"] == "accepted-for-review"
     assert count(service, "submissions") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "ping"}', -32700),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "sk_live_secret": [}', -32700),
+        (b'{"jsonrpc": "2.0", "method": {"sk_live_secret": 1}, "id": 1}', -32600),
+        (b'\xff{"sk_live_secret"', -32700),
+    ],
+)
+def test_a_line_that_is_no_strict_message_is_answered_and_not_repeated(tmp_path: Path, line: bytes, code: int) -> None:
+    """Over standard input too; the next message is answered as always."""
+    params = beside(tmp_path / "agent.ledger", f"http://127.0.0.1:{free_port()}", "antp_" + "A" * 36)
+    ping = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "ping"}).encode()
+    process = subprocess.Popen(  # noqa: S603 -- our own program
+        [params.command, *params.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | (params.env or {}),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(line + b"\n" + ping + b"\n")
+    process.stdin.flush()
+    wrong, good = process.stdout.readline(), process.stdout.readline()
+    rest, said = process.communicate(timeout=60)
+    assert (json.loads(wrong)["id"], json.loads(wrong)["error"]["code"]) == (None, code)
+    assert json.loads(good)["id"] == 7
+    assert b"sk_live_secret" not in wrong + good + rest + said

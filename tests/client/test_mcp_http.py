@@ -232,3 +232,51 @@ def test_a_bug_is_a_result_too(service: Service) -> None:
     assert told["isError"]
     assert told["structuredContent"]["code"] == "failed"
     assert "NoneType" not in json.dumps(told)
+
+
+SECRET = "sk_live_AbCdEf0123456789"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "tools/list"}',
+        '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_memory", "name": "x"}}',
+        json.dumps(calling("propose_memory", LESSON)).replace('"kind"', '"content": "Another.", "kind"'),
+        json.dumps(calling("propose_memory", LESSON | {"attributes": {"a": 1}})).replace('"a"', '"\\u0061": 2, "a"'),
+    ],
+)
+def test_a_member_that_is_named_twice_is_refused(service: Service, body: str) -> None:
+    """Wherever it is: the parser of the SDK would keep the last one and drop the other."""
+    answer = service.client.post("/mcp", content=body.encode(), headers=HEADERS | service.bearer())
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32700)
+    assert "names a member twice" in answer.json()["error"]["message"]
+    assert count(service, "submissions") == 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        calling("propose_memory", LESSON | {SECRET: "x"}),
+        calling("propose_memory", LESSON | {f"{SECRET}` - at `$.content": "x"}),
+        calling("propose_memory", LESSON | {"submission_scope": SECRET}),
+        calling("propose_memory", LESSON | {"tags": [SECRET, 5]}),
+        calling("propose_memory", LESSON | {"attributes": {SECRET: 0.5}}),
+        calling("propose_memory", LESSON | {"attributes": {"a": {SECRET: {SECRET: 1.5}}}}),
+        calling("search_memory", {"query": 5, SECRET: SECRET}),
+        calling(SECRET, {}),
+        calling("propose_memory", LESSON) | {"params": {SECRET: SECRET}},
+        calling("propose_memory", LESSON) | {"params": [SECRET]},
+        calling("propose_memory", LESSON) | {"jsonrpc": SECRET},
+        calling("propose_memory", LESSON) | {"method": {SECRET: SECRET}},
+        {SECRET: SECRET},
+        [SECRET],
+        SECRET,
+    ],
+)
+def test_what_was_refused_is_never_repeated(service: Service, asked: Any) -> None:
+    """Names and values that a model made up could be secrets, and answers are kept in transcripts and logs."""
+    answer = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer())
+    assert answer.status_code < 500
+    assert '"error"' in answer.text or '"isError":true' in answer.text
+    assert SECRET not in answer.text

@@ -3,9 +3,11 @@
 No argument is a key or a hash: both are made behind the port, so that no model can invent or lose one.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Protocol
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from antechamber.core.contract import MAX_TAG, MAX_TAGS, NAME_PATTERN, Line, MemoryPage, Reason, Receipt, Review, Scope
 from antechamber.core.ledger import State
@@ -84,8 +86,18 @@ def event_of(proposed: ProposeMemory, producer: str) -> dict[str, Any]:
 
 def argument_of(pointer: str | None) -> str | None:
     """Name the argument that a pointer of the contract speaks of; None where it speaks of none."""
+    return PLACES.get(_place(pointer) or "")
+
+
+def _place(pointer: str | None) -> str | None:
+    """Shorten a pointer to the argument that it speaks of; None where it speaks of none."""
     parts = (pointer or "").split("/")
-    return next((PLACES[place] for place in ("/".join(parts[:3]), "/".join(parts[:2])) if place in PLACES), None)
+    return next((place for place in ("/".join(parts[:3]), "/".join(parts[:2])) if place in PLACES), None)
+
+
+def without_names(reasons: Sequence[Reason]) -> list[Reason]:
+    """Let reasons point to our own arguments only: a name that was made up inside of one could be a secret."""
+    return [replace(reason, pointer=_place(reason.pointer)) for reason in reasons]
 
 
 class Proposed(Struct, frozen=True, kw_only=True):
