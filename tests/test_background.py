@@ -272,12 +272,12 @@ def test_ending_slow_uploads_goes_on_after_an_error(service: Service, monkeypatc
     # Longer than the pause between two looks at the uploads.
     monkeypatch.setattr(background, "LASTS", 3.0)
     broken: Any = object()
-    service.state.uploads._begun[broken] = -1e9
+    service.state.uploads._open[None] = {broken: None}
     until(lambda: readiness(service)[0] == "degraded", "it fails")
     (alarm,) = readiness(service)[1]
     assert "ending uploads that take too long (AttributeError)" in alarm
     assert service.client.get("/readyz").json() == {"status": "degraded"}
-    del service.state.uploads._begun[broken]
+    del service.state.uploads._open[None]
     until(lambda: readiness(service) == ("ready", []), "it works again")
 
 

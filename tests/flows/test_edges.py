@@ -31,11 +31,12 @@ from antechamber.core.retries import RetryRow
 from antechamber.core.review import Decision, InvalidDecisionError
 from antechamber.core.roles import Bearer, Person
 from antechamber.flows import access as access_flow
-from antechamber.flows.access import Access, TooManyAttemptsError
+from antechamber.flows.access import Access
 from antechamber.flows.admit import MOST_BATCHES, MOST_LONG, Admission
 from antechamber.flows.direct import HOUR
 from antechamber.flows.export import Export
 from antechamber.flows.fleet import GONE_AFTER, Fleet
+from antechamber.flows.guesses import TooManyAttemptsError
 from antechamber.flows.meter import Meter
 from antechamber.flows.overview import Overview
 from antechamber.flows.policies import PolicyKeeper
@@ -609,22 +610,10 @@ def scans(job: Callable[[], Any]) -> int:
 
 
 def test_a_proposal_is_scanned_once_for_a_page(flows: Flows) -> None:
-    """Findings, requirements and what keeps from approving rest on one scan, in a group as well."""
+    """Findings, requirements and what keeps from approving rest on one scan; a group shows no findings."""
     first = flows.submit(event("Run the migration first."))["proposal_id"]
     flows.clock.now += SECOND
     flows.submit(event("Another text of the same producer."))
     person = flows.curator()
     assert scans(lambda: flows.desk.dossier(first, person)) == 1
-    assert scans(lambda: flows.desk.group(person, producer=BOT.name)) == 2
-
-
-def test_a_group_is_not_compared_with_memories(flows: Flows) -> None:
-    """Its page shows none; a hundred comparisons with five hundred texts each would be for nothing."""
-    person = flows.curator()
-    admitted = flows.submit(event("Run the migration before the deploy."))["proposal_id"]
-    flows.clock.now += SECOND
-    flows.desk.decide(admitted, flows.decision(admitted, person), person)
-    flows.clock.now += SECOND
-    near = flows.submit(event("Run the migration before a deploy."))["proposal_id"]
-    assert len(flows.desk.dossier(near, person).similar) == 1
-    assert [one.similar for one in flows.desk.group(person, producer=BOT.name).items] == [[]]
+    assert scans(lambda: flows.desk.group(producer=BOT.name)) == 0

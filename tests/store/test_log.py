@@ -30,8 +30,8 @@ from antechamber.core.log.merkle import (
 )
 from antechamber.core.log.tree import Tree
 from antechamber.core.ports import Rows, Store
+from antechamber.core.sign_ins import AccessError
 from antechamber.core.tokens import digest_secret, mint
-from antechamber.flows.access import AccessError
 from support import Databases, Desk, Service, database, event, running, write_policies
 
 
@@ -163,10 +163,10 @@ def test_people_and_tokens_have_their_leaves(service: Service) -> None:
     assert service.state.access.revoke("worker:release-bot") == 2
     assert service.state.access.revoke("worker:release-bot") == 0
     service.sign_in("bob")
-    service.state.access.set_password("bob", "hashed")
+    service.state.access.passwords.set("bob", "hashed")
     assert service.state.access.disable("bob")
     with pytest.raises(AccessError, match="no account bob"):
-        service.state.access.set_password("bob", "hashed")
+        service.state.access.passwords.set("bob", "hashed")
     assert [action for action, *_ in actions(service.place)] == [
         "issue-token",
         "issue-token",
@@ -292,7 +292,7 @@ def busy(service: Service) -> None:
     )
     assert exported.status_code == 200
     erase(service.place, gone, "private")
-    service.state.access.set_password("bob", "hashed")
+    service.state.access.passwords.set("bob", "hashed")
 
 
 def checked(place: Place) -> list[str]:

@@ -11,7 +11,7 @@ from litestar.testing import TestClient
 from antechamber import app
 from antechamber.app.joined import create_app
 from antechamber.config import Place, Settings, SettingsError
-from antechamber.flows.access import MOST_FAILURES, MOST_FAILURES_OF_ADDRESS, TooManyAttemptsError
+from antechamber.flows.guesses import MOST_FAILURES, MOST_FAILURES_OF_ADDRESS, TooManyAttemptsError
 from antechamber.web import threads
 from antechamber.web.addresses import client_address
 from antechamber.web.passwords import HASHERS

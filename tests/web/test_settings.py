@@ -195,5 +195,5 @@ def test_a_sign_in_that_was_begun_with_the_old_password_opens_nothing(service: S
 
         return access.sign_in("bob", "", verify)
 
-    assert during(lambda: access.set_password("bob", hashed)) is None
+    assert during(lambda: access.passwords.set("bob", hashed)) is None
     assert during(lambda: access.disable("bob")) is None

@@ -162,9 +162,9 @@ def set_password(name: str, place: Place, *, password_stdin: bool) -> None:
     if not password_stdin and not sys.stdin.isatty():
         fail(AntechamberError("there is no terminal to ask for the password; send it with --password-stdin"))
     with _access(place, grants=True) as access:
-        access.check_account(name)
+        access.passwords.check_account(name)
         password = _read_password() if password_stdin else _asked_password(name)
-        access.set_password(name, app.hash_password(password))
+        access.passwords.set(name, app.hash_password(password))
     click.echo(f"Set the password of {name}. Its sessions and sign-in links have ended.")
 
 

@@ -145,6 +145,9 @@ class AccessRows(Protocol):
     def session(self, digest: str) -> SessionRow | None:
         """Return a session that has not been ended."""
 
+    def hold_sessions(self) -> None:
+        """Let no other transaction act under a session until this one ends."""
+
     def signed_in(self, digest: str) -> SessionRow | None:
         """Return a session that has not been ended; no other transaction can end one until this one ends."""
 

@@ -8,15 +8,16 @@ from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.contract import NAME, PRODUCER
-from antechamber.core.errors import AntechamberError, ClosedError
+from antechamber.core.errors import ClosedError
 from antechamber.core.filters import with_view
 from antechamber.core.ids import uuid7
 from antechamber.core.ports import Clock, Randomness, Rows, Store
-from antechamber.core.records import SessionRow, TokenRow, UserRow
-from antechamber.core.roles import Bearer, PasswordChange, Person, PersonRole, TokenRole
-from antechamber.core.sign_ins import ABSOLUTE, SHOWN, Begun
+from antechamber.core.records import TokenRow, UserRow
+from antechamber.core.roles import Bearer, Person, PersonRole, TokenRole
+from antechamber.core.sign_ins import ABSOLUTE, SHOWN, AccessError, Begun, check_signed_in, no_account
 from antechamber.core.tokens import digest_secret, has_checksum, mint
-from antechamber.flows.address import Address
+from antechamber.flows.guesses import check_attempts, count_attempt, forgive, subjects_of
+from antechamber.flows.passwords import AccountPasswords
 
 V = TypeVar("V")
 
@@ -25,31 +26,9 @@ LINK_LIFETIME: Final = 15 * 60 * SECOND
 IDLE: Final = 60 * 60 * SECOND
 CHECKED_FOR: Final = SECOND
 """How long a looked-up token or session is trusted without another look: a revocation takes effect within this."""
-MOST_FAILURES: Final = 5
-MOST_FAILURES_OF_ADDRESS: Final = 50
-FAILURES_COUNT_FOR: Final = 15 * 60 * SECOND
 MOST_REMEMBERED: Final = 10_000
-
-
-class AccessError(AntechamberError):
-    """A token or account that cannot be made; the text says what to change."""
-
-
-class TooManyAttemptsError(AntechamberError):
-    """Too many failed sign-ins; `wait` seconds are left."""
-
-    def __init__(self, wait: int) -> None:
-        """Say how long to wait."""
-        super().__init__(f"Too many failed attempts. Try again in {max(1, wait // 60)} minutes.")
-        self.wait = wait
-
-
-class SignedOutError(AntechamberError):
-    """Somebody acts under a session or account that has ended meanwhile; nothing was recorded."""
-
-    def __init__(self) -> None:
-        """Say so."""
-        super().__init__("You are signed out; sign in again.")
+_ADDRESS: Final = "address"
+"""Name of the note that holds the public address."""
 
 
 class SignedIn(Struct, frozen=True):
@@ -59,7 +38,7 @@ class SignedIn(Struct, frozen=True):
     person: Person
 
 
-class Access(Address):
+class Access:
     """Issues, checks and ends what lets callers in."""
 
     def __init__(
@@ -84,6 +63,7 @@ class Access(Address):
         self._people: dict[str, tuple[int, Person | None]] = {}
         self._used: dict[int, int] = {}
         self._seen: dict[str, int] = {}
+        self.passwords = AccountPasswords(store, clock, randomness, self._people.clear)
 
     def issue(self, name: str, role: TokenRole, read: list[str], lifetime: int | None) -> tuple[str, str]:
         """Make a token that lives for `lifetime` microseconds; return its id and the secret, to be shown once.
@@ -190,7 +170,7 @@ class Access(Address):
         with self._store.read() as rows:
             user = rows.user(name)
         if user is None or user.disabled_at is not None:
-            raise _no_account(name)
+            raise no_account(name)
         secret, expires = mint("link", self._randomness(24)), self._clock() + LINK_LIFETIME
         digest = digest_secret(secret)
         proof = self._proof("link", digest, user.id, expires)
@@ -222,42 +202,23 @@ class Access(Address):
         signed last; BusyError or UnavailableError.
         """
         self._check()
-        subjects = [_subject("name", name)] + ([_subject("address", address)] if address else [])
+        subjects = subjects_of(name, address)
         with self._store.read() as rows:
-            self._check_failures(rows, subjects)
+            check_attempts(rows, subjects, self._clock())
             user = rows.user(name)
-        # Counted before the password is looked at, so that guesses that come together are counted too.
-        counted = self._store.write(partial(self._count_attempt, subjects)).result()
+        counted = self._store.write(lambda rows: count_attempt(rows, subjects, self._clock())).result()
         good = user is not None and user.disabled_at is None
         if not verify(user.password if user and good else None) or user is None:
             return None
-        return self._store.write(partial(self._enter, user, subjects[0], counted)).result()
+        return self._store.write(partial(self._enter, user, subjects, counted)).result()
 
-    def _count_attempt(self, subjects: list[str], rows: Rows) -> list[int]:
-        """Count an attempt as failed until it is known better; return the ids of what was counted.
-
-        Raises TooManyAttemptsError.
-        """
-        rows.hold_failures()
-        self._check_failures(rows, subjects)
-        now = self._clock()
-        return [rows.add_failure(subject, now) for subject in subjects]
-
-    def _enter(self, user: UserRow, subject: str, counted: list[int], rows: Rows) -> SignedIn | None:
+    def _enter(self, user: UserRow, subjects: list[str], counted: list[int], rows: Rows) -> SignedIn | None:
         """Take the count back and begin a session; None where the account was changed while its password was hashed."""
         known = rows.user(user.name)
         if known is None or known.disabled_at is not None or known.password != user.password:
             return None
-        rows.take_back_failures(counted)
-        rows.forget_failures(subject, self._clock() - FAILURES_COUNT_FOR)
+        forgive(rows, subjects, counted, self._clock())
         return self._begin(user, rows)
-
-    def _check_failures(self, rows: Rows, subjects: list[str]) -> None:
-        now = self._clock()
-        for subject, most in zip(subjects, (MOST_FAILURES, MOST_FAILURES_OF_ADDRESS), strict=False):
-            number, last = rows.failures(subject, now - FAILURES_COUNT_FOR)
-            if number >= most:
-                raise TooManyAttemptsError((last + FAILURES_COUNT_FOR - now) // SECOND)
 
     def _begin(self, user: UserRow, rows: Rows) -> SignedIn:
         """Begin a session under a fresh id, whatever the browser sent along."""
@@ -302,67 +263,6 @@ class Access(Address):
             session=digest,
             keys=row.keys,
             views=row.views,
-        )
-
-    def check_account(self, name: str) -> None:
-        """Refuse a name that no active account has.
-
-        Raises AccessError.
-        """
-        with self._store.read() as rows:
-            user = rows.user(name)
-        if user is None or user.disabled_at is not None:
-            raise _no_account(name)
-
-    def set_password(self, name: str, password: str) -> None:
-        """Set an account's password, already hashed, as its operator; all sessions and open links of it end.
-
-        Raises AccessError where there is no such account.
-        """
-        change = self._change(name, password, actor="command-line", role="operator", session="")
-        if not self._store.write(lambda rows: rows.set_password(change)).result():
-            raise _no_account(name)
-
-    def has_password(self, person: Person) -> bool:
-        """Tell whether a person has to give the present password to set a new one."""
-        with self._store.read() as rows:
-            user = rows.user(person.name)
-        return user is not None and user.password is not None
-
-    def change_password(self, person: Person, verify: Callable[[str], bool], make: Callable[[], str]) -> bool:
-        """Set a person's own password; their other sessions and open links end.
-
-        `verify` says whether the present password was given, asked only where there is one; `make` hashes the new one.
-        Return False where the present password is wrong. Each attempt counts as a failed sign-in until it succeeds.
-
-        Raises TooManyAttemptsError, BusyError or UnavailableError, and what `make` raises.
-        """
-        subjects = [_subject("name", person.name)]
-        known = self._store.write(partial(self._count_change, subjects, person)).result()
-        if known is not None and not verify(known):
-            return False
-        self._store.write(lambda rows: rows.forget_failures(subjects[0], self._clock() - FAILURES_COUNT_FOR)).result()
-        change = self._change(person.name, make(), actor=person.name, role=person.role, session=person.session)
-        done = self._store.write(lambda rows: rows.set_password(change)).result()
-        self._people.clear()
-        return done
-
-    def _count_change(self, subjects: list[str], person: Person, rows: Rows) -> str | None:
-        """Count an attempt before it is judged; return the present password's hash."""
-        self._count_attempt(subjects, rows)
-        user = rows.user(person.name)
-        return user.password if user else None
-
-    def _change(self, name: str, password: str, *, actor: str, role: PersonRole, session: str) -> PasswordChange:
-        now = self._clock()
-        return PasswordChange(
-            change_id=uuid7(now, self._randomness(10)),
-            user=name,
-            password=password,
-            actor=actor,
-            role=role,
-            session=session,
-            changed_at=now,
         )
 
     def planted(self) -> list[str]:
@@ -415,6 +315,19 @@ class Access(Address):
         self._store.write(lambda rows: rows.end_session(person.session, now)).result()
         self._people.pop(person.session, None)
 
+    def note_address(self, url: str) -> None:
+        """Remember the address under which the service is served, for the links that the command line prints.
+
+        Raises BusyError or UnavailableError.
+        """
+        if self.address() != url:
+            self._store.write(lambda rows: rows.set_meta(_ADDRESS, url)).result()
+
+    def address(self) -> str | None:
+        """Return the address under which the service was served last; None where it never was."""
+        with self._store.read() as rows:
+            return rows.meta(_ADDRESS)
+
     def flush(self) -> None:
         """Write when tokens were used and sessions seen, with an ordinary commit."""
         used, self._used = self._used, {}
@@ -423,31 +336,9 @@ class Access(Address):
             self._store.write(partial(_touch, used, seen)).result()
 
 
-def _no_account(name: str) -> AccessError:
-    return AccessError(f"there is no account {name}; add it with: antechamber user add {name} --role curator")
-
-
-def check_signed_in(person: Person, session: SessionRow | None, now: int) -> None:
-    """Check by its row in the transaction of an act that a person's session is theirs and has not ended.
-
-    That it idled for too long was looked up before; this very act ends its idling.
-
-    Raises SignedOutError.
-    """
-    if session is None or now - session.created_at > ABSOLUTE:
-        raise SignedOutError
-    if (session.id, session.role, session.person) != (person.id, person.role, person.person):
-        raise SignedOutError
-
-
 def _touch(used: dict[int, int], seen: dict[str, int], rows: Rows) -> None:
     rows.touch_tokens(used)
     rows.touch_sessions(seen)
-
-
-def _subject(kind: str, value: str) -> str:
-    """Name whoever failed without keeping what was typed."""
-    return blake3(f"{kind}:{value}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _remember(cache: dict[str, V], key: str, value: V) -> None:

@@ -25,8 +25,8 @@ from antechamber.core.review import (
 )
 from antechamber.core.roles import Person
 from antechamber.core.settlement import SettlementForm, check_settlement, opened_key, settle, settlement_blocker
+from antechamber.core.sign_ins import check_signed_in
 from antechamber.core.submission import Submission
-from antechamber.flows.access import check_signed_in
 from antechamber.flows.admit import Admission
 from antechamber.flows.browse import found
 from antechamber.flows.dossier import owners_of

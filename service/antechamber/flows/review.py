@@ -35,8 +35,8 @@ from antechamber.core.review import (
     undo_needs_reason,
 )
 from antechamber.core.roles import Person
+from antechamber.core.sign_ins import SignedOutError, check_signed_in
 from antechamber.core.sorting import QueuePlace
-from antechamber.flows.access import SignedOutError, check_signed_in
 from antechamber.flows.browse import Browse, found
 from antechamber.flows.dossier import Member, fits_in_group, member, places, reviewed, situation
 
@@ -134,11 +134,12 @@ class Desk(Browse):
     def draft(self, proposal_id: str, decision: Decision, person: Person) -> Draft:
         """Say what an edit would change, without recording anything.
 
-        Raises what `decide` would: NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
-        BusyError or UnavailableError.
+        Raises what `decide` would: SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError,
+        InvalidDecisionError, BusyError or UnavailableError.
         """
         _check_role(person)
         with self._store.read() as rows:
+            check_signed_in(person, rows.session(person.session), self._clock())
             proposal = found(rows.proposal(proposal_id))
             ruling = self._ruled(rows, proposal, decision, person, self._clock())
         after = msgspec.json.decode(ruling.text)["content"]

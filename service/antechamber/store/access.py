@@ -77,7 +77,7 @@ class Access(Statements):
 
     def disable_user(self, name: str, now: int) -> bool:
         """Disable an account and end its sessions; False where there is none to disable."""
-        self.one("hold_sessions")
+        self.hold_sessions()
         self.run("end_sessions_of_user", name=name, ended_at=now)
         disabled = self.run("disable_user", name=name, disabled_at=now) > 0
         if disabled:
@@ -86,6 +86,7 @@ class Access(Statements):
 
     def set_password(self, change: PasswordChange) -> bool:
         """Set a password and end the account's other sessions and its links; False where there is no such account."""
+        self.hold_sessions()
         if not self.run("set_password", user=change.user, password=change.password):
             return False
         self.run("end_other_sessions", name=change.user, kept=change.session, ended_at=change.changed_at)
@@ -115,6 +116,7 @@ class Access(Statements):
 
     def end_access(self, now: int, begun_after: int) -> Ended:
         """End all tokens, links and sessions, each with its leaf; sessions that began before are over anyway."""
+        self.hold_sessions()
         tokens = [row for row in self.tokens() if row.revoked_at is None]
         links = msgspec.convert(self.all("open_links", now=now), list[Begun])
         sessions = msgspec.convert(self.all("open_sessions", begun_after=begun_after), list[Begun])
@@ -152,6 +154,10 @@ class Access(Statements):
         row = self.one("session_user", digest=digest)
         return msgspec.convert(row, SessionRow) if row else None
 
+    def hold_sessions(self) -> None:
+        """Let no other transaction act under a session until this one ends."""
+        self.one("hold_sessions")
+
     def signed_in(self, digest: str) -> SessionRow | None:
         """Return a session that has not been ended; no other transaction can end one until this one ends."""
         self.one("share_sessions")
@@ -164,7 +170,7 @@ class Access(Statements):
 
     def end_session(self, digest: str, now: int) -> None:
         """End a session."""
-        self.one("hold_sessions")
+        self.hold_sessions()
         self.run("end_session", digest=digest, ended_at=now)
 
     def failures(self, subject: str, since: int) -> tuple[int, int]:

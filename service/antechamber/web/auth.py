@@ -16,7 +16,8 @@ from litestar.middleware.authentication import AbstractAuthenticationMiddleware,
 from antechamber.core.contract import Reason
 from antechamber.core.errors import AntechamberError, RefusedError, refuse
 from antechamber.core.roles import Bearer, Caller, Person
-from antechamber.flows.access import Access, SignedOutError
+from antechamber.core.sign_ins import SignedOutError
+from antechamber.flows.access import Access
 from antechamber.web import threads
 
 T = TypeVar("T")

@@ -115,9 +115,7 @@ class Decisions(Controller):
             )
         try:
             said = read_decision(kind, form)
-            if kind == "edit" and (
-                draft := await threads.run(threads.PAGES, _unseen, request, desk, proposal_id, said, form)
-            ):
+            if kind == "edit" and (draft := await act(form, _unseen, request, desk, proposal_id, said, form)):
                 return draft
             within = filter_of(form.get("q", ""))
             decided = await act(form, desk.decide, proposal_id, said, person, within)

@@ -10,7 +10,8 @@ from litestar.di import NamedDependency
 from litestar.response import Redirect, Template
 
 from antechamber.core.roles import Person, PersonRole
-from antechamber.flows.access import Access, SignedIn, TooManyAttemptsError
+from antechamber.flows.access import Access, SignedIn
+from antechamber.flows.guesses import TooManyAttemptsError
 from antechamber.web.addresses import client_address
 from antechamber.web.auth import check_form, check_origin, cookie_name
 from antechamber.web.desk import NO_STORE, read_form

@@ -17,7 +17,7 @@ from antechamber.core.errors import (
 )
 from antechamber.core.review import InvalidDecisionError
 from antechamber.core.settlement import SETTLINGS, SettlementForm, SettlingKind
-from antechamber.flows.access import SignedOutError
+from antechamber.core.sign_ins import SignedOutError
 from antechamber.flows.quarantine import Quarantine
 from antechamber.web import threads
 from antechamber.web.auth import SignInNeededError, needs_role, typed_in

@@ -10,7 +10,9 @@ from litestar.response import Redirect, Template
 from antechamber.core.errors import AntechamberError, BusyError, UnavailableError
 from antechamber.core.roles import Person
 from antechamber.core.shortcuts import OFF, SHORTCUTS, ShortcutError, keep, keys_of
-from antechamber.flows.access import Access, SignedOutError, TooManyAttemptsError
+from antechamber.core.sign_ins import SignedOutError
+from antechamber.flows.access import Access
+from antechamber.flows.guesses import TooManyAttemptsError
 from antechamber.web import threads
 from antechamber.web.auth import SignInNeededError, act, check_form, needs_role
 from antechamber.web.desk import MAX_FORM, PersonRequest, page, read_form
@@ -29,7 +31,7 @@ def _page(request: AnyRequest, access: Access, status: int = 200, **context: Any
         "chosen": keys_of(None if kept == OFF else kept),
         "error": None,
         "password_error": None,
-        "has_password": access.has_password(request.scope["user"]),
+        "has_password": access.passwords.is_set(request.scope["user"]),
     }
     return page(request, "settings.html", status, **shown | context)
 
@@ -93,7 +95,7 @@ async def change_password(
 def _change(access: Access, passwords: Passwords, person: Person, form: dict[str, str]) -> bool:
     """Check and hash: for a thread of the passwords' own."""
     verify = partial(passwords.verify, form.get("current", ""))
-    return access.change_password(person, verify, partial(passwords.hash, form.get("password", "")))
+    return access.passwords.change(person, verify, partial(passwords.hash, form.get("password", "")))
 
 
 def _unavailable(error: AntechamberError) -> str:
