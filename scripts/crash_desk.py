@@ -151,9 +151,13 @@ class Curator(threading.Thread):
             return
         kind, more = self._choice()
         key = form["decision_key"]
-        if kind == "edit" and (seen := self._browser.post(f"/review/{proposal_id}/edit", form | more)):
+        if kind == "edit":
             # What the edit changes is shown before it is saved; the form that saves it names what was shown.
-            more |= {name: text for name, text in fields_of(seen[2]).items() if name == "resulting_hash"}
+            seen = self._browser.post(f"/review/{proposal_id}/edit", form | more)
+            shown = fields_of(seen[2]).get("resulting_hash") if seen else None
+            if shown is None:
+                return
+            more |= {"resulting_hash": shown}
         self._minutes.begin(key, Decision(proposal_id, int(form["version"]), kind))
         deadline = time.monotonic() + _GIVE_UP
         while not self._minutes.note(key, self._browser.post(f"/review/{proposal_id}/{kind}", form | more)):

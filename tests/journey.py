@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from antechamber.config import Place
 from desk_tour import close
-from support import antechamber, event, where
+from support import HANG_SECONDS, antechamber, event, where
 
 EITHER_WAY = pytest.mark.parametrize(
     ("place", "scripts"), [("sqlite", True), ("postgres", False)], ids=["scripts on", "scripts off"], indirect=True
@@ -36,14 +36,18 @@ class Journey:
     def submit(self, **members: Any) -> dict[str, Any]:
         """Submit an event as the agent."""
         headers = {"authorization": f"Bearer {self.token}"}
-        answer: dict[str, Any] = httpx.post(f"{self.url}/v1/submissions", json=event(**members), headers=headers).json()
+        answer: dict[str, Any] = httpx.post(
+            f"{self.url}/v1/submissions", json=event(**members), headers=headers, timeout=HANG_SECONDS
+        ).json()
         return answer
 
     def remembered(self) -> list[str]:
         """Read the memories as the agent."""
         headers = {"authorization": f"Bearer {self.token}"}
         params = {"submission_scope": "project", "scope_id": "apollo"}
-        items = httpx.get(f"{self.url}/v1/memories", params=params, headers=headers).json()["items"]
+        items = httpx.get(f"{self.url}/v1/memories", params=params, headers=headers, timeout=HANG_SECONDS).json()[
+            "items"
+        ]
         return [item["content"] for item in items]
 
     def sign_in(self, name: str, *, width: int = 1280, role: str = "curator", motion: bool = False) -> Page:

@@ -29,6 +29,7 @@ from antechamber.client import http
 from antechamber.config import Place, Settings
 from antechamber.core.events import hash_event
 from support import (
+    HANG_SECONDS,
     PRODUCERS,
     Databases,
     Service,
@@ -804,7 +805,9 @@ def test_serve_ends_cleanly_when_told_to(data: Path, policies: Path) -> None:
     for number, name in enumerate((signal.SIGTERM, signal.SIGINT)):
         with serving(data, policies) as (url, process):
             headers = {"authorization": f"Bearer {token}"}
-            answer = httpx.post(f"{url}/v1/submissions", json=event(f"Sentence {number}."), headers=headers)
+            answer = httpx.post(
+                f"{url}/v1/submissions", json=event(f"Sentence {number}."), headers=headers, timeout=HANG_SECONDS
+            )
             assert answer.status_code == 201
             process.send_signal(name)
             assert process.wait(timeout=20) == 0

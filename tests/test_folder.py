@@ -15,7 +15,7 @@ import pytest
 from antechamber import app
 from antechamber.config import DATABASE, SECRET, Place, SettingsError
 from antechamber.store.signer import KEY_FILE
-from support import Databases, antechamber, free_port, running, serving, where
+from support import HANG_SECONDS, Databases, antechamber, free_port, running, serving, where
 
 LOCK = "serve.lock"
 
@@ -78,7 +78,10 @@ def test_a_second_service_cannot_share_a_port(start: Start, tmp_path: Path, poli
         assert len(stderr.splitlines()) == 1
         assert not (tmp_path / "two").exists()
         token = antechamber("token", "issue", "worker:release-bot", "--data", str(tmp_path / "one")).stdout.strip()
-        answers = [httpx.get(f"{url}/v1/token", headers={"authorization": f"Bearer {token}"}) for _ in range(12)]
+        answers = [
+            httpx.get(f"{url}/v1/token", headers={"authorization": f"Bearer {token}"}, timeout=HANG_SECONDS)
+            for _ in range(12)
+        ]
     assert [answer.status_code for answer in answers] == [200] * 12
 
 
@@ -155,7 +158,10 @@ def test_a_service_starts_again_at_once(tmp_path: Path, policies: Path) -> None:
     """Connections that the one before left behind do not keep the port, however it ended."""
     port = free_port()
     for end in (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
-        with serving(tmp_path / "data", policies, port) as (url, process), httpx.Client(base_url=url) as client:
+        with (
+            serving(tmp_path / "data", policies, port) as (url, process),
+            httpx.Client(base_url=url, timeout=HANG_SECONDS) as client,
+        ):
             assert client.get("/healthz").status_code == 200
             process.send_signal(end)
             process.wait(timeout=20)
@@ -172,7 +178,7 @@ def test_one_service_serves_a_folder(start: Start, tmp_path: Path, policies: Pat
         assert len(stderr.splitlines()) == 1
         assert antechamber("token", "issue", "worker:a", "--data", str(data)).returncode == 0
         assert antechamber("migrate", "--data", str(data)).returncode == 0
-        assert httpx.get(f"{url}/readyz").status_code == 200
+        assert httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).status_code == 200
 
 
 def test_the_kernel_lets_go_of_a_folder_whose_service_was_killed(tmp_path: Path, policies: Path) -> None:
@@ -183,14 +189,14 @@ def test_the_kernel_lets_go_of_a_folder_whose_service_was_killed(tmp_path: Path,
         process.wait(timeout=20)
         assert (data / LOCK).exists()
         with serving(data, policies) as (url, _):
-            assert httpx.get(f"{url}/readyz").status_code == 200
+            assert httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).status_code == 200
 
 
 def test_services_on_postgresql_share_a_folder(postgres: Databases, tmp_path: Path, policies: Path) -> None:
     """Two processes on one host, as the README says."""
     place = Place(data=tmp_path / "data", database_url=postgres.fresh())
     with serving(place, policies) as first, serving(place, policies) as second:
-        answers = [httpx.get(f"{url}/readyz").status_code for url, _ in (first, second)]
+        answers = [httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).status_code for url, _ in (first, second)]
     postgres.drop(place.database_url or "")
     assert answers == [200, 200]
 

@@ -16,7 +16,7 @@ import pytest
 from antechamber.config import SECRET, Place
 from antechamber.resources import how_to_install
 from antechamber.store.signer import KEY_FILE, MARKER_FILE, STATE_FILE
-from support import Databases, antechamber, database, event, serving, where, write_policies
+from support import HANG_SECONDS, Databases, antechamber, database, event, free_port, serving, where, write_policies
 
 
 class Pair:
@@ -136,7 +136,7 @@ def test_different_policies_are_an_alarm_on_readyz(pair: Pair) -> None:
         pass
     assert "different policies" in alarms[0]
     assert pair.urls[1].rpartition(":")[2] in alarms[0]
-    assert httpx.get(f"{pair.urls[0]}/readyz").json() == {"status": "degraded"}
+    assert httpx.get(f"{pair.urls[0]}/readyz", timeout=HANG_SECONDS).json() == {"status": "degraded"}
 
 
 def test_another_secret_is_refused(pair: Pair, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_another_secret_is_refused(pair: Pair, tmp_path: Path) -> None:
     assert "secret.key is missing" in antechamber("user", "list", *where(place)).stderr
     assert not (place.data / SECRET).exists()
     (place.data / SECRET).write_bytes(bytes(32))
-    assert "is not the secret" in antechamber("serve", *where(place)).stderr
+    assert "is not the secret" in antechamber("serve", *where(place), "--port", str(free_port())).stderr
 
 
 @pytest.fixture
@@ -159,11 +159,11 @@ def empty(postgres: Databases, tmp_path: Path) -> Iterator[Place]:
 
 def test_a_database_is_made_by_migrate_and_by_nothing_else(empty: Place) -> None:
     """Every other verb says what to run; migrate takes each step once and says so."""
-    for verb in (["serve"], ["token", "list"], ["user", "list"], ["export"], ["doctor"]):
+    for verb in (["serve", "--port", str(free_port())], ["token", "list"], ["user", "list"], ["export"], ["doctor"]):
         refused = antechamber(*verb, *where(empty))
         assert refused.returncode == 1
         assert "run: antechamber migrate" in refused.stderr
-    assert "Took step 0001_foundation" in antechamber("migrate", *where(empty)).stdout
+    assert "Took step 0001_tables" in antechamber("migrate", *where(empty)).stdout
     assert "up to date" in antechamber("migrate", *where(empty)).stdout
     assert msgspec.json.decode(antechamber("migrate", "--json", *where(empty)).stdout) == {"taken": []}
 

@@ -34,7 +34,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "templates/assets/antechamber.css",
         "templates/assets/keys.js",
         "store/sql/admission.sql",
-        "store/schema/sqlite/0001_foundation.sql",
+        "store/schema/sqlite/0001_tables.sql",
         "verify_export.py",
     ],
 )

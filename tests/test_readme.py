@@ -23,7 +23,7 @@ from mcp.types import CallToolResult, ListToolsResult, Tool
 
 from antechamber.cli import main
 from antechamber.client import Ledger
-from support import Databases, antechamber, apart, database, free_port, place_of, serving
+from support import HANG_SECONDS, Databases, antechamber, apart, database, free_port, place_of, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -75,7 +75,7 @@ def test_the_sixty_second_start_ends_with_a_memory() -> None:
     """The first block starts the demo; whoever opens its link and approves sees the memory as an agent reads it."""
     with shell(BLOCKS[0], ROOT) as demo:
         link = read_until(demo, r"(http://\S+)/login\?link=(\S+)")
-        with httpx.Client(base_url=link.group(1), follow_redirects=True) as browser:
+        with httpx.Client(base_url=link.group(1), follow_redirects=True, timeout=HANG_SECONDS) as browser:
             page = browser.post("/login", data={"link": link.group(2)}).text
             found = re.search(r'href="(/review/[^"]+)">Run the database', page)
             assert found
@@ -159,7 +159,7 @@ def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> No
     with shell(script, tmp_path) as session:
         read_until(session, r"Took step(.|\n)*Antechamber is ready(.|\n)*Antechamber is ready")
         for port in ports:
-            assert httpx.get(f"http://127.0.0.1:{port}/readyz").json() == {"status": "ready"}
+            assert httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=HANG_SECONDS).json() == {"status": "ready"}
     postgres.drop(url)
 
 

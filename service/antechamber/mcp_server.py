@@ -6,9 +6,7 @@ look like JSON; here arguments are decoded strictly, the same over each transpor
 
 import asyncio
 import contextlib
-import json
 import logging
-import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, cast
@@ -48,6 +46,7 @@ from antechamber.core.tools import (
     Submits,
     ToolFailure,
     argument_of,
+    read_arguments,
     without_names,
 )
 
@@ -58,11 +57,6 @@ INSTRUCTIONS: Final = (
 _log: Final = logging.getLogger(__name__)
 MOMENT: Final = 5.0
 """Seconds that calls under way have after their client hung up; clients kill what takes longer."""
-LONGEST: Final = 128 * 1024
-"""Characters of all arguments together."""
-
-
-_WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
 class _Spec(Struct, frozen=True, kw_only=True):
@@ -242,7 +236,7 @@ class Tools:
             known = ", ".join(TOOLS)
             return _failed(ToolFailure(code="unknown-tool", message=f"there is no such tool; there are {known}"))
         try:
-            given = _strict(arguments, spec.arguments)
+            given = read_arguments(arguments, spec.arguments)
         except RefusedError as error:
             return _refused(error)
         task = asyncio.ensure_future(_guarded(submits, given))
@@ -268,46 +262,6 @@ async def _guarded(submits: Submits, given: Struct) -> CallToolResult:
         _log.exception("a tool failed unexpectedly")
         failure = ToolFailure(code="failed", message="The tool failed unexpectedly; its log says more.")
         return _failed(failure)
-
-
-def _strict(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
-    """Read arguments as the HTTP route reads a body: no unknown member, no type that needs a guess.
-
-    Raises RefusedError.
-    """
-    try:
-        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
-        raw = text.encode()
-    except (ValueError, TypeError, RecursionError):
-        raise _no_json() from None
-    if len(text) > LONGEST:
-        raise RefusedError([_reason(f"the arguments have more than {LONGEST} characters")])
-    try:
-        return msgspec.json.decode(raw, type=kind)
-    except msgspec.ValidationError as error:
-        raise RefusedError([_reason(_mild(str(error), kind))]) from None
-    except msgspec.DecodeError:
-        raise _no_json() from None
-
-
-def _no_json() -> RefusedError:
-    return RefusedError([_reason("the arguments hold a number without end or half a character")])
-
-
-def _reason(message: str) -> Reason:
-    return Reason(code="malformed", message=message)
-
-
-def _mild(text: str, kind: type[Struct]) -> str:
-    """Keep what msgspec says of types and of our own arguments, and drop what it repeats: that could be a secret."""
-    names = kind.__struct_fields__
-    if text.startswith("Object contains unknown field"):
-        return "this tool has no such argument; it has " + ", ".join(names)
-    what, _, place = text.rpartition(" - at `$.")
-    if text.startswith("Invalid enum value"):
-        what = "the value is none of those that the tool's schema lists"
-    name = _WORD.match(place)
-    return f"{what} (argument `{name[0]}`)" if name is not None and name[0] in names else (what or text)
 
 
 async def _propose(submits: Submits, given: ProposeMemory) -> CallToolResult:

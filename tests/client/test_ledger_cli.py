@@ -11,7 +11,7 @@ from antechamber.client.calling import Calling
 from antechamber.client.ledger import Ledger
 from antechamber.core.ledger import Ruling
 from client.test_ledger import lesson
-from support import antechamber, event, free_port
+from support import HANG_SECONDS, antechamber, event, free_port
 
 COMMITTED = Ruling(state="committed", final=True, reason="the tool answered")
 UNCERTAIN = Ruling(state="uncertain", final=False, reason="no answer: \x1b[31mreset")
@@ -49,7 +49,12 @@ def test_everything_uncertain_is_settled_from_the_shell(path: Path, agent: dict[
         first = next(opened.entries()).operation_id
     headers = {"authorization": f"Bearer {agent['ANTECHAMBER_TOKEN']}"}
     other = event("Something else.", idempotency_key=first)
-    assert httpx.post(f"{agent['ANTECHAMBER_URL']}/v1/submissions", json=other, headers=headers).status_code == 201
+    assert (
+        httpx.post(
+            f"{agent['ANTECHAMBER_URL']}/v1/submissions", json=other, headers=headers, timeout=HANG_SECONDS
+        ).status_code
+        == 201
+    )
     ran = antechamber("recover", "--ledger", str(path), **agent)
     assert ran.returncode == 1, ran.stderr
     assert "3  committed" in ran.stdout

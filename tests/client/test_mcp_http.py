@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from antechamber.client import Ledger, Submitter
 from antechamber.resources import how_to_install
 from client.test_mcp import LESSON, count
-from support import Service, apart, event, full
+from support import HANG_SECONDS, Service, apart, event, full
 
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
@@ -27,7 +27,7 @@ def session(url: str, token: str, journey: Callable[[Client], Awaitable[Any]], m
 
     async def whole() -> Any:
         async with (
-            httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http,
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=HANG_SECONDS) as http,
             Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
         ):
             return await journey(client)
@@ -73,7 +73,7 @@ def test_one_event_over_three_ways_is_one_proposal(live: tuple[str, str], tmp_pa
     payload = {"kind": LESSON["kind"], "content": LESSON["content"]}
     body = event(payload=payload, idempotency_key="by-hand")
     headers = {"authorization": f"Bearer {token}"}
-    by_http = httpx.post(f"{url}/v1/submissions", json=body, headers=headers).json()
+    by_http = httpx.post(f"{url}/v1/submissions", json=body, headers=headers, timeout=HANG_SECONDS).json()
     own = {name: value for name, value in body.items() if name not in {"idempotency_key", "source_event_hash"}}
     with Ledger(tmp_path / "agent.ledger") as ledger, Submitter(url, token, ledger) as submitter:
         by_ledger = submitter.submit(own)

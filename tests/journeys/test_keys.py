@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from journey import Journey
+from support import HANG_SECONDS
 
 pytestmark = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 """What the browser does with keys is the same on each engine."""
@@ -270,7 +271,7 @@ def test_a_hundred_decisions_without_a_pointer(with_scripts: Journey) -> None:
     expect(page.get_by_text("Nothing waits for you")).to_be_visible()
     params = {"submission_scope": "project", "scope_id": "apollo", "limit": 200}
     headers = {"authorization": f"Bearer {journey.token}"}
-    read = httpx.get(f"{journey.url}/v1/memories", params=params, headers=headers).json()["items"]
+    read = httpx.get(f"{journey.url}/v1/memories", params=params, headers=headers, timeout=HANG_SECONDS).json()["items"]
     assert len(read) == number * 3 // 5
 
 

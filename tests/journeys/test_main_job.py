@@ -6,6 +6,7 @@ import httpx
 from playwright.sync_api import expect
 
 from journey import EITHER_WAY, Journey
+from support import HANG_SECONDS
 
 pytestmark = EITHER_WAY
 
@@ -39,7 +40,9 @@ def test_a_rejected_proposal_is_never_remembered(journey: Journey) -> None:
     expect(page.get_by_text("Nothing waits for you")).to_be_visible()
     assert journey.remembered() == []
     headers = {"authorization": f"Bearer {journey.token}"}
-    told = httpx.get(f"{journey.url}/v1/submissions/{answer['submission_id']}", headers=headers).json()["review"]
+    told = httpx.get(
+        f"{journey.url}/v1/submissions/{answer['submission_id']}", headers=headers, timeout=HANG_SECONDS
+    ).json()["review"]
     assert (told["state"], told["reason_code"]) == ("rejected", "wrong")
 
 

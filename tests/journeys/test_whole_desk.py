@@ -7,7 +7,7 @@ import msgspec
 from playwright.sync_api import Page, expect
 
 from journey import EITHER_WAY, Journey
-from support import antechamber, where
+from support import HANG_SECONDS, antechamber, where
 
 pytestmark = EITHER_WAY
 
@@ -19,7 +19,7 @@ def told(journey: Journey) -> list[tuple[str, str | None, str]]:
     """Return decision, reason and person of each review record, as an auditor exports them."""
     token = antechamber("token", "issue", "auditing", "--role", "auditor", *where(journey.place)).stdout.strip()
     headers = {"authorization": f"Bearer {token}"}
-    lines = httpx.get(f"{journey.url}/v1/audit/review-records", headers=headers).text.splitlines()
+    lines = httpx.get(f"{journey.url}/v1/audit/review-records", headers=headers, timeout=HANG_SECONDS).text.splitlines()
     found: list[dict[str, Any]] = [msgspec.json.decode(line) for line in lines][:-1]
     return [(one["decision"], one["reason_code"], one["person"]) for one in found]
 

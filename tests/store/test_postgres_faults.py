@@ -723,7 +723,7 @@ def test_two_migrations_at_once_take_each_step_once(
     """They take turns: one takes the steps, the other finds nothing to do."""
     url = postgres.empty()
     place = Place(data=tmp_path / "data", database_url=url)
-    (tmp_path / "data").mkdir()
+    (tmp_path / "data").mkdir(mode=0o700)
     runs = list(helper.map(lambda _: antechamber("migrate", *where(place), "--json"), range(2)))
     assert [(run.returncode, run.stderr) for run in runs] == [(0, "")] * 2
     taken_steps = [step for run in runs for step in msgspec.json.decode(run.stdout)["taken"]]

@@ -16,7 +16,7 @@ import pytest
 from antechamber import app
 from antechamber.config import Place
 from store.power_cuts import CALLS, Disk, Event, cut_power, read_log
-from support import event, free_port
+from support import HANG_SECONDS, event, free_port
 
 pytestmark = pytest.mark.usefixtures("at_own_speed")
 
@@ -132,7 +132,7 @@ def until_ready(url: str) -> None:
     deadline = time.monotonic() + 60
     while True:
         try:
-            httpx.get(f"{url}/healthz")
+            httpx.get(f"{url}/healthz", timeout=HANG_SECONDS)
         except httpx.TransportError:
             assert time.monotonic() < deadline
             time.sleep(0.1)

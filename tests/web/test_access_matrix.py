@@ -151,7 +151,7 @@ def _names(service: Service) -> dict[str, str]:
 QUERIES = {
     "/v1/memories": {"submission_scope": "project", "scope_id": "apollo"},
     "/v1/audit/proof/inclusion": {"sequence": "0"},
-    "/v1/audit/proof/consistency": {"old_size": "0"},
+    "/v1/audit/proof/consistency": {"old_size": "1"},
 }
 """What a route has to be asked with."""
 

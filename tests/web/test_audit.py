@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from antechamber.core.submission import format_time
-from support import PRODUCERS, Service, event, serving, write_policies
+from support import HANG_SECONDS, PRODUCERS, Service, event, serving, write_policies
 
 ROUTE = "/v1/audit/review-records"
 TEXT = "Run the migration before the deploy."
@@ -296,7 +296,7 @@ def test_a_good_policy_edit_is_in_force_as_a_whole(service: Service, policies: P
 
 def _until(url: str, status: str) -> None:
     deadline = time.monotonic() + 20
-    while httpx.get(f"{url}/readyz").json() != {"status": status}:
+    while httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).json() != {"status": status}:
         assert time.monotonic() < deadline, f"the service never became {status}"
 
 

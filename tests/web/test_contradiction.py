@@ -15,7 +15,20 @@ from litestar.testing import TestClient
 from antechamber.app import examine, open_store
 from antechamber.config import DATABASE, Place
 from antechamber.core.log.rows import SignedCheckpoint
-from support import URL, Databases, Desk, Service, antechamber, database, event, running, serving, until, where
+from support import (
+    HANG_SECONDS,
+    URL,
+    Databases,
+    Desk,
+    Service,
+    antechamber,
+    database,
+    event,
+    running,
+    serving,
+    until,
+    where,
+)
 from web.test_log_api import get
 from web.test_signing import leaves_of, owner_does
 
@@ -135,7 +148,7 @@ def test_the_command_line_lets_no_one_in(backup: Backup) -> None:
 def test_what_was_given_up_takes_all_access_with_it(backup: Backup, policies: Path) -> None:
     """The list names tokens, links, sessions and accounts; the running service goes on within seconds."""
     with serving(backup.place, policies) as (url, _):
-        assert httpx.get(f"{url}/readyz").json() == {"status": "degraded"}
+        assert httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).json() == {"status": "degraded"}
         done = antechamber("log", "new-key", "--restored", "--json", *where(backup.place))
         assert done.returncode == 0, done.stderr
         told: dict[str, Any] = httpx.Response(200, text=done.stdout).json()
@@ -146,15 +159,21 @@ def test_what_was_given_up_takes_all_access_with_it(backup: Backup, policies: Pa
         for kind, name in (("ended_links", "link"), ("ended_sessions", "session")):
             assert [(one["role"], one["name"], len(one[name])) for one in told[kind]] == [("curator", "bob", 16)]
         assert told["active_accounts"] == [{"name": "bob", "role": "curator", "person": "bob"}]
-        until(lambda: httpx.get(f"{url}/readyz").json() == {"status": "ready"}, "the service goes on")
+        until(
+            lambda: httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).json() == {"status": "ready"},
+            "the service goes on",
+        )
         for secret in backup.tokens.values():
-            refused = httpx.get(f"{url}/v1/token", headers={"authorization": f"Bearer {secret}"})
+            refused = httpx.get(f"{url}/v1/token", headers={"authorization": f"Bearer {secret}"}, timeout=HANG_SECONDS)
             assert refused.status_code == 401
-        assert httpx.get(f"{url}/review", cookies=backup.cookies).status_code == 303
-        assert httpx.post(f"{url}/login", data={"link": backup.link}).status_code == 400
+        assert httpx.get(f"{url}/review", cookies=backup.cookies, timeout=HANG_SECONDS).status_code == 303
+        assert httpx.post(f"{url}/login", data={"link": backup.link}, timeout=HANG_SECONDS).status_code == 400
         issued = antechamber("token", "issue", "worker:release-bot", *where(backup.place)).stdout.strip()
         accepted = httpx.post(
-            f"{url}/v1/submissions", json=event("Goes on."), headers={"authorization": f"Bearer {issued}"}
+            f"{url}/v1/submissions",
+            json=event("Goes on."),
+            headers={"authorization": f"Bearer {issued}"},
+            timeout=HANG_SECONDS,
         )
         assert accepted.status_code == 201
     assert examine(backup.place) == []
@@ -248,7 +267,9 @@ def fill(url: str, place: Place, number: int) -> None:
     token = antechamber("token", "issue", "worker:release-bot", *where(place)).stdout.strip()
     for text in range(number):
         body = event(f"Event {text} for {token[-6:]}.")
-        answer = httpx.post(f"{url}/v1/submissions", json=body, headers={"authorization": f"Bearer {token}"})
+        answer = httpx.post(
+            f"{url}/v1/submissions", json=body, headers={"authorization": f"Bearer {token}"}, timeout=HANG_SECONDS
+        )
         assert answer.status_code == 201, answer.text
 
 
@@ -275,8 +296,8 @@ def test_a_copy_without_the_write_ahead_log_is_noticed(folder: Place, policies: 
         # Found again each time, also after a service that was killed has left files of its own.
         assert any("leaves are missing" in line for line in examine(place))
         with serving(place, policies) as (url, process):
-            assert httpx.get(f"{url}/readyz").json() == {"status": "degraded"}
-            assert httpx.get(f"{url}/login").status_code == 503
+            assert httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).json() == {"status": "degraded"}
+            assert httpx.get(f"{url}/login", timeout=HANG_SECONDS).status_code == 503
             killed(process)
         assert any("leaves are missing" in line for line in examine(place))
     done = antechamber("log", "new-key", "--restored", *where(short))

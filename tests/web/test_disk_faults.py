@@ -16,7 +16,7 @@ import pytest
 
 from antechamber import app
 from antechamber.config import Place
-from support import Desk, event, serving, until
+from support import HANG_SECONDS, Desk, event, serving, until
 
 pytestmark = pytest.mark.usefixtures("at_own_speed")
 
@@ -45,7 +45,9 @@ class Acts(NamedTuple):
         form = forms.setdefault((self.url, number), {})
         if not form:
             headers = {"authorization": f"Bearer {self.secret}"}
-            receipt = httpx.get(f"{self.url}/v1/submissions/by-key/disk-{number}", headers=headers).json()
+            receipt = httpx.get(
+                f"{self.url}/v1/submissions/by-key/disk-{number}", headers=headers, timeout=HANG_SECONDS
+            ).json()
             form |= self.desk.form(receipt["proposal_id"]) | {"proposal": receipt["proposal_id"]}
         fields = {name: value for name, value in form.items() if name != "proposal"}
         return self.desk.post(f"/review/{form['proposal']}/approve", fields).status_code
@@ -160,7 +162,7 @@ def test_no_failing_write_is_answered_as_done(act: str, error: str, tmp_path: Pa
                 if call in {"fdatasync", "fsync"}:
                     # The first sync is the act's own; a later one may be that of the sorting which follows the answer.
                     assert status == 503 or place > 1
-                    assert httpx.get(f"{acts.url}/readyz").json() == {"status": "read-only"}
+                    assert httpx.get(f"{acts.url}/readyz", timeout=HANG_SECONDS).json() == {"status": "read-only"}
                     stack.close()
                     acts, pid = stack.enter_context(served(data, policies))
                 again = getattr(acts, act)(number)
@@ -182,14 +184,14 @@ def test_a_failed_sync_ends_all_writing_until_the_next_start(tmp_path: Path, pol
             assert acts.submit(2) == 503
         answers = [acts.submit(number) for number in (2, 3)]
         assert answers == [503, 503]
-        ready = httpx.get(f"{acts.url}/readyz")
+        ready = httpx.get(f"{acts.url}/readyz", timeout=HANG_SECONDS)
         assert (ready.status_code, ready.json()) == (503, {"status": "read-only"})
         page = acts.desk.browser.get("/review").text
         assert re.search("the disk failed to sync", page)
         assert "Event 1 on a bad disk." in page
     with served(data, policies) as (acts, _):
         assert [acts.submit(number) for number in (1, 2, 3)] == [201, 201, 201]
-        assert httpx.get(f"{acts.url}/readyz").json() == {"status": "ready"}
+        assert httpx.get(f"{acts.url}/readyz", timeout=HANG_SECONDS).json() == {"status": "ready"}
     assert rows(data, "SELECT count(*) FROM submissions") == [(3,)]
 
 
@@ -205,7 +207,7 @@ def test_a_full_disk_is_told_and_recovers_by_itself(tmp_path: Path, policies: Pa
             answer = httpx.post(f"{acts.url}/v1/submissions", json=body, headers=headers, timeout=30)
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
             assert answer.json()["retry_same_key"] is True
-            assert httpx.get(f"{acts.url}/readyz").json() == {"status": "ready"}
+            assert httpx.get(f"{acts.url}/readyz", timeout=HANG_SECONDS).json() == {"status": "ready"}
             assert "Event 1 on a bad disk." in acts.desk.browser.get("/review").text
         assert acts.submit(2) == 201
     assert rows(data, "PRAGMA integrity_check") == [("ok",)]

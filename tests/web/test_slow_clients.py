@@ -19,7 +19,7 @@ from antechamber.config import Place
 from antechamber.core.errors import RefusedError, UnavailableError
 from antechamber.web.peers import MOST_STRANGE_REQUESTS
 from antechamber.web.uploads import Uploads
-from support import event, serving, until
+from support import HANG_SECONDS, event, serving, until
 
 MANY = 300
 
@@ -187,7 +187,12 @@ def test_hundreds_of_unfinished_requests_keep_nobody_waiting(live: tuple[str, st
     for one in slow:
         one.sendall(b"POST /v1/submissions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le")
     headers = {"authorization": f"Bearer {secret}"}
-    assert httpx.post(f"{url}/v1/submissions", json=event("In between."), headers=headers).status_code == 201
+    assert (
+        httpx.post(
+            f"{url}/v1/submissions", json=event("In between."), headers=headers, timeout=HANG_SECONDS
+        ).status_code
+        == 201
+    )
     for one in slow:
         one.settimeout(30)
         with contextlib.suppress(ConnectionResetError):
@@ -210,7 +215,7 @@ def test_a_client_that_goes_away_learns_by_its_retry(live: tuple[str, str, Any])
             link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         link.sendall(f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw)
         link.close()
-    with httpx.Client(base_url=url, headers={"authorization": f"Bearer {secret}"}) as client:
+    with httpx.Client(base_url=url, headers={"authorization": f"Bearer {secret}"}, timeout=HANG_SECONDS) as client:
         first = [client.post("/v1/submissions", content=raw).json() for raw in bodies]
         again = [client.post("/v1/submissions", content=raw).json() for raw in bodies]
     assert {answer["status"] for answer in first} == {201}
@@ -349,12 +354,17 @@ def test_a_token_that_is_revoked_while_a_body_comes_is_refused(place: Place, pol
         assert link.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
         link.sendall(body[:20])
         access.revoke("worker:release-bot")
-        until(lambda: httpx.get(f"{url}/v1/token", headers=headers).status_code == 401, "the revocation takes effect")
+        until(
+            lambda: httpx.get(f"{url}/v1/token", headers=headers, timeout=HANG_SECONDS).status_code == 401,
+            "the revocation takes effect",
+        )
         link.sendall(body[20:])
         assert link.recv(65536).startswith(b"HTTP/1.1 401")
         link.close()
         _, good = access.issue("worker:release-bot", "producer", [], None)
-        found = httpx.get(f"{url}/v1/submissions/by-key/late", headers={"authorization": f"Bearer {good}"})
+        found = httpx.get(
+            f"{url}/v1/submissions/by-key/late", headers={"authorization": f"Bearer {good}"}, timeout=HANG_SECONDS
+        )
         assert found.status_code == 404
 
 
@@ -363,7 +373,7 @@ def test_a_session_that_ends_while_a_form_comes_is_signed_out(live: tuple[str, s
     url, _, _ = live
     with app.opened_access(Place(data=tmp_path / "data")) as access:
         access.add_user("bob", "curator", None, None)
-        with httpx.Client(base_url=url) as browser:
+        with httpx.Client(base_url=url, timeout=HANG_SECONDS) as browser:
             assert browser.post("/login", data={"link": access.link("bob")}).status_code == 303
             cookie = f"Cookie: antechamber={browser.cookies['antechamber']}\r\n"
             body = b"content=What+was+typed.&csrf=x"

@@ -124,11 +124,10 @@ def create_app(settings: Settings, policies: PolicyKeeper | None = None) -> Lite
         for once in (log.look, partial(access.note_address, settings.url)):
             with contextlib.suppress(AntechamberError):
                 await asyncio.to_thread(once)
-        acts = _acts(services, policies)
+        connections = Connections(settings.port, app.state.peers, app.state.stopping.is_set)
+        acts = [*_acts(services, policies), ("watching connections", connections.look, LOOK_EVERY_SECONDS)]
         if settings.database_url is not None:
             acts.append(("giving a sign of life", fleet.beat, BEAT_EVERY))
-        connections = Connections(settings.port, app.state.peers, app.state.stopping.is_set)
-        acts.append(("watching connections", connections.look, LOOK_EVERY_SECONDS))
         tasks = _begin(background, acts, lambda: app.state.uploads.watch(app.state.stopping))
         try:
             yield

@@ -3,15 +3,22 @@
 No argument is a key or a hash: both are made behind the port, so that no model can invent or lose one.
 """
 
+import json
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Protocol
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from antechamber.core.contract import MAX_TAG, MAX_TAGS, NAME_PATTERN, Line, MemoryPage, Reason, Receipt, Review, Scope
+from antechamber.core.errors import RefusedError
 from antechamber.core.ledger import State
 
+LONGEST: Final = 128 * 1024
+"""Characters of all arguments of a call together."""
+_WORD: Final = re.compile(r"\w+", re.ASCII)
 ScopeId = Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$", description="Which one of that kind of scope, e.g. apollo.")]
 ScopeKind = Annotated[Scope, Meta(description="For whom it is: the kind of scope.")]
 
@@ -127,6 +134,46 @@ class ToolFailure(Struct, frozen=True, kw_only=True):
     """Whether calling again with the same arguments is safe and the thing to do."""
     reasons: list[Reason] = []
     operation_id: str | None = None
+
+
+def read_arguments(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
+    """Read arguments as the HTTP route reads a body: no unknown member, no type that needs a guess.
+
+    Raises RefusedError.
+    """
+    try:
+        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+        raw = text.encode()
+    except (ValueError, TypeError, RecursionError):
+        raise _no_json() from None
+    if len(text) > LONGEST:
+        raise RefusedError([_reason(f"the arguments have more than {LONGEST} characters")])
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        raise RefusedError([_reason(_mild(str(error), kind))]) from None
+    except msgspec.DecodeError:
+        raise _no_json() from None
+
+
+def _no_json() -> RefusedError:
+    return RefusedError([_reason("the arguments hold a number without end or half a character")])
+
+
+def _reason(message: str) -> Reason:
+    return Reason(code="malformed", message=message)
+
+
+def _mild(text: str, kind: type[Struct]) -> str:
+    """Keep what msgspec says of types and of our own arguments, and drop what it repeats: that could be a secret."""
+    names = kind.__struct_fields__
+    if text.startswith("Object contains unknown field"):
+        return "this tool has no such argument; it has " + ", ".join(names)
+    what, _, place = text.rpartition(" - at `$.")
+    if text.startswith("Invalid enum value"):
+        what = "the value is none of those that the tool's schema lists"
+    name = _WORD.match(place)
+    return f"{what} (argument `{name[0]}`)" if name is not None and name[0] in names else (what or text)
 
 
 class Submits(Protocol):

@@ -1,6 +1,6 @@
 """How long an agent waits while one caller does its worst: hostile connections of several kinds, and sign-ins at once.
 
-    scripts/bench_hostile.py [KIND …] [--connections 1100] [--sign-ins 300] [--seconds 45] [--json]
+    scripts/hostile [KIND …] [--connections 1100] [--sign-ins 300] [--seconds 45] [--json]
 
 Each kind runs against a fresh service on 127.0.0.1. One agent submits one event after another, each over a connection
 of its own, first at rest and then during the attack. A hostile connection that the service ends is opened again at

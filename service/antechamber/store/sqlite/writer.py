@@ -1,0 +1,113 @@
+"""Transactions of the writer thread on SQLite, and its errors in our words."""
+
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.store.queue import AgainError
+from antechamber.store.shared import Watchers
+from antechamber.store.sqlite.reach import Reach
+from antechamber.store.sqlite.rows import SqliteRows
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+_UNSYNCED: Final = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
+_DISTRUST: Final = (
+    "the disk failed to sync, so nothing more is stored until the service is started again; "
+    "what was acknowledged before is there"
+)
+"""After a failed fsync the kernel may have dropped what it could not write and call the next one a success (Rebello et
+al., Can Applications Recover from fsync Failures?, USENIX ATC 2020); a fresh start reads what is really there."""
+
+
+class Writer:
+    """Transactions of the writer thread; see queue.Transactions."""
+
+    def __init__(self, connection: sqlite3.Connection, reach: Reach) -> None:
+        """Use the connection that writes, and the note of how far the log reached."""
+        self._connection = connection
+        self._reach = reach
+        self._rows = SqliteRows(connection)
+        self._careful = False
+        self.trouble: str | None = None
+        self.watchers = Watchers()
+
+    def begin(self) -> None:
+        """Open a transaction that may write.
+
+        Raises UnavailableError once the disk has failed to sync, or the file is not the one that was opened.
+        """
+        self.trouble = self.trouble or self._reach.replaced()
+        if self.trouble is not None:
+            raise UnavailableError(self.trouble)
+        self._rows.announced = False
+        self._rows.leaves = []
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
+        """Run work; where any fails the transaction begins again with savepoints, which most never need."""
+        del promotes  # SQLite knows no roles: its triggers alone guard the memories.
+        if not self._careful:
+            try:
+                return work(self._rows)
+            except Exception as error:
+                self._careful = True
+                raise AgainError(str(error)) from error
+        self._connection.execute("SAVEPOINT work")
+        announced, leaves = self._rows.announced, len(self._rows.leaves)
+        try:
+            result = work(self._rows)
+        except BaseException:
+            self._rows.announced = announced
+            del self._rows.leaves[leaves:]
+            self._rows.forget()
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO work")
+                self._connection.execute("RELEASE work")
+            raise
+        self._connection.execute("RELEASE work")
+        return result
+
+    def commit(self) -> None:
+        """Write the leaves of the log, commit, and wake who waits for news."""
+        added = len(self._rows.leaves)
+        size = self._rows.write_log()
+        self._connection.execute("COMMIT")
+        if added:
+            self._reach.note(size, added)
+        self._careful = False
+        if self._rows.announced:
+            self.watchers.wake()
+
+    def roll_back(self) -> None:
+        """End the transaction without a trace."""
+        self._rows.forget()
+        if self._connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+
+    def translate(self, error: Exception) -> Exception:
+        """Turn SQLite's errors into ours, and stop where the disk cannot be trusted any more."""
+        if getattr(error, "sqlite_errorcode", None) in _UNSYNCED:
+            self.trouble = _DISTRUST
+            _log.critical("%s: %s", _DISTRUST, error)
+            return UnavailableError(_DISTRUST)
+        return translate(error)
+
+    def close(self) -> None:
+        """Leave the connection to the store, which closes it after all readers: the last one out checkpoints."""
+
+
+def translate(error: Exception) -> Exception:
+    """Turn SQLite's errors into ours; a broken constraint stays what it is, a mistake of ours."""
+    if not isinstance(error, sqlite3.Error) or isinstance(error, sqlite3.IntegrityError):
+        return error
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return BusyError("another process is writing")
+    _log.error("the store cannot commit: %s", error)
+    return UnavailableError("the store cannot commit now")
