@@ -661,7 +661,9 @@ def test_policy_check_reads_the_shipped_policy_and_a_folder(policies: Path) -> N
     """A good folder is counted, and its digest is the one a service works with."""
     shipped = _run("policy", "check")
     assert shipped.exit_code == 0
-    assert re.search(r"^\d+ producers, [1-9]\d* tests hold\nblake3:[0-9a-f]{64}\nprivacy rules: \w", shipped.stdout)
+    assert re.search(
+        r"^Producers: \d+\. Tests that hold: [1-9]\d*\.\nblake3:[0-9a-f]{64}\nprivacy rules: \w", shipped.stdout
+    )
     checked = _json("policy", "check", policies)
     assert checked["producers"] == 2
     with running(policies.parent / "data", policies) as service:

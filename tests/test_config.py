@@ -311,10 +311,12 @@ def test_a_broken_test_stops_the_policy(tmp_path: Path) -> None:
     unlisted = CASE.replace('"n"', '"three"').replace("worker:release-bot", "worker:other")
     tests = CASE.replace('"n"', '"one"').replace("project:", "session:") + CASE + broken + unlisted
     first, second, third = complaint(tmp_path, producers=BOT, tests=tests).splitlines()
-    assert first == 'test "one": expected accepted-for-review, the policy says scope-not-granted'
-    assert second.startswith('test "two": expect "nonsense" is neither')
+    advice = "; change the policy or the test"
+    assert first == f'tests.toml: test "one": expected accepted-for-review, the policy says scope-not-granted{advice}'
+    assert second.startswith('tests.toml: test "two": expect "nonsense" is neither')
     assert third == (
-        'test "three": expected accepted-for-review, the policy says producer-mismatch; producers.toml does not list '
+        'tests.toml: test "three": expected accepted-for-review, the policy says producer-mismatch; '
+        "producers.toml does not list "
         "worker:other: list it, or define it in the test with producer = {identity = …}"
     )
 
@@ -324,7 +326,8 @@ def test_a_broken_test_stops_the_policy(tmp_path: Path) -> None:
 def test_tests_in_another_file_are_sent_where_they_belong(tmp_path: Path, file: str, word: str) -> None:
     """A file with tests that name producers could not be kept when producers.toml is replaced."""
     message = complaint(tmp_path, **{file: CASE.replace("[[test]]", f"[[{word}]]")})
-    assert message == (f"{file}.toml: tests belong into tests.toml; move every [[{word}]] there and call it [[test]]")
+    renamed = " and call it [[test]]" if word == "tests" else ""
+    assert message == f"{file}.toml: tests belong in tests.toml; move each [[{word}]] there{renamed}"
 
 
 def test_what_an_identity_looks_like_is_said_as_the_contract_has_it() -> None:
@@ -337,7 +340,9 @@ def test_a_test_may_bring_its_own_producer(tmp_path: Path) -> None:
     """It is judged by the grants that the test gives it, whether or not producers.toml lists it."""
     assert read_policy(write(tmp_path, tests=OWN)).producers == {}
     denied = OWN.replace("project:apollo", "project:gemini", 1)
-    assert complaint(tmp_path, tests=denied).endswith("the policy says scope-not-granted")
+    assert complaint(tmp_path, tests=denied).endswith(
+        "the policy says scope-not-granted; change the policy or the test"
+    )
 
 
 @pytest.mark.parametrize(

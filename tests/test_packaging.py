@@ -66,4 +66,4 @@ def test_the_installed_package_runs_away_from_the_checkout(installed: Path, tmp_
         check=True,
     )
     assert str(installed) in done.stdout
-    assert "tests hold" in done.stdout
+    assert "Tests that hold" in done.stdout

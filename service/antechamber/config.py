@@ -275,7 +275,7 @@ def read_policy(folder: Path) -> Policy:
     for case in policy.cases:
         _check_case(case)
     if broken := failures(policy):
-        raise PolicyError("\n".join(broken))
+        raise PolicyError("\n".join(f"{TESTS}: {line}" for line in broken))
     return policy
 
 
@@ -368,7 +368,8 @@ def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], docu
         return PolicyError(f"{name}: {explain_value(text, document) or text}")
     key, place = match.group(1), (match.group(2) or "").strip(".")
     if key in {"test", "tests"} and not place:
-        return PolicyError(f"{name}: tests belong into {TESTS}; move every [[{key}]] there and call it [[test]]")
+        renamed = "" if key == "test" else " and call it [[test]]"
+        return PolicyError(f"{name}: tests belong in {TESTS}; move each [[{key}]] there{renamed}")
     table = "producer" if ".producer" in place else place.split("[")[0].split(".")[0]
     known = _KEYS.get(table, form).__struct_fields__
     where = f" in [{place}]" if place else ""

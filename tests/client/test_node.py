@@ -48,7 +48,7 @@ def test_the_second_client_proposes_and_is_told(live: tuple[str, str], tmp_path:
     assert (receipt["disposition"], receipt["source_event_hash"]) == ("accepted-for-review", told["hash"])
     assert told["again"]["structuredContent"]["submission_id"] == receipt["submission_id"]
     assert told["unknown"]["isError"]
-    assert "idempotency_key" in told["unknown"]["content"][0]["text"]
+    assert "this tool has no such argument" in told["unknown"]["content"][0]["text"]
     assert told["status"]["structuredContent"]["review"]["state"] == "pending"
     if way == "stdio":
         with Ledger(ledger) as opened:

@@ -64,8 +64,8 @@ def test_every_broken_case_is_described() -> None:
     """Each case that comes out otherwise is named with what was expected and what is."""
     said = failures(policy(case("stale", name="one"), case(), case("allowed", name="two", kind="gossip")))
     assert said == [
-        'test "one": expected stale, the policy says accepted-for-review',
-        'test "two": expected allowed, the policy says kind-unsupported',
+        'test "one": expected stale, the policy says accepted-for-review; change the policy or the test',
+        'test "two": expected allowed, the policy says kind-unsupported; change the policy or the test',
     ]
     (said,) = failures(policy(case(producer="worker:stranger")))
     assert said.endswith(

@@ -100,7 +100,7 @@ def test_a_password_is_changed(service: Service) -> None:
     bob, elsewhere, eve = with_password(service), service.sign_in("bob"), service.sign_in("eve")
     link = service.state.access.link("bob")
     assert is_in(elsewhere)
-    assert change(bob) == (303, "/settings?done=password")
+    assert change(bob) == (303, "/settings?done=password#top")
     assert "The new password is set" in bob.browser.get("/settings?done=password").text
     assert (is_in(bob), is_in(elsewhere), is_in(eve)) == (True, False, True)
     assert (lets_in(service, OLD), lets_in(service, NEW)) == (False, True)

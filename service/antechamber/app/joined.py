@@ -38,6 +38,7 @@ from antechamber.flows.sorting import Sorter
 from antechamber.flows.steady import SteadyClock
 from antechamber.flows.tools import Tools
 from antechamber.resources import folder
+from antechamber.web import threads
 from antechamber.web.build import Services, build
 from antechamber.web.passwords import Passwords
 from antechamber.web.tools import Application, Start
@@ -115,36 +116,45 @@ def create_app(settings: Settings, policies: PolicyKeeper | None = None) -> Lite
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(WORKERS, thread_name_prefix="work"))
+        workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="work")
+        asyncio.get_running_loop().set_default_executor(workers)
         if settings.database_url is not None:
             await asyncio.to_thread(fleet.beat)
         sorting = threading.Thread(target=sorter.run, name="sorter")
         sorting.start()
-        # Nothing is written and no one signs in before this. Where it fails it is tried again each second.
-        for once in (log.look, partial(access.note_address, settings.url)):
+        # Nothing is written and no one signs in before the first of these. What fails is tried again each second.
+        for once in (log.look, policies.refresh, partial(access.note_address, settings.url)):
             with contextlib.suppress(AntechamberError):
                 await asyncio.to_thread(once)
-        connections = Connections(settings.port, app.state.peers, app.state.stopping.is_set)
-        acts = [*_acts(services, policies), ("watching connections", connections.look, LOOK_EVERY_SECONDS)]
-        if settings.database_url is not None:
-            acts.append(("giving a sign of life", fleet.beat, BEAT_EVERY))
+        look = Connections(settings.port, app.state.peers, app.state.stopping.is_set).look
+        acts = _acts(services, policies, settings.url, look)
+        acts += [] if settings.database_url is None else [("giving a sign of life", fleet.beat, BEAT_EVERY)]
         tasks = _begin(background, acts, lambda: app.state.uploads.watch(app.state.stopping))
         try:
             yield
         finally:
             await app.state.tools.stop()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _cancelled(tasks)
             sorter.stop()
             await asyncio.to_thread(sorting.join)
-            await asyncio.to_thread(_shut, services, fleet, store)
+            # What these threads still do needs the store.
+            await threads.run(threads.PAGES, workers.shutdown)
+            await threads.run(threads.PAGES, _shut, services, fleet, store)
 
     return build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
 
 
-def _acts(services: Services, policies: PolicyKeeper) -> list[Act]:
+async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel tasks and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _acts(services: Services, policies: PolicyKeeper, url: str, look: Callable[[], None]) -> list[Act]:
     return [
+        ("noting the address", partial(services.access.note_address, url), POLICY_EVERY),
+        ("watching connections", look, LOOK_EVERY_SECONDS),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
         ("signing the log", services.log.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.log.pin, PIN_EVERY),
@@ -163,7 +173,8 @@ def _logging(store: Store, settings: Settings, policies: PolicyKeeper, now: Cloc
     """Take up the log, and record the policy in it; a store that cannot is closed."""
     try:
         log = open_log(store, settings.place, now, settings.pin_url)
-        policies.keep_record(store, now)
+        # Recorded after the first look: an older backup must not grow before it is compared.
+        policies.keep_record(Guarded(store, log), now)
     except BaseException:
         store.close()
         raise
@@ -191,5 +202,5 @@ def _shut(services: Services, fleet: Fleet, store: Store) -> None:
     for flush in (admission.flush, access.flush, fleet.leave):
         with contextlib.suppress(AntechamberError):
             flush()
-    store.close()
     services.passwords.close()
+    store.close()

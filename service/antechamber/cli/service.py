@@ -85,8 +85,8 @@ def serve(  # noqa: PLR0913 -- one argument for each option
 def migrate(place: Place, *, move: bool, as_json: bool) -> None:
     """Make the schema, or bring an older one up to date. Make a backup first.
 
-    A data folder without --database-url makes its own schema at first use; a PostgreSQL database is made here, with two
-    roles: one for admission, which cannot make a memory, and one for promotion. Run it as the database's owner.
+    Without --database-url it makes the folder and its schema, as `serve` does. In a PostgreSQL database it also makes
+    two roles: one for admission, which cannot make a memory, and one for promotion. Run it as the database's owner.
     """
     if move and place.database_url is None:
         fail(AntechamberError("--move needs --database-url: where the data is to be moved"))
@@ -115,7 +115,7 @@ def policy() -> None:
 @click.argument("policies", type=click.Path(path_type=Path), required=False)
 @json_option
 def check_policy(policies: Path | None, *, as_json: bool) -> None:
-    """Read the policy files of a folder, run their decision tables and print the digest.
+    """Read the policy files of a folder, run their tests and print the digest.
 
     Default: the shipped policy.
     """
@@ -126,7 +126,7 @@ def check_policy(policies: Path | None, *, as_json: bool) -> None:
     if as_json:
         show({"digest": checked.digest(), "producers": len(checked.producers), "tests": len(checked.cases)})
         return
-    click.echo(f"{len(checked.producers)} producers, {len(checked.cases)} tests hold")
+    click.echo(f"Producers: {len(checked.producers)}. Tests that hold: {len(checked.cases)}.")
     click.echo(checked.digest())
     click.echo("privacy rules: " + ", ".join(rule.rule_id for rule in RULES if rule.rule_id not in checked.privacy.off))
 

@@ -76,7 +76,10 @@ def from_field(field: str) -> str:
         code, number = int(found["code"] or "0", 16), int(found["number"] or "1")
         surrogate = 0xD800 <= code <= 0xDFFF  # noqa: PLR2004 -- the range of Unicode
         if not found["close"] or not 0 < code <= 0x10FFFF or surrogate or not number:  # noqa: PLR2004
-            message = f"The token {found[0]} is damaged. Delete all of it, or write it as {_OPEN}U+200C{_CLOSE}."
+            message = (
+                f"The token {found[0]} is damaged or names no character. Delete all of it, or write it in full with "
+                f"the code point that it had, as in {_OPEN}U+00AD{_CLOSE}."
+            )
             raise FieldError(message)
         room -= number
         if room < 0:

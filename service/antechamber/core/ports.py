@@ -145,6 +145,9 @@ class AccessRows(Protocol):
     def session(self, digest: str) -> SessionRow | None:
         """Return a session that has not been ended."""
 
+    def share_sessions(self) -> None:
+        """Let no other transaction end access, by a password, an account or a log given up, until this one ends."""
+
     def hold_sessions(self) -> None:
         """Let no other transaction act under a session until this one ends."""
 

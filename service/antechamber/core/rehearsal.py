@@ -57,4 +57,5 @@ def _failures(policy: Policy) -> Iterator[str]:
             yield f'test "{case.name}": expect "{case.expect}" is neither {" nor ".join(ACCEPTED)} nor a code'
         elif (seen := outcome(policy, case)) != case.expect:
             unlisted = _UNLISTED.format(case.producer) if seen == "producer-mismatch" else ""
-            yield f'test "{case.name}": expected {case.expect}, the policy says {seen}{unlisted}'
+            advice = unlisted or "; change the policy or the test"
+            yield f'test "{case.name}": expected {case.expect}, the policy says {seen}{advice}'

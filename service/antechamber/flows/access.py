@@ -8,7 +8,7 @@ from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.contract import NAME, PRODUCER
-from antechamber.core.errors import ClosedError
+from antechamber.core.errors import AntechamberError, ClosedError
 from antechamber.core.filters import with_view
 from antechamber.core.ids import uuid7
 from antechamber.core.ports import Clock, Randomness, Rows, Store
@@ -63,6 +63,7 @@ class Access:
         self._people: dict[str, tuple[int, Person | None]] = {}
         self._used: dict[int, int] = {}
         self._seen: dict[str, int] = {}
+        self._noted: str | None = None
         self.passwords = AccountPasswords(store, clock, randomness, self._people.clear)
 
     def issue(self, name: str, role: TokenRole, read: list[str], lifetime: int | None) -> tuple[str, str]:
@@ -182,9 +183,15 @@ class Access:
 
         Raises ClosedError while the log contradicts what was signed last.
         """
+        self._check()
+        with self._store.read() as rows:
+            # A write for each made-up link would stand in line before decisions.
+            if rows.link(digest_secret(secret)) is None:
+                return None
         return self._store.write(partial(self._enter_by_link, secret)).result()
 
     def _enter_by_link(self, secret: str, rows: Rows) -> SignedIn | None:
+        rows.share_sessions()
         digest = digest_secret(secret)
         kept = rows.link(digest)
         if kept is None or not self._began("link", kept):
@@ -214,6 +221,8 @@ class Access:
 
     def _enter(self, user: UserRow, subjects: list[str], counted: list[int], rows: Rows) -> SignedIn | None:
         """Take the count back and begin a session; None where the account was changed while its password was hashed."""
+        # First: who ends access does so before this transaction reads the account, or after it has committed.
+        rows.share_sessions()
         known = rows.user(user.name)
         if known is None or known.disabled_at is not None or known.password != user.password:
             return None
@@ -300,11 +309,12 @@ class Access:
 
         Raises FilterError, SignedOutError, BusyError or UnavailableError.
         """
-        views = with_view(person.views, name, text)
 
         def work(rows: Rows) -> None:
-            check_signed_in(person, rows.signed_in(person.session), self._clock())
-            rows.set_views(person.id, views)
+            session = rows.signed_in(person.session)
+            check_signed_in(person, session, self._clock())
+            # The person may have been looked up before an earlier view was kept.
+            rows.set_views(person.id, with_view(session.views if session else None, name, text))
 
         self._store.write(work).result()
         self._people.clear()
@@ -318,10 +328,15 @@ class Access:
     def note_address(self, url: str) -> None:
         """Remember the address under which the service is served, for the links that the command line prints.
 
+        Once it is kept, the same again does nothing: of several processes the one that started last is named.
+
         Raises BusyError or UnavailableError.
         """
+        if self._noted == url:
+            return
         if self.address() != url:
             self._store.write(lambda rows: rows.set_meta(_ADDRESS, url)).result()
+        self._noted = url
 
     def address(self) -> str | None:
         """Return the address under which the service was served last; None where it never was."""
@@ -332,8 +347,14 @@ class Access:
         """Write when tokens were used and sessions seen, with an ordinary commit."""
         used, self._used = self._used, {}
         seen, self._seen = self._seen, {}
-        if used or seen:
+        if not (used or seen):
+            return
+        try:
             self._store.write(partial(_touch, used, seen)).result()
+        except AntechamberError as error:
+            self._used, self._seen = used | self._used, seen | self._seen
+            if not isinstance(error, ClosedError):
+                raise
 
 
 def _touch(used: dict[int, int], seen: dict[str, int], rows: Rows) -> None:

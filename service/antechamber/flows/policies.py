@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from antechamber.config import read_policy
 from antechamber.core.canonical import canonical
-from antechamber.core.errors import PolicyError
+from antechamber.core.errors import ClosedError, PolicyError
 from antechamber.core.policy import Policy, Verdict, evaluate
 from antechamber.core.ports import Clock, Store
 from antechamber.core.submission import Submission
@@ -59,11 +59,14 @@ class PolicyKeeper:
         policy = read(folder)
         self.current = _in_force(policy)
         self._record: Callable[[InForce], None] = lambda _: None
+        self._unrecorded = False
         self.alarm: str | None = None
         """Why the files as they stand are not in force; None while they are."""
 
     def keep_record(self, store: Store, clock: Clock) -> None:
         """Record the policy in force in a store, and every later one before it comes into force.
+
+        While the log contradicts what was signed, recording the first one waits for `refresh`.
 
         Raises BusyError or UnavailableError.
         """
@@ -75,8 +78,16 @@ class PolicyKeeper:
             text, now = canonical(to_builtins(force.policy)).decode(), clock()
             store.write(lambda rows: rows.note_policy(force.digest, text, now)).result()
 
-        record(self.current)
         self._record = record
+        self._record_current()
+
+    def _record_current(self) -> None:
+        try:
+            self._record(self.current)
+        except ClosedError:
+            self._unrecorded = True
+        else:
+            self._unrecorded = False
 
     def _fingerprint(self) -> bytes:
         hasher = blake3()
@@ -93,6 +104,8 @@ class PolicyKeeper:
 
         Raises BusyError or UnavailableError where the change cannot be recorded; then the old policy stays in force.
         """
+        if self._unrecorded:
+            self._record_current()
         seen = self._fingerprint()
         if seen == self._seen:
             return

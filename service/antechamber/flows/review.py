@@ -1,6 +1,6 @@
 """Review: what the desk shows, and the only path by which a proposal becomes a memory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Final, Literal, TypeVar
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.canonical import canonical
-from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError
+from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
 from antechamber.core.filters import QueueFilter
 from antechamber.core.ids import uuid7
 from antechamber.core.likeness import Difference, differ
@@ -230,13 +230,22 @@ class Desk(Browse):
                 message = "A group is approved or rejected, nothing else."
                 raise ForbiddenDecisionError(message)
         waiting = [
-            (one, self._store.promote(partial(self._decide_in_group, one, decision, person)))
+            (one, self._promoted(partial(self._decide_in_group, one, decision, person)))
             for one, decision in decisions[:MOST_AT_ONCE]
         ]
         results = [(one, _failure_of(future)) for one, future in waiting]
         if results and all(isinstance(failure, SignedOutError) for _, failure in results):
             raise SignedOutError
         return [(one, None if failure is None else str(failure)) for one, failure in results]
+
+    def _promoted(self, work: Callable[[Rows], None]) -> Future[None]:
+        """Run one decision of a group; where nothing can be recorded from here on, that is its result."""
+        try:
+            return self._store.promote(work)
+        except UnavailableError as error:
+            refused = Future[None]()
+            refused.set_exception(error)
+            return refused
 
     def _decide_in_group(self, proposal_id: str, decision: Decision, person: Person, rows: Rows) -> None:
         proposal = found(rows.proposal(proposal_id))

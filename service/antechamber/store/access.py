@@ -18,6 +18,7 @@ class Access(Statements):
 
     def add_token(self, row: TokenRow, digest: str) -> None:
         """Keep a new token."""
+        self.share_sessions()
         self.run(
             "add_token",
             token_id=row.token_id,
@@ -99,6 +100,7 @@ class Access(Statements):
 
     def add_link(self, digest: str, user: int, expires_at: int, proof: str = "") -> None:
         """Keep a one-time sign-in link."""
+        self.share_sessions()
         self.run("add_link", digest=digest, user=user, expires_at=expires_at, proof=proof)
 
     def link(self, digest: str) -> Begun | None:
@@ -154,13 +156,17 @@ class Access(Statements):
         row = self.one("session_user", digest=digest)
         return msgspec.convert(row, SessionRow) if row else None
 
+    def share_sessions(self) -> None:
+        """Let no other transaction end access, by a password, an account or a log given up, until this one ends."""
+        self.one("share_sessions")
+
     def hold_sessions(self) -> None:
         """Let no other transaction act under a session until this one ends."""
         self.one("hold_sessions")
 
     def signed_in(self, digest: str) -> SessionRow | None:
         """Return a session that has not been ended; no other transaction can end one until this one ends."""
-        self.one("share_sessions")
+        self.share_sessions()
         return self.session(digest)
 
     def touch_sessions(self, seen: Mapping[str, int]) -> None:

@@ -7,14 +7,19 @@ _OWN_NETWORK_BITS: Final = 64
 """One customer has all addresses of such a network of IPv6 (RFC 6177)."""
 
 
-def client_address(peer: str, forwarded: str | None) -> str:
-    """Return the address that a client's failures count under; IPv6 as its /64 network.
+def client_address(peer: str) -> str:
+    """Return the address that a client's failures count under; IPv6 as its /64 network."""
+    return _group(peer) or peer
 
-    `forwarded` is the field of a trusted proxy: its right-most address is the one that the proxy saw, all others may
-    come from the client. Where there is none, or no address in it, the peer's counts.
+
+def forwarded_address(field: str) -> str:
+    """Return the same from the field of a trusted proxy; empty where there is no address in it.
+
+    The right-most address is the one that the proxy saw, with or without a port; all others may come from the client.
+    The peer's would be the proxy's, under which the failures of all clients would count together.
     """
-    last = (forwarded or "").rpartition(",")[2].strip()
-    return _group(last) or _group(peer) or peer
+    last = field.rpartition(",")[2].strip()
+    return _group(last) or _group(last.rpartition(":")[0]) or ""
 
 
 def _group(text: str) -> str | None:

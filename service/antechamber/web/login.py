@@ -1,7 +1,8 @@
 """Signing in and out: by password, or by a one-time link whose page has a single button."""
 
 import asyncio
-from functools import partial
+import logging
+from functools import cache, partial
 from typing import Any, Final
 
 from litestar import Response, get, post
@@ -12,12 +13,13 @@ from litestar.response import Redirect, Template
 from antechamber.core.roles import Person, PersonRole
 from antechamber.flows.access import Access, SignedIn
 from antechamber.flows.guesses import TooManyAttemptsError
-from antechamber.web.addresses import client_address
+from antechamber.web.addresses import client_address, forwarded_address
 from antechamber.web.auth import check_form, check_origin, cookie_name
 from antechamber.web.desk import NO_STORE, read_form
 from antechamber.web.passwords import Passwords, TooManySignInsError
 from antechamber.web.problems import AnyRequest
 
+_log: Final = logging.getLogger(__name__)
 MAX_FORM: Final = 16 * 1024
 HOMES: Final[dict[PersonRole, str]] = {"curator": "/review", "auditor": "/audit", "operator": "/dashboard"}
 _WRONG: Final = "Name and password do not match an account."
@@ -77,8 +79,19 @@ def _address(request: AnyRequest) -> str:
     header = settings.client_address_header
     if request.client is None or (settings.public_url is not None and header is None):
         return ""
-    fields = [] if header is None else request.headers.getall(header, [])
-    return client_address(request.client.host, fields[-1] if fields else None)
+    if header is None:
+        return client_address(request.client.host)
+    fields = request.headers.getall(header, [])
+    found = forwarded_address(fields[-1]) if fields else ""
+    if not found:
+        _warn_without_address(header)
+    return found
+
+
+@cache
+def _warn_without_address(header: str) -> None:
+    """Log once that the proxy does not name its clients."""
+    _log.warning("no client address in the header %s: failed sign-ins are counted by name only", header)
 
 
 def _again(form: dict[str, str], error: str, status: int, headers: dict[str, str] | None = None) -> Template:

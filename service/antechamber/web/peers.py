@@ -24,6 +24,7 @@ class Peers:
         self._requests: dict[Peer, int] = {}
         self._known: set[Peer] = set()
         self._over: dict[Peer, float] = {}
+        self._gone: set[Peer] = set()
 
     def count(self, peer: Peer | None) -> bool:
         """Count a request; True where it is the last one that its connection may send."""
@@ -46,6 +47,10 @@ class Peers:
         if peer is not None:
             self._over[peer] = time.monotonic()
 
+    def ends(self, peer: Peer | None) -> bool:
+        """Tell whether a connection is ended after the answer that is on its way."""
+        return peer in self._over
+
     def over(self) -> set[Peer]:
         """Return the connections that are to be ended and had time to get their answer."""
         until = time.monotonic() - GRACE_SECONDS
@@ -53,7 +58,10 @@ class Peers:
 
     def keep(self, present: Collection[Peer]) -> None:
         """Forget the connections that ended."""
-        for peer in [one for one in list(self._requests) if one not in present]:
+        gone = {one for one in list(self._requests) if one not in present}
+        # A connection that sent its first request after the look is missed by it, and found by the next one.
+        for peer in gone & self._gone:
             self._requests.pop(peer, None)
             self._known.discard(peer)
             self._over.pop(peer, None)
+        self._gone = gone

@@ -86,7 +86,8 @@ async def change_password(
     except AntechamberError as error:
         return await _again(request, access, 400, password_error=f"{str(error)[:1].upper()}{str(error)[1:]}")
     return (
-        Redirect("/settings?done=password", status_code=303)
+        # The fragment of the form would scroll past the notice.
+        Redirect("/settings?done=password#top", status_code=303)
         if changed
         else await _again(request, access, 403, password_error=_WRONG)
     )

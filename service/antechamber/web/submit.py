@@ -5,6 +5,7 @@ brings a token that was looked up within the last second: it needs no routing an
 Both give the same answers with the same headers; whatever is not ordinary takes the long way.
 """
 
+from collections.abc import Callable
 from typing import Final, cast
 
 from litestar import Litestar, asgi
@@ -54,8 +55,9 @@ class Application(Litestar):
         # The event that starts and ends an application is another type.
         if str(scope["type"]) == "http":
             request = cast("HTTPScope", scope)
-            if self.state.peers.count(request["client"]):
-                send = _closing(send)
+            client, peers = request["client"], self.state.peers
+            last = peers.count(client)
+            send = _closing(send, lambda: last or peers.ends(client))
             if request["path"] == PATH and request["method"] == "POST":
                 bearer = self._ordinary(request["headers"])
                 if bearer is not None:
@@ -85,15 +87,15 @@ class Application(Litestar):
         return access.remembered_bearer(token[7:].decode("latin-1"))
 
 
-def _closing(send: Send) -> Send:
-    """Return a `send` that lets the server end the connection after the answer."""
+def _closing(send: Send, ends: Callable[[], bool]) -> Send:
+    """Return a `send` that has the server end the connection after the answer where `ends()` says so by then."""
 
-    async def last(message: Message) -> None:
-        if message["type"] == "http.response.start":
+    async def said(message: Message) -> None:
+        if message["type"] == "http.response.start" and ends():
             message["headers"] = [*message["headers"], _LAST]
         await send(message)
 
-    return last
+    return said
 
 
 async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: Bearer) -> Reply:

@@ -158,6 +158,6 @@ SELECT token_id, name, role, read, digest, expires_at FROM tokens ORDER BY id
 
 -- name: known_users
 SELECT u.name, u.person, u.password, (
-    SELECT c.password_digest FROM password_changes AS c WHERE c."user" = u.id ORDER BY c.password_change_id DESC LIMIT 1
+    SELECT c.password_digest FROM password_changes AS c WHERE c."user" = u.id ORDER BY c.id DESC LIMIT 1
 ) AS changed
 FROM users AS u ORDER BY u.id
