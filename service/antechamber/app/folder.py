@@ -35,14 +35,17 @@ def protect(data: Path) -> None:
     Raises SettingsError where other users could read or replace our files and the modes cannot be changed.
     """
     try:
-        mode = stat.S_IMODE(data.stat().st_mode)
         names = sorted(entry.name for entry in data.iterdir())
+        # After the names: another process that begins with the same empty folder closes it before it makes a file.
+        mode = stat.S_IMODE(data.stat().st_mode)
     except OSError:
         return  # Opening it says what is wrong.
     files = [data / name for name in names if _OWN.fullmatch(name)]
     changed = [text for file in files if (text := _close(file, reachable=bool(mode & _OTHERS)))]
     if mode & _OTHERS and len(files) == len(names) and os.geteuid() in {0, data.stat().st_uid}:
-        changed += filter(None, [_close(data)])
+        closed = _close(data)
+        # An empty folder held nothing that others could have read, so there is nothing to report.
+        changed += [closed] if closed and files else []
     elif mode & _WRITABLE and not mode & stat.S_ISVTX:
         message = (
             f"other users can replace the files in {data} (mode {mode:04o}). Use a folder that holds nothing else and "
