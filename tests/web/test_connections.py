@@ -10,7 +10,7 @@ import pytest
 from antechamber.app.connections import LEAST_BYTES, Connections
 from antechamber.web.peers import Peers
 from antechamber.web.turns import Turns
-from support import until
+from support import apart, until
 
 LARGE = b"x" * (64 << 20)
 Pair = tuple[socket.socket, socket.socket]
@@ -187,6 +187,6 @@ def test_requests_begin_a_few_in_each_round() -> None:
         await turns.take(known=False)
         return begun
 
-    found = asyncio.run(work())
+    found = apart(work())
     assert found[:3] == ["strange 0", "strange 1", "known"]
     assert found[3:] == ["strange 3", "strange 4", "strange 5"]
