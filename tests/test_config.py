@@ -439,7 +439,7 @@ def settings(host: str = "127.0.0.1", public_url: str | None = None) -> Settings
     return Settings(data=Path("data"), policies=Path("policies"), host=host, public_url=public_url)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost", "::1", "0:0:0:0:0:0:0:1"])
 def test_a_loopback_host_needs_no_public_address(host: str) -> None:
     """Nothing crosses a network there."""
     made = settings(host)

@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import ipaddress
 import os
 import re
 import secrets
@@ -124,12 +125,20 @@ class Settings(Struct, frozen=True, kw_only=True):
                 "X-Forwarded-For or X-Real-IP"
             )
             raise SettingsError(message)
-        if self.host not in LOOPBACK and not self.secure:
+        if not is_loopback(self.host) and not self.secure:
             message = (
                 f"--host {self.host} is reachable from other machines, and sign-ins would cross the network in the "
                 "clear. Put a proxy with TLS in front and name its address with --public-url https://…"
             )
             raise SettingsError(message)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a name or address reaches this machine only (RFC 1122 section 3.2.1.3: all of 127.0.0.0/8)."""
+    try:
+        return host in LOOPBACK or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _check_public(url: str) -> None:

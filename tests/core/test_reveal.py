@@ -71,16 +71,23 @@ def test_a_run_of_invisible_characters_is_one_token_that_says_which_and_how_many
     assert [piece.code for piece in reveal("\U000e0041\U000e007f") if piece.code] == ["U+E0041", "U+E007F"]
 
 
+def test_a_mixed_run_that_is_only_counted_is_not_shown_whole() -> None:
+    """The order of its characters, or which ones it has, is not on the page; six in their order are."""
+    assert fits(["a\u200b\u200c\u200b\u200c\u200b\u200cb"], 1000)
+    assert not fits(["a\u200b\u200c\u200b\u200c\u200b\u200c\u200bb"], 1000)
+
+
 ODD = st.text(st.sampled_from("ab \n\u200b\u202e\ufe0f\U000e0041\u0301\u0430\u4e2d&"), max_size=60)
 
 
 @given(ODD, st.integers(0, 900))
 def test_a_glimpse_is_the_beginning_and_says_whether_it_is_all(text: str, most: int) -> None:
-    """It holds what there is room for, cuts no token, and is whole exactly where all of the text fits."""
+    """It holds what there is room for, cuts no token, and is whole exactly where all fits and each token is whole."""
     seen = glimpse(text, most)
     shown = "".join(piece.text for piece in seen.pieces)
     assert text.startswith(shown)
-    assert seen.whole == (shown == text) == fits([text], most)
+    named = all(piece.whole for piece in seen.pieces)
+    assert seen.whole == (shown == text and named) == fits([text], most)
     assert sum(60 + len(one.code) if one.code else len(one.text) for one in seen.pieces) <= most
     assert [one for one in seen.pieces if one.code] == [one for one in reveal(text) if one.code][
         : sum(bool(one.code) for one in seen.pieces)

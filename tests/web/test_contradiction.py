@@ -303,8 +303,6 @@ def test_a_copy_without_the_write_ahead_log_is_noticed(folder: Place, policies: 
             assert httpx.get(f"{url}/login", timeout=HANG_SECONDS).status_code == 503
             killed(process)
         found = examine(place)
-        # A copy whose checkpoint is newer than its database is named by that.
-        noticed = ("leaves are missing", "leaves when it was signed last")
         assert any(text in line for line in found for text in noticed), (place.data.name, found)
     done = antechamber("log", "new-key", "--restored", *where(short))
     assert done.returncode == 0, done.stderr
@@ -381,6 +379,20 @@ def test_a_copy_without_its_checkpoint_is_noticed(
         service.submit(event("Another."))
         get(service, "checkpoint")
     assert (folder.data / "log.checkpoint").read_text() == before
+
+
+def test_the_database_alone_of_a_folder_that_was_signed_once_is_noticed(
+    folder: Place, policies: Path, tmp_path: Path
+) -> None:
+    """The first checkpoint is in the database file itself, so a copy of that file alone says that it was signed."""
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    with running(folder, policies) as service:
+        service.submit(event(NAME))
+        get(service, "checkpoint")
+        for name in (DATABASE, "secret.key", "log.key"):
+            shutil.copy(folder.data / name, alone / name)
+    assert any("missing or empty" in line for line in examine(Place(data=alone)))
 
 
 def test_an_empty_database_in_the_place_of_a_signed_one_is_noticed(folder: Place, policies: Path) -> None:

@@ -15,6 +15,7 @@ from antechamber.app.places import (
     open_store,
     opened_access,
     opened_log,
+    refuse_mistyped,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "open_store",
     "opened_access",
     "opened_log",
+    "refuse_mistyped",
 ]

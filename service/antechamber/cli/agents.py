@@ -78,7 +78,12 @@ def _send(url: str, token: str, lines: list[_Line]) -> tuple[list[Answer], SendE
     try:
         with (
             contextlib.closing(Sender(url, token)) as sender,
-            click.progressbar(batches([one.body for one in lines]), label="Submitting", file=sys.stderr) as groups,
+            click.progressbar(
+                batches([one.body for one in lines]),
+                label="Submitting",
+                file=sys.stderr,
+                hidden=not sys.stderr.isatty(),
+            ) as groups,
         ):
             for group in groups:
                 answers += sender.send(group)

@@ -184,8 +184,12 @@ def erase(subject: str, reason: str, place: Place, *, yes: bool) -> None:
     The leaf of the erasure stays, and so does every proof; what was committed to cannot be opened any more. The
     event's hash stays too, because its receipt replays. Backups keep what they have.
     """
+    try:
+        app.refuse_mistyped(place)
+    except AntechamberError as error:
+        fail(error)
     if not yes:
-        click.confirm(f"Erase the text of {subject}? Nobody can bring it back.", abort=True)
+        click.confirm(f"Erase the text of {subject}? It cannot be brought back.", abort=True)
     try:
         app.erase(place, subject, reason)
     except AntechamberError as error:

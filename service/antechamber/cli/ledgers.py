@@ -49,7 +49,9 @@ def recover(path: Path, url: str, *, as_json: bool) -> None:
         open_ = Counter(entry.kind for entry in ledger.entries("pending", "uncertain"))
         with (
             Submitter(url, token, ledger) as submitter,
-            click.progressbar(length=open_["submission"], label="Recovering", file=sys.stderr) as bar,
+            click.progressbar(
+                length=open_["submission"], label="Recovering", file=sys.stderr, hidden=not sys.stderr.isatty()
+            ) as bar,
         ):
             found = submitter.recover(bar.update)
         counts = ledger.counts()

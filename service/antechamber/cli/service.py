@@ -140,9 +140,10 @@ def check_policy(policies: Path | None, *, as_json: bool) -> None:
 @place_options
 @json_option
 def doctor(place: Place, pinned: Path | None, *, as_json: bool) -> None:
-    """Check a data folder: the file itself, every hash, the approvals of each memory, and the log. Changes nothing.
+    """Check a data folder: the file itself, every hash, the approvals of each memory, and the log.
 
-    The log's tree is formed anew from all leaves, and compared with every change and every checkpoint.
+    It changes no data; where other users could read files of the folder, it takes that right away and says so. The
+    log's tree is formed anew from all leaves, and compared with every change and every checkpoint.
     """
     try:
         found = app.examine(place, None if pinned is None else pinned.read_bytes().decode("utf-8", "replace"))

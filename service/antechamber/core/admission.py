@@ -158,9 +158,7 @@ def _under_known_key(candidate: Candidate, verdict: Verdict, known: Known, origi
         known.conflicts_of_key < verdict.limits.conflicts_per_key
         and known.waiting_of_producer < verdict.limits.waiting_per_producer
     )
-    reason = Reason(
-        code="key-reused", message="this key belongs to another event; the original stands", pointer="/idempotency_key"
-    )
+    reason = Reason(code="key-reused", message="this key belongs to another event", pointer="/idempotency_key")
     private = _privacy_reasons(candidate) if candidate.private else []
     return Judgement(outcome=outcome, reasons=[reason, *private], original=original, quarantine=room, withdraw=withdraw)
 

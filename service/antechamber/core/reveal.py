@@ -42,6 +42,8 @@ class Piece(Struct, frozen=True):
     name: str = ""
     letter: bool = False
     """Whether it is a letter that looks like another one, and can be seen."""
+    whole: bool = True
+    """Whether it names each character in its place; the token of a long mixed run counts them only."""
 
 
 class Glimpse(Struct, frozen=True):
@@ -67,18 +69,18 @@ def glimpse(text: str, most: int) -> Glimpse:
         if most < 0:
             return Glimpse([*kept, Piece(piece.text[:most])] if not piece.code else kept, whole=False)
         kept.append(piece)
-    return Glimpse(kept, whole=True)
+    return Glimpse(kept, whole=all(piece.whole for piece in kept))
 
 
 def fits(texts: Iterable[str], most: int) -> bool:
-    """Tell whether some texts together weigh at most so much; looks no further than that.
+    """Tell whether some texts together weigh at most so much and no token of them leaves out what is in it.
 
     They weigh roughly as many characters as they take of a page: a token weighs as much as its markup.
     """
     for text in texts:
         for piece in _pieces(text):
             most -= _weight(piece)
-            if most < 0:
+            if most < 0 or not piece.whole:
                 return False
     return True
 
@@ -150,10 +152,11 @@ def _token(run: str, *, letter: bool) -> Piece:
     segments = [(character, sum(1 for _ in same)) for character, same in groupby(run)]
     listed = segments if len(segments) <= _MOST_LISTED else counts.most_common(_MOST_LISTED)
     code = " ".join(_times(character, number) for character, number in listed)
-    if len(segments) > _MOST_LISTED:
+    whole = len(segments) <= _MOST_LISTED
+    if not whole:
         others = len(counts) - len(listed)
         code = f"{len(run):,} hidden characters: {code}" + (f" and {others:,} others" if others else "")
-    return Piece(run, code, ", ".join(dict.fromkeys(_name(character) for character, _ in listed)))
+    return Piece(run, code, ", ".join(dict.fromkeys(_name(character) for character, _ in listed)), whole=whole)
 
 
 @lru_cache(maxsize=8192)

@@ -153,7 +153,7 @@ def member(rows: Rows, proposal: ProposalRow) -> Member:
 
 
 def fits_in_group(proposal: ProposalRow) -> bool:
-    """Tell whether a page of many has room for all of a proposal."""
+    """Tell whether a page of many has room for all of a proposal, and shows each of its characters."""
     return fits(texts_of(proposal.payload), IN_GROUP)
 
 

@@ -115,7 +115,8 @@ class Quarantine:
         """Settle a refused event or take that back; return the proposal that it became, if it was opened as one.
 
         Opening is admission under a key that no producer can use, and the record follows: where the service is killed
-        between the two, the same again finds the proposal there and only adds the record.
+        or the curator's access ends between the two, the proposal waits for review like any other, the refused event
+        still waits too, and the same again finds the proposal there and only adds the record.
 
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError.

@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from antechamber.core.log.leaf import Logged
+from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.store.access import Access
 from antechamber.store.admissions import Admissions
 from antechamber.store.audits import Audits
@@ -93,6 +94,8 @@ class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports,
         self._last: int | None = None
         self.leaves: list[Logged] = []
         """What the log gets at the end of the transaction."""
+        self.first_signed = False
+        """Whether the log's first checkpoint was added and is not known to be in the database file itself."""
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         """Return the first row."""
@@ -165,6 +168,11 @@ class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports,
         self.leaves = []
         self.add("add_leaf", rows, ())
         return first + len(rows)
+
+    def add_checkpoint(self, signed: SignedCheckpoint) -> None:
+        """Keep a checkpoint unless it is there."""
+        self.first_signed |= self.checkpoint() is None
+        super().add_checkpoint(signed)
 
     def announce(self) -> None:
         """Note that those who watch are to be woken after the commit."""

@@ -108,7 +108,7 @@ class SqliteStore:
             _log.info(
                 "SQLite %s: checkpoints stay with the writer, see design note on WAL reset", sqlite3.sqlite_version
             )
-        transactions = Writer(self._connection, self._reach)
+        transactions = Writer(self._connection, self._reach, checkpoints=exclusive_checkpoints)
         self.watch = transactions.watchers.watch
         self._transactions = transactions
         self._writer = GroupCommit(transactions, (background or Background()).work("writing to the database"))

@@ -27,9 +27,13 @@ al., Can Applications Recover from fsync Failures?, USENIX ATC 2020); a fresh st
 class Writer:
     """Transactions of the writer thread; see queue.Transactions."""
 
-    def __init__(self, connection: sqlite3.Connection, reach: Reach) -> None:
-        """Use the connection that writes, and the note of how far the log reached."""
+    def __init__(self, connection: sqlite3.Connection, reach: Reach, *, checkpoints: bool) -> None:
+        """Use the connection that writes, and the note of how far the log reached.
+
+        `checkpoints` says that this process may move the write-ahead log into the database file.
+        """
         self._connection = connection
+        self._checkpoints = checkpoints
         self._reach = reach
         self._rows = SqliteRows(connection)
         self._careful = False
@@ -80,8 +84,19 @@ class Writer:
         if added:
             self._reach.note(size, added)
         self._careful = False
+        if self._rows.first_signed and self._checkpoints:
+            self._move_into_file()
         if self._rows.announced:
             self.watchers.wake()
+
+    def _move_into_file(self) -> None:
+        """Move the write-ahead log into the database file, so that a copy of that file alone says it was signed.
+
+        Where a reader or the disk prevents that, it is tried again after the next commit.
+        """
+        with contextlib.suppress(sqlite3.Error):
+            busy, waiting, moved = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            self._rows.first_signed = bool(busy) or moved < waiting
 
     def roll_back(self) -> None:
         """End the transaction without a trace."""

@@ -11,7 +11,8 @@ SELECT CAST(pg_advisory_xact_lock(1095648082, CAST(:producer AS INTEGER)) AS TEX
 SELECT CAST(pg_advisory_xact_lock_shared(1095648085, 0) AS TEXT) AS held
 
 -- name: hold_sessions
--- Why: as share_sessions, for who ends sessions.
+-- Why: as share_sessions, for who ends sessions. Where a group commit of each of two processes holds a decision and then
+-- a sign-out, both wait for each other: PostgreSQL undoes one after deadlock_timeout (one second), and it runs again.
 SELECT CAST(pg_advisory_xact_lock(1095648085, 0) AS TEXT) AS held
 
 -- name: hold_failures
