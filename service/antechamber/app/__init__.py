@@ -15,7 +15,6 @@ from antechamber.app.places import (
     open_store,
     opened_access,
     opened_log,
-    refuse_mistyped,
 )
 
 __all__ = [
@@ -29,5 +28,4 @@ __all__ = [
     "open_store",
     "opened_access",
     "opened_log",
-    "refuse_mistyped",
 ]

@@ -40,7 +40,7 @@ def open_store(
     """
     place.check()
     if place.database_url is None and not create:
-        refuse_mistyped(place)
+        _refuse_mistyped(place)
     protect(place.data)
     store = _engine(place, serving=serving, background=background)
     try:
@@ -51,7 +51,7 @@ def open_store(
     return store
 
 
-def refuse_mistyped(place: Place) -> None:
+def _refuse_mistyped(place: Place) -> None:
     """Refuse a folder that holds nothing of ours: its name was probably mistyped.
 
     Raises SettingsError.
@@ -107,7 +107,7 @@ def bind_secret(store: Store, place: Place, *, create: bool = True) -> bytes:
     unless `create` says that one may be made for a new database.
     """
     if not create:
-        refuse_mistyped(place)
+        _refuse_mistyped(place)
     with store.read() as rows:
         known = rows.meta(_KEPT_WITH)
     secret = _secret(place, begun=known is not None or not create)

@@ -185,7 +185,8 @@ def erase(subject: str, reason: str, place: Place, *, yes: bool) -> None:
     event's hash stays too, because its receipt replays. Backups keep what they have.
     """
     try:
-        app.refuse_mistyped(place)
+        # A mistyped or damaged folder is named before the question.
+        app.open_store(place, create=False).close()
     except AntechamberError as error:
         fail(error)
     if not yes:
