@@ -1,22 +1,54 @@
-"""Two desks on one database: curators at different processes never decide twice, and never miss each other."""
+"""Two processes on one database: curators never decide twice nor miss each other, and access that ends has ended."""
 
+import contextlib
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from antechamber import app
 from antechamber.config import Place
 from antechamber.core.errors import StaleDecisionError
+from antechamber.core.ports import Rows
 from antechamber.core.review import Decision
-from antechamber.core.roles import Person
+from antechamber.core.roles import PasswordChange, Person
+from antechamber.flows.access import Access
 from antechamber.flows.review import Decided, Desk
-from support import Service, event, running
+from store.faults import Backends
+from support import HANG_SECONDS, Databases, Service, event, running, until
 
 ROUNDS = 25
+CHANGE = PasswordChange(
+    change_id="change",
+    user="bob",
+    password="the new hash",
+    actor="command-line",
+    role="operator",
+    session="",
+    changed_at=1,
+)
+BEGINNINGS: dict[str, Callable[[Access, str], Any]] = {
+    "session by password": lambda access, _: access.sign_in("bob", "", lambda known: known == "the old hash"),
+    "session by link": lambda access, link: access.sign_in_by_link(link),
+    "link": lambda access, _: access.link("bob"),
+    "token": lambda access, _: access.issue("worker:release-bot", "producer", [], None),
+}
+"""What lets someone in, by how it begins."""
+ENDS: dict[str, Callable[[Rows], Any]] = {
+    "password change": lambda rows: rows.set_password(CHANGE),
+    "end of all access": lambda rows: rows.end_access(2, 0),
+}
+"""What ends access; the second is done where a log is given up."""
+MEETINGS = [
+    *((kind, "password change", False) for kind in BEGINNINGS),
+    # A link that was ended would be waited for in any case, as its row is locked.
+    *((kind, end, True) for kind in BEGINNINGS for end in ENDS if kind != "session by link"),
+]
+"""Each beginning with an end that has only taken its lock, or has ended everything and not committed yet."""
 _keys = itertools.count(1)
 
 
@@ -101,3 +133,57 @@ def test_what_a_process_sealed_or_took_is_known_to_the_other(two: tuple[Service,
     dossier = two[0].state.desk.dossier(first.json()["proposal_id"], two[0].state.curators[0])
     assert (dossier.proposal.withdrawn, dossier.proposal.version) == (True, 2)
     assert app.examine(two[0].place) == []
+
+
+@pytest.fixture
+def shared(postgres: Databases, tmp_path: Path) -> Iterator[Place]:
+    """A place on PostgreSQL, where several processes write at once; on SQLite there is only one writer."""
+    url = postgres.fresh()
+    yield Place(data=tmp_path / "data", database_url=url)
+    postgres.drop(url)
+
+
+@contextlib.contextmanager
+def under_way(place: Place, end: Callable[[Rows], Any], *, done: bool) -> Iterator[threading.Event]:
+    """Keep an end of access from committing until the event is set, before or after its work is done."""
+    store = app.open_store(place)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(rows: Rows) -> None:
+        if done:
+            end(rows)
+        else:
+            rows.hold_sessions()
+        # An answer of the server says that it has done all of this.
+        assert rows.user("bob")
+        begun.set()
+        assert go_on.wait(HANG_SECONDS)
+        if not done:
+            end(rows)
+
+    ending = store.write(work)
+    try:
+        assert begun.wait(HANG_SECONDS)
+        yield go_on
+    finally:
+        go_on.set()
+        ending.result(HANG_SECONDS)
+        store.close()
+
+
+@pytest.mark.parametrize(("kind", "end", "done"), MEETINGS)
+def test_no_access_begins_while_an_end_of_access_is_under_way(shared: Place, kind: str, end: str, done: bool) -> None:  # noqa: FBT001 -- a parameter of the test
+    """What begins waits for the end to commit, and a session begins only under the account as it is by then."""
+    backends = Backends(shared.database_url or "")
+    with app.opened_access(shared, create=True) as access:
+        access.add_user("bob", "curator", None, "the old hash")
+        link = access.link("bob")
+        with under_way(shared, ENDS[end], done=done) as go_on, ThreadPoolExecutor(1) as pool:
+            beginning = pool.submit(BEGINNINGS[kind], access, link)
+            until(lambda: beginning.done() or backends.waiting(), "it has begun, or waits")
+            waited = not beginning.done()
+            go_on.set()
+            begun = beginning.result()
+    assert waited
+    assert (begun is None) == (kind.startswith("session") and end == "password change")
+    assert app.examine(shared) == []
