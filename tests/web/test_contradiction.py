@@ -15,6 +15,7 @@ from litestar.testing import TestClient
 from antechamber.app import examine, open_store
 from antechamber.config import DATABASE, Place
 from antechamber.core.log.rows import SignedCheckpoint
+from antechamber.flows.policies import PolicyKeeper
 from support import (
     HANG_SECONDS,
     URL,
@@ -28,6 +29,7 @@ from support import (
     serving,
     until,
     where,
+    write_policies,
 )
 from web.test_log_api import get
 from web.test_signing import leaves_of, owner_does
@@ -125,6 +127,26 @@ def test_agents_hear_that_nothing_is_stored_and_go_on_reading(backup: Backup, po
         assert get(service, "proof/inclusion", sequence=0).status_code == 200
         for kind in ("export", "review-records", "dispositions", "checkpoint"):
             assert get(service, kind).status_code == 503
+
+
+def test_a_policy_that_was_edited_is_recorded_once_the_log_is_whole_again(backup: Backup, policies: Path) -> None:
+    """Its leaf would let an older backup grow before an operator has acted."""
+    write_policies(policies, scopes="[limits]\nattempts_per_minute = 1000\n")
+    with database(backup.place) as raw:
+        (before,) = raw.execute("SELECT count(*) FROM log_leaves").fetchone()
+    with running(backup.place, policies) as service:
+        keeper: PolicyKeeper = service.state.admission._policies
+
+        def is_recorded() -> bool:
+            with service.state.desk._store.read() as rows:
+                return bool(rows.recorded_policy() == keeper.current.digest)
+
+        keeper.refresh()
+        assert (leaves_of(service), is_recorded()) == (before, False)
+        done = antechamber("log", "new-key", "--restored", *where(backup.place))
+        assert done.returncode == 0, done.stderr
+        until(is_recorded, "the policy in force is recorded")
+    assert examine(backup.place) == []
 
 
 def test_the_command_line_lets_no_one_in(backup: Backup) -> None:
