@@ -336,6 +336,19 @@ def test_a_connection_ends_after_so_many_requests(live: tuple[str, str, Any]) ->
     assert answer_of(known).count(b"HTTP/1.1 200") == 151
 
 
+def test_the_answer_to_a_body_that_turns_out_too_large_is_the_last_of_its_connection(
+    live: tuple[str, str, Any],
+) -> None:
+    """No length announced it, so that the rest may still be on its way; the answer says that the connection ends."""
+    url, secret, _ = live
+    link = connected(url)
+    link.sendall(request("POST", "/v1/submissions", secret, "Transfer-Encoding: chunked\r\n\r\n"))
+    link.sendall((b"2710\r\n" + b"a" * 10_000 + b"\r\n") * 7)
+    answer = answer_of(link)
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert answer.lower().count(b"connection: close") == 1
+
+
 def test_an_answer_that_nobody_reads_does_not_keep_the_service_from_ending(live: tuple[str, str, Any]) -> None:
     """SIGTERM while an answer is stuck: the process ends in order."""
     url, secret, process = live
