@@ -110,6 +110,18 @@ def test_views_belong_to_a_person_and_stay(service: Service, ids: dict[str, str]
     assert bob.post("/review/views", {"name": "Mine", "q": "care:yes"}).status_code == 403
 
 
+def test_two_views_that_one_person_keeps_at_once_are_both_there(service: Service) -> None:
+    """Both requests looked the person up before either view was kept."""
+    access = service.state.access
+    access.add_user("bob", "curator", None, None)
+    person = access.person(access.sign_in_by_link(access.link("bob")).secret)
+    for name, text in (("Odd", "care:yes"), ("Wide", "scope:organization")):
+        access.save_view(person, name, text)
+    page = service.sign_in("bob").browser.get("/review").text
+    assert '<a href="/review?q=care%3Ayes">Odd</a>' in page
+    assert '<a href="/review?q=scope%3Aorganization">Wide</a>' in page
+
+
 def test_the_way_to_the_news_keeps_the_filter(service: Service) -> None:
     """What the notice of a change leads to is the page that is open, without what says how one came to it."""
     desk = service.sign_in()
