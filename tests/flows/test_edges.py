@@ -36,6 +36,7 @@ from antechamber.flows.admit import MOST_BATCHES, MOST_LONG, Admission
 from antechamber.flows.direct import HOUR
 from antechamber.flows.export import Export
 from antechamber.flows.fleet import GONE_AFTER, Fleet
+from antechamber.flows.guarded import Guarded
 from antechamber.flows.guesses import TooManyAttemptsError
 from antechamber.flows.meter import Meter
 from antechamber.flows.overview import Overview
@@ -44,7 +45,7 @@ from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.sorting import BATCH, Sorter
 from antechamber.flows.steady import SteadyClock
-from support import event, locked, until, write_policies
+from support import HANG_SECONDS, event, locked, until, write_policies
 
 BOT = Bearer(id=1, name="worker:release-bot", role="producer", read=[])
 SECOND = 1_000_000
@@ -285,6 +286,75 @@ def test_a_token_ends_when_it_expires_or_is_revoked(flows: Flows) -> None:
     assert flows.access.bearer(short) is None
     flows.access.flush()
     assert [row.last_used_at is not None for row in flows.access.tokens()] == [True, True]
+
+
+class Uses:
+    """Two tokens and a session over a store that refuses while the log is in doubt, and when each is used."""
+
+    def __init__(self, flows: Flows) -> None:
+        """Issue the tokens, begin the session, and use them a second later."""
+        self.flows = flows
+        self.access = Access(Guarded(flows.store, flows.log), flows.clock, Chance(), SECRET)
+        self.secrets = [self.access.issue(f"worker:{name}", "producer", [], None)[1] for name in "ab"]
+        self.access.add_user("bob", "curator", None, None)
+        session = self.access.sign_in_by_link(self.access.link("bob"))
+        assert session
+        self.session = session.person.session
+        flows.clock.now += SECOND
+        self.first = flows.clock.now
+        assert all([*map(self.access.bearer, self.secrets), self.access.person(session.secret)])
+
+    def again(self) -> None:
+        """Use the second token once more, a second later."""
+        self.flows.clock.now += SECOND
+        assert self.access.bearer(self.secrets[1])
+
+    def are_written(self) -> bool:
+        """Tell whether the next flush writes the last use of each."""
+        self.access.flush()
+        with self.flows.store.read() as rows:
+            session = rows.session(self.session)
+        assert session
+        found = [*(row.last_used_at for row in self.access.tokens()), session.seen_at]
+        return found == [self.first, self.first + SECOND, self.first]
+
+
+def test_last_uses_that_a_busy_store_did_not_take_are_written_later(flows: Flows, place: Place) -> None:
+    """They stay in memory, and the caller of the flush hears that it failed."""
+    uses = Uses(flows)
+    with locked(place), pytest.raises(BusyError):
+        uses.access.flush()
+    uses.again()
+    assert uses.are_written()
+
+
+def test_last_uses_that_a_log_in_doubt_refused_are_written_later(flows: Flows) -> None:
+    """That is no failure of the flush; a use that came while it was under way counts over the one before."""
+    uses, gate = Uses(flows), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        flows.store.write(lambda _: gate.wait(HANG_SECONDS))
+        flushing = pool.submit(uses.access.flush)
+        until(lambda: not uses.access._used, "the flush is under way")
+        uses.again()
+        flows.log.doubt = "The log is older than what was signed last."
+        gate.set()
+        flushing.result()
+    flows.log.doubt = None
+    assert uses.are_written()
+
+
+def test_an_address_is_written_once_by_each_process(flows: Flows, place: Place) -> None:
+    """The same again writes nothing, so that of several processes the one that started last is named."""
+    other = Access(flows.store, flows.clock, Chance(), SECRET)
+    flows.access.note_address("https://one.example.org")
+    other.note_address("https://other.example.org")
+    with locked(place):
+        flows.access.note_address("https://one.example.org")
+        with pytest.raises(BusyError):
+            flows.access.note_address("https://two.example.org")
+    assert flows.access.address() == "https://other.example.org"
+    flows.access.note_address("https://two.example.org")
+    assert flows.access.address() == "https://two.example.org"
 
 
 def test_the_memory_of_checked_tokens_is_bounded(flows: Flows, monkeypatch: pytest.MonkeyPatch) -> None:
