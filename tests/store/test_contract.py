@@ -16,7 +16,7 @@ from antechamber.core.ports import ReplayKey, Rows, Store
 from antechamber.core.privacy import Finding
 from antechamber.core.records import AuditFilter, MemoryFilter, ProposalRow, TokenRow, UserRow
 from antechamber.core.review import Decision, ReviewedProposal, rule, text_hash
-from antechamber.core.roles import Person
+from antechamber.core.roles import PasswordChange, Person
 from antechamber.core.submission import Draft, read_event
 from support import event
 
@@ -468,5 +468,23 @@ def test_a_healthy_store_finds_nothing_wrong(store: Store) -> None:
     """The check is silent on what the store wrote itself."""
     _, named = admit(store, candidate_of())
     approve(store, found(store, named.proposal_id), curator(store))
+    with store.read() as rows:
+        assert list(rows.check()) == []
+
+
+def test_the_doctor_goes_by_the_password_that_was_set_last(store: Store) -> None:
+    """Ids of one millisecond, or of a clock that was set back, say nothing about the order."""
+    curator(store)
+    for number in (2, 1):
+        change = PasswordChange(
+            change_id=f"change-{number}",
+            user="bob",
+            password=f"hash {number}",
+            actor="command-line",
+            role="operator",
+            session="",
+            changed_at=1,
+        )
+        assert store.write(lambda rows, change=change: rows.set_password(change)).result()
     with store.read() as rows:
         assert list(rows.check()) == []
