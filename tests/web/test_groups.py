@@ -3,15 +3,21 @@
 import html
 import json
 import re
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
 
 import pytest
 
 from antechamber.core.errors import ForbiddenDecisionError
+from antechamber.core.ports import Rows
 from antechamber.core.review import Decision
 from antechamber.core.roles import Person
-from support import Desk, Service, event
+from antechamber.flows.guarded import Guarded
+from support import Desk, Service, database, event
+from web.test_signing import owner_does
 
+T = TypeVar("T")
 COPY = "The staging host is rebuilt every night at two, so keep no files there. Copy {}."
 
 
@@ -129,6 +135,37 @@ def test_the_last_hour_of_one_producer_is_a_group(service: Service) -> None:
     assert "0 recorded, each on its own. 2 not:" in decide(ada, place, "reject", fields)
     assert "Nothing of this group waits" in ada.browser.get("/review/group?producer=worker:nobody").text
     assert "Nothing of this group waits" in ada.browser.get("/review/group").text
+
+
+class Shrinking(Guarded):
+    """A store whose log loses its last leaves once the first decision of a group is recorded."""
+
+    def __init__(self, service: Service) -> None:
+        """Wrap the store of a service, and sign its log."""
+        guarded: Guarded = service.state.desk._store
+        super().__init__(guarded._store, guarded._log)
+        self._place, self._size = service.place, service.state.log.checkpoint().size
+
+    def promote(self, work: Callable[[Rows], T]) -> Future[T]:
+        """Let each decision end before the next one begins."""
+        future = super().promote(work)
+        wait([future])
+        if self._log.doubt is None:
+            owner_does(self._place, f"DELETE FROM log_leaves WHERE id >= {self._size - 1}", "DELETE FROM checkpoints")
+        return future
+
+
+def test_a_log_that_fails_amid_a_group_leaves_each_item_with_its_result(service: Service) -> None:
+    """What was recorded before is reported as that, and all others with what an operator has to do."""
+    copies = flood(service, 4)
+    desk, place = service.sign_in(), f"like={copies[0]}"
+    fields = form(desk.browser.get(f"/review/group?{place}").text) | {"reason_code": "wrong"}
+    service.state.desk._store = Shrinking(service)
+    answer = decide(desk, place, "reject", fields)
+    assert "1 recorded, each on its own. 3 not:" in answer
+    assert answer.count("an operator has to act") == 3
+    with database(service.place) as raw:
+        assert raw.execute("SELECT count(*) FROM review_records").fetchone()[0] == 1
 
 
 def test_only_a_curator_decides_on_a_group(service: Service) -> None:
