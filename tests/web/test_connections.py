@@ -161,6 +161,20 @@ def test_what_is_known_of_a_connection_ends_with_it(port: Port) -> None:
     assert [peers.knows(name), peers.count(name)] == [False, False]
 
 
+def test_a_connection_that_one_look_missed_keeps_what_is_known() -> None:
+    """It may have sent its first request after the look began; only two looks in a row end what is known."""
+    peers, name = Peers(), ("127.0.0.1", "40000")
+    peers.count(name)
+    peers.know(name)
+    peers.end(name)
+    for present in ([], [name], [], [name]):
+        peers.keep(present)
+        assert (peers.knows(name), peers.ends(name)) == (True, True)
+    for known in (True, False):
+        peers.keep([])
+        assert (peers.knows(name), peers.ends(name)) == (known, known)
+
+
 def test_a_request_whose_client_has_no_address_counts_nowhere() -> None:
     """As over a socket of the file system."""
     peers = Peers(most=1, most_strange=1)
