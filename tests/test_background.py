@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from antechamber import background
-from antechamber.app import open_store
+from antechamber.app import open_store, opened_access
 from antechamber.background import Background, Work
 from antechamber.config import Place
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports import Rows, Store
+from antechamber.flows.access import Access
 from antechamber.store.postgres.link import Watchdog
-from support import Databases, Service, apart, database, event, running, until, write_policies
+from support import HANG_SECONDS, Databases, Service, apart, database, event, running, until, write_policies
 
 SECRET_TEXT = "mira@orbit-works.dev"
 
@@ -307,3 +308,32 @@ def test_the_mcp_server_is_started_again(service: Service) -> None:
     service.state.tools._start = real
     assert service.client.post("/mcp", json=call, headers=headers).status_code < 500
     assert readiness(service) == ("ready", [])
+
+
+def ends(access: Access, loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether a service ends: its threads begin nothing any more, or its store takes nothing."""
+    try:
+        asyncio.run_coroutine_threadsafe(asyncio.to_thread(access.revoke, "worker:none"), loop).result(HANG_SECONDS)
+    except (RuntimeError, UnavailableError):
+        return True
+    return False
+
+
+def test_work_that_is_under_way_ends_before_the_store_closes(place: Place, policies: Path) -> None:
+    """A thread that goes on while the service shuts down can still write, and what it writes is kept."""
+    begun = threading.Event()
+
+    def work(access: Access, loop: asyncio.AbstractEventLoop) -> None:
+        begun.set()
+        until(lambda: ends(access, loop), "the service ends")
+        access.issue("worker:last", "producer", [], None)
+
+    async def begin(access: Access) -> None:
+        await asyncio.to_thread(work, access, asyncio.get_running_loop())
+
+    with running(place, policies) as service, service.client.portal() as portal:
+        working = portal.start_task_soon(begin, service.state.access)
+        assert begun.wait(HANG_SECONDS)
+    working.result(HANG_SECONDS)
+    with opened_access(place) as access:
+        assert [token.name for token in access.tokens()] == ["worker:last"]
