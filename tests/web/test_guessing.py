@@ -166,6 +166,24 @@ def test_behind_a_proxy_addresses_count_where_it_names_them(service: Service, he
     assert list(found.values()) == expected
 
 
+@pytest.mark.parametrize("sent", [{}, {"x-forwarded-for": "unknown"}], ids=["no header", "no address"])
+def test_a_proxy_that_names_no_address_locks_no_one_out(service: Service, sent: dict[str, str]) -> None:
+    """Names alone count then: under the address of the proxy the failures of one client would keep all others out."""
+    settings = Settings(
+        data=service.data,
+        policies=service.settings.policies,
+        database_url=service.place.database_url,
+        public_url="https://desk.example.org",
+        client_address_header="X-Forwarded-For",
+    )
+    made = create_app(settings)
+    with TestClient(made, base_url="https://desk.example.org") as client:
+        for number in range(MOST_FAILURES_OF_ADDRESS):
+            # The framework's client has a name where others have an address.
+            made.state.access.sign_in(f"name-{number}", "testclient", lambda _: False)
+        assert client.post("/login", data={"name": "bob", "password": "x"}, headers=sent).status_code == 401
+
+
 @pytest.mark.parametrize("header", ["Forwarded", "X Real", "", "X-Real-IP:"])
 def test_a_header_that_holds_no_address_is_refused_at_the_start(service: Service, header: str) -> None:
     """The error says what to name instead."""
