@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from antechamber.config import Place
-from desk_tour import close
+from lib.desk_tour import close
 from support import HANG_SECONDS, antechamber, event, where
 
 EITHER_WAY = pytest.mark.parametrize(

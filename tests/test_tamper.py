@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-import tamper
 from antechamber.app import erase
 from antechamber.store.signer import FileSigner
 from forgeries import FORGERIES, forge
+from proofs import tamper
 from support import Service
 from web.test_log_api import fill, get
 
@@ -26,7 +26,7 @@ def proven(folder: Path, clean: int, each: int, *, node: bool) -> dict[str, Any]
 
 @pytest.mark.timeout(300)
 def test_both_verifiers_find_every_alteration_and_nothing_else(tmp_path: Path) -> None:
-    """Ten of each kind; the full form is scripts/tamper."""
+    """Ten of each kind; the full form is `scripts/prove tamper`."""
     told = proven(tmp_path, 10, 10, node=True)
     nothing = {"python": 0, "node": 0}
     assert set(told["mutations"].values()) == {10}

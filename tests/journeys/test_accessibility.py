@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from desk_tour import Tour, policies
+from lib.desk_tour import Tour, policies
 from support import serving
 
 COLORS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}

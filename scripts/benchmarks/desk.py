@@ -1,0 +1,165 @@
+"""The section `desk`: the queue with a million proposals that wait, on both engines.
+
+A store is filled past the service with copies of one real proposal, each with a fold, an id and a place of its own.
+Then a curator signs in and asks for the first page, one in the middle and the last one, for a filter that finds little
+and for a proposal. Times are those of the server's answers on one connection; pages are also compressed, as a proxy in
+front would send them.
+"""
+
+import contextlib
+import gzip
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, Final
+
+import httpx
+import psycopg
+
+from antechamber.config import DATABASE
+from antechamber.core.events import hash_event
+from benchmarks.rounds import Tell
+from lib.processes import PRODUCER, SCOPE, Application, end, free_port, postgres, workplace
+
+ROWS: Final = 1_000_000
+QUICK: Final = 20_000
+_ASKED: Final = 100
+"""Requests of each page."""
+_SERIES: Final = {
+    "sqlite": "WITH RECURSIVE series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < {number}) {insert}",
+    "postgres": "WITH series (i) AS (SELECT generate_series(1, {number})) {insert}",
+}
+_FOLDS: Final = """INSERT INTO folds (id, submission_scope, scope_id, producer, kind, content, pending, rank, turn)
+SELECT f.id + s.i, f.submission_scope, f.scope_id, f.producer, f.kind, f.content || ' ' || s.i, 1,
+    CASE WHEN s.i % 50 = 0 THEN 1 ELSE 3 END, s.i / 10 FROM series AS s, folds AS f WHERE f.id = {fold}"""
+_OWN: Final = {
+    "id": "{table}.id + s.i",
+    "proposal": "{table}.id + s.i",
+    "proposal_id": "substr({table}.{column}, 1, 26) || substr('0000000000' || s.i, -10)",
+    "submission_id": "substr({table}.{column}, 1, 26) || substr('0000000000' || s.i, -10)",
+    "idempotency_key": "'copy-' || s.i",
+    "source_event_hash": "'copy-' || s.i",
+    "fold": "{fold} + s.i",
+}
+"""What of a copy is its own."""
+
+
+def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
+    """Measure and print."""
+    del rounds  # Each page is asked for a hundred times instead.
+    number = QUICK if quick else ROWS
+    made: list[dict[str, Any]] = []
+    with workplace() as folder:
+        made += _measured(folder / "sqlite", None, number, tell)
+        with postgres(folder) as server:
+            made += _measured(folder / "postgres", server.empty(), number, tell)
+    if as_json:
+        for one in made:
+            print(json.dumps({"section": "desk", **one}))
+        return True
+    print(f"\nThe queue with {number:,} that wait, {_ASKED} requests of each page.\n")
+    print(f"{'engine':<10}{'page':<12}{'p50 ms':>8}{'p95 ms':>8}{'kB gzip':>9}{'rows':>6}")
+    for one in made:
+        print(
+            f"{one['engine']:<10}{one['page']:<12}{one['p50_ms']:>8.1f}{one['p95_ms']:>8.1f}{one['kb_gzip']:>9.1f}"
+            f"{one['rows']:>6}"
+        )
+    return all(one["rows"] for one in made)
+
+
+def _measured(folder: Path, database_url: str | None, number: int, tell: Tell) -> list[dict[str, Any]]:
+    application, port = Application(folder, database_url), free_port()
+    engine = "sqlite" if database_url is None else "postgres"
+    link = application.add_curator("cora")
+    process = application.start(port)
+    try:
+        _first(port, application.token)
+    finally:
+        end(process)
+    start = time.monotonic()
+    with _database(application, database_url) as raw:
+        _fill(raw, engine, number)
+    tell(f"{engine}: {number:,} proposals in {time.monotonic() - start:.0f} s")
+    process = application.start(port)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as browser:
+            browser.post("/login", data={"link": link.rpartition("=")[2]})
+            return [_asked(browser, engine, name, path) for name, path in _pages(browser, number).items()]
+    finally:
+        end(process)
+
+
+def _first(port: int, token: str) -> None:
+    """Submit the proposal that all others are copies of, and wait until it is sorted."""
+    event: dict[str, Any] = {
+        "payload": {"kind": "procedure", "content": "Run the migration before the deploy, never after it."},
+        "source_span": {"uri": "repo://bench/RUNBOOK.md"},
+    }
+    head = {"idempotency_key": "first", "producer_identity": PRODUCER, "submission_scope": "project", "scope_id": SCOPE}
+    body = head | event | {"source_event_hash": hash_event(event)}
+    url, headers = f"http://127.0.0.1:{port}/v1/submissions", {"authorization": f"Bearer {token}"}
+    httpx.post(url, json=body, headers=headers).raise_for_status()
+    time.sleep(1)
+
+
+@contextlib.contextmanager
+def _database(application: Application, database_url: str | None) -> Iterator[Any]:
+    if database_url is None:
+        with contextlib.closing(sqlite3.connect(application.data / DATABASE, isolation_level=None)) as file:
+            for setting in ("journal_mode = WAL", "synchronous = OFF", "cache_size = -1000000"):
+                file.execute(f"PRAGMA {setting}")
+            yield file
+            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("SET search_path = antechamber")
+        yield connection
+        connection.execute("ANALYZE")
+
+
+def _fill(raw: Any, engine: str, number: int) -> None:
+    """Copy the one fold, proposal and submission that are there."""
+    (fold,) = raw.execute("SELECT max(id) FROM folds").fetchone()
+    raw.execute(_SERIES[engine].format(number=number, insert=_FOLDS.format(fold=fold)))
+    for table in ("proposals", "submissions"):
+        names = [column[0] for column in raw.execute(f"SELECT * FROM {table} LIMIT 0").description]  # noqa: S608 -- names of our own
+        values = [_OWN.get(name, "{table}.{column}").format(table=table, column=name, fold=fold) for name in names]
+        insert = f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} FROM series AS s, {table}"  # noqa: S608
+        insert += f" WHERE {table}.id = (SELECT min(id) FROM {table})"  # noqa: S608
+        raw.execute(_SERIES[engine].format(number=number, insert=insert))
+
+
+def _pages(browser: httpx.Client, number: int) -> dict[str, str]:
+    """Return the pages that are asked for."""
+    first = browser.get("/review").text
+    proposal = re.search(r'class="whole" dir="auto" href="([^"]+)"', first)
+    return {
+        "first": "/review",
+        "middle": f"/review?after=3.{number // 20}.0.0",
+        "last": f"/review?after=3.{number // 10 - 5}.0.0",
+        "filtered": "/review?q=care:yes",
+        "nothing": "/review?q=nowhere",
+        "proposal": proposal[1] if proposal else "/nowhere",
+        "dashboard": "/dashboard?days=30",
+    }
+
+
+def _asked(browser: httpx.Client, engine: str, name: str, path: str) -> dict[str, Any]:
+    times, page = [], browser.get(path)
+    for _ in range(_ASKED):
+        start = time.perf_counter()
+        page = browser.get(path)
+        times.append((time.perf_counter() - start) * 1000)
+        page.raise_for_status()
+    return {
+        "engine": engine,
+        "page": name,
+        "p50_ms": round(median(times), 1),
+        "p95_ms": round(quantiles(times, n=20)[18], 1),
+        "kb_gzip": round(len(gzip.compress(page.content)) / 1000, 1),
+        "rows": page.text.count('class="whole"') + (name in {"proposal", "dashboard", "nothing"}),
+    }

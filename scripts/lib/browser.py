@@ -1,0 +1,61 @@
+"""A curator's browser over plain connections: sessions, pages and the hidden fields of forms."""
+
+import http.client
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+FOUND: Final = 303
+_TIMEOUT: Final = 15.0
+_FIELD: Final = re.compile(r'name="(csrf|version|shown_hash|decision_key|resulting_hash)" value="([^"]*)"')
+Page = tuple[int, dict[str, str], str]
+"""Status, headers by lower-case name, and text."""
+
+
+def fields_of(text: str) -> dict[str, str]:
+    """Return the hidden fields of a proposal's forms; they are the same in each."""
+    return dict(_FIELD.findall(text))
+
+
+class Browser:
+    """One curator's connection to a process; its session outlives both."""
+
+    def __init__(self, ports: Sequence[int], choose: Callable[[int], int]) -> None:
+        """Connect at the first request; `choose` picks one of the ports for each."""
+        self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT) for port in ports]
+        self._choose = choose
+        self._cookie = ""
+
+    def sign_in(self, link: str) -> None:
+        """Follow a sign-in link.
+
+        Raises RuntimeError where it does not lead in.
+        """
+        page = self.post("/login", {"link": link.rpartition("link=")[2]})
+        if page is None or page[0] != FOUND:
+            message = f"the curator could not sign in: {page[0] if page else 'no answer'}"
+            raise RuntimeError(message)
+        self._cookie = page[1]["set-cookie"].partition(";")[0]
+
+    def get(self, path: str) -> Page | None:
+        """Open a page; None where the connection broke."""
+        return self._ask("GET", path, None)
+
+    def post(self, path: str, fields: dict[str, str]) -> Page | None:
+        """Send a form; None where it is unknown what became of it."""
+        return self._ask("POST", path, urlencode(fields).encode())
+
+    def _ask(self, method: str, path: str, form: bytes | None) -> Page | None:
+        link = self._links[self._choose(len(self._links))]
+        headers = {"cookie": self._cookie, "origin": f"http://127.0.0.1:{link.port}"}
+        if form is not None:
+            headers["content-type"] = "application/x-www-form-urlencoded"
+        try:
+            link.request(method, path, form, headers)
+            response = link.getresponse()
+            said = {name.lower(): value for name, value in response.getheaders()}
+            return response.status, said, response.read().decode()
+        except (OSError, http.client.HTTPException):
+            link.close()
+            return None

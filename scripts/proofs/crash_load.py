@@ -1,0 +1,181 @@
+"""The load under which processes are killed, and the ledger of what was acknowledged meanwhile.
+
+Each client posts events of its own and sends every unclear one again, same key and same bytes, to any process, until it
+is answered with a 2xx or a 422. Some events go out over two connections at once, some contents under two keys at once,
+some answered ones once more.
+"""
+
+import http.client
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from antechamber.core.events import hash_event
+from lib.processes import PRODUCER, SCOPE
+
+_TIMEOUT: Final = 15.0
+_GIVE_UP: Final = 120.0
+"""After this long without an answer an event counts as unanswered, which fails the proof."""
+_PAUSE: Final = 0.04
+"""A client rests up to so long between two events: the machine is to be busy with dying, not with clients."""
+_AGAIN: Final = frozenset({409, 429, 500, 502, 503, 504})
+_ANSWERED: Final = frozenset({200, 201, 422})
+Answer = tuple[int, bytes]
+
+
+def submission(key: str, content: str) -> bytes:
+    """Form a body."""
+    event: dict[str, Any] = {
+        "payload": {"kind": "fact", "content": content},
+        "source_span": {"uri": "repo://bench/KILLS.md"},
+    }
+    head = {
+        "idempotency_key": key,
+        "producer_identity": PRODUCER,
+        "submission_scope": "project",
+        "scope_id": SCOPE,
+        "source_event_hash": hash_event(event),
+    }
+    return json.dumps(head | event).encode()
+
+
+class Sender:
+    """One thread's connections to all processes; where there is only one, two to that."""
+
+    def __init__(self, ports: Sequence[int], token: str) -> None:
+        """Connect at the first request."""
+        both = ports if len(ports) > 1 else [*ports, *ports]
+        self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT) for port in both]
+        self._headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+
+    def __len__(self) -> int:
+        """Return the number of connections."""
+        return len(self._links)
+
+    def begin(self, process: int, raw: bytes) -> bool:
+        """Send a submission; False where the connection broke."""
+        return self._begin(process, "POST", "/v1/submissions", raw)
+
+    def _begin(self, process: int, method: str, path: str, raw: bytes | None) -> bool:
+        try:
+            self._links[process].request(method, path, raw, self._headers)
+        except (OSError, http.client.HTTPException):
+            self._links[process].close()
+            return False
+        return True
+
+    def finish(self, process: int) -> Answer | None:
+        """Read the answer; None where there is none, so that nobody knows what became of the request."""
+        try:
+            response = self._links[process].getresponse()
+            return response.status, response.read()
+        except (OSError, http.client.HTTPException):
+            self._links[process].close()
+            return None
+
+    def post(self, process: int, raw: bytes) -> Answer | None:
+        """Send a submission and read the answer."""
+        return self.finish(process) if self.begin(process, raw) else None
+
+    def get(self, process: int, key: str) -> Answer | None:
+        """Read what a process knows of a key."""
+        path = f"/v1/submissions/by-key/{key}"
+        return self.finish(process) if self._begin(process, "GET", path, None) else None
+
+    def close(self) -> None:
+        """Hang up."""
+        for link in self._links:
+            link.close()
+
+
+class Ledger:
+    """What was acknowledged, and every contradiction that showed."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._gate = threading.Lock()
+        self.receipts: dict[str, bytes] = {}
+        self.contents: Counter[str] = Counter()
+        self.statuses: Counter[str] = Counter()
+        self.doubled: set[str] = set()
+        self.unanswered: set[str] = set()
+        self.refused: set[str] = set()
+
+    def note(self, key: str, answer: Answer | None) -> bool:
+        """Take up one answer; tell whether it is final."""
+        status = answer[0] if answer else 0
+        with self._gate:
+            self.statuses[str(status) if answer else "no answer"] += 1
+            if answer is None or status in _AGAIN:
+                return False
+            body = answer[1].replace(b'"duplicate":true', b'"duplicate":false', 1)
+            if status not in _ANSWERED or b'"disposition":"accepted' not in body:
+                # Nothing in this load may be refused: a conflict would be somebody else's event under our key.
+                self.refused.add(key)
+            elif self.receipts.setdefault(key, body) != body:
+                self.doubled.add(key)
+            return True
+
+    def give_up(self, key: str) -> None:
+        """Note that nobody ever answered."""
+        with self._gate:
+            self.unanswered.add(key)
+
+    def sample(self, number: int) -> list[str]:
+        """Return some acknowledged keys."""
+        with self._gate:
+            keys = list(self.receipts)
+        return random.sample(keys, min(number, len(keys)))
+
+
+class Client(threading.Thread):
+    """Posts until it is told to stop, and finishes the event it is at."""
+
+    def __init__(self, number: int, sender: Sender, ledger: Ledger, stop: threading.Event) -> None:
+        """Prepare; `number` keeps its keys apart from those of others."""
+        super().__init__(name=f"client-{number}", daemon=True)
+        self._number, self._sender, self._ledger, self._stop_asked = number, sender, ledger, stop
+        self._chance = random.Random(number)  # noqa: S311 -- no secret
+
+    def run(self) -> None:
+        """Post event after event."""
+        count = 0
+        while not self._stop_asked.is_set():
+            count += 1
+            self._event(f"{self._number}-{count}")
+            time.sleep(self._chance.uniform(0, _PAUSE))
+        self._sender.close()
+
+    def _event(self, name: str) -> None:
+        shape, content = self._chance.random(), f"Event {name} under fire."
+        if shape < 0.6:  # noqa: PLR2004 -- shares of the load
+            sent = {self._either(): (f"kill-{name}", submission(f"kill-{name}", content))}
+        elif shape < 0.85:  # noqa: PLR2004
+            sent = dict.fromkeys(range(len(self._sender)), (f"kill-{name}", submission(f"kill-{name}", content)))
+        else:
+            keys = [f"kill-{name}-{process}" for process in range(len(self._sender))]
+            sent = {process: (key, submission(key, content)) for process, key in enumerate(keys)}
+        begun = {process: self._sender.begin(process, raw) for process, (_, raw) in sent.items()}
+        for process, (key, raw) in sent.items():
+            answer = self._sender.finish(process) if begun[process] else None
+            self._settle(key, raw, answer)
+        key, raw = sent[next(iter(sent))]
+        if self._chance.random() < 0.1:  # noqa: PLR2004
+            self._settle(key, raw, None)
+
+    def _either(self) -> int:
+        return self._chance.randrange(len(self._sender))
+
+    def _settle(self, key: str, raw: bytes, answer: Answer | None) -> None:
+        """Send the same again until the answer is final."""
+        deadline = time.monotonic() + _GIVE_UP
+        while not self._ledger.note(key, answer):
+            if time.monotonic() > deadline:
+                self._ledger.give_up(key)
+                return
+            time.sleep(self._chance.uniform(0.01, 0.1))
+            answer = self._sender.post(self._either(), raw)
