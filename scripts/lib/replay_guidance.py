@@ -19,6 +19,7 @@ from typing import Any
 
 from antechamber import app
 from antechamber.client.http import Sender, batches
+from antechamber.config import Place
 from antechamber.core.events import fill_in
 from lib.demo import free_port, serving
 
@@ -119,7 +120,7 @@ def send(url: str, events: list[Event], key: Key, tokens: dict[str, str]) -> tup
 
 def quarantined(data: Path) -> tuple[set[tuple[str, str]], int]:
     """Return (key, refused text) of each waiting conflict that has its original beside it, and how many wait."""
-    store = app.open_store(data)
+    store = app.open_store(Place(data=data))
     found, total, after = set(), 0, None
     with store.read() as rows:
         while page := rows.quarantined(after, 500):
@@ -160,7 +161,7 @@ def one_pass(events: list[Event], key: Key, runs: int, title: str) -> bool:
         repositories = sorted({event["repo"] for event in events})
         write_policy(policies, repositories)
         good = True
-        with app.opened_access(data, create=True) as access:
+        with app.opened_access(Place(data=data), create=True) as access:
             tokens = {name: access.issue(name, "producer", [], None)[1] for name in (f"repo:{r}" for r in repositories)}
         with serving(data, policies, free_port(0)) as url:
             start = time.monotonic()
