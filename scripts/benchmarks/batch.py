@@ -83,7 +83,7 @@ def _bare(source: Path, target: Path) -> float:
     """Write the rows of one file into another and return submissions a second."""
     SqliteStore(target).close()
     with sqlite3.connect(source) as read:
-        # Rows of the queue are formed later, by whoever sorts.
+        # Rows of the queue are formed later, when it is sorted.
         read.execute("UPDATE proposals SET fold = NULL")
         rows = {name: read.execute(f"SELECT * FROM {name} ORDER BY id").fetchall() for name in _TABLES}  # noqa: S608 -- names of our own
     write = sqlite3.connect(target, isolation_level=None)

@@ -76,7 +76,7 @@ class Grown:
 
     def _fill(self, tell: Tell) -> None:
         target = sqlite3.connect(self._file, isolation_level=None)
-        # Nobody waits for this file yet: what a crash would lose is filled again.
+        # No one waits for this file yet: what a crash would lose is filled again.
         for setting in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -6000000", "locking_mode = EXCLUSIVE"):
             target.execute(f"PRAGMA {setting}")
         copies = [_Copies(target, "proposals"), _Copies(target, "submissions"), _Leaves(target)]

@@ -2,7 +2,7 @@
 
 One agent submits one event after another: over a bare connection, by a submitter without a ledger, and by one with it,
 whose every operation is on disk before it is sent and again when it is answered. Then a ledger of operations of which
-nobody knows whether they landed is recovered by a process of its own, whose memory is looked at before and after.
+it is unknown whether they landed is recovered by a process of its own, whose memory is looked at before and after.
 """
 
 import json

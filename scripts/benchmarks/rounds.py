@@ -1,6 +1,6 @@
 """Rounds of a measurement: several sides, the same loads, interleaved; medians and spread as ratios to one of them.
 
-Each side is started anew for each round and stopped after it, every second round in the opposite order, and warmed up
+Each side is started again for each round and stopped after it, every second round in the opposite order, and warmed up
 for a second. Rates count acknowledged submissions. Rows are counted afterwards, and a side that stored anything else
 than it acknowledged fails the run.
 """

@@ -87,7 +87,7 @@ def serving(data: Path, policies: Path, port: int) -> Iterator[str]:
     try:
         ready = process.stdout.readline() if process.stdout else b""
         if not ready:
-            sys.exit("The service did not start; its message stands above.")
+            sys.exit("The service did not start; its message is above.")
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
@@ -127,7 +127,7 @@ def main() -> None:
     """Run the demo."""
     parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
     parser.add_argument("--port", type=int, default=8080, help="port to listen on; another one if it is taken")
-    parser.add_argument("--data", type=Path, default=ROOT / ".demo", help="folder of the demo, made anew")
+    parser.add_argument("--data", type=Path, default=ROOT / ".demo", help="folder of the demo, emptied first")
     parser.add_argument("--once", action="store_true", help="stop after the events are sent")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

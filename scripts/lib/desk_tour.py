@@ -106,7 +106,7 @@ class Tour:
 
     @property
     def people(self) -> list[str]:
-        """Name everybody who can sign in."""
+        """Name all who can sign in."""
         return list(_PEOPLE)
 
     def _run(self, *arguments: str) -> str:
@@ -122,7 +122,7 @@ class Tour:
             return opened.storage_state()
 
     def window(self, name: str, **options: Any) -> contextlib.AbstractContextManager[BrowserContext]:
-        """Open a window of somebody who is signed in, for a while."""
+        """Open a window of a person who is signed in, for a while."""
         return window(self._browser, storage_state=self._states[name], **options)
 
     def submit(self, content: str, producer: str = BOT, **members: Any) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def workplace() -> Iterator[Path]:
 
 
 def free_port() -> int:
-    """Return a port nobody listens on."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         found: int = probe.getsockname()[1]
@@ -85,7 +85,7 @@ class Postgres:
         return urlsplit(self.url)._replace(path=f"/{name}").geturl()
 
     def drop(self, url: str) -> None:
-        """Drop a database, whoever is still connected."""
+        """Drop a database, also while clients are connected."""
         self.run(f"DROP DATABASE {urlsplit(url).path[1:]} WITH (FORCE)")
 
     def cpu(self) -> float:
@@ -152,7 +152,7 @@ class Application:
         line = process.stdout.readline() if process.stdout else b""
         if not line.startswith(b"Antechamber is ready"):
             end(process)
-            message = "antechamber serve did not become ready; its message stands above"
+            message = "antechamber serve did not become ready; its message is above"
             raise RuntimeError(message)
         return process
 
@@ -171,7 +171,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until somebody listens on a port.
+    """Wait until a process listens on a port.
 
     Raises RuntimeError where the process ends first or takes too long.
     """
@@ -180,5 +180,5 @@ def until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.05)
-    message = f"nobody listens on port {port}"
+    message = f"no process listens on port {port}"
     raise RuntimeError(message)

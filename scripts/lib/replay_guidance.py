@@ -33,7 +33,7 @@ def key_of_text(event: Event) -> str:
 
 
 def key_of_slot(event: Event) -> str:
-    """Name a slot, whatever stands in it."""
+    """Name a slot, whatever is in it."""
     return _hash(event["repo"], event["path"], event["item"])
 
 

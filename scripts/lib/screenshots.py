@@ -41,7 +41,7 @@ def serving(folder: Path) -> Iterator[tuple[str, list[str]]]:
     process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE)  # noqa: S603 -- our own program
     try:
         if not (process.stdout and process.stdout.readline()):
-            sys.exit("The service did not start; its message stands above.")
+            sys.exit("The service did not start; its message is above.")
         yield f"http://127.0.0.1:{port}", where
     finally:
         process.terminate()
@@ -51,7 +51,7 @@ def serving(folder: Path) -> Iterator[tuple[str, list[str]]]:
 def main() -> None:
     """Take the pictures."""
     parser = argparse.ArgumentParser(prog="scripts/screenshots", description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / ".screenshots", help="folder of the pictures, made anew")
+    parser.add_argument("--out", type=Path, default=ROOT / ".screenshots", help="folder of the pictures, emptied first")
     parser.add_argument("--only", default="", help="pages whose name holds this")
     arguments = parser.parse_args()
     shutil.rmtree(arguments.out, ignore_errors=True)

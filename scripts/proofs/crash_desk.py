@@ -1,7 +1,7 @@
 """Two curators who decide while the service is killed under them, and the ledger of what they were told.
 
 A curator opens a proposal and decides; a decision without a clear answer is sent again, the same form with the same
-decision key, until the desk says that it stands (303) or was not made (409, 403).
+decision key, until the desk says that it holds (303) or was not made (409, 403).
 """
 
 import random
@@ -20,7 +20,7 @@ CURATORS: Final = ("cora", "carl")
 _GIVE_UP: Final = 120.0
 _PAUSE: Final = 0.05
 _NOT_MADE: Final = frozenset({403, 409})
-"""Another decision stands; or whoever edited the text wanted to be its only approver."""
+"""Another decision holds; or the editor of the text wanted to be its only approver."""
 _PLACE: Final = re.compile(r'href="/review/([0-9a-f-]{36})"')
 
 
@@ -133,7 +133,7 @@ def judge(minutes: Minutes, records: Sequence[Any], approved: Counter[str], memo
     lost = {key for key, one in told.items() if kept.get(key) != (one.proposal_id, one.version, one.kind)}
     doubled = {key for key, number in found.items() if number > 1 or key not in sent}
     doubled |= {proposal_id for (proposal_id, _), number in of_version.items() if number > 1}
-    # Who was told that another decision stands, at the first attempt, must not have one as well.
+    # A curator who heard at the first attempt that another decision holds must not have one as well.
     doubled |= {key for key in found if key in sent and sent[key].status in _NOT_MADE and not sent[key].unclear}
     wrong = {one for one in approved.keys() | memories.keys() if approved[one] != 1 or memories[one] != 1}
     return {

@@ -148,7 +148,7 @@ class OneFile(Field):
         return [text for text in found if text != "ok"]
 
     def sabotage(self, decision_key: str) -> None:
-        """Do as somebody with the file would, past every trigger."""
+        """Do what the owner of the file can, past every trigger."""
         connection = sqlite3.connect(self._file, isolation_level=None)
         connection.execute("DROP TRIGGER review_records_stay")
         connection.execute("DELETE FROM review_records WHERE decision_key = ?", [decision_key])

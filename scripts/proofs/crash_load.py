@@ -69,7 +69,7 @@ class Sender:
         return True
 
     def finish(self, process: int) -> Answer | None:
-        """Read the answer; None where there is none, so that nobody knows what became of the request."""
+        """Read the answer; None where there is none, so that it is unknown what became of the request."""
         try:
             response = self._links[process].getresponse()
             return response.status, response.read()
@@ -114,14 +114,14 @@ class Ledger:
                 return False
             body = answer[1].replace(b'"duplicate":true', b'"duplicate":false', 1)
             if status not in _ANSWERED or b'"disposition":"accepted' not in body:
-                # Nothing in this load may be refused: a conflict would be somebody else's event under our key.
+                # Nothing in this load may be refused: a conflict would be a foreign event under our key.
                 self.refused.add(key)
             elif self.receipts.setdefault(key, body) != body:
                 self.doubled.add(key)
             return True
 
     def give_up(self, key: str) -> None:
-        """Note that nobody ever answered."""
+        """Note that an answer never came."""
         with self._gate:
             self.unanswered.add(key)
 

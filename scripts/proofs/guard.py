@@ -61,7 +61,7 @@ class _CrashedError(RuntimeError):
 
 def _die(ledger: Ledger) -> None:
     """Let go of the file without a word, as a killed process does."""
-    # Private, as nobody may do this: what is open is closed under its owner.
+    # Private, as no caller may do this: what is open is closed under its owner.
     with ledger._gate:  # noqa: SLF001
         ledger._connection.close()  # noqa: SLF001
         held = ledger._sessions._held  # noqa: SLF001
@@ -83,7 +83,7 @@ class Agent:
         self._named: set[str] = set()
 
     async def work(self, wanted: int) -> None:
-        """Call until so many calls were interrupted, then settle everything."""
+        """Call until that number of calls was interrupted, then settle everything."""
         while self.interrupted.total() < wanted:
             await self._session(CHANCE.choice(self._way.faults))
         for _ in range(10):

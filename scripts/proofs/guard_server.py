@@ -1,4 +1,4 @@
-"""An MCP server of somebody else's: four tools that write, one that reads, and a death at a chosen point of a write.
+"""A foreign MCP server: four tools that write, one that reads, and a death at a chosen point of a write.
 
 `stdio FILE` serves one client, `http FILE PORT` many. FAULT (`before`, `during` or `after`) and AT (which write) say
 where the process ends; `refuse` answers with an error of the protocol after the write. Effects are counted in FILE.

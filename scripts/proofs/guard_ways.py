@@ -57,7 +57,7 @@ class Stdio:
 
 
 class Http:
-    """Streamable HTTP: a lasting server, and between it and the agent somebody who cuts connections.
+    """Streamable HTTP: a lasting server, and between it and the agent a relay that cuts connections.
 
     `before`: the request never arrives. `during`: the connection goes while the tool runs. `after`: the answer gets
     lost. `late`: the agent's connection goes, and the request arrives afterwards.
@@ -74,7 +74,7 @@ class Http:
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator["Http"]:
-        """Run the server and what stands before it."""
+        """Run the server and the relay before it."""
         self._port = free_port()
         process = await asyncio.create_subprocess_exec(
             sys.executable, SERVER, "http", str(self._effects), str(self._port)
@@ -101,7 +101,7 @@ class Http:
 
     @contextlib.asynccontextmanager
     async def session(self, fault: str) -> AsyncIterator[Any]:
-        """Open a session through whoever cuts connections; one write, and now and then a read, meets the fault."""
+        """Open a session through the relay; one write, and now and then a read, meets the fault."""
         self._fault = fault
         try:
             async with Client(self.url) as client:

@@ -59,7 +59,7 @@ _READY_WITHIN: Final = 60.0
 
 
 class Notebook:
-    """What happened in one history, as everybody saw it."""
+    """What happened in one history, as all of them saw it."""
 
     def __init__(self) -> None:
         """Begin empty."""
@@ -68,7 +68,7 @@ class Notebook:
         self.proposals: dict[str, str] = {}
 
     def note(self, name: str, of: tuple[str, ...], begun: float, answer: Answer | None) -> None:
-        """Note an operation that just ended, or of which nobody will ever hear."""
+        """Note an operation that just ended, or whose answer never comes."""
         ended = NEVER if answer is None else time.monotonic()
         with self._gate:
             self.operations.append(Operation(name, of, begun, ended, answer))
@@ -124,7 +124,7 @@ class Agent:
         notebook.note("read", (key,), begun, answer)
 
     def _ask(self, method: str, path: str, raw: bytes | None, *, stays: bool = True) -> tuple[int, Any]:
-        """Return status and body; 0 where nobody knows what became of the request."""
+        """Return status and body; 0 where it is unknown what became of the request."""
         link = self.chance.choice(self._links)
         try:
             link.request(method, path, raw, self._headers)
@@ -194,10 +194,10 @@ class Curator:
 
 
 class Field:
-    """The processes under observation, and everybody who uses them."""
+    """The processes under observation, and all who use them."""
 
     def __init__(self, folder: Path, database_url: str | None) -> None:
-        """Start the processes and sign everybody in."""
+        """Start the processes and sign the curators in."""
         self._log = folder / "application.log"
         self._application = Application(folder, database_url)
         self._ports = [free_port() for _ in range(1 if database_url is None else 2)]

@@ -15,7 +15,7 @@ NEVER: Final = math.inf
 
 
 class Operation(NamedTuple):
-    """One call with its times on one clock, and what was answered; `answer` is None where nobody knows."""
+    """One call with its times on one clock, and what was answered; `answer` is None where it is unknown."""
 
     name: str
     """`submit`, `seal`, `read` or `decide`."""

@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """A log that nobody touched, and what somebody with its key might do."""
+    """An untouched log, and what an owner of its key can do."""
 
     case: Case
     forge: Callable[[Checkpoint], str]
@@ -134,7 +134,7 @@ def delete(chance: random.Random, origin: Origin) -> Case:
 
 
 def delete_and_renumber(chance: random.Random, origin: Origin) -> Case:
-    """Take one leaf away and number the rest anew."""
+    """Take one leaf away and number the rest again."""
     lines = list(origin.case.lines)
     del lines[_at(chance, origin.case)]
     numbered = [_members(line, sequence=number) for number, line in enumerate(lines[:-1])]
@@ -226,7 +226,7 @@ def fork(chance: random.Random, origin: Origin) -> Case:
 
 
 def rewrite(chance: random.Random, origin: Origin) -> Case:
-    """Alter a leaf and sign the whole log anew, as whoever has the key can: an earlier checkpoint tells."""
+    """Alter a leaf and sign the whole log again, as an owner of the key can: an earlier checkpoint shows it."""
     case = origin.case
     lines, size = list(case.lines), len(case.lines) - 1
     pinned = chance.choice([*origin.earlier, case.checkpoint])

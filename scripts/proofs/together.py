@@ -1,5 +1,6 @@
 """Run every proof on each engine that it knows, one after another."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -60,15 +61,17 @@ def _run(proof: str, engine: str, *, quick: bool, sabotage: bool) -> Outcome:
         printed, said = b"", f"the proof did not end in {QUICK_SECONDS} s".encode()
     finally:
         end(process)
-    numbers: closing.Numbers | None = json.loads(printed) if printed else None
+    numbers: closing.Numbers | None = None
+    with contextlib.suppress(ValueError):
+        numbers = json.loads(printed)
     good = process.returncode == 0 and numbers is not None
     return Outcome(proof, engine, good, time.monotonic() - start, numbers, said.decode(errors="replace"))
 
 
 def _report(outcome: Outcome, *, as_json: bool) -> None:
     if as_json:
-        told = {"proof": outcome.proof, "engine": outcome.engine, "good": outcome.good}
-        print(json.dumps(told | {"seconds": round(outcome.seconds), "numbers": outcome.numbers}), flush=True)
+        summary = {"proof": outcome.proof, "engine": outcome.engine, "good": outcome.good}
+        print(json.dumps(summary | {"seconds": round(outcome.seconds), "numbers": outcome.numbers}), flush=True)
     else:
         print(outcome.line(), flush=True)
     if not outcome.good:
@@ -78,7 +81,7 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
 
 
 @click.command(help=f"{__doc__} A failure does not end the run; status 1 says that one failed.", short_help=__doc__)
-@click.option("--quick", is_flag=True, help="each in its quick form; about seven minutes in all")
+@click.option("--quick", is_flag=True, help="each in its quick form; about five minutes in all")
 @click.option("--engine", type=click.Choice(ENGINES), help="only the proofs that know this engine, on it")
 @click.option("--only", type=click.Choice(list(PROOFS)), multiple=True, help="one proof; may be given several times")
 @click.option(
