@@ -161,6 +161,21 @@ def test_guesses_of_the_present_password_are_counted(service: Service) -> None:
     assert signing_in.status_code == 429
 
 
+def test_of_two_changes_in_one_session_the_first_counts(service: Service) -> None:
+    """The password that was given as the present one is another one by the time the new one is hashed."""
+    access = service.state.access
+    access.add_user("bob", "curator", None, "the old hash")
+    person = access.person(access.sign_in_by_link(access.link("bob")).secret)
+
+    def hashed_slowly() -> str:
+        assert access.passwords.change(person, lambda _: True, lambda: "the first hash")
+        return "the second hash"
+
+    assert not access.passwords.change(person, lambda _: True, hashed_slowly)
+    with service.state.desk._store.read() as rows:
+        assert rows.user("bob").password == "the first hash"
+
+
 def test_a_busy_store_changes_no_password(service: Service) -> None:
     """The page says so and asks to try again."""
     bob = with_password(service)

@@ -136,6 +136,12 @@ class ToolFailure(Struct, frozen=True, kw_only=True):
     operation_id: str | None = None
 
 
+_NO_JSON: Final = (
+    "the arguments are no JSON that can be sent: a number that is not finite, half of a surrogate pair, or lists inside"
+    " lists without end"
+)
+
+
 def read_arguments(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
     """Read arguments as the HTTP route reads a body: no unknown member, no type that needs a guess.
 
@@ -144,20 +150,13 @@ def read_arguments(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
     try:
         text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
         raw = text.encode()
-    except (ValueError, TypeError, RecursionError):
-        raise _no_json() from None
-    if len(text) > LONGEST:
-        raise RefusedError([_reason(f"the arguments have more than {LONGEST} characters")])
-    try:
+        if len(text) > LONGEST:
+            raise RefusedError([_reason(f"the arguments have more than {LONGEST} characters")])
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         raise RefusedError([_reason(_mild(str(error), kind))]) from None
-    except msgspec.DecodeError:
-        raise _no_json() from None
-
-
-def _no_json() -> RefusedError:
-    return RefusedError([_reason("the arguments hold a number without end or half a character")])
+    except (ValueError, TypeError, RecursionError, msgspec.DecodeError):
+        raise RefusedError([_reason(_NO_JSON)]) from None
 
 
 def _reason(message: str) -> Reason:

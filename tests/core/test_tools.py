@@ -1,0 +1,43 @@
+"""Arguments of the MCP tools: what is no JSON, too long, unknown or of another type is refused in words."""
+
+from typing import Any
+
+import pytest
+
+from antechamber.core.errors import RefusedError
+from antechamber.core.tools import LONGEST, ProposeMemory, SearchMemory, read_arguments
+
+
+def nested(depth: int) -> list[Any]:
+    """Return lists inside lists."""
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"content": float("nan")}, "not finite"),
+        ({"content": "\ud800"}, "half of a surrogate pair"),
+        ({"content": nested(100_000)}, "lists inside lists"),
+        ({"content": "x" * LONGEST}, f"more than {LONGEST} characters"),
+        ({"content": 3}, "Expected `str`, got `int` (argument `content`)"),
+        ({"text": "x"}, "this tool has no such argument; it has content, kind"),
+    ],
+    ids=["not finite", "surrogate", "deep", "long", "type", "unknown"],
+)
+def test_wrong_arguments_are_refused_in_words(arguments: dict[str, Any], said: str) -> None:
+    """The error says what is wrong with them and repeats none of their text."""
+    with pytest.raises(RefusedError) as refused:
+        read_arguments(arguments, ProposeMemory)
+    (reason,) = refused.value.reasons
+    assert (reason.code, said in reason.message) == ("malformed", True)
+
+
+def test_right_arguments_are_read() -> None:
+    """They come as the struct of the tool."""
+    asked = read_arguments({"query": "deploy", "submission_scope": "project", "scope_id": "orbit"}, SearchMemory)
+    assert isinstance(asked, SearchMemory)
+    assert asked.query == "deploy"
