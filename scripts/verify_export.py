@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 LONGEST_LINE = 8 << 20
 LONGEST_TEXT = 600
-MOST_PLACES = 20
+MAX_PLACES = 20
 """Records without salt that are named by their leaf; all of them are counted."""
 CLOCKS = timedelta(minutes=1)
 """By how much clocks of several machines may differ before a leaf is worth a look."""
@@ -240,17 +240,17 @@ def no_float(text: str) -> NoReturn:
     bad(f"{text} is a number that no record holds")
 
 
-def read_line(line: bytes, place: str) -> dict[str, Any]:
+def read_line(line: bytes, location: str) -> dict[str, Any]:
     """Read a record, which has to be in its one canonical form."""
     if line.endswith(b"\r\n"):
-        bad(f"{place} ends with CR LF: the file was converted on its way, and has to come as it was")
+        bad(f"{location} ends with CR LF: the file was converted on its way, and has to come as it was")
     try:
         record = json.loads(line.decode(), parse_float=no_float, parse_constant=no_float)
         same = line.endswith(b"\n") and canonical(record) == line[:-1]
     except (ValueError, RecursionError):
-        bad(f"{place} is no JSON record, or was cut off")
+        bad(f"{location} is no JSON record, or was cut off")
     if not same or not isinstance(record, dict):
-        bad(f"{place} is not in its canonical form")
+        bad(f"{location} is not in its canonical form")
     return record
 
 
@@ -267,14 +267,14 @@ def is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def check_leaf(record: dict[str, Any], place: str) -> bytes:
+def check_leaf(record: dict[str, Any], location: str) -> bytes:
     """Return the hash of a record's leaf."""
     leaf = record.get("leaf")
     if not isinstance(leaf, dict) or set(leaf) != LEAF:
-        bad(f"{place} has no leaf with the members of one")
+        bad(f"{location} has no leaf with the members of one")
     value = leaf_hash(canonical(leaf))
     if record.get("leaf_hash") != value.hex():
-        bad(f"{place} was altered: its leaf has another hash")
+        bad(f"{location} was altered: its leaf has another hash")
     return value
 
 
@@ -398,17 +398,17 @@ class Export:
         sequence, proof = record.get("sequence"), record.get("proof")
         if not is_count(sequence) or not isinstance(proof, list) or not all(isinstance(one, str) for one in proof):
             bad(f"line {number} has no sequence and no proof")
-        place = f"leaf {sequence} (line {number})"
+        location = f"leaf {sequence} (line {number})"
         if self.last is not None and sequence <= self.last:
-            bad(f"{place} is out of order, or there twice")
-        path = [decode(one, 32, f"a hash of the proof of {place}") for one in proof]
-        value, size = check_leaf(record, place), self.checkpoint.size
+            bad(f"{location} is out of order, or there twice")
+        path = [decode(one, 32, f"a hash of the proof of {location}") for one in proof]
+        value, size = check_leaf(record, location), self.checkpoint.size
         if sequence >= size or root_by(path, value, sequence, size) != self.checkpoint.root:
-            bad(f"{place} does not stand in the log of this checkpoint")
-        check_members(record, place)
+            bad(f"{location} does not stand in the log of this checkpoint")
+        check_members(record, location)
         if record["salt"] is None:
             self.without += 1
-            self.places = [*self.places, sequence][:MOST_PLACES]
+            self.places = [*self.places, sequence][:MAX_PLACES]
         self.last = sequence
 
     def close(self, record: dict[str, Any]) -> None:
@@ -477,31 +477,35 @@ class Export:
             )
 
 
-def check_members(record: dict[str, Any], place: str) -> None:
+def check_members(record: dict[str, Any], location: str) -> None:
     """Compare what a record says with its leaf, and open the leaf's commitment; without salt there is no text."""
     leaf, salt, kind = record["leaf"], record["salt"], record["record"]
     if leaf["action"] not in ACTIONS[kind]:
-        bad(f"{place} is a leaf of something else")
+        bad(f"{location} is a leaf of something else")
     committed = {name: record[name] for name in TEXT[kind]}
     if kind == "review":
-        check_same(record, place)
+        check_same(record, location)
         committed |= {("proposal_version" if name == "version" else name): record[name] for name in COMMITTED}
     if salt is None:
         if any(isinstance(record[name], list | dict) or record[name] not in ERASED for name in TEXT[kind]):
-            bad(f"{place} has a text without the salt that would prove it")
+            bad(f"{location} has a text without the salt that would prove it")
         return
-    raw = decode(salt, 32, f"the salt of {place}") if isinstance(salt, str) else bad(f"the salt of {place} is no text")
+    raw = (
+        decode(salt, 32, f"the salt of {location}")
+        if isinstance(salt, str)
+        else bad(f"the salt of {location} is no text")
+    )
     if leaf["payload_commitment"] != "sha256:" + hashlib.sha256(raw + canonical(committed)).hexdigest():
-        bad(f"{place} was altered: one of {', '.join(sorted(committed))} is not what its leaf commits to")
+        bad(f"{location} was altered: one of {', '.join(sorted(committed))} is not what its leaf commits to")
 
 
-def check_same(record: dict[str, Any], place: str) -> None:
+def check_same(record: dict[str, Any], location: str) -> None:
     """Compare the members of a review record that its leaf has too."""
     leaf = record["leaf"]
     told = {name: leaf[other] for name, other in PROVEN.items()} | {name: leaf["subject"].get(name) for name in IDS}
     for name, expected in told.items():
         if record[name] != expected:
-            bad(f"{place} was altered: its {name} is {record[name]}, and that of its leaf {expected}")
+            bad(f"{location} was altered: its {name} is {record[name]}, and that of its leaf {expected}")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from antechamber.config import Place
+from antechamber.settings import Location
 from support import Databases, Service, quick_folder, running, write_policies
 
 ENGINES = ["sqlite", "postgres"]
@@ -40,26 +40,26 @@ def postgres() -> Iterator[Databases]:
         server.cleanup()
 
 
-def _places(request: pytest.FixtureRequest, folder: Path) -> Iterator[Place]:
+def _places(request: pytest.FixtureRequest, folder: Path) -> Iterator[Location]:
     if request.param == "sqlite":
-        yield Place(data=folder / "data")
+        yield Location(data=folder / "data")
         return
     databases: Databases = request.getfixturevalue("postgres")
     url = databases.fresh()
-    yield Place(data=folder / "data", database_url=url)
+    yield Location(data=folder / "data", database_url=url)
     databases.drop(url)
 
 
 @pytest.fixture(params=ENGINES)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
     """A fresh place on each engine: a folder, or a folder and a database."""
     yield from _places(request, tmp_path)
 
 
 @pytest.fixture(params=ENGINES, scope="module")
-def lasting_place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def lasting_place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Location]:
     """A place on each engine that all tests of a module share."""
-    yield from _places(request, tmp_path_factory.mktemp("place"))
+    yield from _places(request, tmp_path_factory.mktemp("location"))
 
 
 @pytest.fixture
@@ -69,9 +69,9 @@ def policies(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def service(place: Place, policies: Path) -> Iterator[Service]:
+def service(location: Location, policies: Path) -> Iterator[Service]:
     """The whole service on a fresh place of each engine."""
-    with running(place, policies) as made:
+    with running(location, policies) as made:
         yield made
 
 

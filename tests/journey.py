@@ -6,12 +6,12 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from antechamber.config import Place
+from antechamber.settings import Location
 from lib.desk_tour import close
 from support import HANG_SECONDS, antechamber, event, where
 
 EITHER_WAY = pytest.mark.parametrize(
-    ("place", "scripts"), [("sqlite", True), ("postgres", False)], ids=["scripts on", "scripts off"], indirect=True
+    ("location", "scripts"), [("sqlite", True), ("postgres", False)], ids=["scripts on", "scripts off"], indirect=True
 )
 """Each journey runs with scripts and without, and by that on each engine: pages are the same on both."""
 
@@ -19,12 +19,12 @@ EITHER_WAY = pytest.mark.parametrize(
 class Journey:
     """One live service with an agent's token and curators' browsers."""
 
-    def __init__(self, live: tuple[str, Place], chromium: Browser, *, scripts: bool) -> None:
+    def __init__(self, live: tuple[str, Location], chromium: Browser, *, scripts: bool) -> None:
         """Issue a token as an operator would."""
-        self.url, self.place = live
+        self.url, self.location = live
         self._chromium = chromium
         self._scripts = scripts
-        self.token = antechamber("token", "issue", "worker:release-bot", *where(self.place)).stdout.strip()
+        self.token = antechamber("token", "issue", "worker:release-bot", *where(self.location)).stdout.strip()
         self.violations: list[str] = []
         self._windows: list[BrowserContext] = []
 
@@ -55,7 +55,7 @@ class Journey:
 
         `motion` lets pages glide into one another: without a graphics card, that is most of what a journey costs.
         """
-        added = antechamber("user", "add", name, "--role", role, *where(self.place), "--url", self.url)
+        added = antechamber("user", "add", name, "--role", role, *where(self.location), "--url", self.url)
         window = self._chromium.new_context(
             java_script_enabled=self._scripts,
             viewport={"width": width, "height": 900},

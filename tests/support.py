@@ -26,10 +26,10 @@ from litestar.routes import ASGIRoute, BaseRoute
 from litestar.testing import TestClient
 from stdnum.iso7064 import mod_97_10
 
-from antechamber.app.joined import create_app
-from antechamber.config import DATABASE, Place, Settings
-from antechamber.core.events import hash_event
-from antechamber.flows import sorting
+from antechamber.app.factory import create_app
+from antechamber.core.outgoing import hash_event
+from antechamber.flows import queue_sorter
+from antechamber.settings import DATABASE, Location, Settings
 from antechamber.store.postgres.schema import migrate
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ HANG_SECONDS = 60
 """After this a test takes what it waits for to hang; a busy machine may take seconds for what takes milliseconds."""
 _numbers = itertools.count(1)
 # What a test submits is no load for which sorting would have to stand back.
-sorting.BREATH = 0.02
+queue_sorter.MIN_INTERVAL_SECONDS = 0.02
 
 
 def event(content: str = "Run the migration before the deploy.", **members: Any) -> dict[str, Any]:
@@ -107,16 +107,16 @@ def write_policies(folder: Path, producers: str = PRODUCERS, **files: str) -> Pa
     return folder
 
 
-def place_of(place: Place | Path) -> Place:
+def place_of(location: Location | Path) -> Location:
     """Return a place; a mere folder is one on SQLite."""
-    return Place(data=place) if isinstance(place, Path) else place
+    return Location(data=location) if isinstance(location, Path) else location
 
 
-def where(place: Place | Path) -> list[str]:
+def where(location: Location | Path) -> list[str]:
     """Return the options that tell the command line of a place."""
-    place = place_of(place)
-    address = [] if place.database_url is None else ["--database-url", place.database_url]
-    return ["--data", str(place.data), *address]
+    location = place_of(location)
+    address = [] if location.database_url is None else ["--database-url", location.database_url]
+    return ["--data", str(location.data), *address]
 
 
 @contextlib.contextmanager
@@ -184,11 +184,11 @@ def name_of(url: str) -> str:
 class Service:
     """The whole service in this process, with people and tokens made on demand."""
 
-    def __init__(self, place: Place | Path, policies: Path) -> None:
+    def __init__(self, location: Location | Path, policies: Path) -> None:
         """Use a place and a policy folder."""
-        self.place = place_of(place)
-        self.data = self.place.data
-        self.settings = Settings(data=self.data, policies=policies, database_url=self.place.database_url)
+        self.location = place_of(location)
+        self.data = self.location.data
+        self.settings = Settings(data=self.data, policies=policies, database_url=self.location.database_url)
         self.app = create_app(self.settings)
         self.client = TestClient(self.app, base_url=URL)
         self.state = self.app.state
@@ -243,21 +243,21 @@ class Service:
 
 
 @contextlib.contextmanager
-def database(place: Place) -> Iterator[Any]:
+def database(location: Location) -> Iterator[Any]:
     """Open a place's database as whoever owns it would, past the service: something that executes SQL."""
-    if place.database_url is None:
-        connection: Any = sqlite3.connect(place.data / DATABASE, isolation_level=None, timeout=5)
+    if location.database_url is None:
+        connection: Any = sqlite3.connect(location.data / DATABASE, isolation_level=None, timeout=5)
     else:
-        connection = psycopg.connect(place.database_url, autocommit=True)
+        connection = psycopg.connect(location.database_url, autocommit=True)
         connection.execute("SET search_path = antechamber")
     with contextlib.closing(connection):
         yield connection
 
 
-def dump(place: Place) -> str:
+def dump(location: Location) -> str:
     """Return everything a database holds, as text."""
-    with database(place) as raw:
-        if place.database_url is None:
+    with database(location) as raw:
+        if location.database_url is None:
             return "\n".join(raw.iterdump())
         tables = raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'antechamber' ORDER BY 1").fetchall()
         rows = [(name, row) for (name,) in tables for row in raw.execute(f"SELECT t::text FROM {name} AS t ORDER BY 1")]
@@ -265,10 +265,10 @@ def dump(place: Place) -> str:
 
 
 @contextlib.contextmanager
-def locked(place: Place) -> Iterator[None]:
+def locked(location: Location) -> Iterator[None]:
     """Hold what every write needs, as another process would."""
-    with database(place) as other:
-        if place.database_url is None:
+    with database(location) as other:
+        if location.database_url is None:
             other.execute("BEGIN IMMEDIATE")
         else:
             other.execute("BEGIN")
@@ -282,7 +282,7 @@ def locked(place: Place) -> Iterator[None]:
 @contextlib.contextmanager
 def full(service: Service) -> Iterator[None]:
     """Let the database take no more submissions, as on a full disk; on PostgreSQL a trigger says what a disk would."""
-    if service.place.database_url is None:
+    if service.location.database_url is None:
         writer = service.state.admission._store._store._connection
         (pages,) = writer.execute("PRAGMA page_count").fetchone()
         before, after = f"PRAGMA max_page_count = {pages}", "PRAGMA max_page_count = 4294967294"
@@ -292,7 +292,7 @@ def full(service: Service) -> Iterator[None]:
         finally:
             writer.execute(after)
         return
-    with database(service.place) as owner:
+    with database(service.location) as owner:
         owner.execute(
             "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE disk_full; END $$;"
             "CREATE TRIGGER full_disk BEFORE INSERT ON submissions FOR EACH ROW EXECUTE FUNCTION fill()"
@@ -346,9 +346,9 @@ def methods_of(route: BaseRoute) -> set[str]:
 
 
 @contextlib.contextmanager
-def running(place: Place | Path, policies: Path) -> Iterator[Service]:
+def running(location: Location | Path, policies: Path) -> Iterator[Service]:
     """Run the service in this process."""
-    service = Service(place, policies)
+    service = Service(location, policies)
     with service.client:
         yield service
 
@@ -383,12 +383,12 @@ def antechamber(*arguments: str, stdin: str = "", **environment: str) -> subproc
 
 @contextlib.contextmanager
 def serving(
-    place: Place | Path, policies: Path, port: int | None = None
+    location: Location | Path, policies: Path, port: int | None = None
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Run `antechamber serve` as a real process and wait until it is ready."""
-    place, port = place_of(place), port or free_port()
+    location, port = place_of(location), port or free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "antechamber.cli", "serve", *where(place), "--policies", str(policies)]
+    command = [sys.executable, "-m", "antechamber.cli", "serve", *where(location), "--policies", str(policies)]
     process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE)  # noqa: S603 -- our own program
     try:
         assert process.stdout is not None

@@ -15,11 +15,11 @@ import pytest
 from antechamber import background
 from antechamber.app import open_store, opened_access
 from antechamber.background import Background, Work
-from antechamber.config import Place
 from antechamber.core.errors import BusyError, UnavailableError
-from antechamber.core.ports import Rows, Store
+from antechamber.core.ports.store import Rows, Store
 from antechamber.flows.access import Access
-from antechamber.store.postgres.link import Watchdog
+from antechamber.settings import Location
+from antechamber.store.postgres.connection import Watchdog
 from support import HANG_SECONDS, Databases, Service, apart, database, event, running, until, write_policies
 
 SECRET_TEXT = "mira@orbit-works.dev"
@@ -157,12 +157,12 @@ def test_an_error_of_the_end_is_none() -> None:
     assert work.alarm is None
 
 
-def test_sorting_goes_on_after_an_error(place: Place, policies: Path) -> None:
+def test_sorting_goes_on_after_an_error(location: Location, policies: Path) -> None:
     """A proposal that cannot be sorted is an alarm on /readyz, not the silent end of sorting."""
-    with running(place, policies) as service, database(place) as raw:
+    with running(location, policies) as service, database(location) as raw:
         first = service.submit(event("The first one.")).json()["proposal_id"]
         service.wait_until_sorted()
-        here = place.database_url is None
+        here = location.database_url is None
         raw.execute("DROP TRIGGER proposals_keep_their_event" if here else "ALTER TABLE proposals DISABLE TRIGGER USER")
         chosen = f"WHERE proposal_id = '{first}'"
         (payload,) = raw.execute(f"SELECT payload FROM proposals {chosen}").fetchone()
@@ -188,10 +188,10 @@ def hold(store: Store) -> tuple[Future[bool], threading.Event]:
     return held, gate
 
 
-def test_the_writer_goes_on_after_what_ends_threads(place: Place) -> None:
+def test_the_writer_goes_on_after_what_ends_threads(location: Location) -> None:
     """Whoever waits hears 503, the alarm ends when an empty transaction works, and later writes are stored."""
     every = Background()
-    store = open_store(place, background=every)
+    store = open_store(location, background=every)
 
     def fatal(_: Any) -> None:
         sys.exit("no reason")
@@ -210,9 +210,9 @@ def test_the_writer_goes_on_after_what_ends_threads(place: Place) -> None:
     store.close()
 
 
-def test_a_writer_that_cannot_go_on_refuses_what_waits(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_cannot_go_on_refuses_what_waits(location: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits for a thread that is gone, neither what was there before nor what comes later."""
-    store = open_store(place)
+    store = open_store(location)
     writer: Any = store._writer  # type: ignore[attr-defined]
     held, gate = hold(store)
     waiting = store.write(lambda _: None)
@@ -233,10 +233,10 @@ def test_a_writer_that_cannot_go_on_refuses_what_waits(place: Place, monkeypatch
 
 def test_news_go_on_after_what_ends_threads(postgres: Databases, tmp_path: Path) -> None:
     """The thread that hears of other processes' changes begins again."""
-    place = Place(data=tmp_path / "data", database_url=postgres.fresh())
+    location = Location(data=tmp_path / "data", database_url=postgres.fresh())
     every = Background()
-    with running(place, write_policies(tmp_path / "policies")) as service:
-        store = open_store(place, background=every)
+    with running(location, write_policies(tmp_path / "policies")) as service:
+        store = open_store(location, background=every)
         heard, failing = threading.Event(), threading.Event()
         failing.set()
 
@@ -253,7 +253,7 @@ def test_news_go_on_after_what_ends_threads(postgres: Databases, tmp_path: Path)
         assert heard.wait(20)
         until(lambda: not every.alarms(), "all works")
         store.close()
-    postgres.drop(place.database_url or "")
+    postgres.drop(location.database_url or "")
 
 
 def test_the_watchdog_goes_on_after_an_error() -> None:
@@ -319,7 +319,7 @@ def ends(access: Access, loop: asyncio.AbstractEventLoop) -> bool:
     return False
 
 
-def test_work_that_is_under_way_ends_before_the_store_closes(place: Place, policies: Path) -> None:
+def test_work_that_is_under_way_ends_before_the_store_closes(location: Location, policies: Path) -> None:
     """A thread that goes on while the service shuts down can still write, and what it writes is kept."""
     begun = threading.Event()
 
@@ -331,9 +331,9 @@ def test_work_that_is_under_way_ends_before_the_store_closes(place: Place, polic
     async def begin(access: Access) -> None:
         await asyncio.to_thread(work, access, asyncio.get_running_loop())
 
-    with running(place, policies) as service, service.client.portal() as portal:
+    with running(location, policies) as service, service.client.portal() as portal:
         working = portal.start_task_soon(begin, service.state.access)
         assert begun.wait(HANG_SECONDS)
     working.result(HANG_SECONDS)
-    with opened_access(place) as access:
+    with opened_access(location) as access:
         assert [token.name for token in access.tokens()] == ["worker:last"]

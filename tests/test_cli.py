@@ -23,11 +23,11 @@ from click.testing import CliRunner, Result
 from litestar.testing import TestClient
 
 from antechamber import __version__, app
-from antechamber.app.joined import create_app
+from antechamber.app.factory import create_app
 from antechamber.cli import main
 from antechamber.client import http
-from antechamber.config import Place, Settings
-from antechamber.core.events import hash_event
+from antechamber.core.outgoing import hash_event
+from antechamber.settings import Location, Settings
 from support import (
     HANG_SECONDS,
     PRODUCERS,
@@ -76,7 +76,7 @@ def _commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A data folder that was made and holds nothing yet."""
-    app.migrate(Place(data=tmp_path / "data"))
+    app.migrate(Location(data=tmp_path / "data"))
     return tmp_path / "data"
 
 
@@ -259,22 +259,22 @@ def _signs_in(service: Service, password: str) -> bool:
     return bool(answer.status_code == 303)
 
 
-def test_a_password_is_set_while_the_service_runs(place: Place, policies: Path) -> None:
+def test_a_password_is_set_while_the_service_runs(location: Location, policies: Path) -> None:
     """It signs in at once; the account's sessions and open links end; the log and the doctor know of it."""
-    with running(place, policies) as service:
+    with running(location, policies) as service:
         desk = service.sign_in("ada")
         link = service.state.access.link("ada")
-        done = _run("user", "password", "ada", "--password-stdin", *where(place), stdin=PASSWORD + "\n")
+        done = _run("user", "password", "ada", "--password-stdin", *where(location), stdin=PASSWORD + "\n")
         assert done.stdout == "Set the password of ada. Its sessions and sign-in links have ended.\n"
         assert _signs_in(service, PASSWORD)
         assert service.client.post("/login", data={"link": link}).status_code == 400
         service.state.access._people.clear()
         assert desk.browser.get("/settings", follow_redirects=False).status_code == 303
         other = "another long pass phrase"
-        assert _run("user", "password", "ada", "--password-stdin", *where(place), stdin=other).exit_code == 0
+        assert _run("user", "password", "ada", "--password-stdin", *where(location), stdin=other).exit_code == 0
         assert (_signs_in(service, PASSWORD), _signs_in(service, other)) == (False, True)
-    assert _json("doctor", *where(place)) == {"healthy": True, "findings": []}
-    with database(place) as raw:
+    assert _json("doctor", *where(location)) == {"healthy": True, "findings": []}
+    with database(location) as raw:
         stored = str(raw.execute("SELECT leaf, salt FROM log_leaves").fetchall())
     assert stored.count('"action":"set-password","actor":"command-line"') == 2
     assert "argon2" not in stored
@@ -325,22 +325,25 @@ def test_a_password_is_asked_twice_and_not_shown(data: Path, policies: Path) -> 
         assert _signs_in(service, PASSWORD + "!")
 
 
-def test_links_lead_to_where_the_service_was_served_last(place: Place, policies: Path) -> None:
+def test_links_lead_to_where_the_service_was_served_last(location: Location, policies: Path) -> None:
     """By its own or its public address, also after it ended; --url says otherwise, and before there is a default."""
-    app.migrate(place)
-    added = _run("user", "add", "ada", "--role", "curator", *where(place))
+    app.migrate(location)
+    added = _run("user", "add", "ada", "--role", "curator", *where(location))
     assert LINK_FORM.fullmatch(added.stdout)
-    with serving(place, policies) as (url, _):
-        assert _run("user", "link", "ada", *where(place)).stdout.startswith(f"{url}/login?link=antl_")
-    added = _run("user", "add", "bob", "--role", "auditor", *where(place))
+    with serving(location, policies) as (url, _):
+        assert _run("user", "link", "ada", *where(location)).stdout.startswith(f"{url}/login?link=antl_")
+    added = _run("user", "add", "bob", "--role", "auditor", *where(location))
     assert added.stdout.startswith(f"{url}/login?link=antl_")
     settings = Settings(
-        data=place.data, database_url=place.database_url, policies=policies, public_url="https://desk.example.org/"
+        data=location.data,
+        database_url=location.database_url,
+        policies=policies,
+        public_url="https://desk.example.org/",
     )
     with TestClient(create_app(settings)):
         pass
-    assert _run("user", "link", "ada", *where(place)).stdout.startswith("https://desk.example.org/login?link=antl_")
-    other = _run("user", "link", "ada", "--url", "http://127.0.0.1:9", *where(place)).stdout
+    assert _run("user", "link", "ada", *where(location)).stdout.startswith("https://desk.example.org/login?link=antl_")
+    other = _run("user", "link", "ada", "--url", "http://127.0.0.1:9", *where(location)).stdout
     assert other.startswith("http://127.0.0.1:9/login?link=antl_")
 
 
@@ -404,11 +407,11 @@ def test_a_mistyped_folder_is_not_made_beside_a_database(
 ) -> None:
     """On PostgreSQL the folder holds the secret: without it nothing is made, in the folder or in the database."""
     url = postgres.fresh()
-    place = Place(data=missing, database_url=url)
-    _fails(_run(*command, *where(place)), f"there is no folder {missing}", "antechamber migrate")
+    location = Location(data=missing, database_url=url)
+    _fails(_run(*command, *where(location)), f"there is no folder {missing}", "antechamber migrate")
     assert not missing.exists()
     missing.mkdir()
-    _fails(_run(*command, *where(place)), "secret.key is missing")
+    _fails(_run(*command, *where(location)), "secret.key is missing")
     assert list(missing.iterdir()) == []
     postgres.drop(url)
 

@@ -13,9 +13,10 @@ import httpx
 import msgspec
 import pytest
 
-from antechamber.config import SECRET, Place
 from antechamber.resources import how_to_install
-from antechamber.store.signer import KEY_FILE, MARKER_FILE, STATE_FILE
+from antechamber.secret_key import SECRET
+from antechamber.settings import Location
+from antechamber.signing_key import KEY_FILE, MARKER_FILE, STATE_FILE
 from support import HANG_SECONDS, Databases, antechamber, database, event, free_port, serving, where, write_policies
 
 
@@ -23,7 +24,7 @@ class Pair:
     """Two running processes, each with a data folder of its own, and clients of both."""
 
     def __init__(
-        self, places: list[Place], policies: list[Path], served: list[tuple[str, subprocess.Popen[bytes]]]
+        self, places: list[Location], policies: list[Path], served: list[tuple[str, subprocess.Popen[bytes]]]
     ) -> None:
         """Issue a token; the folder does not matter."""
         self.places, self.policies = places, policies
@@ -60,9 +61,9 @@ class Pair:
 @pytest.fixture
 def pair(postgres: Databases, tmp_path: Path) -> Iterator[Pair]:
     """A database made by the command line, and two processes on it."""
-    places = [Place(data=tmp_path / name, database_url=postgres.empty()) for name in ("one", "two")]
+    places = [Location(data=tmp_path / name, database_url=postgres.empty()) for name in ("one", "two")]
     postgres.drop(places[1].database_url or "")
-    places[1] = Place(data=tmp_path / "two", database_url=places[0].database_url)
+    places[1] = Location(data=tmp_path / "two", database_url=places[0].database_url)
     policies = [write_policies(tmp_path / f"policies-{number}") for number in range(2)]
     assert "Took step 0001" in antechamber("migrate", *where(places[0])).stdout
     places[1].data.mkdir()
@@ -142,22 +143,22 @@ def test_different_policies_are_an_alarm_on_readyz(pair: Pair) -> None:
 def test_another_secret_is_refused(pair: Pair, tmp_path: Path) -> None:
     """A process whose secret is not the one that made the database does not start, nor does one that lost it."""
     (tmp_path / "other").mkdir()
-    place = Place(data=tmp_path / "other", database_url=pair.places[0].database_url)
-    assert "secret.key is missing" in antechamber("user", "list", *where(place)).stderr
-    assert not (place.data / SECRET).exists()
-    (place.data / SECRET).write_bytes(bytes(32))
-    assert "is not the secret" in antechamber("serve", *where(place), "--port", str(free_port())).stderr
+    location = Location(data=tmp_path / "other", database_url=pair.places[0].database_url)
+    assert "secret.key is missing" in antechamber("user", "list", *where(location)).stderr
+    assert not (location.data / SECRET).exists()
+    (location.data / SECRET).write_bytes(bytes(32))
+    assert "is not the secret" in antechamber("serve", *where(location), "--port", str(free_port())).stderr
 
 
 @pytest.fixture
-def empty(postgres: Databases, tmp_path: Path) -> Iterator[Place]:
+def empty(postgres: Databases, tmp_path: Path) -> Iterator[Location]:
     """A database that nobody migrated."""
     url = postgres.empty()
-    yield Place(data=tmp_path / "data", database_url=url)
+    yield Location(data=tmp_path / "data", database_url=url)
     postgres.drop(url)
 
 
-def test_a_database_is_made_by_migrate_and_by_nothing_else(empty: Place) -> None:
+def test_a_database_is_made_by_migrate_and_by_nothing_else(empty: Location) -> None:
     """Every other verb says what to run; migrate takes each step once and says so."""
     for verb in (["serve", "--port", str(free_port())], ["token", "list"], ["user", "list"], ["export"], ["doctor"]):
         refused = antechamber(*verb, *where(empty))
@@ -168,7 +169,7 @@ def test_a_database_is_made_by_migrate_and_by_nothing_else(empty: Place) -> None
     assert msgspec.json.decode(antechamber("migrate", "--json", *where(empty)).stdout) == {"taken": []}
 
 
-def test_the_environment_names_the_database_for_every_verb(empty: Place) -> None:
+def test_the_environment_names_the_database_for_every_verb(empty: Location) -> None:
     """ANTECHAMBER_DATABASE_URL stands for --database-url: people, tokens, exports and the doctor work on it."""
     named = {"ANTECHAMBER_DATABASE_URL": empty.database_url or "", "ANTECHAMBER_DATA": str(empty.data)}
     assert antechamber("migrate", **named).returncode == 0
@@ -206,6 +207,6 @@ def test_without_the_driver_the_text_says_what_to_install(tmp_path: Path) -> Non
     """The driver is an extra; who asks for a database without it hears its name."""
     (tmp_path / "psycopg.py").write_text("raise ImportError\n")
     named = {"PYTHONPATH": str(tmp_path)}
-    refused = antechamber("token", "list", *where(Place(data=tmp_path, database_url="postgresql://x/y")), **named)
+    refused = antechamber("token", "list", *where(Location(data=tmp_path, database_url="postgresql://x/y")), **named)
     assert refused.returncode == 1
     assert f"Error: --database-url needs the PostgreSQL driver. {how_to_install('postgres')}\n" == refused.stderr

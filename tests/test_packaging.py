@@ -15,13 +15,13 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder into which the freshly built wheel was unpacked, as an installer would."""
-    place = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place)]
+    location = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(location)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # noqa: S603 -- our own build
-    (wheel,) = place.glob("*.whl")
+    (wheel,) = location.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(place / "site")
-    return place / "site"
+        archive.extractall(location / "site")
+    return location / "site"
 
 
 @pytest.mark.parametrize(

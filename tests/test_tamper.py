@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from antechamber.app import erase
-from antechamber.store.signer import FileSigner
+from antechamber.signing_key import FileSigner
 from forgeries import FORGERIES, forge
 from proofs import tamper
 from support import Service
-from web.test_log_api import fill, get
+from web.test_audit_api import fill, get
 
 
 def proven(folder: Path, clean: int, each: int, *, node: bool) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def test_both_verifiers_name_the_same_members_as_not_proven(
 ) -> None:
     """Of every record, and of those whose text is erased, by their leaves."""
     ids = fill(service)
-    erase(service.place, ids["other"], "private")
+    erase(service.location, ids["other"], "private")
     for kind in ("review-records", "dispositions"):
         data, checkpoint, key = get(service, kind).content, get(service, "checkpoint").text, get(service, "key").text
         case = tamper.Case(data.splitlines(keepends=True), checkpoint, key, None, records=True)
@@ -172,15 +172,15 @@ def test_both_verifiers_name_the_same_members_as_not_proven(
         assert f"Not proven of {len(lost)} records without salt" in said
 
 
-def _believe(record: dict[str, Any], place: str) -> bytes:
+def _believe(record: dict[str, Any], location: str) -> bytes:
     """Take the hash that a record names for that of its leaf."""
     tool = tamper.verify_export
     if not isinstance(record.get("leaf"), dict) or set(record["leaf"]) != tool.LEAF:
-        tool.bad(place)
+        tool.bad(location)
     try:
         return bytes.fromhex(str(record["leaf_hash"]))
     except ValueError:
-        tool.bad(place)
+        tool.bad(location)
 
 
 @pytest.mark.timeout(300)
@@ -188,13 +188,13 @@ def _believe(record: dict[str, Any], place: str) -> bytes:
 def test_a_blind_verifier_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blind: str) -> None:
     """Without one of its checks it lets alterations pass, and the proof says so."""
     tool = tamper.verify_export
-    place, instead = {
+    location, instead = {
         "check_leaf": (tool, _believe),
         "signs": (tool, lambda *_: True),
         "close_log": (tool.Export, lambda *_: None),
         "pass_previous": (tool.Export, lambda _: None),
     }[blind]
-    monkeypatch.setattr(place, blind, instead)
+    monkeypatch.setattr(location, blind, instead)
     # Only every second foreign checkpoint is one that a verifier without `signs` accepts: chance must not decide.
     told = proven(tmp_path, 5, 40, node=False)
     assert told["not_found"]["python"] > 0

@@ -22,10 +22,10 @@ import httpx
 import psutil
 
 from antechamber import app
-from antechamber.config import Place
-from antechamber.core.log.leaf import Leaf, Logged, leaf_bytes
-from antechamber.core.ports import Store
-from antechamber.core.submission import format_time
+from antechamber.core.log.leaf import Leaf, LeafWrite, leaf_bytes
+from antechamber.core.ports.store import Store
+from antechamber.core.times import format_time
+from antechamber.settings import Location
 from benchmarks.rounds import Tell
 from lib.processes import Application, end, free_port, postgres, workplace
 
@@ -65,7 +65,7 @@ def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
     return True
 
 
-def _leaf(number: int) -> Logged:
+def _leaf(number: int) -> LeafWrite:
     """Return a leaf as long as those of submissions are."""
     digest = hashlib.sha256(number.to_bytes(8)).hexdigest()
     subject = f"0198c7f2-6a0e-7c1e-9d55-{number:012x}"
@@ -79,7 +79,7 @@ def _leaf(number: int) -> Logged:
         time=format_time(1_795_168_800_000_000 + number),
         after="accepted-for-review",
     )
-    return Logged(leaf_bytes(leaf), subject, bytes(32))
+    return LeafWrite(leaf_bytes(leaf), subject, bytes(32))
 
 
 def fill(store: Store, number: int, tell: Tell) -> None:
@@ -123,8 +123,8 @@ def _measured(folder: Path, database_url: str | None, number: int, rounds: int, 
     tell(f"{engine}: filling")
     application, port = Application(folder, database_url), free_port()
     token = application._run("token", "issue", "auditing", "--role", "auditor")  # noqa: SLF001 -- one more verb
-    place = Place(data=application.data, database_url=database_url)
-    store = app.open_store(place)
+    location = Location(data=application.data, database_url=database_url)
+    store = app.open_store(location)
     try:
         fill(store, number, tell)
         process = application.start(port)
@@ -192,8 +192,8 @@ def _read(store: Store, size: int) -> None:
 
 def _verified(folder: Path, number: int, rounds: int, tell: Tell) -> dict[str, Any]:
     tell("verifier: filling")
-    place = Place(data=folder)
-    store = app.open_store(place)
+    location = Location(data=folder)
+    store = app.open_store(location)
     fill(store, number, tell)
     store.close()
     export, checkpoint = folder / "log.jsonl", folder / "checkpoint.txt"

@@ -20,8 +20,8 @@ from typing import Any, Final
 import httpx
 import psycopg
 
-from antechamber.config import DATABASE
-from antechamber.core.events import hash_event
+from antechamber.core.outgoing import hash_event
+from antechamber.settings import DATABASE
 from benchmarks.rounds import Tell
 from lib.processes import PRODUCER, SCOPE, Application, end, free_port, postgres, workplace
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 import msgspec
 import psutil
 
-from antechamber.core.canonical import canonical, digest, join_event
+from antechamber.core.admission.canonical import canonical, digest, join_event
 from antechamber.core.ids import uuid7
 from benchmarks.load import body, load, loader, write_bodies
 from benchmarks.rounds import FLIGHTS, Tell, at_rest
@@ -34,7 +34,7 @@ KEYS: Final = ("uuid7", "random")
 _CHUNK: Final = 20_000
 _NEEDED: Final = 3_200
 """Bytes that are to be free on the disk for each submission, so that there is room for the log beside the file."""
-_MOST_A_SECOND: Final = 16_000
+_MAX_A_SECOND: Final = 16_000
 _TOLD: Final = ("submission_id", "proposal_id", "idempotency_key", "source_event_hash")
 """What a receipt says that differs from one to the next, beside its time."""
 _DAY_ONE: Final = 1_767_225_600_000_000
@@ -105,10 +105,10 @@ class Grown:
         ready = time.monotonic() - start
         name, make = f"{self.kind}-{self.rows}-{count}", key_of(self.kind)
         try:
-            warm = write_bodies(self._folder, f"{name}-warm", _MOST_A_SECOND, make)
+            warm = write_bodies(self._folder, f"{name}-warm", _MAX_A_SECOND, make)
             load(warm, [port], self._application.token, FLIGHTS[0], 1.0)
             for flight in flights:
-                bodies = write_bodies(self._folder, f"{name}-{flight}", int(_MOST_A_SECOND * seconds), make)
+                bodies = write_bodies(self._folder, f"{name}-{flight}", int(_MAX_A_SECOND * seconds), make)
                 before = at_rest(self._stored)
                 seen = load(bodies, [port], self._application.token, flight, seconds)
                 stored = at_rest(self._stored) - before

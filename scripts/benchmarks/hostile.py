@@ -20,8 +20,8 @@ from typing import Any, Final, NamedTuple
 import httpx
 
 from antechamber import app
-from antechamber.config import Place
-from antechamber.core.events import hash_event
+from antechamber.core.outgoing import hash_event
+from antechamber.settings import Location
 from benchmarks.rounds import Tell
 from lib.processes import PRODUCER, SCOPE, free_port, workplace
 
@@ -45,7 +45,7 @@ _REST_SECONDS: Final = 10.0
 _ANSWER_SECONDS: Final = 60.0
 _RECEIVE_BYTES: Final = 4096
 """Receive buffer of a client that does not read."""
-_MOST_P99: Final = 10.0
+_MAX_P99: Final = 10.0
 """How many times p99 at rest the p99 during an attack may be."""
 
 
@@ -139,15 +139,24 @@ class Siege:
 @contextlib.contextmanager
 def _service(folder: Path) -> Iterator[tuple[str, list[str]]]:
     """Run the service on a fresh folder; yields its address and the tokens of the agent and of who attacks."""
-    place, port = Place(data=folder / "data"), free_port()
-    app.open_store(place).close()
-    with app.opened_access(place) as access:
+    location, port = Location(data=folder / "data"), free_port()
+    app.open_store(location).close()
+    with app.opened_access(location) as access:
         tokens = [access.issue(name, "producer", [], None)[1] for name in (PRODUCER, _HOSTILE)]
         access.add_user("keeper", "curator", None, app.hash_password("a long enough pass phrase"))
     policies = folder / "policies"
     policies.mkdir()
     (policies / "producers.toml").write_text(_POLICY)
-    command = [sys.executable, "-m", "antechamber.cli", "serve", "--data", str(place.data), "--policies", str(policies)]
+    command = [
+        sys.executable,
+        "-m",
+        "antechamber.cli",
+        "serve",
+        "--data",
+        str(location.data),
+        "--policies",
+        str(policies),
+    ]
     process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE)  # noqa: S603 -- our own program
     try:
         assert process.stdout is not None  # noqa: S101 -- it is a pipe
@@ -217,10 +226,10 @@ def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell, attack: A
             ratio = found["attack"]["p99"] / found["rest"]["p99"]
             print(json.dumps({"section": "hostile", **found, "ratio": ratio}) if as_json else _line(found, ratio))
             sys.stdout.flush()
-            if ratio > _MOST_P99:
+            if ratio > _MAX_P99:
                 missed.append(kind)
     if missed:
-        tell(f"p99 is more than {_MOST_P99:.0f} times that at rest: {', '.join(missed)}")
+        tell(f"p99 is more than {_MAX_P99:.0f} times that at rest: {', '.join(missed)}")
     return not missed
 
 

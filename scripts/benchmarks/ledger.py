@@ -19,7 +19,7 @@ import httpx
 import msgspec
 
 from antechamber.client import Ledger, Submitter
-from antechamber.core.events import fill_in
+from antechamber.core.outgoing import fill_in
 from benchmarks.rounds import Tell
 from lib.processes import PRODUCER, SCOPE, Application, end, free_port, workplace
 

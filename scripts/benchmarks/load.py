@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 import uvloop
 
-from antechamber.core.events import hash_event
+from antechamber.core.outgoing import hash_event
 from lib.processes import PRODUCER, SCOPE
 
 SHARDS: Final = 4

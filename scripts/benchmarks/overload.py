@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 import psutil
 
-from antechamber.core.events import hash_event
+from antechamber.core.outgoing import hash_event
 from benchmarks.load import body, load, loader, reshape, write_bodies
 from benchmarks.rounds import Tell
 from benchmarks.sides import on_sqlite

@@ -22,7 +22,7 @@ from benchmarks.load import PATH, Load, load, loader, reshape, write_bodies
 from lib.processes import cpu_of
 
 FLIGHTS: Final = (32, 128)
-_MOST_A_SECOND: Final = 24_000
+_MAX_A_SECOND: Final = 24_000
 """Bodies that are made for each second of load."""
 _WARM_SECONDS: Final = 1.0
 Tell = Callable[[str], None]
@@ -74,9 +74,9 @@ class Rounds:
         """Make the bodies that all sides post."""
         self._section, self._folder, self._seconds, self._tell = section, folder, seconds, tell
         tell(f"{section}: load by {loader()}; making the bodies …")
-        number = int(_MOST_A_SECOND * seconds)
+        number = int(_MAX_A_SECOND * seconds)
         self._bodies = {flight: write_bodies(folder, f"load-{flight}", number) for flight in FLIGHTS}
-        self._warm = write_bodies(folder, "warm", int(_MOST_A_SECOND * _WARM_SECONDS))
+        self._warm = write_bodies(folder, "warm", int(_MAX_A_SECOND * _WARM_SECONDS))
         self.failed: dict[str, str] = {}
         self.made: list[Measurement] = []
         self._started = 0

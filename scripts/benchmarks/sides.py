@@ -15,7 +15,7 @@ from typing import Final
 import psutil
 import psycopg
 
-from antechamber.config import DATABASE, Place
+from antechamber.settings import DATABASE, Location
 from benchmarks.rounds import Running, Side
 from lib.processes import Application, Postgres, end, free_port, until_listening
 
@@ -49,12 +49,12 @@ def _ours(processes: int, server: Postgres | None, launcher: str | None, folder:
     if server:
         server.run("CHECKPOINT")
     application, ports = Application(folder, url, launcher), [free_port() for _ in range(processes)]
-    place = Place(data=application.data, database_url=url)
+    location = Location(data=application.data, database_url=url)
     started: list[subprocess.Popen[bytes]] = []
     try:
         started += [application.start(port) for port in ports]
         found = [psutil.Process(one.pid) for one in started]
-        yield Running(ports, application.token, found, partial(submissions, place), server.cpu if server else None)
+        yield Running(ports, application.token, found, partial(submissions, location), server.cpu if server else None)
     finally:
         for process in started:
             end(process)
@@ -62,14 +62,14 @@ def _ours(processes: int, server: Postgres | None, launcher: str | None, folder:
             server.drop(url)
 
 
-def submissions(place: Place) -> int:
+def submissions(location: Location) -> int:
     """Count the rows of submissions in a store, past the service."""
     count = "SELECT count(*) FROM submissions"
-    if place.database_url is not None:
-        with psycopg.connect(place.database_url, options="-c search_path=antechamber") as connection:
+    if location.database_url is not None:
+        with psycopg.connect(location.database_url, options="-c search_path=antechamber") as connection:
             row = connection.execute(count).fetchone()
             return int(row[0]) if row else 0
-    with contextlib.closing(sqlite3.connect(f"file:{place.data / DATABASE}?mode=ro", uri=True)) as file:
+    with contextlib.closing(sqlite3.connect(f"file:{location.data / DATABASE}?mode=ro", uri=True)) as file:
         number: int = file.execute(count).fetchone()[0]
         return number
 
@@ -138,11 +138,11 @@ def environment_of(peer: str, python: str = sys.executable) -> Path:
     """Return a peer's virtual environment, made once for each state of its requirements, outside this repository."""
     wanted = PEERS / peer / "requirements.txt"
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path(tempfile.gettempdir())) / "antechamber-bench"
-    place = cache / f"{peer}-{hashlib.sha256(wanted.read_bytes()).hexdigest()[:12]}"
-    if not (place / "ready").exists():
+    location = cache / f"{peer}-{hashlib.sha256(wanted.read_bytes()).hexdigest()[:12]}"
+    if not (location / "ready").exists():
         # Not every Python brings pip along, so ours installs into the other's environment.
-        subprocess.run([python, "-m", "venv", "--clear", "--without-pip", str(place)], check=True)  # noqa: S603
-        pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python"), "--disable-pip-version-check"]
+        subprocess.run([python, "-m", "venv", "--clear", "--without-pip", str(location)], check=True)  # noqa: S603
+        pip = [sys.executable, "-m", "pip", "--python", str(location / "bin" / "python"), "--disable-pip-version-check"]
         subprocess.run([*pip, "install", "--quiet", "-r", str(wanted)], check=True, stdout=sys.stderr)  # noqa: S603 -- the peer's own list
-        (place / "ready").touch()
-    return place
+        (location / "ready").touch()
+    return location

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from antechamber.config import Place
+from antechamber.settings import Location
 from benchmarks.load import SHARDS, Load, body, load, loader, write_bodies
 from benchmarks.rounds import Tell
 from benchmarks.sides import submissions
@@ -39,8 +39,8 @@ def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
         made = []
         for count in range(1, number + 1):
             for engine in engines:
-                place = folder / f"{engine}-{count}"
-                found = _round(place, server if engine == "postgres" else None, first, storm, fresh)
+                location = folder / f"{engine}-{count}"
+                found = _round(location, server if engine == "postgres" else None, first, storm, fresh)
                 made.append({"section": "storm", "engine": engine, "round": count, **found})
                 tell(
                     "  ".join(
@@ -84,11 +84,11 @@ def _retries(folder: Path, retries: int) -> Path:
 def _round(folder: Path, server: Postgres | None, first: Path, storm: Path, fresh: Path) -> dict[str, int | float]:
     url = server.empty() if server else None
     application = Application(folder, url)
-    place = Place(data=application.data, database_url=url)
+    location = Location(data=application.data, database_url=url)
     _served(application, first)
-    rows, size = submissions(place), _size(place, server)
+    rows, size = submissions(location), _size(location, server)
     whole = _served(application, storm)
-    grown = {"new_rows": submissions(place) - rows, "grown_bytes": _size(place, server) - size}
+    grown = {"new_rows": submissions(location) - rows, "grown_bytes": _size(location, server) - size}
     seen, other = (_served(application, bodies, _SECONDS) for bodies in (storm, fresh))
     if server and url:
         server.drop(url)
@@ -113,9 +113,9 @@ def _served(application: Application, bodies: Path, seconds: float | None = None
         end(process)
 
 
-def _size(place: Place, server: Postgres | None) -> int:
+def _size(location: Location, server: Postgres | None) -> int:
     """Return the bytes of a store whose service is stopped."""
-    if server and place.database_url:
-        name = place.database_url.rpartition("/")[2].partition("?")[0]
+    if server and location.database_url:
+        name = location.database_url.rpartition("/")[2].partition("?")[0]
         return int(server.run(f"SELECT pg_database_size('{name}')")[0][0])
-    return sum(file.stat().st_size for file in place.data.iterdir() if file.is_file())
+    return sum(file.stat().st_size for file in location.data.iterdir() if file.is_file())

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from antechamber.core.events import hash_event
+from antechamber.core.outgoing import hash_event
 from antechamber.resources import folder
 
 ROOT = Path(__file__).resolve().parents[2]

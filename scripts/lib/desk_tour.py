@@ -14,7 +14,7 @@ from typing import Any, Final
 import httpx
 from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
-from antechamber.core.events import hash_event
+from antechamber.core.outgoing import hash_event
 from antechamber.resources import folder
 
 FLAGS: Final = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync", "--disable-dev-shm-usage")

@@ -19,8 +19,8 @@ from typing import Any
 
 from antechamber import app
 from antechamber.client.http import Sender, batches
-from antechamber.config import Place
-from antechamber.core.events import fill_in
+from antechamber.core.outgoing import fill_in
+from antechamber.settings import Location
 from lib.demo import free_port, serving
 
 Event = dict[str, Any]
@@ -120,7 +120,7 @@ def send(url: str, events: list[Event], key: Key, tokens: dict[str, str]) -> tup
 
 def quarantined(data: Path) -> tuple[set[tuple[str, str]], int]:
     """Return (key, refused text) of each waiting conflict that has its original beside it, and how many wait."""
-    store = app.open_store(Place(data=data))
+    store = app.open_store(Location(data=data))
     found, total, after = set(), 0, None
     with store.read() as rows:
         while page := rows.quarantined(after, 500):
@@ -156,12 +156,12 @@ def write_policy(folder: Path, repositories: list[str]) -> None:
 
 def one_pass(events: list[Event], key: Key, runs: int, title: str) -> bool:
     """Send the file `runs` times to one fresh service and check all counts."""
-    with tempfile.TemporaryDirectory() as place:
-        data, policies = Path(place) / "data", Path(place) / "policies"
+    with tempfile.TemporaryDirectory() as location:
+        data, policies = Path(location) / "data", Path(location) / "policies"
         repositories = sorted({event["repo"] for event in events})
         write_policy(policies, repositories)
         good = True
-        with app.opened_access(Place(data=data), create=True) as access:
+        with app.opened_access(Location(data=data), create=True) as access:
             tokens = {name: access.issue(name, "producer", [], None)[1] for name in (f"repo:{r}" for r in repositories)}
         with serving(data, policies, free_port(0)) as url:
             start = time.monotonic()

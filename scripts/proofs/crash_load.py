@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from antechamber.core.events import hash_event
+from antechamber.core.outgoing import hash_event
 from lib.processes import PRODUCER, SCOPE
 
 _TIMEOUT: Final = 15.0

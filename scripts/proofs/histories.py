@@ -226,10 +226,10 @@ class Field:
             self._agents[0].read(notebook, key, asked=f"{key}-missing" if sabotage else None)
         return notebook.operations
 
-    def _kill(self, place: int) -> None:
-        self._processes[place].kill()
-        end(self._processes[place])
-        self._processes[place] = self._application.start(self._ports[place], self._log)
+    def _kill(self, location: int) -> None:
+        self._processes[location].kill()
+        end(self._processes[location])
+        self._processes[location] = self._application.start(self._ports[location], self._log)
 
     def close(self) -> None:
         """End the processes."""
@@ -241,9 +241,9 @@ class Field:
 def record(field: Field, number: int, *, sabotage: bool) -> tuple[list[list[Operation]], Counter[str]]:
     """Record histories and check each; return those that nothing explains, and counts."""
     broken, counted = [], Counter[str]()
-    for place in range(1, number + 1):
-        kill = place % _KILL_EVERY == 0
-        history = field.history(kill=kill, sabotage=sabotage and place == number)
+    for index in range(1, number + 1):
+        kill = index % _KILL_EVERY == 0
+        history = field.history(kill=kill, sabotage=sabotage and index == number)
         counted["kills"] += kill
         counted["operations"] += len(history)
         counted["unanswered"] += sum(one.answer is None for one in history)
@@ -251,8 +251,8 @@ def record(field: Field, number: int, *, sabotage: bool) -> tuple[list[list[Oper
             counted[f"{one.name}: {one.answer[0] if one.answer else 'no answer'}"] += 1
         if not linearizable(history):
             broken.append(history)
-        if place % _KILL_EVERY == 0:
-            note = f"{place:>5} histories  {counted['operations']:>7,} operations  {len(broken)} without explanation"
+        if index % _KILL_EVERY == 0:
+            note = f"{index:>5} histories  {counted['operations']:>7,} operations  {len(broken)} without explanation"
             print(note, file=sys.stderr, flush=True)
     return broken, counted
 

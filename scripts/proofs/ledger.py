@@ -26,7 +26,7 @@ from typing import Final
 import click
 
 from antechamber.client import Ledger, Submitter
-from antechamber.config import DATABASE
+from antechamber.settings import DATABASE
 from lib.processes import Application, end, free_port, workplace
 from proofs import closing
 from proofs.ledger_acts import ACTS, Boundaries, arrange, perform

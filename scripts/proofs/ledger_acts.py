@@ -15,7 +15,7 @@ import httpx
 
 from antechamber.cli import main as command_line
 from antechamber.client import Ledger, Submitter
-from antechamber.client.results import outcome_or_error
+from antechamber.client.errors import outcome_or_error
 from lib.processes import PRODUCER, SCOPE
 
 Act = Callable[[Submitter, Ledger, str], object]

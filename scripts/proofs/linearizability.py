@@ -67,16 +67,16 @@ class State(NamedTuple):
 
 def linearizable(history: Sequence[Operation]) -> bool:
     """Search for an order that the model allows."""
-    wanted = sum(1 << place for place, one in enumerate(history) if one.answer is not None)
+    wanted = sum(1 << index for index, one in enumerate(history) if one.answer is not None)
     seen: set[Hashable] = set()
     waiting: list[tuple[int, State]] = [(0, State())]
     while waiting:
         done, state = waiting.pop()
         if done & wanted == wanted:
             return True
-        for place in _next(history, done):
-            after = step(state, history[place])
-            reached = (done | 1 << place, after)
+        for index in _next(history, done):
+            after = step(state, history[index])
+            reached = (done | 1 << index, after)
             if after is not None and reached not in seen:
                 seen.add(reached)
                 waiting.append((reached[0], after))
@@ -85,9 +85,9 @@ def linearizable(history: Sequence[Operation]) -> bool:
 
 def _next(history: Sequence[Operation], done: int) -> Iterator[int]:
     """Yield what may come next: whatever began before the first of the others had ended."""
-    left = [place for place in range(len(history)) if not done >> place & 1]
-    horizon = min((history[place].ended for place in left), default=NEVER)
-    yield from (place for place in left if history[place].begun <= horizon)
+    left = [index for index in range(len(history)) if not done >> index & 1]
+    horizon = min((history[index].ended for index in left), default=NEVER)
+    yield from (index for index in left if history[index].begun <= horizon)
 
 
 def step(state: State, operation: Operation) -> State | None:

@@ -21,7 +21,7 @@ import click
 import httpx
 import psycopg
 
-from antechamber.config import DATABASE
+from antechamber.settings import DATABASE
 from lib.browser import fields_of
 from lib.processes import Application, end, free_port, postgres, workplace
 from proofs import closing

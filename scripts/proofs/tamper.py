@@ -23,12 +23,12 @@ import click
 
 import verify_export
 from antechamber.core.log.checkpoint import Checkpoint, sign
-from antechamber.core.log.leaf import Leaf, Logged, leaf_bytes
+from antechamber.core.log.leaf import Leaf, LeafWrite, leaf_bytes
 from antechamber.core.log.merkle import Frontier, leaf_hash
-from antechamber.core.submission import format_time
-from antechamber.flows.export import Export, Taker
-from antechamber.flows.log import Log
-from antechamber.store.signer import FileSigner, new_name
+from antechamber.core.times import format_time
+from antechamber.flows.export import Export, Exporter
+from antechamber.flows.log_proofs import Log
+from antechamber.signing_key import FileSigner, new_name
 from antechamber.store.sqlite.store import SqliteStore
 from lib.processes import workplace
 from proofs import closing
@@ -41,7 +41,7 @@ QUICK: Final = 10
 MOST: Final = 600
 """Leaves of the largest log; two full blocks of the tree and a part of one."""
 NODE: Final = Path(__file__).resolve().parents[2] / "tests" / "node" / "verify_export.mjs"
-_TAKER: Final = Taker("tamper", "auditor")
+_TAKER: Final = Exporter("tamper", "auditor")
 
 
 class Case(NamedTuple):
@@ -63,7 +63,7 @@ class Origin(NamedTuple):
     """Checkpoints of the same log at smaller sizes."""
 
 
-def _leaf(chance: random.Random, number: int) -> Logged:
+def _leaf(chance: random.Random, number: int) -> LeafWrite:
     """Make up a change."""
     state = chance.choice(("approved", "rejected", "pending"))
     leaf = Leaf(
@@ -78,7 +78,7 @@ def _leaf(chance: random.Random, number: int) -> Logged:
         time=format_time(1_795_168_800_000_000 + number * 1_000_000),
         after=state,
     )
-    return Logged(leaf_bytes(leaf), str(number), None)
+    return LeafWrite(leaf_bytes(leaf), str(number), None)
 
 
 def make(folder: Path, chance: random.Random, size: int) -> Origin:

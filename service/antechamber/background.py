@@ -16,7 +16,7 @@ from antechamber.core.errors import AntechamberError
 FIRST_PAUSE: Final = 1.0
 """Seconds between the first failure and the next attempt; each further failure doubles them."""
 LONGEST_PAUSE: Final = 60.0
-MOST_TEMPORARY: Final = 3
+MAX_TEMPORARY: Final = 3
 """Failures in a row that may pass by themselves, such as a busy store, before they are an alarm."""
 LASTS: Final = 5.0
 """Seconds after which a task that was started again counts as working."""
@@ -52,7 +52,7 @@ class Work:
             _log.warning("%s failed: %s", self.name, error)
         else:
             _log.error("%s failed; it is tried again", self.name, exc_info=error)
-        if not passing or self._failures >= MOST_TEMPORARY or self.alarm is not None:
+        if not passing or self._failures >= MAX_TEMPORARY or self.alarm is not None:
             self.alarm = (
                 f"Background work failed: {self.name} ({type(error).__name__}). It is tried again; the service's log "
                 "says more."

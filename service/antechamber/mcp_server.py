@@ -34,17 +34,17 @@ from mcp.types import (
 from msgspec import Struct
 
 from antechamber import __version__
-from antechamber.core.canonical import decode
+from antechamber.core.admission.canonical import decode
 from antechamber.core.contract import MemoryPage, Reason, Receipt
 from antechamber.core.errors import AntechamberError, RefusedError
-from antechamber.core.tools import (
-    Proposed,
+from antechamber.core.mcp_tools import (
     ProposeMemory,
     SearchMemory,
     Status,
     SubmissionStatus,
-    Submits,
+    Submitting,
     ToolFailure,
+    ToolReceipt,
     argument_of,
     read_arguments,
     without_names,
@@ -55,7 +55,7 @@ INSTRUCTIONS: Final = (
     "Calling it again with the same arguments is always safe and never proposes twice."
 )
 _log: Final = logging.getLogger(__name__)
-MOMENT: Final = 5.0
+SHUTDOWN_GRACE_SECONDS: Final = 5.0
 """Seconds that calls under way have after their client hung up; clients kill what takes longer."""
 
 
@@ -126,9 +126,9 @@ def _tool(spec: _Spec) -> Tool:
     )
 
 
-def build(submits_of: Callable[[Any], Submits], tools: "Tools | None" = None) -> Server[Any]:
+def build(submits_of: Callable[[Any], Submitting], tools: "ToolHandlers | None" = None) -> Server[Any]:
     """Build a server; `submits_of` returns who submits, given the HTTP request of a call or None."""
-    tools = tools or Tools()
+    tools = tools or ToolHandlers()
 
     async def list_tools(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_tool(spec) for spec in TOOLS.values()])
@@ -146,7 +146,7 @@ def build(submits_of: Callable[[Any], Submits], tools: "Tools | None" = None) ->
     )
 
 
-async def serve_stdio(submits: Submits, tools: "Tools") -> None:
+async def serve_stdio(submits: Submitting, tools: "ToolHandlers") -> None:
     """Serve one client over standard input and output until it hangs up."""
     server, lines = build(lambda _: submits, tools), _StrictLines()
     # The SDK only iterates over what it reads.
@@ -171,7 +171,7 @@ class _StrictLines:
 
 
 @contextlib.asynccontextmanager
-async def serving_http(submits_of: Callable[[Any], Submits]) -> AsyncIterator[Callable[..., Awaitable[None]]]:
+async def serving_http(submits_of: Callable[[Any], Submitting]) -> AsyncIterator[Callable[..., Awaitable[None]]]:
     """Serve requests one by one; yields the ASGI application.
 
     The application expects a body that is whole in its first message. Without sessions any process answers any request.
@@ -218,14 +218,14 @@ def _no_message(code: int, text: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=text))
 
 
-class Tools:
+class ToolHandlers:
     """Calls tools; every failure is a result that the model can read."""
 
     def __init__(self) -> None:
         """Begin with nothing under way."""
         self._running: set[asyncio.Task[CallToolResult]] = set()
 
-    async def call(self, submits: Submits, name: str, arguments: dict[str, Any]) -> CallToolResult:
+    async def call(self, submits: Submitting, name: str, arguments: dict[str, Any]) -> CallToolResult:
         """Call one tool.
 
         A client that hangs up cancels whoever answers it. The call goes on all the same: what was begun is settled, and
@@ -247,10 +247,10 @@ class Tools:
     async def finish(self) -> None:
         """Give what is under way a moment to end; what does not is uncertain in its ledger."""
         if self._running:
-            await asyncio.wait(self._running, timeout=MOMENT)
+            await asyncio.wait(self._running, timeout=SHUTDOWN_GRACE_SECONDS)
 
 
-async def _guarded(submits: Submits, given: Struct) -> CallToolResult:
+async def _guarded(submits: Submitting, given: Struct) -> CallToolResult:
     try:
         return await _ACTS[type(given)](submits, given)
     except RefusedError as error:
@@ -264,8 +264,8 @@ async def _guarded(submits: Submits, given: Struct) -> CallToolResult:
         return _failed(failure)
 
 
-async def _propose(submits: Submits, given: ProposeMemory) -> CallToolResult:
-    found: Proposed = await submits.propose(given)
+async def _propose(submits: Submitting, given: ProposeMemory) -> CallToolResult:
+    found: ToolReceipt = await submits.propose(given)
     receipt = found.receipt
     if found.state == "committed" and receipt is not None:
         again = "It was proposed before; nothing changed." if receipt.duplicate else ""
@@ -289,7 +289,7 @@ async def _propose(submits: Submits, given: ProposeMemory) -> CallToolResult:
     return _failed(failure)
 
 
-def _later(found: Proposed) -> ToolFailure:
+def _later(found: ToolReceipt) -> ToolFailure:
     """Say why a proposal is not settled; the same arguments are the way on in each case."""
     code, message = (
         "uncertain",
@@ -311,7 +311,7 @@ def _later(found: Proposed) -> ToolFailure:
     )
 
 
-async def _status(submits: Submits, given: SubmissionStatus) -> CallToolResult:
+async def _status(submits: Submitting, given: SubmissionStatus) -> CallToolResult:
     status = await submits.status(given.submission_id)
     if status is None:
         return _failed(
@@ -322,13 +322,13 @@ async def _status(submits: Submits, given: SubmissionStatus) -> CallToolResult:
     return _done(f"{status.disposition}; {became}.", status)
 
 
-async def _search(submits: Submits, given: SearchMemory) -> CallToolResult:
+async def _search(submits: Submitting, given: SearchMemory) -> CallToolResult:
     page = await submits.search(given.query, given.submission_scope, given.scope_id)
     lines = [f"- {item.content}" for item in page.items]
     return _done("\n".join(lines) or "Nothing is remembered there that holds all these words.", page)
 
 
-_ACTS: Final[dict[type[Struct], Callable[[Submits, Any], Awaitable[CallToolResult]]]] = {
+_ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolResult]]]] = {
     ProposeMemory: _propose,
     SubmissionStatus: _status,
     SearchMemory: _search,

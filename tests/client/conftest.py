@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from antechamber.client import Ledger, exchange
+from antechamber.client import Ledger, wire
 from client.network import Network
 from support import Service, antechamber, running, serving
 
@@ -13,7 +13,7 @@ from support import Service, antechamber, running, serving
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses of microseconds."""
-    monkeypatch.setattr(exchange, "_FIRST_PAUSE", 0.00001)
+    monkeypatch.setattr(wire, "_FIRST_PAUSE", 0.00001)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
 
 from antechamber.client import FailedError, Ledger, LedgerError, NeedsReviewError, SettledByHandError, UncertainError
-from antechamber.client.calling import Calling
+from antechamber.client.delivery import Recovery
 from antechamber.client.guard import (
     CallError,
     Guard,
@@ -28,8 +28,8 @@ from antechamber.client.guard import (
     ResendTolerant,
     token_in,
 )
+from antechamber.client.guarded_call import GuardedCalls
 from antechamber.client.ledger import UnderWayError
-from antechamber.client.steps import Recovery
 from antechamber.client.tool_results import keep
 from support import apart
 
@@ -436,9 +436,9 @@ def test_what_another_process_has_under_way_is_left_to_it(session: Elsewhere, pa
 
 def ruling() -> Any:
     """Return what an unclear answer makes of a call."""
-    from antechamber.core.ledger import Ruling  # noqa: PLC0415 -- one use
+    from antechamber.core.delivery import DeliveryRuling  # noqa: PLC0415 -- one use
 
-    return Ruling(state="uncertain", final=False, reason="no answer")
+    return DeliveryRuling(state="uncertain", final=False, reason="no answer")
 
 
 def test_nobody_sends_between_a_look_and_another_attempt(session: Elsewhere, path: Path) -> None:
@@ -598,7 +598,7 @@ def test_a_childs_copy_of_the_ledger_does_not_outlive_its_parent(path: Path) -> 
     parent = os.fork()
     if not parent:
         ledger = Ledger(path)
-        operation = Calling(ledger, "elsewhere", TOOLS, 1).prepare("charge", {"amount": 5}, None)
+        operation = GuardedCalls(ledger, "elsewhere", TOOLS, 1).prepare("charge", {"amount": 5}, None)
         ledger.begin(operation)
         if not os.fork():
             os.write(telling, b"x")

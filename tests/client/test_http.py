@@ -12,7 +12,7 @@ import pytest
 
 from antechamber.client.http import ATTEMPTS, Answer, Sender, SendError, batches
 from antechamber.core.errors import RefusedError
-from antechamber.core.events import fill_in, hash_event
+from antechamber.core.outgoing import fill_in, hash_event
 from support import event, free_port
 
 TOKEN = "antp_" + "A" * 36

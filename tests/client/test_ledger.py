@@ -16,18 +16,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from antechamber.client.entry import Entry
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
+from antechamber.client.operation import Operation
 from antechamber.core.contract import CODES
+from antechamber.core.delivery import DeliveryRuling
 from antechamber.core.errors import RefusedError
-from antechamber.core.ledger import Ruling
 from antechamber.core.outcomes import ACCEPTED, OUTCOMES
-from core.test_ledger import receipt
+from core.test_delivery import receipt
 
-COMMITTED = Ruling(state="committed", final=True, reason="accepted-for-review")
-UNCERTAIN = Ruling(state="uncertain", final=False, reason="no answer")
-REVIEW = Ruling(state="needs_review", final=True, reason="key-reused: said")
+COMMITTED = DeliveryRuling(state="committed", final=True, reason="accepted-for-review")
+UNCERTAIN = DeliveryRuling(state="uncertain", final=False, reason="no answer")
+REVIEW = DeliveryRuling(state="needs_review", final=True, reason="key-reused: said")
 
 
 def lesson(content: str = "Run the migration first.", **members: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def lesson(content: str = "Run the migration first.", **members: Any) -> dict[st
     return body | members
 
 
-def end(ledger: Ledger, operation_id: str, ruling: Ruling) -> Entry:
+def end(ledger: Ledger, operation_id: str, ruling: DeliveryRuling) -> Operation:
     """Have one attempt end in a ruling, of which the service says its reason's code."""
     ledger.begin(operation_id)
     code = next((code for code in CODES if code == ruling.reason), None)
@@ -152,15 +152,15 @@ def test_the_file_itself_lets_nobody_unsettle(ledger: Ledger, path: Path, statem
 def test_a_failed_operation_that_left_nothing_behind_is_begun_anew(ledger: Ledger) -> None:
     """A wrong token yesterday keeps no event out today; a refusal that the service keeps is asked for by `again`."""
     one = ledger.prepare(lesson())
-    assert end(ledger, one, Ruling(state="failed", final=False, reason="unauthorized")).receipt is None
+    assert end(ledger, one, DeliveryRuling(state="failed", final=False, reason="unauthorized")).receipt is None
     two = ledger.prepare(lesson())
     assert two != one
-    assert end(ledger, two, Ruling(state="failed", final=True, reason="stale")).receipt is not None
+    assert end(ledger, two, DeliveryRuling(state="failed", final=True, reason="stale")).receipt is not None
     assert ledger.prepare(lesson()) == two
     three = ledger.prepare(lesson(), again=True)
     assert three not in {one, two}
     assert ledger.prepare(lesson(), again=True) == three
-    end(ledger, three, Ruling(state="failed", final=True, reason="sealed"))
+    end(ledger, three, DeliveryRuling(state="failed", final=True, reason="sealed"))
     assert ledger.prepare(lesson()) == three
     assert ledger.entry(three).sealed()
     assert not ledger.entry(two).sealed()
@@ -173,7 +173,7 @@ def test_a_private_text_leaves_no_copy_in_the_file(ledger: Ledger, path: Path) -
     """Found private, it is overwritten, and the receipt stays."""
     one = ledger.prepare(lesson("Page mira@orbit-works.dev at night."))
     assert b"orbit-works" in path.read_bytes()
-    found = end(ledger, one, Ruling(state="failed", final=True, reason="private-detected", erase=True))
+    found = end(ledger, one, DeliveryRuling(state="failed", final=True, reason="private-detected", erase=True))
     assert found.body is None
     assert found.receipt is not None
     assert b"orbit-works" not in path.read_bytes()
@@ -241,15 +241,15 @@ import sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from antechamber.client.ledger import Ledger
-from antechamber.core.ledger import Ruling
+from antechamber.core.delivery import DeliveryRuling
 from antechamber.core.outcomes import ACCEPTED, OUTCOMES
-from core.test_ledger import receipt
+from core.test_delivery import receipt
 from client.test_ledger import lesson
 with Ledger(Path({path!r})) as ledger:
     for number in range(40):
         one = ledger.prepare(lesson(f"Lesson {{number}}."))
         ledger.begin(one)
-        ledger.settle(one, lambda entry: Ruling(state="uncertain", final=False, reason="no answer"))
+        ledger.settle(one, lambda entry: DeliveryRuling(state="uncertain", final=False, reason="no answer"))
         print(one)
 """
 
@@ -282,7 +282,7 @@ def test_a_fork_has_to_open_it_anew(ledger: Ledger) -> None:
 
 
 @pytest.fixture
-def kept(path: Path) -> tuple[Path, list[Entry]]:
+def kept(path: Path) -> tuple[Path, list[Operation]]:
     """A closed ledger with operations in each state."""
     with Ledger(path) as ledger:
         for number in range(60):
@@ -291,7 +291,7 @@ def kept(path: Path) -> tuple[Path, list[Entry]]:
         return path, list(ledger.entries())
 
 
-def readable(path: Path) -> list[Entry]:
+def readable(path: Path) -> list[Operation]:
     """Open a ledger and read all there is."""
     with Ledger(path) as ledger:
         found = list(ledger.entries())
@@ -300,7 +300,7 @@ def readable(path: Path) -> list[Entry]:
         return found
 
 
-def test_a_ledger_that_was_cut_short_is_refused(kept: tuple[Path, list[Entry]], tmp_path: Path) -> None:
+def test_a_ledger_that_was_cut_short_is_refused(kept: tuple[Path, list[Operation]], tmp_path: Path) -> None:
     """At whatever length: never read as a ledger of fewer operations."""
     path, _ = kept
     chance, whole = random.Random(3), path.read_bytes()  # noqa: S311 -- no secret
@@ -315,7 +315,7 @@ def test_a_ledger_that_was_cut_short_is_refused(kept: tuple[Path, list[Entry]], 
 
 
 def test_a_damaged_ledger_loses_no_committed_operation_in_silence(
-    kept: tuple[Path, list[Entry]], tmp_path: Path
+    kept: tuple[Path, list[Operation]], tmp_path: Path
 ) -> None:
     """Bytes altered anywhere: it is refused, or everything is still there as it was."""
     path, entries = kept
@@ -336,7 +336,7 @@ def test_a_damaged_ledger_loses_no_committed_operation_in_silence(
     assert refused > 150
 
 
-def test_an_operation_that_is_missing_or_altered_is_noticed(kept: tuple[Path, list[Entry]], tmp_path: Path) -> None:
+def test_an_operation_that_is_missing_or_altered_is_noticed(kept: tuple[Path, list[Operation]], tmp_path: Path) -> None:
     """Also where the file itself is sound."""
     path, _ = kept
     for statement, said in (

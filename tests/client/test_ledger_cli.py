@@ -7,14 +7,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from antechamber.client.calling import Calling
+from antechamber.client.guarded_call import GuardedCalls
 from antechamber.client.ledger import Ledger
-from antechamber.core.ledger import Ruling
+from antechamber.core.delivery import DeliveryRuling
 from client.test_ledger import lesson
 from support import HANG_SECONDS, antechamber, event, free_port
 
-COMMITTED = Ruling(state="committed", final=True, reason="the tool answered")
-UNCERTAIN = Ruling(state="uncertain", final=False, reason="no answer: \x1b[31mreset")
+COMMITTED = DeliveryRuling(state="committed", final=True, reason="the tool answered")
+UNCERTAIN = DeliveryRuling(state="uncertain", final=False, reason="no answer: \x1b[31mreset")
 Ran = subprocess.CompletedProcess[str]
 
 
@@ -126,7 +126,7 @@ def test_an_empty_ledger_and_an_erased_text_say_so(tmp_path: Path) -> None:
     with Ledger(path) as opened:
         assert ledger(path, "list").stdout == "The ledger is empty.\n"
         one = opened.prepare(lesson())
-        opened.settle(one, lambda _: Ruling(state="failed", final=True, reason="private-detected", erase=True))
+        opened.settle(one, lambda _: DeliveryRuling(state="failed", final=True, reason="private-detected", erase=True))
     assert "The service found its text private" in ledger(path, "show", one).stdout
 
 
@@ -163,7 +163,7 @@ def test_calls_of_other_tools_are_shown_and_left_to_their_guard(tmp_path: Path, 
     """What was given and what came back can be read; recovery of submissions says that there are some."""
     path = tmp_path / "calls.ledger"
     with Ledger(path) as opened:
-        calling = Calling(opened, "tracker", {}, 1)
+        calling = GuardedCalls(opened, "tracker", {}, 1)
         one, two = (calling.prepare("append", {"line": line}, None) for line in ("x", "y"))
         opened.begin(one)
         opened.settle(one, lambda _: COMMITTED, b'{"content": []}')

@@ -15,8 +15,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from antechamber.client.errors import outcome_or_error
 from antechamber.client.ledger import Ledger
-from antechamber.client.results import outcome_or_error
 from antechamber.client.submitter import Submitter
 from antechamber.core.contract import Receipt
 from client.network import Network
@@ -165,7 +165,7 @@ class Machine(RuleBasedStateMachine):
     def landed(self) -> dict[str, str]:
         """Return what the service has of this world, by key."""
         marks = ", ".join("?" * len(self.known))
-        with database(self.service.place) as raw:
+        with database(self.service.location) as raw:
             rows = raw.execute(
                 f"SELECT idempotency_key, disposition, proposal FROM submissions WHERE idempotency_key IN ({marks})",
                 tuple(self.known),

@@ -18,7 +18,7 @@ from mcp.types import CallToolResult
 from antechamber.cli.mcp import LedgerSubmits
 from antechamber.client import AsyncSubmitter, Ledger
 from antechamber.client.submitter import Submitter
-from antechamber.mcp_server import TOOLS, Tools, build
+from antechamber.mcp_server import TOOLS, ToolHandlers, build
 from antechamber.resources import how_to_install
 from client.network import AsyncNetwork, Network
 from support import URL, Service, antechamber, apart, database, event, free_port, serving
@@ -69,7 +69,7 @@ def text(result: CallToolResult) -> str:
 
 def count(service: Service, table: str) -> int:
     """Count rows of the service."""
-    with database(service.place) as raw:
+    with database(service.location) as raw:
         number: int = raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
     return number
 
@@ -133,7 +133,7 @@ def test_a_text_that_looks_like_json_stays_text(
 ) -> None:
     """What a model writes is what a curator reads."""
     receipt = call("propose_memory", **LESSON | {"content": content, "source_heading": content}).structured_content
-    with database(service.place) as raw:
+    with database(service.location) as raw:
         ((payload, span),) = raw.execute("SELECT payload, source_span FROM proposals").fetchall()
     assert json.loads(payload)["content"] == content.strip("\t\n ")
     assert json.loads(span)["heading"] == content
@@ -248,7 +248,7 @@ def test_a_client_that_hangs_up_stops_nothing_that_was_begun(service: Service, t
     async def journey() -> int:
         with Ledger(tmp_path / "agent.ledger") as ledger:
             async with AsyncSubmitter(URL, service.token(), ledger, transport=Slow(network)) as submitter:
-                submits, tools = LedgerSubmits(submitter, ledger, service.token()), Tools()
+                submits, tools = LedgerSubmits(submitter, ledger, service.token()), ToolHandlers()
                 async with Client(build(lambda _: submits, tools)) as client:
                     waiting = asyncio.create_task(client.call_tool("propose_memory", LESSON))
                     await reached.wait()

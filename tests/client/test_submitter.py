@@ -12,12 +12,8 @@ import httpx
 import pytest
 
 from antechamber import client
-from antechamber.client import submitter, unkept
-from antechamber.client.exchange import AddressError, ReadError
-from antechamber.client.http import Sender, SendError
-from antechamber.client.ledger import Ledger
-from antechamber.client.ledger_file import LedgerError
-from antechamber.client.results import (
+from antechamber.client import memory_ledger, submitter
+from antechamber.client.errors import (
     FailedError,
     InvalidEventError,
     NeedsReviewError,
@@ -27,7 +23,11 @@ from antechamber.client.results import (
     SettledByHandError,
     UncertainError,
 )
+from antechamber.client.http import Sender, SendError
+from antechamber.client.ledger import Ledger
+from antechamber.client.ledger_file import LedgerError
 from antechamber.client.submitter import AsyncSubmitter, Submitter
+from antechamber.client.wire import AddressError, ReadError
 from antechamber.core import errors
 from antechamber.core.contract import Code, Receipt
 from client.network import AsyncNetwork, Network
@@ -64,7 +64,7 @@ def altered(page: bytes, part: bytes, other: bytes) -> bytes:
 
 def count(service: Service, table: str) -> int:
     """Count rows of the service."""
-    with database(service.place) as raw:
+    with database(service.location) as raw:
         number: int = raw.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
     return number
 
@@ -501,7 +501,7 @@ def test_without_a_ledger_only_the_newest_operations_are_known(
     service: Service, network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory stays bounded however long it sends."""
-    monkeypatch.setattr(unkept, "MOST", 2)
+    monkeypatch.setattr(memory_ledger, "MAX_OPERATIONS", 2)
     with Submitter(URL, service.token(), transport=network) as sender:
         keys = [str(sender.submit(lesson(f"Lesson {number}.")).idempotency_key) for number in range(3)]
         assert sender.send(keys[2]).status == 201

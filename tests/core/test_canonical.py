@@ -12,7 +12,7 @@ from blake3 import blake3
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from antechamber.core.canonical import (
+from antechamber.core.admission.canonical import (
     canonical,
     check_profile,
     decode,
@@ -23,8 +23,8 @@ from antechamber.core.canonical import (
     normalize,
     normalize_text,
 )
+from antechamber.core.admission.submission import Submission, derived_key, read_draft, read_event
 from antechamber.core.errors import RefusedError
-from antechamber.core.submission import Submission, derived_key, read_draft, read_event
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "hash-vectors.json").read_text())
 ENVELOPE = {
@@ -148,14 +148,14 @@ def test_json_that_no_value_of_the_profile_has_is_out_of_profile(raw: bytes) -> 
     assert refusal(raw).code == "out-of-profile"
 
 
-@pytest.mark.parametrize("place", ["[%s]", '{"a":%s}', '{"a":1,"b":[{"c":%s}]}'])
+@pytest.mark.parametrize("location", ["[%s]", '{"a":%s}', '{"a":1,"b":[{"c":%s}]}'])
 @pytest.mark.parametrize(
     "twice",
     ['{"a":1,"a":1}', '{"a":1,"b":2,"a":3}', '{"a":1,"\\u0061":2}', '{"\\u0061":{},"\\u0061":{}}', '{"":0,"":0}'],
 )
-def test_a_member_named_twice_is_refused_at_any_depth(place: str, twice: str) -> None:
+def test_a_member_named_twice_is_refused_at_any_depth(location: str, twice: str) -> None:
     """A duplicate member name is found wherever it stands and however it is spelled."""
-    assert refusal((place % twice).encode()).code == "duplicate-member"
+    assert refusal((location % twice).encode()).code == "duplicate-member"
 
 
 def test_a_name_that_occurs_in_two_objects_is_no_duplicate() -> None:

@@ -11,8 +11,8 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antechamber.core.access.tokens import PREFIXES, SecretKind, digest_secret, has_checksum, mint
 from antechamber.core.ids import uuid7
-from antechamber.core.tokens import PREFIXES, SecretKind, digest_secret, has_checksum, mint
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 FIXED = bytes(range(24))
@@ -22,7 +22,7 @@ tails = st.binary(min_size=10, max_size=10)
 
 def base62(number: int, width: int) -> str:
     """Write a number in base 62, least digits last."""
-    return "".join(BASE62[number // 62**place % 62] for place in reversed(range(width)))
+    return "".join(BASE62[number // 62**index % 62] for index in reversed(range(width)))
 
 
 @given(moments, tails)
@@ -83,10 +83,10 @@ def test_too_little_randomness_is_refused(size: int) -> None:
 
 
 @given(st.integers(0, 40), st.sampled_from(BASE62))
-def test_a_typing_error_is_seen(place: int, typed: str) -> None:
+def test_a_typing_error_is_seen(location: int, typed: str) -> None:
     """One wrong character anywhere fails the checksum or the form."""
     secret = mint("reader", FIXED)
-    changed = secret[:place] + typed + secret[place + 1 :]
+    changed = secret[:location] + typed + secret[location + 1 :]
     assert has_checksum(changed) == (changed == secret)
 
 

@@ -94,11 +94,11 @@ def test_every_proof_of_small_trees_holds_and_proves_nothing_else() -> None:
 
 def wrong_paths(path: Sequence[bytes], old_root: bytes, root: bytes) -> Iterator[list[bytes]]:
     """Yield what must never verify in the place of a proof: the kinds that published test vectors try."""
-    for place, one in enumerate(path):
+    for index, one in enumerate(path):
         for bit in (0, 4, 255):
             changed = bytearray(one)
             changed[bit // 8] ^= 1 << bit % 8
-            yield [*path[:place], bytes(changed), *path[place + 1 :]]
+            yield [*path[:index], bytes(changed), *path[index + 1 :]]
     yield [*path, b""]
     yield [*path, root]
     yield [*path, old_root]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antechamber.core.admission.submission import Submission, read_draft, read_event
 from antechamber.core.contract import SCOPES, Scope
 from antechamber.core.policy import (
     DAY,
@@ -22,7 +23,7 @@ from antechamber.core.policy import (
     evaluate,
     may_read,
 )
-from antechamber.core.submission import Submission, format_time, read_draft, read_event
+from antechamber.core.times import format_time
 from support import event
 
 NOW = 20_000 * DAY

@@ -11,13 +11,13 @@ from antechamber.core.policy_help import WANTED, explain_value
 
 
 @pytest.mark.parametrize(
-    ("place", "table"),
+    ("location", "table"),
     [("producer[]", Producer), ("defaults", Rules), ("limits", Limits), ("guideline[]", Guideline), ("test[]", Case)],
 )
-def test_every_key_says_what_it_takes(place: str, table: type[Struct]) -> None:
+def test_every_key_says_what_it_takes(location: str, table: type[Struct]) -> None:
     """A key that is added to a table is added here."""
     known = {re.sub(r"(\[\])+$", "", name) for name in WANTED}
-    assert {f"{place}.{one.encode_name}" for one in msgspec.structs.fields(table)} <= known
+    assert {f"{location}.{one.encode_name}" for one in msgspec.structs.fields(table)} <= known
 
 
 def test_a_key_that_nothing_is_known_of_is_named_all_the_same() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.canonical import canonical, event_bytes
+from antechamber.core.access.tokens import PREFIXES, mint
+from antechamber.core.admission.canonical import canonical, event_bytes
 from antechamber.core.privacy import RULES, Finding, is_clean, scan
-from antechamber.core.tokens import PREFIXES, mint
 
 RULE_IDS = [rule.rule_id for rule in RULES]
 BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -376,12 +376,12 @@ def test_a_value_behind_many_near_misses_is_found() -> None:
 @pytest.mark.parametrize(
     ("rule_id", "text"), [(rule_id, text) for rule_id, texts in PRIVATE.items() for text in texts], ids=ascii
 )
-@pytest.mark.parametrize("place", ["content", "tag", "name", "deep", "uri", "other"])
-def test_the_quick_look_is_never_blind(rule_id: str, text: str, place: str) -> None:
+@pytest.mark.parametrize("location", ["content", "tag", "name", "deep", "uri", "other"])
+def test_the_quick_look_is_never_blind(rule_id: str, text: str, location: str) -> None:
     """Wherever `scan` would find something, the quick look at the canonical text asks for it."""
     payload: dict[str, Any] = {"kind": "fact", "content": "Harmless."}
     span, other = {"uri": "repo://apollo/RUNBOOK.md"}, None
-    match place:
+    match location:
         case "content":
             payload["content"] = f"Before {text}"
         case "tag":

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from antechamber.core import requirements
-from antechamber.core.canonical import canonical
+from antechamber.core.admission.canonical import canonical
 from antechamber.core.policy import Rules
 from antechamber.core.privacy import scan
-from antechamber.core.requirements import CHECKS, Requirement, Situation, evaluate, obstacle
-from antechamber.core.review import Approval, ReviewedProposal, Target, text_hash
+from antechamber.core.review import requirements
+from antechamber.core.review.decision import Approval, ReviewedProposal, Target, text_hash
+from antechamber.core.review.requirements import CHECKS, Requirement, Situation, evaluate, obstacle
 
 PAYLOAD = {"kind": "fact", "content": "Run the migration first."}
 MAIL = {"kind": "fact", "content": "Ask ada@love" + "lace.dev."}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.shortcuts import OFF, SHORTCUTS, USUAL, ShortcutError, keep, keys_of
+from antechamber.core.review.shortcuts import OFF, SHORTCUTS, USUAL, ShortcutError, keep, keys_of
 
 
 def test_without_a_choice_every_action_has_its_usual_key() -> None:

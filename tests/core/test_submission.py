@@ -11,20 +11,19 @@ from blake3 import blake3
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from antechamber.core.canonical import digest, event_bytes, normalize
-from antechamber.core.contract import MAX_BODY, SCOPES
-from antechamber.core.errors import RefusedError
-from antechamber.core.submission import (
+from antechamber.core.admission.canonical import digest, event_bytes, normalize
+from antechamber.core.admission.submission import (
     Submission,
     compared_bytes,
     derived_key,
     fingerprint,
-    format_time,
-    parse_time,
     read_draft,
     read_event,
     read_key_header,
 )
+from antechamber.core.contract import MAX_BODY, SCOPES
+from antechamber.core.errors import RefusedError
+from antechamber.core.times import format_time, parse_time
 from support import event
 
 KEY_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -208,14 +207,14 @@ REFUSED: list[tuple[str, Any, str, str | None]] = [
 
 
 @pytest.mark.parametrize(
-    ("pointer", "value", "code", "place"),
+    ("pointer", "value", "code", "location"),
     REFUSED,
     ids=[f"{number}{row[0]}-{row[2]}" for number, row in enumerate(REFUSED)],
 )
-def test_a_wrong_member_is_refused_by_code_and_place(pointer: str, value: Any, code: str, place: str) -> None:
+def test_a_wrong_member_is_refused_by_code_and_place(pointer: str, value: Any, code: str, location: str) -> None:
     """One wrong member of an otherwise right body gives its code and a pointer to it."""
     error = refusal(changed(pointer, value))
-    assert [(reason.code, reason.pointer) for reason in error.reasons] == [(code, place)]
+    assert [(reason.code, reason.pointer) for reason in error.reasons] == [(code, location)]
 
 
 @pytest.mark.parametrize("raw", [b"[]", b"1", b'"x"', b"null", b"true"])

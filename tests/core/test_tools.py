@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from antechamber.core.errors import RefusedError
-from antechamber.core.tools import LONGEST, ProposeMemory, SearchMemory, read_arguments
+from antechamber.core.mcp_tools import MAX_ARGUMENT_CHARACTERS, ProposeMemory, SearchMemory, read_arguments
 
 
 def nested(depth: int) -> list[Any]:
@@ -22,7 +22,7 @@ def nested(depth: int) -> list[Any]:
         ({"content": float("nan")}, "not finite"),
         ({"content": "\ud800"}, "half of a surrogate pair"),
         ({"content": nested(100_000)}, "lists inside lists"),
-        ({"content": "x" * LONGEST}, f"more than {LONGEST} characters"),
+        ({"content": "x" * MAX_ARGUMENT_CHARACTERS}, f"more than {MAX_ARGUMENT_CHARACTERS} characters"),
         ({"content": 3}, "Expected `str`, got `int` (argument `content`)"),
         ({"text": "x"}, "this tool has no such argument; it has content, kind"),
     ],

@@ -15,7 +15,8 @@ import pytest
 
 from antechamber.app import open_log, open_store
 from antechamber.background import Background, Work
-from antechamber.config import Place
+from antechamber.core.access.callers import Bearer, Person
+from antechamber.core.duplicate_rate import DuplicateRateRow
 from antechamber.core.errors import (
     BusyError,
     ForbiddenDecisionError,
@@ -25,26 +26,25 @@ from antechamber.core.errors import (
     UnavailableError,
 )
 from antechamber.core.policy import Policy
-from antechamber.core.ports import Store
+from antechamber.core.ports.store import Store
 from antechamber.core.privacy import scan
-from antechamber.core.retries import RetryRow
-from antechamber.core.review import Decision, InvalidDecisionError
-from antechamber.core.roles import Bearer, Person
+from antechamber.core.review.decision import Decision, InvalidDecisionError
 from antechamber.flows import access as access_flow
 from antechamber.flows.access import Access
-from antechamber.flows.admit import MOST_BATCHES, MOST_LONG, Admission
-from antechamber.flows.direct import HOUR
+from antechamber.flows.admit import MAX_BATCHES, MAX_LONG, Admission
+from antechamber.flows.clock import SteadyClock
+from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.export import Export
-from antechamber.flows.fleet import GONE_AFTER, Fleet
-from antechamber.flows.guarded import Guarded
-from antechamber.flows.guesses import TooManyAttemptsError
-from antechamber.flows.meter import Meter
-from antechamber.flows.overview import Overview
-from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.heartbeat import GONE_AFTER, Heartbeat
+from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.queue_sorter import BATCH, QueueSorter
+from antechamber.flows.rate_limit import TokenBuckets
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
-from antechamber.flows.sorting import BATCH, Sorter
-from antechamber.flows.steady import SteadyClock
+from antechamber.flows.sign_in_limits import TooManyAttemptsError
+from antechamber.flows.write_gate import WriteGate
+from antechamber.settings import Location
 from support import HANG_SECONDS, event, locked, until, write_policies
 
 BOT = Bearer(id=1, name="worker:release-bot", role="producer", read=[])
@@ -87,22 +87,22 @@ class Chance:
 class Flows:
     """All flows over one store."""
 
-    def __init__(self, place: Place, policies: Path) -> None:
+    def __init__(self, location: Location, policies: Path) -> None:
         """Open a fresh store under the policies of the tests."""
         self.clock, chance = Clock(), Chance()
         self.policies = policies
-        self.keeper = PolicyKeeper(self.policies)
-        self.store = port = open_store(place)
+        self.keeper = PolicyReloader(self.policies)
+        self.store = port = open_store(location)
         self.admission = Admission(port, self.keeper, SECRET, self.clock, chance)
         self.desk = Desk(port, self.keeper, self.clock, chance)
         self.access = Access(port, self.clock, chance, SECRET)
-        self.log = open_log(port, place, self.clock)
+        self.log = open_log(port, location, self.clock)
         self.log.look()
         self.export = Export(port, self.log, self.clock, chance)
-        self.fleet = Fleet(port, self.keeper, self.clock, process_id="one", name="host:1")
+        self.heartbeat = Heartbeat(port, self.keeper, self.clock, process_id="one", name="host:1")
         self.background = Background()
-        self.overview = Overview(
-            port, self.keeper, SteadyClock(self.clock, self.clock), self.fleet, self.log, self.background
+        self.dashboard = Dashboard(
+            port, self.keeper, SteadyClock(self.clock, self.clock), self.heartbeat, self.log, self.background
         )
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -126,9 +126,9 @@ class Flows:
 
 
 @pytest.fixture
-def flows(place: Place, policies: Path) -> Iterator[Flows]:
+def flows(location: Location, policies: Path) -> Iterator[Flows]:
     """Flows over a fresh store of each engine."""
-    made = Flows(place, policies)
+    made = Flows(location, policies)
     yield made
     made.store.close()
 
@@ -155,16 +155,16 @@ def test_replays_are_counted_and_written_when_flushed(flows: Flows) -> None:
     assert flows.desk.dossier(proposal, person).replays == 0
     flows.admission.flush()
     assert flows.desk.dossier(proposal, person).replays == 3
-    (row,) = flows.overview.figures().retries
+    (row,) = flows.dashboard.figures().retries
     assert (row.producer_identity, row.channel, row.submissions, row.replays) == ("worker:release-bot", "http", 1, 3)
     flows.clock.now += 25 * HOUR
-    assert flows.overview.figures().retries == []
+    assert flows.dashboard.figures().retries == []
 
 
 def test_the_duplicate_rate_is_marked_by_the_worst_hour(flows: Flows) -> None:
     """Of a hundred attempts in an hour five may bring nothing new, six are marked; a day dilutes neither."""
 
-    def hour(attempts: int, replays: int) -> RetryRow:
+    def hour(attempts: int, replays: int) -> DuplicateRateRow:
         flows.clock.now += HOUR
         sent = []
         for number in range(attempts - replays):
@@ -174,7 +174,7 @@ def test_the_duplicate_rate_is_marked_by_the_worst_hour(flows: Flows) -> None:
         for number in range(replays):
             flows.submit(sent[number])
         flows.admission.flush()
-        (row,) = flows.overview.figures().retries
+        (row,) = flows.dashboard.figures().retries
         return row
 
     first = hour(100, 5)
@@ -184,8 +184,8 @@ def test_the_duplicate_rate_is_marked_by_the_worst_hour(flows: Flows) -> None:
     third = hour(450, 0)
     assert (round(third.rate, 3), third.worst_rate, third.marked) == (0.013, 0.06, True)
     flows.clock.now += 25 * HOUR
-    assert flows.overview.figures().retries == []
-    assert [row.marked for row in flows.overview.figures(7).retries] == [True]
+    assert flows.dashboard.figures().retries == []
+    assert [row.marked for row in flows.dashboard.figures(7).retries] == [True]
 
 
 def test_replays_of_an_hour_without_submissions_are_a_hundred_percent(flows: Flows) -> None:
@@ -195,7 +195,7 @@ def test_replays_of_an_hour_without_submissions_are_a_hundred_percent(flows: Flo
     flows.clock.now += 24 * HOUR
     flows.submit(body)
     flows.admission.flush()
-    (row,) = flows.overview.figures().retries
+    (row,) = flows.dashboard.figures().retries
     assert (row.attempts, row.rate, row.marked, row.tax) == (1, 1.0, True, None)
 
 
@@ -294,7 +294,7 @@ class Uses:
     def __init__(self, flows: Flows) -> None:
         """Issue the tokens, begin the session, and use them a second later."""
         self.flows = flows
-        self.access = Access(Guarded(flows.store, flows.log), flows.clock, Chance(), SECRET)
+        self.access = Access(WriteGate(flows.store, flows.log), flows.clock, Chance(), SECRET)
         self.secrets = [self.access.issue(f"worker:{name}", "producer", [], None)[1] for name in "ab"]
         self.access.add_user("bob", "curator", None, None)
         session = self.access.sign_in_by_link(self.access.link("bob"))
@@ -319,10 +319,10 @@ class Uses:
         return found == [self.first, self.first + SECOND, self.first]
 
 
-def test_last_uses_that_a_busy_store_did_not_take_are_written_later(flows: Flows, place: Place) -> None:
+def test_last_uses_that_a_busy_store_did_not_take_are_written_later(flows: Flows, location: Location) -> None:
     """They stay in memory, and the caller of the flush hears that it failed."""
     uses = Uses(flows)
-    with locked(place), pytest.raises(BusyError):
+    with locked(location), pytest.raises(BusyError):
         uses.access.flush()
     uses.again()
     assert uses.are_written()
@@ -343,12 +343,12 @@ def test_last_uses_that_a_log_in_doubt_refused_are_written_later(flows: Flows) -
     assert uses.are_written()
 
 
-def test_an_address_is_written_once_by_each_process(flows: Flows, place: Place) -> None:
+def test_an_address_is_written_once_by_each_process(flows: Flows, location: Location) -> None:
     """The same again writes nothing, so that of several processes the one that started last is named."""
     other = Access(flows.store, flows.clock, Chance(), SECRET)
     flows.access.note_address("https://one.example.org")
     other.note_address("https://other.example.org")
-    with locked(place):
+    with locked(location):
         flows.access.note_address("https://one.example.org")
         with pytest.raises(BusyError):
             flows.access.note_address("https://two.example.org")
@@ -359,7 +359,7 @@ def test_an_address_is_written_once_by_each_process(flows: Flows, place: Place) 
 
 def test_the_memory_of_checked_tokens_is_bounded(flows: Flows, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking up more tokens than are remembered forgets, and still answers right."""
-    monkeypatch.setattr(access_flow, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(access_flow, "MAX_REMEMBERED", 2)
     secrets = [flows.access.issue(f"worker:{name}", "producer", [], None)[1] for name in "abc"]
     for _ in range(2):
         assert [flows.access.bearer(secret) is not None for secret in secrets] == [True, True, True]
@@ -410,7 +410,7 @@ def test_a_bad_edit_keeps_the_policy_and_raises_an_alarm_until_mended(flows: Flo
     flows.keeper.refresh()
     assert flows.keeper.current.digest == good
     assert "producers.toml" in (flows.keeper.alarm or "")
-    assert flows.overview.health()["alarms"] == flows.overview.alarms() != []
+    assert flows.dashboard.health()["alarms"] == flows.dashboard.alarms() != []
     file.write_text(text.replace('"grace"', '"hope"'))
     flows.keeper.refresh()
     assert flows.keeper.alarm is None
@@ -428,19 +428,19 @@ def test_an_unreadable_policy_file_is_an_alarm_too(flows: Flows) -> None:
 def test_there_is_no_start_without_a_good_policy(tmp_path: Path) -> None:
     """A keeper that never had a policy refuses to be made."""
     with pytest.raises(PolicyError):
-        PolicyKeeper(write_policies(tmp_path / "policies", "[[producer]]\n"))
+        PolicyReloader(write_policies(tmp_path / "policies", "[[producer]]\n"))
 
 
 def test_a_keeper_may_read_policies_from_elsewhere(tmp_path: Path) -> None:
     """The reader is given from outside."""
-    keeper = PolicyKeeper(tmp_path, lambda _folder: Policy())
+    keeper = PolicyReloader(tmp_path, lambda _folder: Policy())
     assert keeper.current.digest == Policy().digest()
 
 
 def test_a_bucket_refills_evenly() -> None:
     """Sixty a minute are one a second, and no more than a minute's worth is saved up."""
     clock = Clock()
-    meter = Meter(clock)
+    meter = TokenBuckets(clock)
     assert [meter.take("a", 2) for _ in range(3)] == [True, True, False]
     assert meter.take("b", 2)
     clock.now += 30 * SECOND
@@ -449,10 +449,10 @@ def test_a_bucket_refills_evenly() -> None:
     assert [meter.take("a", 2) for _ in range(3)] == [True, True, False]
 
 
-def test_a_busy_store_is_409_and_the_key_stays_free(flows: Flows, place: Place) -> None:
+def test_a_busy_store_is_409_and_the_key_stays_free(flows: Flows, location: Location) -> None:
     """While another process holds the lock the answer says busy; afterwards the same key is taken."""
     body = event()
-    with locked(place):
+    with locked(location):
         answer = flows.submit(body)
         assert (answer["status"], answer["reasons"][0]["code"]) == (409, "busy")
         with pytest.raises(BusyError):
@@ -503,30 +503,30 @@ def test_processes_that_enforce_different_policies_raise_an_alarm(flows: Flows) 
     """Each names the other until their files agree again, or until one of them is gone."""
     text = (flows.policies / "producers.toml").read_text()
     other_policies = write_policies(flows.policies.parent / "other", text)
-    keeper = PolicyKeeper(other_policies)
-    other = Fleet(flows.store, keeper, flows.clock, process_id="two", name="host:2")
-    for fleet in (flows.fleet, other, flows.fleet):
-        fleet.beat()
-    assert (flows.fleet.alarm, other.alarm, flows.overview.alarms()) == (None, None, [])
+    keeper = PolicyReloader(other_policies)
+    other = Heartbeat(flows.store, keeper, flows.clock, process_id="two", name="host:2")
+    for heartbeat in (flows.heartbeat, other, flows.heartbeat):
+        heartbeat.beat()
+    assert (flows.heartbeat.alarm, other.alarm, flows.dashboard.alarms()) == (None, None, [])
     (other_policies / "producers.toml").write_text(text + '\n[[producer]]\nidentity = "tool:x"\nowner = "x"\n')
     keeper.refresh()
-    for fleet in (other, flows.fleet):
-        fleet.beat()
-    assert "host:2" in (flows.fleet.alarm or "")
+    for heartbeat in (other, flows.heartbeat):
+        heartbeat.beat()
+    assert "host:2" in (flows.heartbeat.alarm or "")
     assert "host:1" in (other.alarm or "")
-    assert flows.overview.health()["alarms"] == [flows.fleet.alarm]
+    assert flows.dashboard.health()["alarms"] == [flows.heartbeat.alarm]
     flows.clock.now += GONE_AFTER + 1
-    flows.fleet.beat()
-    assert flows.fleet.alarm is None
-    for fleet in (other, flows.fleet):
-        fleet.beat()
-    assert flows.fleet.alarm
+    flows.heartbeat.beat()
+    assert flows.heartbeat.alarm is None
+    for heartbeat in (other, flows.heartbeat):
+        heartbeat.beat()
+    assert flows.heartbeat.alarm
     other.leave()
-    flows.fleet.beat()
-    assert flows.fleet.alarm is None
+    flows.heartbeat.beat()
+    assert flows.heartbeat.alarm is None
 
 
-class Refused(Sorter):
+class Refused(QueueSorter):
     """A sorter that tells when it found the store busy."""
 
     def __init__(self, store: Store) -> None:
@@ -543,12 +543,12 @@ class Refused(Sorter):
             raise
 
 
-def test_sorting_survives_a_store_that_is_busy(flows: Flows, place: Place) -> None:
+def test_sorting_survives_a_store_that_is_busy(flows: Flows, location: Location) -> None:
     """What could not be sorted is sorted later, and it ends when it is told to."""
     flows.submit(event())
     sorter = Refused(flows.store)
     sorting = threading.Thread(target=sorter.run)
-    with locked(place):
+    with locked(location):
         sorting.start()
         assert sorter.refused.wait(20)
     until(lambda: not unsorted(flows), "what waited is sorted")
@@ -588,7 +588,7 @@ LONG_TEXT = "Run the migration before the deploy. " * 400
 def metered(store: Store, policies: Path, clock: Clock) -> Admission:
     """Return an admission that asks the clock when it reads a body, because it counts attempts."""
     write_policies(policies, scopes="[limits]\nattempts_per_minute = 100000\n")
-    return Admission(store, PolicyKeeper(policies), SECRET, clock, os.urandom)
+    return Admission(store, PolicyReloader(policies), SECRET, clock, os.urandom)
 
 
 def test_only_short_bodies_are_looked_through_in_the_event_loop(flows: Flows, policies: Path) -> None:
@@ -618,7 +618,7 @@ def test_when_too_much_waits_beside_the_loop_nothing_more_is_taken(
     """Nothing of it is admitted, short bodies go on, and what waited is answered as always."""
     clock = WatchedClock()
     admission = metered(flows.store, policies, clock)
-    most = MOST_BATCHES if batch else MOST_LONG
+    most = MAX_BATCHES if batch else MAX_LONG
     bodies = [msgspec.json.encode(event(f"{LONG_TEXT}{number}")) for number in range(most + 1)]
 
     async def together() -> tuple[list[Any], int]:
@@ -643,7 +643,7 @@ def test_a_long_body_that_waits_for_its_look_in_vain_is_answered(flows: Flows, p
     """A body that was read finds the way beside the loop full, and its key stays free."""
     clock = WatchedClock()
     admission = metered(flows.store, policies, clock)
-    bodies = [msgspec.json.encode(event(f"{LONG_TEXT}{number}")) for number in range(MOST_LONG)]
+    bodies = [msgspec.json.encode(event(f"{LONG_TEXT}{number}")) for number in range(MAX_LONG)]
 
     async def full() -> dict[str, Any]:
         read = await admission.parsed(msgspec.json.encode(event(LONG_TEXT)), [], BOT)

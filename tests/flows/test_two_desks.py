@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from antechamber import app
-from antechamber.config import Place
+from antechamber.core.access.callers import PasswordChange, Person
 from antechamber.core.errors import StaleDecisionError
-from antechamber.core.ports import Rows
-from antechamber.core.review import Decision
-from antechamber.core.roles import PasswordChange, Person
+from antechamber.core.ports.store import Rows
+from antechamber.core.review.decision import Decision
 from antechamber.flows.access import Access
-from antechamber.flows.review import Decided, Desk
+from antechamber.flows.review import DecisionResult, Desk
+from antechamber.settings import Location
 from store.faults import Backends
 from support import HANG_SECONDS, Databases, Service, event, running, until
 
@@ -53,9 +53,9 @@ _keys = itertools.count(1)
 
 
 @pytest.fixture
-def two(place: Place, policies: Path) -> Iterator[tuple[Service, Service]]:
+def two(location: Location, policies: Path) -> Iterator[tuple[Service, Service]]:
     """Two services over one place, as two processes would be."""
-    with running(place, policies) as one, running(place, policies) as other:
+    with running(location, policies) as one, running(location, policies) as other:
         yield one, other
 
 
@@ -70,12 +70,12 @@ def people(service: Service) -> tuple[Person, Person]:
 
 def at_once(
     two: tuple[Service, Service], proposal_id: str, kinds: tuple[str, str]
-) -> list[Decided | StaleDecisionError]:
+) -> list[DecisionResult | StaleDecisionError]:
     """Let both curators decide on the same version at the same moment, each at a desk of their own."""
     gate = threading.Barrier(2)
     curators = two[0].state.curators
 
-    def decide(number: int) -> Decided | StaleDecisionError:
+    def decide(number: int) -> DecisionResult | StaleDecisionError:
         desk: Desk = two[number].state.desk
         dossier = desk.dossier(proposal_id, curators[number])
         decision = Decision(
@@ -107,7 +107,7 @@ def test_of_two_decisions_at_once_one_counts(two: tuple[Service, Service]) -> No
     for number in range(ROUNDS):
         proposal_id = submitted(two)
         results = at_once(two, proposal_id, ("approve", "reject" if number % 2 else "approve"))
-        assert sorted(type(result).__name__ for result in results) == ["Decided", "StaleDecisionError"]
+        assert sorted(type(result).__name__ for result in results) == ["DecisionResult", "StaleDecisionError"]
         dossier = two[1].state.desk.dossier(proposal_id, two[0].state.curators[0])
         assert len(dossier.records) == 1
         assert dossier.proposal.state == {"approve": "approved", "reject": "rejected"}[dossier.records[0].decision]
@@ -119,8 +119,11 @@ def test_two_first_approvals_at_once_are_the_two_that_were_wanted(two: tuple[Ser
     for _ in range(ROUNDS):
         proposal_id = submitted(two, submission_scope="organization", scope_id="labs")
         results = at_once(two, proposal_id, ("approve", "approve"))
-        assert sorted(result.outcome for result in results if isinstance(result, Decided)) == ["approved", "waits"]
-        assert len({result.memory_id for result in results if isinstance(result, Decided)} - {None}) == 1
+        assert sorted(result.outcome for result in results if isinstance(result, DecisionResult)) == [
+            "approved",
+            "waits",
+        ]
+        assert len({result.memory_id for result in results if isinstance(result, DecisionResult)} - {None}) == 1
 
 
 def test_what_a_process_sealed_or_took_is_known_to_the_other(two: tuple[Service, Service]) -> None:
@@ -132,21 +135,21 @@ def test_what_a_process_sealed_or_took_is_known_to_the_other(two: tuple[Service,
     two[0].state.curators = people(two[0])
     dossier = two[0].state.desk.dossier(first.json()["proposal_id"], two[0].state.curators[0])
     assert (dossier.proposal.withdrawn, dossier.proposal.version) == (True, 2)
-    assert app.examine(two[0].place) == []
+    assert app.examine(two[0].location) == []
 
 
 @pytest.fixture
-def shared(postgres: Databases, tmp_path: Path) -> Iterator[Place]:
+def shared(postgres: Databases, tmp_path: Path) -> Iterator[Location]:
     """A place on PostgreSQL, where several processes write at once; on SQLite there is only one writer."""
     url = postgres.fresh()
-    yield Place(data=tmp_path / "data", database_url=url)
+    yield Location(data=tmp_path / "data", database_url=url)
     postgres.drop(url)
 
 
 @contextlib.contextmanager
-def under_way(place: Place, end: Callable[[Rows], Any], *, done: bool) -> Iterator[threading.Event]:
+def under_way(location: Location, end: Callable[[Rows], Any], *, done: bool) -> Iterator[threading.Event]:
     """Keep an end of access from committing until the event is set, before or after its work is done."""
-    store = app.open_store(place)
+    store = app.open_store(location)
     begun, go_on = threading.Event(), threading.Event()
 
     def work(rows: Rows) -> None:
@@ -172,7 +175,12 @@ def under_way(place: Place, end: Callable[[Rows], Any], *, done: bool) -> Iterat
 
 
 @pytest.mark.parametrize(("kind", "end", "done"), MEETINGS)
-def test_no_access_begins_while_an_end_of_access_is_under_way(shared: Place, kind: str, end: str, done: bool) -> None:  # noqa: FBT001 -- a parameter of the test
+def test_no_access_begins_while_an_end_of_access_is_under_way(
+    shared: Location,
+    kind: str,
+    end: str,
+    done: bool,  # noqa: FBT001 -- a parameter of the table
+) -> None:
     """What begins waits for the end to commit, and a session begins only under the account as it is by then."""
     backends = Backends(shared.database_url or "")
     with app.opened_access(shared, create=True) as access:

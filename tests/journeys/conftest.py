@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from antechamber.config import Place
+from antechamber.settings import Location
 from journey import Journey
 from support import serving
 
@@ -43,10 +43,10 @@ def unmeasured(at_own_speed: None) -> None:
 
 
 @pytest.fixture
-def live(place: Place, policies: Path) -> Iterator[tuple[str, Place]]:
+def live(location: Location, policies: Path) -> Iterator[tuple[str, Location]]:
     """A served place of each engine, and its address."""
-    with serving(place, policies) as (url, _process):
-        yield url, place
+    with serving(location, policies) as (url, _process):
+        yield url, location
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def scripts(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def journey(live: tuple[str, Place], chromium: Browser, scripts: bool) -> Iterator[Journey]:  # noqa: FBT001 -- a fixture
+def journey(live: tuple[str, Location], chromium: Browser, scripts: bool) -> Iterator[Journey]:  # noqa: FBT001 -- a fixture
     """A journey whose pages may not complain about anything."""
     with contextlib.closing(Journey(live, chromium, scripts=scripts)) as made:
         yield made
@@ -65,7 +65,7 @@ def journey(live: tuple[str, Place], chromium: Browser, scripts: bool) -> Iterat
 
 
 @pytest.fixture
-def with_scripts(live: tuple[str, Place], chromium: Browser) -> Iterator[Journey]:
+def with_scripts(live: tuple[str, Location], chromium: Browser) -> Iterator[Journey]:
     """A journey with scripts, whose pages may not complain about anything."""
     with contextlib.closing(Journey(live, chromium, scripts=True)) as made:
         yield made

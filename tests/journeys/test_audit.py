@@ -74,14 +74,14 @@ def test_an_auditor_proves_offline_that_nothing_was_altered(journey: Journey, tm
         done = verify(away, file.name, *options)
         assert (done.returncode, done.stdout.startswith("Verified: ")) == (0, True), done.stderr
     told = [json.loads(line) for line in log.read_text().splitlines()]
-    place = next(line["sequence"] for line in told if line["leaf"]["action"] == "reject")
+    location = next(line["sequence"] for line in told if line["leaf"]["action"] == "reject")
     raw = bytearray(log.read_bytes())
     at = raw.index(b'"wrong"') + 1
     raw[at] ^= 1
     log.write_bytes(raw)
     done = verify(away, log.name)
     assert done.returncode == 1
-    assert f"leaf {place} " in done.stderr
+    assert f"leaf {location} " in done.stderr
     follow(page)
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from journey import Journey
 from support import HANG_SECONDS
 
-pytestmark = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+pytestmark = pytest.mark.parametrize("location", ["sqlite"], indirect=True)
 """What the browser does with keys is the same on each engine."""
 NUMBERS = ("first", "second", "third", "fourth")
 

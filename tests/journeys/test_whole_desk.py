@@ -17,7 +17,7 @@ NEW = "Run the migration an hour before the deploy: old workers read the new sch
 
 def told(journey: Journey) -> list[tuple[str, str | None, str]]:
     """Return decision, reason and person of each review record, as an auditor exports them."""
-    token = antechamber("token", "issue", "auditing", "--role", "auditor", *where(journey.place)).stdout.strip()
+    token = antechamber("token", "issue", "auditing", "--role", "auditor", *where(journey.location)).stdout.strip()
     headers = {"authorization": f"Bearer {token}"}
     lines = httpx.get(f"{journey.url}/v1/audit/review-records", headers=headers, timeout=HANG_SECONDS).text.splitlines()
     found: list[dict[str, Any]] = [msgspec.json.decode(line) for line in lines][:-1]

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from antechamber.app import open_store
-from antechamber.config import Place
-from antechamber.core.ports import Store
+from antechamber.core.ports.store import Store
+from antechamber.settings import Location
 
 
 @pytest.fixture
-def store(place: Place) -> Iterator[Store]:
+def store(location: Location) -> Iterator[Store]:
     """A fresh store of each engine."""
-    made = open_store(place)
+    made = open_store(location)
     yield made
     made.close()

@@ -7,17 +7,21 @@ from typing import Any
 
 import pytest
 
-from antechamber.core import admission, review
-from antechamber.core.admission import Candidate, Judgement, Known, Named, candidate, decide
-from antechamber.core.canonical import canonical
+from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.admission import disposition as admission_moved
+from antechamber.core.admission.canonical import canonical
+from antechamber.core.admission.disposition import AssignedIds, Candidate, Judgement, Known, candidate, decide
+from antechamber.core.admission.submission import Draft, read_event
 from antechamber.core.errors import StaleDecisionError, UnavailableError
 from antechamber.core.policy import Limits, Verdict
-from antechamber.core.ports import ReplayKey, Rows, Store
+from antechamber.core.ports.admission import ReplayKey
+from antechamber.core.ports.store import Rows, Store
 from antechamber.core.privacy import Finding
-from antechamber.core.records import AuditFilter, MemoryFilter, ProposalRow, TokenRow, UserRow
-from antechamber.core.review import Decision, ReviewedProposal, rule, text_hash
-from antechamber.core.roles import PasswordChange, Person
-from antechamber.core.submission import Draft, read_event
+from antechamber.core.review import decision as review_moved
+from antechamber.core.review.decision import Decision, ReviewedProposal, rule, text_hash
+from antechamber.core.rows.access import TokenRow, UserRow
+from antechamber.core.rows.memories import MemoryFilter
+from antechamber.core.rows.review import AuditFilter, ProposalRow
 from support import event
 
 SECRET = bytes(32)
@@ -31,21 +35,21 @@ def candidate_of(content: str = "Run the migration first.", *findings: Finding, 
     return candidate(read_event(Draft(body=body, idempotency_key=body["idempotency_key"])), list(findings), SECRET)
 
 
-def admit(store: Store, one: Candidate) -> tuple[Judgement, Named]:
+def admit(store: Store, one: Candidate) -> tuple[Judgement, AssignedIds]:
     """Judge and write a candidate in one transaction, as the admission flow does."""
 
-    def work(rows: Rows) -> tuple[Judgement, Named]:
-        book = rows.open_book([one])
+    def work(rows: Rows) -> tuple[Judgement, AssignedIds]:
+        book = rows.open_batch([one])
         judgement = decide(one, VERDICT, book.known(one))
         number = next(_numbers)
-        named = Named(
+        named = AssignedIds(
             submission_id=judgement.original.submission_id if judgement.original else f"s{number}",
             proposal_id=f"p{number}" if judgement.propose else None,
             quarantine_id=f"q{number}" if judgement.quarantine else None,
         )
         if judgement.replay is None:
             receipt = f'{{"number":{number}}}'.encode()
-            entry = admission.Entry(
+            entry = admission_moved.AdmissionWrite(
                 candidate=one,
                 judgement=judgement,
                 named=named,
@@ -97,7 +101,7 @@ def approve(store: Store, proposal: ProposalRow, person: Person) -> str:
     decision = Decision(
         kind="approve", version=proposal.version, shown_hash=text_hash(text), decision_key=f"key-{number}"
     )
-    entry = review.Entry(
+    entry = review_moved.DecisionWrite(
         decision=decision,
         ruling=rule(reviewed, decision, person.person),
         review_record_id=f"r{number}",
@@ -120,10 +124,10 @@ def test_a_candidate_is_unknown_until_it_is_recorded(store: Store) -> None:
     """What is known grows by exactly what was written."""
     one = candidate_of()
     with store.read() as rows:
-        assert rows.open_book([one]).known(one) == Known()
+        assert rows.open_batch([one]).known(one) == Known()
     admit(store, one)
     with store.read() as rows:
-        known = rows.open_book([one]).known(one).submission
+        known = rows.open_batch([one]).known(one).submission
     assert known
     assert (known.disposition, known.keyed, known.proposal_state) == ("accepted-for-review", False, "pending")
 
@@ -137,7 +141,7 @@ def test_the_same_content_of_another_producer_is_evidence(store: Store) -> None:
     assert again.proposal
     assert again.proposal.own_submission_id
     with store.read() as rows:
-        (row,) = rows.in_line(None, 10)
+        (row,) = rows.queue_page(None, 10)
         evidence = rows.evidence(found(store, row.proposal_id).id)
     assert [seen.producer_identity for seen in evidence] == ["tool:watcher"]
 
@@ -170,7 +174,7 @@ def test_of_a_private_event_only_the_findings_are_kept(store: Store) -> None:
 def test_a_sealed_key_is_known(store: Store) -> None:
     """A seal binds the key of its producer only."""
     store.write(
-        lambda rows: rows.seal("worker:release-bot", "sealed", Named(submission_id="s"), b"{}", "policy", 1)
+        lambda rows: rows.seal("worker:release-bot", "sealed", AssignedIds(submission_id="s"), b"{}", "policy", 1)
     ).result()
     with store.read() as rows:
         assert rows.known_key("worker:release-bot", "sealed")
@@ -217,11 +221,11 @@ def test_a_producer_of_an_undone_transaction_is_not_taken_for_known(store: Store
     def spoiled(rows: Rows) -> None:
         for content in ("x", "y"):
             one = candidate_of(content, producer_identity="worker:new")
-            book = rows.open_book([one])
-            named = Named(submission_id=f"undone-{content}", proposal_id=f"undone-{content}")
+            book = rows.open_batch([one])
+            named = AssignedIds(submission_id=f"undone-{content}", proposal_id=f"undone-{content}")
             judgement = decide(one, VERDICT, book.known(one))
             book.enter(
-                admission.Entry(
+                admission_moved.AdmissionWrite(
                     candidate=one,
                     judgement=judgement,
                     named=named,
@@ -384,7 +388,7 @@ def test_replays_add_up(store: Store) -> None:
     one = candidate_of()
     admit(store, one)
     with store.read() as rows:
-        known = rows.open_book([one]).known(one).submission
+        known = rows.open_batch([one]).known(one).submission
     assert known
     counts: dict[ReplayKey, int] = {(known.submission_id, 7, "http"): 2, (known.submission_id, 7, "batch"): 1}
     for _ in range(2):

@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from antechamber.config import Place
 from antechamber.core.errors import BusyError
+from antechamber.settings import Location
 from support import Service, database, dump, event, locked, running
 
 MEMORY = """
@@ -27,15 +27,15 @@ FROM proposals AS p WHERE p.proposal_id = :proposal_id
 class Raw:
     """A connection as anybody who may write to the database would open it."""
 
-    def __init__(self, place: Place, connection: Any) -> None:
+    def __init__(self, location: Location, connection: Any) -> None:
         """Use an open connection."""
-        self.place = place
+        self.location = location
         self._connection = connection
 
     @property
     def engine(self) -> str:
         """Which engine this is."""
-        return "sqlite" if self.place.database_url is None else "postgres"
+        return "sqlite" if self.location.database_url is None else "postgres"
 
     def execute(self, sql: str, values: dict[str, Any] | None = None) -> Any:
         """Run a statement with named values."""
@@ -61,11 +61,11 @@ class Raw:
         The service behind it goes on signing and counting, so its writes wait while the contents are compared.
         """
         if self.engine == "postgres":
-            with locked(self.place):
-                before = dump(self.place)
+            with locked(self.location):
+                before = dump(self.location)
                 with pytest.raises(psycopg.IntegrityError):
                     self.execute(sql, values)
-                assert dump(self.place) == before
+                assert dump(self.location) == before
             return
         for recursive in (0, 1):
             self.execute(f"PRAGMA recursive_triggers = {recursive}")
@@ -105,8 +105,8 @@ def proposal(service: Service, key: str) -> str:
 @pytest.fixture
 def raw(filled: Service) -> Iterator[Raw]:
     """A connection past the service, foreign keys on."""
-    with database(filled.place) as connection:
-        made = Raw(filled.place, connection)
+    with database(filled.location) as connection:
+        made = Raw(filled.location, connection)
         if made.engine == "sqlite":
             made.execute("PRAGMA foreign_keys = ON")
         yield made
@@ -311,7 +311,7 @@ def test_a_record_takes_back_one_of_the_same_proposal_once(raw: Raw, filled: Ser
         raw.refused(raw.copy("review_records", "WHERE decision = 'undo'", **changes))
 
 
-def test_nothing_private_is_left(place: Place, policies: Path) -> None:
+def test_nothing_private_is_left(location: Location, policies: Path) -> None:
     """Neither a refused private value nor an unkeyed digest of it is left in the data folder or the database."""
     secret = "gh" + "p_" + "Q7x" * 12
     bodies = [
@@ -322,14 +322,14 @@ def test_nothing_private_is_left(place: Place, policies: Path) -> None:
     ]
     first = event("Harmless.", idempotency_key="one")
     bodies.append(event(f"Now with {secret}.", idempotency_key="one"))
-    with running(place, policies) as service:
+    with running(location, policies) as service:
         assert service.submit(first).status_code == 201
         answers = [service.submit(body) for body in bodies for _ in range(2)]
         assert {answer.status_code for answer in answers} == {422}
         assert not any(secret in answer.text for answer in answers)
         read = service.sign_in().browser.get("/quarantine").text
         assert secret not in read
-    stored = dump(place).encode() + b"".join(file.read_bytes() for file in place.data.iterdir())
+    stored = dump(location).encode() + b"".join(file.read_bytes() for file in location.data.iterdir())
     for body in bodies:
         digest = body["source_event_hash"].removeprefix("blake3:")
         assert digest.encode() not in stored

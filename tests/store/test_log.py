@@ -18,8 +18,9 @@ import pytest
 import rfc8785
 
 from antechamber.app import erase, examine, open_store
-from antechamber.config import Place
-from antechamber.core.log.leaf import Leaf, Logged, commitment, leaf_bytes
+from antechamber.core.access.sign_ins import AccessError
+from antechamber.core.access.tokens import digest_secret, mint
+from antechamber.core.log.leaf import Leaf, LeafWrite, commitment, leaf_bytes
 from antechamber.core.log.merkle import (
     Frontier,
     consistency_proof,
@@ -29,30 +30,29 @@ from antechamber.core.log.merkle import (
     verify_inclusion,
 )
 from antechamber.core.log.tree import Tree
-from antechamber.core.ports import Rows, Store
-from antechamber.core.sign_ins import AccessError
-from antechamber.core.tokens import digest_secret, mint
+from antechamber.core.ports.store import Rows, Store
+from antechamber.settings import Location
 from support import Databases, Desk, Service, database, event, running, write_policies
 
 
-def leaves(place: Place) -> list[dict[str, Any]]:
+def leaves(location: Location) -> list[dict[str, Any]]:
     """Return all leaves; their places must be 0, 1, 2 and so on."""
-    with database(place) as raw:
+    with database(location) as raw:
         rows = raw.execute("SELECT id, leaf, subject, salt FROM log_leaves ORDER BY id").fetchall()
     assert [row[0] for row in rows] == list(range(len(rows)))
     return [json.loads(row[1]) | {"text": row[1], "found_by": row[2], "salt": row[3]} for row in rows]
 
 
-def told(place: Place) -> list[dict[str, Any]]:
+def told(location: Location) -> list[dict[str, Any]]:
     """Return all leaves but the two with which every service begins: its key and its policy."""
-    first, second, *rest = leaves(place)
+    first, second, *rest = leaves(location)
     assert (first["action"], second["action"]) == ("log-key", "policy")
     return rest
 
 
-def actions(place: Place) -> list[tuple[Any, ...]]:
+def actions(location: Location) -> list[tuple[Any, ...]]:
     """Return what happened to what."""
-    return [(leaf["action"], leaf["actor"], leaf["from"], leaf["to"]) for leaf in told(place)]
+    return [(leaf["action"], leaf["actor"], leaf["from"], leaf["to"]) for leaf in told(location)]
 
 
 def test_every_change_has_its_leaf(service: Service) -> None:
@@ -64,9 +64,9 @@ def test_every_change_has_its_leaf(service: Service) -> None:
     service.client.put("/v1/submissions/by-key/c/seal", headers={"authorization": f"Bearer {service.token()}"})
     desk = service.sign_in()
     assert desk.decide(first["proposal_id"], "approve").status_code == 303
-    found = told(service.place)
+    found = told(service.location)
     bot = "worker:release-bot"
-    assert actions(service.place) == [
+    assert actions(service.location) == [
         ("issue-token", "command-line", None, "issued"),
         ("submit", bot, None, "accepted-for-review"),
         ("submit", bot, None, "rejected-private"),
@@ -88,10 +88,10 @@ def test_every_change_has_its_leaf(service: Service) -> None:
 def test_a_leaf_is_canonical_and_its_commitment_opens(service: Service) -> None:
     """RFC 8785 bytes; whoever has the salt and the text can show that they belong together."""
     receipt = service.submit(event("Run the migration first.", idempotency_key="a"))
-    (leaf,) = [one for one in leaves(service.place) if one["action"] == "submit"]
+    (leaf,) = [one for one in leaves(service.location) if one["action"] == "submit"]
     plain = {name: leaf[name] for name in leaf if name not in {"text", "found_by", "salt"}}
     assert leaf["text"].encode() == rfc8785.dumps(plain)
-    with database(service.place) as raw:
+    with database(service.location) as raw:
         payload, span = raw.execute("SELECT payload, source_span FROM proposals").fetchone()
     told = {"payload": payload, "receipt": receipt.text, "source_span": span}
     digest = hashlib.sha256(bytes(leaf["salt"]) + rfc8785.dumps(told)).hexdigest()
@@ -114,7 +114,7 @@ def test_the_commitment_of_a_decision_opens_to_all_that_an_auditor_asks_first(se
     assert desk.decide(first, "approve").status_code == 303
     memory = service.recall()[0]["memory_id"]
     assert desk.decide(second, "supersede", target=memory, reason_text="It grew.").status_code == 303
-    (record, leaf) = _opened(service.place, "supersede")
+    (record, leaf) = _opened(service.location, "supersede")
     payload = '{"content":"Feed the quokkas twice.","kind":"procedure"}'
     assert {name: record[name] for name in COMMITTED} == {
         "person": "robert",
@@ -134,12 +134,12 @@ def test_the_commitment_of_a_decision_opens_to_all_that_an_auditor_asks_first(se
         assert leaf["payload_commitment"] != f"sha256:{opened[1]}", name
 
 
-def _opened(place: Place, action: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _opened(location: Location, action: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the rows hold of a decision, under the names of the commitment, and its leaf."""
-    (leaf,) = [one for one in leaves(place) if one["action"] == action]
+    (leaf,) = [one for one in leaves(location) if one["action"] == action]
     names = sorted(COMMITTED)
     columns = ", ".join("version" if name == "proposal_version" else name for name in names)
-    with database(place) as raw:
+    with database(location) as raw:
         row = raw.execute(f"SELECT {columns} FROM audited_records WHERE decision = '{action}'").fetchone()
     return dict(zip(names, row, strict=True)), leaf
 
@@ -149,7 +149,7 @@ def test_a_withdrawn_proposal_has_a_leaf_of_its_own(service: Service) -> None:
     service.submit(event("Run the migration first.", idempotency_key="a"))
     for _ in range(2):
         service.submit(event("Run the migration first.", idempotency_key="a", visibility="private"))
-    assert actions(service.place)[1:] == [
+    assert actions(service.location)[1:] == [
         ("submit", "worker:release-bot", None, "accepted-for-review"),
         ("submit", "worker:release-bot", None, "rejected-conflict"),
         ("withdraw", "worker:release-bot", "pending", "withdrawn"),
@@ -167,7 +167,7 @@ def test_people_and_tokens_have_their_leaves(service: Service) -> None:
     assert service.state.access.disable("bob")
     with pytest.raises(AccessError, match="no account bob"):
         service.state.access.passwords.set("bob", "hashed")
-    assert [action for action, *_ in actions(service.place)] == [
+    assert [action for action, *_ in actions(service.location)] == [
         "issue-token",
         "issue-token",
         "revoke-token",
@@ -178,13 +178,13 @@ def test_people_and_tokens_have_their_leaves(service: Service) -> None:
     ]
 
 
-def logged(name: str) -> Logged:
+def logged(name: str) -> LeafWrite:
     """Return a leaf."""
     leaf = Leaf(action="add-user", actor="command-line", role="operator", subject={"user": name}, time="now")
-    return Logged(leaf_bytes(leaf), name, None)
+    return LeafWrite(leaf_bytes(leaf), name, None)
 
 
-def test_work_that_fails_leaves_no_leaf(store: Store, place: Place) -> None:
+def test_work_that_fails_leaves_no_leaf(store: Store, location: Location) -> None:
     """Neither alone nor in the company of work that succeeds."""
     gate = threading.Event()
 
@@ -203,12 +203,12 @@ def test_work_that_fails_leaves_no_leaf(store: Store, place: Place) -> None:
         waiting[1].result()
     waiting[0].result()
     waiting[2].result()
-    assert [leaf["found_by"] for leaf in leaves(place)] == ["first", "last"]
+    assert [leaf["found_by"] for leaf in leaves(location)] == ["first", "last"]
 
 
-def test_several_writers_leave_no_gap(place: Place, store: Store) -> None:
+def test_several_writers_leave_no_gap(location: Location, store: Store) -> None:
     """Two stores on one place, as two processes or the command line beside the service."""
-    other = open_store(place)
+    other = open_store(location)
     try:
         with ThreadPoolExecutor(8) as pool:
             names = [f"user {number}" for number in range(200)]
@@ -218,13 +218,13 @@ def test_several_writers_leave_no_gap(place: Place, store: Store) -> None:
             assert list(futures) == [None] * len(names)
     finally:
         other.close()
-    assert {leaf["found_by"] for leaf in leaves(place)} == set(names)
+    assert {leaf["found_by"] for leaf in leaves(location)} == set(names)
 
 
-def test_as_many_leaves_as_nobody_writes_at_once_are_written(store: Store, place: Place) -> None:
+def test_as_many_leaves_as_nobody_writes_at_once_are_written(store: Store, location: Location) -> None:
     """Some megabytes in one transaction, more than any socket takes at once."""
     store.write(lambda rows: rows.log(logged(f"user {number}") for number in range(6_000))).result()
-    assert len(leaves(place)) == 6_000
+    assert len(leaves(location)) == 6_000
 
 
 def test_the_tree_over_stored_nodes_is_that_of_all_leaves(store: Store) -> None:
@@ -270,9 +270,9 @@ def busy(service: Service) -> None:
     desk = service.sign_in()
     assert desk.decide(first["proposal_id"], "approve").status_code == 303
     assert desk.decide(first["proposal_id"], "retract", reason_code="wrong").status_code == 303
-    place = f"/quarantine/{conflict['quarantine_id']}"
-    form = dict(re.findall(r'name="(csrf|version|decision_key)" value="([^"]*)"', desk.browser.get(place).text))
-    assert desk.post(f"{place}/keep", form | {"reason_code": "other"}).status_code == 303
+    location = f"/quarantine/{conflict['quarantine_id']}"
+    form = dict(re.findall(r'name="(csrf|version|decision_key)" value="([^"]*)"', desk.browser.get(location).text))
+    assert desk.post(f"{location}/keep", form | {"reason_code": "other"}).status_code == 303
     service.submit(event("Run the migration first.", idempotency_key="else", producer_identity="tool:watcher"))
     named = event("Two persons.", idempotency_key="two", submission_scope="organization", scope_id="labs")
     two = service.submit(named).json()["proposal_id"]
@@ -291,13 +291,13 @@ def busy(service: Service) -> None:
         "/v1/audit/review-records", params={"decision": "reject"}, headers=service.bearer("auditing", "auditor")
     )
     assert exported.status_code == 200
-    erase(service.place, gone, "private")
+    erase(service.location, gone, "private")
     service.state.access.passwords.set("bob", "hashed")
 
 
-def checked(place: Place) -> list[str]:
+def checked(location: Location) -> list[str]:
     """Return what the doctor finds in the log."""
-    store = open_store(place)
+    store = open_store(location)
     try:
         with store.read() as rows:
             return list(rows.check())
@@ -308,10 +308,10 @@ def checked(place: Place) -> list[str]:
 def test_the_doctor_finds_the_log_and_the_store_in_agreement(service: Service) -> None:
     """After one of everything; a salt may go only with its text, by an erasure on record."""
     busy(service)
-    assert checked(service.place) == []
-    with database(service.place) as raw:
+    assert checked(service.location) == []
+    with database(service.location) as raw:
         raw.execute("UPDATE log_leaves SET salt = NULL")
-    found = checked(service.place)
+    found = checked(service.location)
     assert found
     assert all("lost the salt of its commitment" in line for line in found)
 
@@ -450,7 +450,7 @@ TAMPERED = {
 
 
 @pytest.fixture(scope="module")
-def worked(lasting_place: Place) -> Place:
+def worked(lasting_place: Location) -> Location:
     """A place in which one of everything was done, and whose service has ended."""
     with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as service:
         busy(service)
@@ -458,20 +458,20 @@ def worked(lasting_place: Place) -> Place:
 
 
 @pytest.fixture
-def copied(worked: Place, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+def copied(worked: Location, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Location]:
     """A copy of it, to be altered."""
     shutil.copytree(worked.data, tmp_path / "copy")
     if worked.database_url is None:
-        yield Place(data=tmp_path / "copy")
+        yield Location(data=tmp_path / "copy")
         return
     databases: Databases = request.getfixturevalue("postgres")
     url = databases.fresh(worked.database_url)
-    yield Place(data=tmp_path / "copy", database_url=url)
+    yield Location(data=tmp_path / "copy", database_url=url)
     databases.drop(url)
 
 
 @pytest.mark.parametrize("statement", TAMPERED)
-def test_the_doctor_names_what_was_altered(copied: Place, statement: str) -> None:
+def test_the_doctor_names_what_was_altered(copied: Location, statement: str) -> None:
     """Whatever was changed behind the log's back."""
     with database(copied) as raw:
         if copied.database_url:
@@ -504,17 +504,17 @@ def test_the_doctor_names_what_was_altered(copied: Place, statement: str) -> Non
         "INSERT INTO log_leaves (id, leaf, subject) VALUES (0, '{}', 'x')",
     ],
 )
-def test_what_is_logged_stays(place: Place, store: Store, statement: str) -> None:
+def test_what_is_logged_stays(location: Location, store: Store, statement: str) -> None:
     """Even for whoever opens the database by hand; only a salt may go."""
-    store.write(lambda rows: rows.log([Logged(b"{}", "a", bytes(32))])).result()
-    with database(place) as raw:
-        if place.database_url:
+    store.write(lambda rows: rows.log([LeafWrite(b"{}", "a", bytes(32))])).result()
+    with database(location) as raw:
+        if location.database_url:
             statement = statement.replace("X'00'", "'x'::bytea")
         with pytest.raises((sqlite3.Error, psycopg.Error), match=r"append-only|unique"):
             raw.execute(statement)
-    with database(place) as raw:
+    with database(location) as raw:
         raw.execute("UPDATE log_leaves SET salt = NULL")
-    assert leaves(place)[0]["salt"] is None
+    assert leaves(location)[0]["salt"] is None
 
 
 UNNOTICED = {
@@ -557,7 +557,7 @@ UNNOTICED = {
     "log_leaves.id": "a gap is named, as a leaf that is missing",
     "log_nodes.level": "formed anew from the leaves",
     "log_nodes.number": "formed anew from the leaves",
-    "log_nodes.hash": "formed anew from the leaves; tests/web/test_signing.py alters one",
+    "log_nodes.hash": "formed anew from the leaves; tests/web.test_checkpoints.py alters one",
     "policy_changes.policy_digest": "compared with the text",
     "policy_changes.changed_at": "compared with the leaf, as the time of a token",
     "direct_writes.asked_at": "compared with the leaf and with the hour",
@@ -593,10 +593,10 @@ UNNOTICED = {
 
 def test_each_column_is_altered_or_has_its_reason(tmp_path: Path) -> None:
     """A new column has to be put among the alterations that the doctor names, or here."""
-    place = Place(data=tmp_path / "data")
-    open_store(place).close()
+    location = Location(data=tmp_path / "data")
+    open_store(location).close()
     missing = []
-    with database(place) as raw:
+    with database(location) as raw:
         tables = raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         own = [name for (name,) in tables if not name.startswith(("memories_search", "_sqlite", "sqlite_"))]
         for table in own:
@@ -621,7 +621,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("statement", PLANTED)
-def test_the_doctor_names_planted_sign_ins(copied: Place, statement: str) -> None:
+def test_the_doctor_names_planted_sign_ins(copied: Location, statement: str) -> None:
     """What proves a sign-in is keyed with the folder's secret, which is outside the database."""
     assert examine(copied) == []
     with database(copied) as raw:
@@ -635,7 +635,7 @@ def test_a_planted_session_or_link_lets_no_one_in(service: Service) -> None:
     service.sign_in()
     access = service.state.access
     link, session = mint("link", bytes(24)), mint("session", bytes(24))
-    with database(service.place) as raw:
+    with database(service.location) as raw:
         (user,) = raw.execute("SELECT id FROM users").fetchone()
         later = access._clock() + 1_000_000_000
         raw.execute(
@@ -701,4 +701,4 @@ def test_the_doctor_finds_nothing_wrong_with_what_curators_do(service: Service, 
             decision = chance.choice(["keep", "open", "dismiss", "undo"])
             done[decision] += settled(desk, chance.choice(refused), decision) == 303
     assert len(+done) >= 8, done
-    assert checked(service.place) == []
+    assert checked(service.location) == []

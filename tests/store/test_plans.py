@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from antechamber import app
-from antechamber.config import Place
+from antechamber.settings import Location
 from antechamber.store.postgres.rows import single
 from antechamber.store.statements import statements
 from support import Service, database, event
@@ -20,7 +20,7 @@ OF_THE_QUEUE = (
     "count_pending",
     "count_quarantined",
     "count_held",
-    "place_in_line",
+    "queue_position",
     "free_in_line",
     "free_unsorted",
     "unsorted",
@@ -33,9 +33,9 @@ LARGE = "folds|proposals|submissions|review_records|quarantine|claims|evidence|q
 """Tables that grow, as the statements call them."""
 
 
-def plan(raw: Any, place: Place, name: str) -> str:
+def plan(raw: Any, location: Location, name: str) -> str:
     """Return how an engine would run a statement; PostgreSQL is told that tables are too large to be read whole."""
-    if place.database_url is None:
+    if location.database_url is None:
         sql = statements("sqlite")[name]
         values = dict.fromkeys(re.findall(r"(?<![:\w]):(\w+)", sql), 1)
         return "\n".join(row[3] for row in raw.execute(f"EXPLAIN QUERY PLAN {sql}", values))
@@ -52,14 +52,14 @@ _TEXTS = {
 
 
 @pytest.mark.parametrize("name", OF_THE_QUEUE)
-def test_the_queue_is_never_read_or_sorted_as_a_whole(lasting_place: Place, name: str) -> None:
+def test_the_queue_is_never_read_or_sorted_as_a_whole(lasting_place: Location, name: str) -> None:
     """Each statement of the queue is answered by an index in its order."""
-    place = lasting_place
-    app.open_store(place).close()
-    with database(place) as raw:
-        if name in {"first_turn", "last_turn"} and place.database_url is not None:
+    location = lasting_place
+    app.open_store(location).close()
+    with database(location) as raw:
+        if name in {"first_turn", "last_turn"} and location.database_url is not None:
             _TEXTS.discard("producer")
-        found = plan(raw, place, name)
+        found = plan(raw, location, name)
         _TEXTS.add("producer")
     # A filter looks through a window of the queue, twenty thousand rows at most, which SQLite calls a scan.
     looked = found.replace("SCAN f\n", "", 1) if name == "folds_matching" else found

@@ -16,18 +16,18 @@ import pytest
 from psycopg import errors
 
 from antechamber import app
-from antechamber.config import Place
-from antechamber.core.admission import Named
+from antechamber.core.access.callers import Bearer
+from antechamber.core.admission.disposition import AssignedIds
 from antechamber.core.errors import BusyError, UnavailableError
-from antechamber.core.ports import Rows, Store
-from antechamber.core.roles import Bearer
-from antechamber.flows.admit import Admission, Settled
-from antechamber.flows.policies import PolicyKeeper
+from antechamber.core.ports.store import Rows, Store
+from antechamber.flows.admit import Admission, JudgedReply
+from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.replies import Reply
+from antechamber.settings import Location
+from antechamber.store.errors import OTHER_SCHEMA, StoreError
 from antechamber.store.postgres.rows import single
 from antechamber.store.postgres.schema import verify
 from antechamber.store.postgres.store import READERS, PostgresStore, migrate
-from antechamber.store.shared import OTHER_SCHEMA, StoreError
 from store.faults import Backends, Cluster, Deed, Proxy
 from support import Databases, Service, antechamber, database, event, name_of, quick_folder, running, until, where
 
@@ -37,12 +37,12 @@ PAIR = ("worker:release-bot", "tool:watcher")
 class Process:
     """One of several processes on a database, without its web: a store and the admission over it."""
 
-    def __init__(self, place: Place, policies: Path) -> None:
+    def __init__(self, location: Location, policies: Path) -> None:
         """Open the store."""
-        self.store: Store = app.open_store(place)
-        self._admission = Admission(self.store, PolicyKeeper(policies), bytes(32), app.clock, os.urandom)
+        self.store: Store = app.open_store(location)
+        self._admission = Admission(self.store, PolicyReloader(policies), bytes(32), app.clock, os.urandom)
 
-    def post(self, body: dict[str, Any]) -> "Future[list[Settled]]":
+    def post(self, body: dict[str, Any]) -> "Future[list[JudgedReply]]":
         """Hand a submission in, as the HTTP route does."""
         bearer = Bearer(id=1, name=body["producer_identity"], role="producer", read=[])
         read = self._admission.read(msgspec.json.encode(body), [], bearer)
@@ -71,7 +71,7 @@ class Process:
         stalling.result()
 
 
-def said(done: "Future[list[Settled]]") -> dict[str, Any]:
+def said(done: "Future[list[JudgedReply]]") -> dict[str, Any]:
     """Wait for an answer and return its members."""
     members: dict[str, Any] = msgspec.json.decode(done.result()[0].reply.body)
     return members
@@ -103,21 +103,21 @@ def is_refusal(answer: httpx.Response, status: int, code: str) -> bool:
 
 
 @pytest.fixture
-def shared(postgres: Databases, tmp_path: Path) -> Iterator[Place]:
+def shared(postgres: Databases, tmp_path: Path) -> Iterator[Location]:
     """A place on a database of the server that all tests share."""
     url = postgres.fresh()
-    yield Place(data=tmp_path / "data", database_url=url)
+    yield Location(data=tmp_path / "data", database_url=url)
     postgres.drop(url)
 
 
 @pytest.fixture
-def behind(shared: Place) -> Backends:
+def behind(shared: Location) -> Backends:
     """The server's side of that database."""
     return Backends(shared.database_url or "")
 
 
 @pytest.fixture
-def process(shared: Place, policies: Path) -> Iterator[Process]:
+def process(shared: Location, policies: Path) -> Iterator[Process]:
     """A process on that database."""
     made = Process(shared, policies)
     yield made
@@ -140,15 +140,15 @@ def databases(cluster: Cluster) -> Databases:
 
 
 @pytest.fixture
-def own(databases: Databases, tmp_path: Path) -> Iterator[Place]:
+def own(databases: Databases, tmp_path: Path) -> Iterator[Location]:
     """A place on this module's server, without a network between."""
     url = databases.fresh()
-    yield Place(data=tmp_path / "data", database_url=url)
+    yield Location(data=tmp_path / "data", database_url=url)
     databases.drop(url)
 
 
 @pytest.fixture
-def backends(own: Place) -> Backends:
+def backends(own: Location) -> Backends:
     """The server's side of that place."""
     return Backends(own.database_url or "")
 
@@ -162,13 +162,13 @@ def proxy(cluster: Cluster) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def far(own: Place, proxy: Proxy) -> Place:
+def far(own: Location, proxy: Proxy) -> Location:
     """The same place over the network."""
-    return Place(data=own.data, database_url=proxy.through(own.database_url or ""))
+    return Location(data=own.data, database_url=proxy.through(own.database_url or ""))
 
 
 @pytest.fixture
-def remote(far: Place, policies: Path) -> Iterator[Process]:
+def remote(far: Location, policies: Path) -> Iterator[Process]:
     """A process that reaches its database over the network."""
     made = Process(far, policies)
     yield made
@@ -176,7 +176,7 @@ def remote(far: Place, policies: Path) -> Iterator[Process]:
 
 
 @pytest.fixture
-def distant(far: Place, policies: Path) -> Iterator[Service]:
+def distant(far: Location, policies: Path) -> Iterator[Service]:
     """The whole service, over the network."""
     with running(far, policies) as service:
         service.token()
@@ -195,7 +195,7 @@ def helper() -> Iterator[ThreadPoolExecutor]:
 
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
 def test_a_race_for_a_key_ends_in_one_receipt(
-    own: Place, proxy: Proxy, distant: Service, policies: Path, helper: ThreadPoolExecutor, isolation: str
+    own: Location, proxy: Proxy, distant: Service, policies: Path, helper: ThreadPoolExecutor, isolation: str
 ) -> None:
     """While one process commits, another one with the same submission waits, and then gives the first answer again.
 
@@ -222,7 +222,7 @@ def test_a_race_for_a_key_ends_in_one_receipt(
 
 
 def test_batches_in_opposite_order_never_stand_in_each_others_way(
-    shared: Place, behind: Backends, policies: Path, helper: ThreadPoolExecutor
+    shared: Location, behind: Backends, policies: Path, helper: ThreadPoolExecutor
 ) -> None:
     """Two processes with the same keys and contents from both ends: no error reaches anybody, a key has one receipt."""
     with running(shared, policies) as one, running(shared, policies) as other:
@@ -259,7 +259,7 @@ def test_batches_in_opposite_order_never_stand_in_each_others_way(
 
 
 def test_single_submissions_of_many_threads_over_two_processes_agree(
-    shared: Place, process: Process, behind: Backends, policies: Path, helper: ThreadPoolExecutor
+    shared: Location, process: Process, behind: Backends, policies: Path, helper: ThreadPoolExecutor
 ) -> None:
     """A storm of retries that hits two processes at once leaves one row a key."""
     other = Process(shared, policies)
@@ -283,7 +283,7 @@ def test_single_submissions_of_many_threads_over_two_processes_agree(
 
 
 def test_a_deadlock_is_broken_and_the_work_done_again(
-    process: Process, shared: Place, behind: Backends, helper: ThreadPoolExecutor
+    process: Process, shared: Location, behind: Backends, helper: ThreadPoolExecutor
 ) -> None:
     """Whoever took locks in another order does not fail us: the work runs again and its result is kept."""
     ids = [process.submit(event(f"Proposal {number}."))["proposal_id"] for number in range(2)]
@@ -333,9 +333,9 @@ def test_a_serialization_failure_is_tried_again(process: Process, behind: Backen
 
 
 @contextlib.contextmanager
-def taken(place: Place, body: dict[str, Any]) -> Iterator[None]:
+def taken(location: Location, body: dict[str, Any]) -> Iterator[None]:
     """Hold a key as another process does that does not come to an end."""
-    with database(place) as other:
+    with database(location) as other:
         other.execute("BEGIN")
         other.execute(
             "INSERT INTO submissions (submission_id, producer, idempotency_key, disposition, status, keyed, "
@@ -348,7 +348,7 @@ def taken(place: Place, body: dict[str, Any]) -> Iterator[None]:
         other.execute("ROLLBACK")
 
 
-def test_a_key_that_another_process_holds_is_busy_and_stays_free(shared: Place, policies: Path) -> None:
+def test_a_key_that_another_process_holds_is_busy_and_stays_free(shared: Location, policies: Path) -> None:
     """After a bounded wait: 409, come again with the same key; then it works as if nothing had been."""
     body = event("Held elsewhere.")
     with running(shared, policies) as service:
@@ -360,7 +360,7 @@ def test_a_key_that_another_process_holds_is_busy_and_stays_free(shared: Place, 
     assert (again.status_code, again.json()["duplicate"]) == (201, False)
 
 
-def test_whoever_waits_with_a_held_key_is_not_harmed(process: Process, shared: Place) -> None:
+def test_whoever_waits_with_a_held_key_is_not_harmed(process: Process, shared: Location) -> None:
     """Work of the same group that needs nothing of what is held gets its answer and is stored."""
     body = event("Held elsewhere.")
     process.submit(event("To know the producer."))
@@ -377,7 +377,7 @@ def test_whoever_waits_with_a_held_key_is_not_harmed(process: Process, shared: P
     assert process.submit(body)["duplicate"] is False
 
 
-def test_many_who_want_a_held_key_wait_together(process: Process, shared: Place) -> None:
+def test_many_who_want_a_held_key_wait_together(process: Process, shared: Location) -> None:
     """Retries of one key that is held elsewhere do not add their waits up, least of all for those behind them."""
     body = event("Held elsewhere.")
     process.submit(event("To know the producer."))
@@ -393,7 +393,7 @@ def test_many_who_want_a_held_key_wait_together(process: Process, shared: Place)
     assert process.submit(body)["duplicate"] is False
 
 
-def test_work_that_breaks_a_promise_harms_no_other_work(process: Process, shared: Place, policies: Path) -> None:
+def test_work_that_breaks_a_promise_harms_no_other_work(process: Process, shared: Location, policies: Path) -> None:
     """Whatever a failed statement takes along: it fails for its own caller, and all else goes on, however often.
 
     The second process has only just connected, the first one has done everything before.
@@ -403,7 +403,7 @@ def test_work_that_breaks_a_promise_harms_no_other_work(process: Process, shared
     other = Process(shared, policies)
 
     def work(rows: Rows) -> None:
-        rows.seal(body["producer_identity"], body["idempotency_key"], Named(submission_id="sealed"), b"{}", "", 1)
+        rows.seal(body["producer_identity"], body["idempotency_key"], AssignedIds(submission_id="sealed"), b"{}", "", 1)
 
     for number in range(24):
         for sender in (process, other):
@@ -455,7 +455,7 @@ def test_a_connection_lost_at_commit_is_settled_by_asking(
     assert backends.ask("SELECT count(*) FROM antechamber.submissions") == [11]
 
 
-def test_a_transaction_that_was_given_up_cannot_commit_later(shared: Place) -> None:
+def test_a_transaction_that_was_given_up_cannot_commit_later(shared: Location) -> None:
     """A server slow enough to begin on a lost transaction only after we asked for its end must not finish it."""
     with psycopg.connect(shared.database_url or "", autocommit=True) as server:
         server.execute("SET search_path = antechamber")
@@ -538,7 +538,7 @@ def test_a_long_outage_ends_in_clear_answers_and_leaves_nothing_behind(
 
 @pytest.mark.parametrize("failure", ["fast", "immediate", "terminate", "kill"])
 def test_a_server_that_goes_away_loses_nothing(
-    cluster: Cluster, own: Place, backends: Backends, policies: Path, helper: ThreadPoolExecutor, failure: str
+    cluster: Cluster, own: Location, backends: Backends, policies: Path, helper: ThreadPoolExecutor, failure: str
 ) -> None:
     """Under load it restarts, crashes or hangs up: 201 or a clear 503, all well afterwards, and every 201 is kept."""
     break_it: dict[str, Callable[[], None]] = {
@@ -610,7 +610,7 @@ def test_a_network_that_swallows_everything_is_noticed(
 
 
 def test_what_takes_too_long_is_ended(
-    shared: Place, behind: Backends, policies: Path, helper: ThreadPoolExecutor
+    shared: Location, behind: Backends, policies: Path, helper: ThreadPoolExecutor
 ) -> None:
     """The server cancels a statement that does not end: 503, for writers and readers alike, and nothing is kept."""
     body = event("Slow.")
@@ -635,7 +635,7 @@ def test_what_takes_too_long_is_ended(
         assert service.submit(body).json()["duplicate"] is False
 
 
-def test_readers_that_find_no_connection_hear_so(shared: Place, policies: Path) -> None:
+def test_readers_that_find_no_connection_hear_so(shared: Location, policies: Path) -> None:
     """All connections are taken: 503 after a bounded wait, and all is well once one is given back."""
     with running(shared, policies) as service, contextlib.ExitStack() as held:
         body = event()
@@ -651,7 +651,7 @@ def test_readers_that_find_no_connection_hear_so(shared: Place, policies: Path) 
         assert service.client.get(path, headers=headers).status_code == 200
 
 
-def test_a_full_disk_is_said_and_survived(cluster: Cluster, own: Place, backends: Backends, policies: Path) -> None:
+def test_a_full_disk_is_said_and_survived(cluster: Cluster, own: Location, backends: Backends, policies: Path) -> None:
     """The server can extend no file: 503; with room again the same key works, and nothing acknowledged is missing."""
     with running(own, policies) as service:
         bodies = [event(f"{number} {os.urandom(20_000).hex()}") for number in range(60)]
@@ -675,7 +675,7 @@ def test_a_full_disk_is_said_and_survived(cluster: Cluster, own: Place, backends
 # What an administrator did
 
 
-def test_a_guard_that_was_switched_off_is_named(shared: Place, process: Process) -> None:
+def test_a_guard_that_was_switched_off_is_named(shared: Location, process: Process) -> None:
     """Whoever owns the tables can switch triggers off; the check says which."""
     with process.store.read() as rows:
         assert list(rows.check()) == []
@@ -704,7 +704,7 @@ def test_an_empty_database_is_refused_with_the_command_to_run(postgres: Database
         ("INSERT INTO antechamber.steps (name) VALUES ('9999_later')", OTHER_SCHEMA),
     ],
 )
-def test_a_schema_of_another_version_is_refused(shared: Place, change: str, text: str) -> None:
+def test_a_schema_of_another_version_is_refused(shared: Location, change: str, text: str) -> None:
     """Neither an older nor a newer schema is served, and a newer one is not migrated either."""
     url = shared.database_url or ""
     verify(url)
@@ -722,9 +722,9 @@ def test_two_migrations_at_once_take_each_step_once(
 ) -> None:
     """They take turns: one takes the steps, the other finds nothing to do."""
     url = postgres.empty()
-    place = Place(data=tmp_path / "data", database_url=url)
+    location = Location(data=tmp_path / "data", database_url=url)
     (tmp_path / "data").mkdir(mode=0o700)
-    runs = list(helper.map(lambda _: antechamber("migrate", *where(place), "--json"), range(2)))
+    runs = list(helper.map(lambda _: antechamber("migrate", *where(location), "--json"), range(2)))
     assert [(run.returncode, run.stderr) for run in runs] == [(0, "")] * 2
     taken_steps = [step for run in runs for step in msgspec.json.decode(run.stdout)["taken"]]
     assert taken_steps == sorted(Backends(url).ask("SELECT name FROM antechamber.steps"))
@@ -776,7 +776,7 @@ def test_a_user_with_both_roles_and_nothing_else_serves(
     """To serve takes no ownership: events come in, a curator admits one, an agent reads it."""
     guest = invite(rights)
     guest.server.ask(f"GRANT antechamber_admission, antechamber_promotion TO {guest.name}")
-    with running(Place(data=tmp_path / "data", database_url=guest.url), policies) as service:
+    with running(Location(data=tmp_path / "data", database_url=guest.url), policies) as service:
         proposal = service.submit(event("Admitted by a guest.")).json()["proposal_id"]
         assert service.sign_in().decide(proposal, "approve").status_code == 303
         assert [item["content"] for item in service.recall()] == ["Admitted by a guest."]
@@ -847,7 +847,7 @@ def test_a_database_in_another_encoding_is_not_migrated(postgres: Databases) -> 
     postgres.drop(url.replace("_latin", ""))
 
 
-def test_a_server_that_does_not_keep_what_it_commits_is_refused(cluster: Cluster, own: Place) -> None:
+def test_a_server_that_does_not_keep_what_it_commits_is_refused(cluster: Cluster, own: Location) -> None:
     """With fsync off an answered submission could be gone after a power cut."""
     server = Backends(cluster.url)
 
@@ -885,7 +885,9 @@ class Ear:
         self.heard = 0
 
 
-def test_whoever_watches_another_process_hears_of_its_changes(process: Process, shared: Place, policies: Path) -> None:
+def test_whoever_watches_another_process_hears_of_its_changes(
+    process: Process, shared: Location, policies: Path
+) -> None:
     """News travel between processes, and still do after the connection that listens was lost."""
     other = Process(shared, policies)
     ear = Ear(other.store)
@@ -905,11 +907,11 @@ def test_whoever_watches_another_process_hears_of_its_changes(process: Process, 
     other.store.close()
 
 
-def test_what_was_undone_is_no_news(place: Place, policies: Path) -> None:
+def test_what_was_undone_is_no_news(location: Location, policies: Path) -> None:
     """On both engines whoever watches hears of what was stored, once, and not of what was rolled back or replayed."""
-    process = Process(place, policies)
+    process = Process(location, policies)
     ear = Ear(process.store)
-    if place.database_url is not None:
+    if location.database_url is not None:
         ear.begins()
 
     def work(rows: Any) -> None:
@@ -928,7 +930,7 @@ def test_what_was_undone_is_no_news(place: Place, policies: Path) -> None:
 
 
 def test_a_network_that_forgot_its_connections_keeps_nobody_away(
-    remote: Process, proxy: Proxy, own: Place, policies: Path, helper: ThreadPoolExecutor
+    remote: Process, proxy: Proxy, own: Location, policies: Path, helper: ThreadPoolExecutor
 ) -> None:
     """A firewall drops what it knew without a word: who writes, reads or listens finds a way past it."""
     near = Process(own, policies)

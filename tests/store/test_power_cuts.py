@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from antechamber import app
-from antechamber.config import Place
+from antechamber.settings import Location
 from store.power_cuts import CALLS, Disk, Event, cut_power, read_log
 from support import HANG_SECONDS, event, free_port
 
@@ -91,13 +91,13 @@ def test_only_what_was_synced_is_sure() -> None:
 def data(tmp_path: Path) -> Path:
     """A data folder with all of its files on disk."""
     folder = tmp_path / "data"
-    app.open_store(Place(data=folder)).close()
+    app.open_store(Location(data=folder)).close()
     return folder
 
 
 def recorded(data: Path, policies: Path, synchronous: str) -> tuple[dict[str, bytes], list[Event]]:
     """Serve a folder under strace, submit to it, kill it; return the files before and what happened to them."""
-    with app.opened_access(Place(data=data)) as access:
+    with app.opened_access(Location(data=data)) as access:
         _, secret = access.issue("worker:release-bot", "producer", [], None)
     before = {file.name: file.read_bytes() for file in data.iterdir() if not file.name.endswith("-shm")}
     log, port = data.parent / "strace.log", free_port()
@@ -159,8 +159,8 @@ def submit_all(url: str, secret: str) -> None:
 def moments(events: list[Event], number: int) -> list[int]:
     """Choose moments: right after answers, around syncs, and any."""
     chance = random.Random(number)  # noqa: S311 -- no secret
-    answers = [place + 1 for place, one in enumerate(events) if one.kind == "answer"]
-    syncs = [place for place, one in enumerate(events) if one.kind == "sync"]
+    answers = [index + 1 for index, one in enumerate(events) if one.kind == "answer"]
+    syncs = [index for index, one in enumerate(events) if one.kind == "sync"]
     chosen = chance.sample(answers, number // 2) + chance.sample(syncs, min(len(syncs), number // 4))
     return [*chosen, *(chance.randrange(len(events)) for _ in range(number // 4)), len(events)]
 

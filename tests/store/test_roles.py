@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from antechamber.config import Place
+from antechamber.settings import Location
 from support import Databases, database, event, running, write_policies
 
 ADMISSION, PROMOTION = "antechamber_admission", "antechamber_promotion"
@@ -48,14 +48,14 @@ TABLES = (
 @pytest.fixture
 def owner(postgres: Databases, tmp_path: Path) -> Iterator[Any]:
     """A connection of the owner's to a database in which one proposal was approved and one waits."""
-    place = Place(data=tmp_path / "data", database_url=postgres.fresh())
-    with running(place, write_policies(tmp_path / "policies")) as service:
+    location = Location(data=tmp_path / "data", database_url=postgres.fresh())
+    with running(location, write_policies(tmp_path / "policies")) as service:
         admitted = service.submit(event("Admitted.")).json()["proposal_id"]
         assert service.sign_in().decide(admitted, "approve").status_code == 303
         service.submit(event("Waiting."))
-    with database(place) as connection:
+    with database(location) as connection:
         yield connection
-    postgres.drop(place.database_url or "")
+    postgres.drop(location.database_url or "")
 
 
 def denied(owner: Any, role: str, sql: str) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from antechamber.core.errors import UnavailableError
-from antechamber.store import queue as admission_queue
-from antechamber.store.shared import StoreError
+from antechamber.store import group_commit as admission_queue
+from antechamber.store.errors import StoreError
 from antechamber.store.sqlite import schema
 from antechamber.store.sqlite.schema import split_script
 from antechamber.store.sqlite.store import SqliteStore
@@ -104,7 +104,7 @@ def test_a_full_disk_is_unavailable_and_then_well_again(path: Path) -> None:
 
 def test_too_much_waiting_work_is_refused_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full queue says so instead of letting everybody wait."""
-    monkeypatch.setattr(admission_queue, "MOST_WAITING", 0)
+    monkeypatch.setattr(admission_queue, "MAX_WAITING", 0)
     store = SqliteStore(path)
     with pytest.raises(UnavailableError):
         store.write(lambda rows: rows.meta("name"))
@@ -115,7 +115,7 @@ def test_too_many_waiting_bytes_are_refused_at_once_and_taken_when_there_is_room
     """While large items wait for a slow transaction further ones are refused; afterwards they are taken."""
     store, gate = SqliteStore(path), threading.Event()
     held = store.write(lambda _: gate.wait(20))
-    large = store.gather(lambda items, _: items, ["large"], admission_queue.MOST_BYTES)
+    large = store.gather(lambda items, _: items, ["large"], admission_queue.MAX_BYTES)
     with pytest.raises(UnavailableError, match="too much is waiting"):
         store.gather(lambda items, _: items, ["one more"], 1)
     gate.set()
@@ -126,7 +126,7 @@ def test_too_many_waiting_bytes_are_refused_at_once_and_taken_when_there_is_room
 
 def test_much_waiting_work_takes_several_transactions(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No transaction grows without end, and nothing is left out."""
-    monkeypatch.setattr(admission_queue, "MOST_TOGETHER", 2)
+    monkeypatch.setattr(admission_queue, "MAX_TOGETHER", 2)
     store = SqliteStore(path)
     futures = [store.write(lambda rows, n=n: rows.set_meta(str(n), "kept")) for n in range(9)]
     for future in futures:

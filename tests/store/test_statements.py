@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from antechamber.config import Place
-from antechamber.core.ports import Store
-from antechamber.store import queue
+from antechamber.core.ports.store import Store
+from antechamber.settings import Location
+from antechamber.store import group_commit
 from antechamber.store.postgres.rows import all_at_once, single
 from antechamber.store.sqlite.rows import all_at_once as sqlite_all_at_once
 from antechamber.store.sqlite.rows import for_each
 from antechamber.store.statements import overrides, parse, statements
 from support import database
 
-STORE = Path(queue.__file__).parent
+STORE = Path(group_commit.__file__).parent
 DIFFERENT = {
     "hold_producer": "SQLite has only one",
     "hold_proposal": "SQLite has only one writer",
@@ -74,10 +74,10 @@ def test_every_statement_is_used() -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_every_statement_is_understood(place: Place) -> None:
+def test_every_statement_is_understood(location: Location) -> None:
     """Each engine plans each of its statements on its schema."""
-    sqlite = place.database_url is None
-    with database(place) as raw:
+    sqlite = location.database_url is None
+    with database(location) as raw:
         for name, sql in statements("sqlite" if sqlite else "postgres").items():
             values = dict.fromkeys(re.findall(r"(?<![:\w]):(\w+)", sql))
             assert raw.execute(f"EXPLAIN {sql if sqlite else single(name)}", values).fetchone(), name

@@ -176,8 +176,8 @@ def test_every_route_has_a_row(service: Service) -> None:
 def test_everybody_gets_exactly_what_the_table_says(service: Service, caller: str) -> None:
     """Each caller gets the status of its column on every route."""
     names, headers = _names(service), _headers(service, caller)
-    answered = {place: _ask(service, *place, names, headers) for place in MATRIX}
-    assert answered == {place: row[caller] for place, row in MATRIX.items()}
+    answered = {index: _ask(service, *index, names, headers) for index in MATRIX}
+    assert answered == {index: row[caller] for index, row in MATRIX.items()}
 
 
 @pytest.mark.parametrize("caller", CALLERS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from antechamber.core.submission import format_time
+from antechamber.core.times import format_time
 from support import HANG_SECONDS, PRODUCERS, Service, event, serving, write_policies
 
 ROUTE = "/v1/audit/review-records"
@@ -267,7 +267,7 @@ def test_a_bad_policy_edit_leaves_the_old_one_and_shows(service: Service, polici
     operator, curator = service.sign_in("olga", "operator").browser, service.sign_in().browser
     before = operator.get("/readyz").json()["policy_digest"]
     write_policies(policies, PRODUCERS.replace("submit", "submt"))
-    service.state.overview._policies.refresh()
+    service.state.dashboard._policies.refresh()
     assert service.client.get("/readyz").status_code == 200
     assert service.client.get("/readyz").json() == {"status": "degraded"}
     details = operator.get("/readyz").json()
@@ -278,7 +278,7 @@ def test_a_bad_policy_edit_leaves_the_old_one_and_shows(service: Service, polici
         assert "The edited policy is not in force" in page.text
     assert service.submit(event()).status_code == 201
     write_policies(policies)
-    service.state.overview._policies.refresh()
+    service.state.dashboard._policies.refresh()
     assert service.client.get("/readyz").json() == {"status": "ready"}
     assert "The edited policy" not in curator.get("/review").text
 
@@ -287,7 +287,7 @@ def test_a_good_policy_edit_is_in_force_as_a_whole(service: Service, policies: P
     """After an edit new submissions are judged by it, and their receipts name its digest."""
     first = service.submit(event("First.")).json()["policy_digest"]
     write_policies(policies, PRODUCERS.replace('"project:apollo", "session:*", "organization', '"organization'))
-    service.state.overview._policies.refresh()
+    service.state.dashboard._policies.refresh()
     answer = service.submit(event("Second.")).json()
     assert answer["reasons"][0]["code"] == "scope-not-granted"
     assert answer["policy_digest"] != first

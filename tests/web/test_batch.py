@@ -192,7 +192,7 @@ def test_a_reader_submits_no_line(service: Service) -> None:
     assert [answer["status"] for answer in answers_of(response)] == [403, 403]
 
 
-TROUBLES = [(lambda service: locked(service.place), 409), (full, 503)]
+TROUBLES = [(lambda service: locked(service.location), 409), (full, 503)]
 
 
 @pytest.mark.parametrize(("trouble", "status"), TROUBLES, ids=["locked", "full"])

@@ -19,8 +19,8 @@ def press(desk: Desk, path: str) -> str:
     assert csrf
     response = desk.post(path, {"csrf": csrf[1]})
     assert response.status_code == 303, response.text
-    place: str = response.headers["location"]
-    return place
+    location: str = response.headers["location"]
+    return location
 
 
 def later(service: Service, microseconds: int) -> None:
@@ -102,5 +102,5 @@ def test_only_what_waits_can_be_claimed(service: Service) -> None:
     assert "held by" not in eve.browser.get("/review").text
     form = bob.form(only)
     assert bob.decide(only, "approve").status_code == 303
-    for place in (only, "nowhere"):
-        assert bob.post(f"/review/{place}/claim", form).status_code == 404
+    for index in (only, "nowhere"):
+        assert bob.post(f"/review/{index}/claim", form).status_code == 404

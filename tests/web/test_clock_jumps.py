@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from antechamber.config import Place
-from antechamber.flows.steady import SteadyClock
+from antechamber.flows.clock import SteadyClock
+from antechamber.settings import Location
 from support import Service, event, running, write_policies
 
 MINUTE = 60
@@ -44,10 +44,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.fixture
-def running_service(machine: Machine, place: Place, tmp_path: Path) -> Iterator[Service]:
+def running_service(machine: Machine, location: Location, tmp_path: Path) -> Iterator[Service]:
     """A service that was started on these clocks; its producers may make three attempts a minute."""
     del machine
-    with running(place, write_policies(tmp_path / "policies", scopes="[limits]\nattempts_per_minute = 3\n")) as made:
+    with running(location, write_policies(tmp_path / "policies", scopes="[limits]\nattempts_per_minute = 3\n")) as made:
         yield made
 
 

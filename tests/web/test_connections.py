@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from antechamber.app.connections import LEAST_BYTES, Connections
-from antechamber.web.peers import Peers
-from antechamber.web.turns import Turns
+from antechamber.app.connection_limits import LEAST_BYTES, ConnectionWatch
+from antechamber.web.connections import ConnectionTable
+from antechamber.web.request_turns import RequestTurns
 from support import apart, until
 
 LARGE = b"x" * (64 << 20)
@@ -69,7 +69,7 @@ def test_a_client_that_takes_nothing_loses_its_connection(port: Port) -> None:
     """One that has nothing to take keeps it, however long."""
     (_, stuck), (_, idle) = port.connect(), port.connect()
     stuck.send(LARGE)
-    connections = Connections(port.number, Peers(), send_seconds=0)
+    connections = ConnectionWatch(port.number, ConnectionTable(), send_seconds=0)
     connections.look()
     until(lambda: connections.look() or not is_open(stuck), "the connection is ended")
     assert is_open(idle)
@@ -79,7 +79,7 @@ def test_a_client_that_takes_little_but_goes_on_keeps_its_connection(port: Port)
     """A slow reader is no attacker, as long as it takes some kilobytes in the time given."""
     client, server = port.connect()
     server.send(LARGE)
-    connections = Connections(port.number, Peers(), send_seconds=0)
+    connections = ConnectionWatch(port.number, ConnectionTable(), send_seconds=0)
     for _ in range(5):
         taken = 0
         while taken < 64 * LEAST_BYTES:
@@ -94,15 +94,15 @@ def test_a_process_that_ends_waits_less_for_who_takes_nothing(port: Port) -> Non
     """Nothing keeps it for the whole time that answers have otherwise."""
     _, stuck = port.connect()
     stuck.send(LARGE)
-    ending = Connections(port.number, Peers(), lambda: True, send_seconds=0)
+    ending = ConnectionWatch(port.number, ConnectionTable(), lambda: True, send_seconds=0)
     ending.look()
     until(lambda: ending.look() or not is_open(stuck), "the connection is ended")
 
 
 def test_connections_without_a_known_caller_are_few(port: Port) -> None:
     """Those that began first are ended; those with a caller do not count."""
-    peers, made = Peers(), []
-    connections = Connections(port.number, peers, most_strange=2)
+    peers, made = ConnectionTable(), []
+    connections = ConnectionWatch(port.number, peers, most_strange=2)
     for number in range(6):
         client, server = port.connect()
         made.append(server)
@@ -115,8 +115,8 @@ def test_connections_without_a_known_caller_are_few(port: Port) -> None:
 
 def test_a_connection_whose_body_was_given_up_ends_after_its_answer(port: Port) -> None:
     """The client reads the answer and then the end."""
-    peers = Peers()
-    connections = Connections(port.number, peers)
+    peers = ConnectionTable()
+    connections = ConnectionWatch(port.number, peers)
     (client, server), (other, _) = port.connect(), port.connect()
     for link in (client, other):
         peers.count(name_of(link))
@@ -135,7 +135,7 @@ def test_other_sockets_of_the_process_are_left_alone(port: Port) -> None:
     other = Port()
     _, stuck = other.connect()
     stuck.send(LARGE)
-    connections = Connections(port.number, Peers(), send_seconds=0, most_strange=0)
+    connections = ConnectionWatch(port.number, ConnectionTable(), send_seconds=0, most_strange=0)
     for _ in range(3):
         connections.look()
     assert is_open(stuck)
@@ -144,13 +144,13 @@ def test_other_sockets_of_the_process_are_left_alone(port: Port) -> None:
 
 def test_what_is_known_of_a_connection_ends_with_it(port: Port) -> None:
     """Another one with the same address and port begins at nothing."""
-    peers = Peers(most=3, most_strange=2)
+    peers = ConnectionTable(most=3, most_strange=2)
     client, server = port.connect()
     name = name_of(client)
     assert [peers.count(name) for _ in range(2)] == [False, True]
     peers.know(name)
     assert [peers.count(name), peers.knows(name)] == [True, True]
-    connections = Connections(port.number, peers)
+    connections = ConnectionWatch(port.number, peers)
     connections.look()
     assert peers.knows(name)
     server.close()
@@ -163,7 +163,7 @@ def test_what_is_known_of_a_connection_ends_with_it(port: Port) -> None:
 
 def test_a_connection_that_one_look_missed_keeps_what_is_known() -> None:
     """It may have sent its first request after the look began; only two looks in a row end what is known."""
-    peers, name = Peers(), ("127.0.0.1", "40000")
+    peers, name = ConnectionTable(), ("127.0.0.1", "40000")
     peers.count(name)
     peers.know(name)
     peers.end(name)
@@ -177,7 +177,7 @@ def test_a_connection_that_one_look_missed_keeps_what_is_known() -> None:
 
 def test_a_request_whose_client_has_no_address_counts_nowhere() -> None:
     """As over a socket of the file system."""
-    peers = Peers(most=1, most_strange=1)
+    peers = ConnectionTable(most=1, most_strange=1)
     peers.know(None)
     peers.end(None)
     assert [peers.count(None), peers.over()] == [False, set()]
@@ -187,7 +187,7 @@ def test_requests_begin_a_few_in_each_round() -> None:
     """Those of known connections first; a request that gave up waiting takes no turn."""
 
     async def work() -> list[str]:
-        turns, begun = Turns(at_once=2), list[str]()
+        turns, begun = RequestTurns(at_once=2), list[str]()
 
         async def ask(name: str, *, known: bool) -> None:
             await turns.take(known=known)

@@ -13,9 +13,9 @@ import pytest
 from litestar.testing import TestClient
 
 from antechamber.app import examine, open_store
-from antechamber.config import DATABASE, Place
 from antechamber.core.log.rows import SignedCheckpoint
-from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.live_policy import PolicyReloader
+from antechamber.settings import DATABASE, Location
 from support import (
     HANG_SECONDS,
     URL,
@@ -31,8 +31,8 @@ from support import (
     where,
     write_policies,
 )
-from web.test_log_api import get
-from web.test_signing import leaves_of, owner_does
+from web.test_audit_api import get
+from web.test_checkpoints import leaves_of, owner_does
 
 NAME = "Run the migration first."
 
@@ -40,7 +40,7 @@ NAME = "Run the migration first."
 class Backup(NamedTuple):
     """A place whose database is older than what was signed, and what worked when the backup was made."""
 
-    place: Place
+    location: Location
     tokens: dict[tuple[str, ...], str]
     cookies: dict[str, str]
     link: str
@@ -49,9 +49,9 @@ class Backup(NamedTuple):
 
 
 @pytest.fixture
-def backup(place: Place, policies: Path, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backup]:
+def backup(location: Location, policies: Path, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backup]:
     """Make a backup of the database, end all access, and put the backup in the place of the database."""
-    with running(place, policies) as service:
+    with running(location, policies) as service:
         service.token(), service.bearer("auditing", "auditor")
         receipt = service.submit(event(NAME)).json()
         desk = service.sign_in()
@@ -59,18 +59,18 @@ def backup(place: Place, policies: Path, request: pytest.FixtureRequest, tmp_pat
         link = service.state.access.link("bob")
         get(service, "checkpoint")
         tokens = dict(service._tokens)
-    copied = place
-    if place.database_url is None:
-        shutil.copy(place.data / DATABASE, tmp_path / "backup.db")
+    copied = location
+    if location.database_url is None:
+        shutil.copy(location.data / DATABASE, tmp_path / "backup.db")
     else:
         databases: Databases = request.getfixturevalue("postgres")
-        copied = Place(data=place.data, database_url=databases.fresh(place.database_url))
-    with running(place, policies) as service:
+        copied = Location(data=location.data, database_url=databases.fresh(location.database_url))
+    with running(location, policies) as service:
         assert service.state.access.revoke("worker:release-bot") == 1
         assert service.state.access.disable("bob")
         get(service, "checkpoint")
-    if place.database_url is None:
-        shutil.copy(tmp_path / "backup.db", place.data / DATABASE)
+    if location.database_url is None:
+        shutil.copy(tmp_path / "backup.db", location.data / DATABASE)
     yield Backup(copied, tokens, cookies, link, receipt["proposal_id"], receipt["submission_id"])
     if copied.database_url is not None:
         databases.drop(copied.database_url)
@@ -84,7 +84,7 @@ def reopened(service: Service, backup: Backup) -> Desk:
 
 def test_no_one_signs_in(backup: Backup, policies: Path) -> None:
     """Neither by a link nor by a password; the page says what an operator has to do."""
-    with running(backup.place, policies) as service:
+    with running(backup.location, policies) as service:
         browser = reopened(service, backup).browser
         forms = ({"link": backup.link}, {"name": "bob", "password": "wrong"})
         answers = [browser.post("/login", data=form, follow_redirects=False) for form in forms]
@@ -96,20 +96,20 @@ def test_no_one_signs_in(backup: Backup, policies: Path) -> None:
 
 def test_sessions_of_the_backup_are_signed_out_and_decide_nothing(backup: Backup, policies: Path) -> None:
     """Pages send to the sign-in, a form comes back with what was typed, and no record is made."""
-    with running(backup.place, policies) as service:
+    with running(backup.location, policies) as service:
         desk = reopened(service, backup)
         answer = desk.browser.get("/review", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, "/login?next=%2Freview")
         sent = desk.post(f"/review/{backup.proposal}/reject", {"reason_text": "What was typed."})
         assert sent.status_code == 401
         assert "What was typed." in sent.text
-        with database(backup.place) as raw:
+        with database(backup.location) as raw:
             assert raw.execute("SELECT count(*) FROM review_records").fetchone()[0] == 0
 
 
 def test_agents_hear_that_nothing_is_stored_and_go_on_reading(backup: Backup, policies: Path) -> None:
     """503 for each write; what they read is as it was, and exports are refused as before."""
-    with running(backup.place, policies) as service:
+    with running(backup.location, policies) as service:
         reopened(service, backup)
         before, bearer = leaves_of(service), service.bearer()
         batch = service.client.post("/v1/submissions/batch", content=b"{}\n", headers=bearer)
@@ -132,10 +132,10 @@ def test_agents_hear_that_nothing_is_stored_and_go_on_reading(backup: Backup, po
 def test_a_policy_that_was_edited_is_recorded_once_the_log_is_whole_again(backup: Backup, policies: Path) -> None:
     """Its leaf would let an older backup grow before an operator has acted."""
     write_policies(policies, scopes="[limits]\nattempts_per_minute = 1000\n")
-    with database(backup.place) as raw:
+    with database(backup.location) as raw:
         (before,) = raw.execute("SELECT count(*) FROM log_leaves").fetchone()
-    with running(backup.place, policies) as service:
-        keeper: PolicyKeeper = service.state.admission._policies
+    with running(backup.location, policies) as service:
+        keeper: PolicyReloader = service.state.admission._policies
 
         def is_recorded() -> bool:
             with service.state.desk._store.read() as rows:
@@ -143,35 +143,35 @@ def test_a_policy_that_was_edited_is_recorded_once_the_log_is_whole_again(backup
 
         keeper.refresh()
         assert (leaves_of(service), is_recorded()) == (before, False)
-        done = antechamber("log", "new-key", "--restored", *where(backup.place))
+        done = antechamber("log", "new-key", "--restored", *where(backup.location))
         assert done.returncode == 0, done.stderr
         until(is_recorded, "the policy in force is recorded")
-    assert examine(backup.place) == []
+    assert examine(backup.location) == []
 
 
 def test_the_command_line_lets_no_one_in(backup: Backup) -> None:
     """It names what ends that; to end access is possible all the time."""
-    before = len(examine(backup.place))
+    before = len(examine(backup.location))
     for verb in (
         ["token", "issue", "worker:other"],
         ["user", "add", "eve", "--role", "curator"],
         ["user", "link", "bob"],
         ["erase", backup.proposal, "--yes"],
     ):
-        done = antechamber(*verb, *where(backup.place))
+        done = antechamber(*verb, *where(backup.location))
         assert done.returncode == 1
         assert "log new-key --restored" in done.stderr
         assert done.stdout == ""
-    assert len(examine(backup.place)) == before
+    assert len(examine(backup.location)) == before
     for verb in (["user", "disable", "bob"], ["token", "revoke", "worker:release-bot"]):
-        assert antechamber(*verb, *where(backup.place)).returncode == 0
+        assert antechamber(*verb, *where(backup.location)).returncode == 0
 
 
 def test_what_was_given_up_takes_all_access_with_it(backup: Backup, policies: Path) -> None:
     """The list names tokens, links, sessions and accounts; the running service goes on within seconds."""
-    with serving(backup.place, policies) as (url, _):
+    with serving(backup.location, policies) as (url, _):
         assert httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).json() == {"status": "degraded"}
-        done = antechamber("log", "new-key", "--restored", "--json", *where(backup.place))
+        done = antechamber("log", "new-key", "--restored", "--json", *where(backup.location))
         assert done.returncode == 0, done.stderr
         told: dict[str, Any] = httpx.Response(200, text=done.stdout).json()
         assert [(one["role"], one["name"]) for one in told["revoked_tokens"]] == [
@@ -190,7 +190,7 @@ def test_what_was_given_up_takes_all_access_with_it(backup: Backup, policies: Pa
             assert refused.status_code == 401
         assert httpx.get(f"{url}/review", cookies=backup.cookies, timeout=HANG_SECONDS).status_code == 303
         assert httpx.post(f"{url}/login", data={"link": backup.link}, timeout=HANG_SECONDS).status_code == 400
-        issued = antechamber("token", "issue", "worker:release-bot", *where(backup.place)).stdout.strip()
+        issued = antechamber("token", "issue", "worker:release-bot", *where(backup.location)).stdout.strip()
         accepted = httpx.post(
             f"{url}/v1/submissions",
             json=event("Goes on."),
@@ -198,12 +198,12 @@ def test_what_was_given_up_takes_all_access_with_it(backup: Backup, policies: Pa
             timeout=HANG_SECONDS,
         )
         assert accepted.status_code == 201
-    assert examine(backup.place) == []
+    assert examine(backup.location) == []
 
 
 def test_the_list_is_for_people_too(backup: Backup) -> None:
     """The key comes first, as without --restored."""
-    lines = antechamber("log", "new-key", "--restored", *where(backup.place)).stdout.splitlines()
+    lines = antechamber("log", "new-key", "--restored", *where(backup.location)).stdout.splitlines()
     assert lines[0].startswith("antechamber/")
     assert [line for line in lines[1:] if not line.startswith("  ")] == [
         "revoked tokens: 2",
@@ -214,79 +214,79 @@ def test_the_list_is_for_people_too(backup: Backup) -> None:
     assert lines[-1] == "  bob  curator  bob"
 
 
-def test_a_backup_under_a_running_service_is_found_by_the_next_look(place: Place, policies: Path) -> None:
+def test_a_backup_under_a_running_service_is_found_by_the_next_look(location: Location, policies: Path) -> None:
     """A decision compares the size of the log in its own transaction, before any look."""
-    with running(place, policies) as service:
+    with running(location, policies) as service:
         proposal = service.submit(event(NAME)).json()["proposal_id"]
         desk = service.sign_in()
         size = service.state.log.checkpoint().size
         form = desk.form(proposal)
-        owner_does(place, f"DELETE FROM log_leaves WHERE id >= {size - 1}", "DELETE FROM checkpoints")
+        owner_does(location, f"DELETE FROM log_leaves WHERE id >= {size - 1}", "DELETE FROM checkpoints")
         assert desk.post(f"/review/{proposal}/approve", form).status_code == 503
-        with database(place) as raw:
+        with database(location) as raw:
             assert raw.execute("SELECT count(*) FROM review_records").fetchone()[0] == 0
         assert desk.browser.get("/review", follow_redirects=False).status_code == 303
         service.state.log.tick()
         assert "older backup" in service.state.log.doubt
 
 
-def test_a_log_that_was_altered_under_a_running_service_is_found(place: Place, policies: Path) -> None:
+def test_a_log_that_was_altered_under_a_running_service_is_found(location: Location, policies: Path) -> None:
     """Its size is the same, and another process signed it: what is kept here is compared."""
-    with running(place, policies) as service:
+    with running(location, policies) as service:
         service.submit(event(NAME))
         signed = service.state.log.checkpoint()
-        owner_does(place, "UPDATE log_leaves SET leaf = replace(leaf, 'operator', 'producer') WHERE id = 1")
+        owner_does(location, "UPDATE log_leaves SET leaf = replace(leaf, 'operator', 'producer') WHERE id = 1")
         later = SignedCheckpoint(size=signed.size, note=signed.note + "— x AAAA\n", signed_at=signed.signed_at)
         service.state.log._store.write(lambda rows: rows.add_checkpoint(later)).result()
         service.state.log.tick()
         assert "not those that were signed" in service.state.log.doubt
 
 
-def test_what_another_machine_signed_is_kept_here_as_well(place: Place, policies: Path) -> None:
+def test_what_another_machine_signed_is_kept_here_as_well(location: Location, policies: Path) -> None:
     """So that each machine holds the database to all that was signed; on SQLite there is only one."""
-    with running(place, policies) as service:
-        if place.database_url is None:
+    with running(location, policies) as service:
+        if location.database_url is None:
             assert service.state.log._signer.alone
             return
         log = service.state.log
         log.checkpoint()
-        elsewhere = Place(data=place.data.parent / "elsewhere", database_url=place.database_url)
+        elsewhere = Location(data=location.data.parent / "elsewhere", database_url=location.database_url)
         elsewhere.data.mkdir()
         for name in ("log.key", "secret.key"):
-            shutil.copy(place.data / name, elsewhere.data / name)
+            shutil.copy(location.data / name, elsewhere.data / name)
         with running(elsewhere, policies) as other:
             other.submit(event(NAME))
             note = other.state.log.checkpoint().note
         log.tick()
-        assert (place.data / "log.checkpoint").read_text() == note
+        assert (location.data / "log.checkpoint").read_text() == note
 
 
-def test_nothing_is_written_before_the_first_look(place: Place, policies: Path) -> None:
+def test_nothing_is_written_before_the_first_look(location: Location, policies: Path) -> None:
     """An application that was not started has compared nothing."""
-    service = Service(place, policies)
+    service = Service(location, policies)
     try:
         with pytest.raises(Exception, match="an operator has to act"):
             service.state.access.issue("worker:release-bot", "producer", [], None)
-        assert service.state.overview.alarms() == ["The log has not been compared yet with what was signed last."]
+        assert service.state.dashboard.alarms() == ["The log has not been compared yet with what was signed last."]
     finally:
         service.state.log._store.close()
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Place:
+def folder(tmp_path: Path) -> Location:
     """A place on SQLite, whose files can be copied."""
-    return Place(data=tmp_path / "data")
+    return Location(data=tmp_path / "data")
 
 
-def copy(place: Place, to: Path, *without: str) -> Place:
+def copy(location: Location, to: Path, *without: str) -> Location:
     """Copy a folder, without some of its files."""
-    shutil.copytree(place.data, to, ignore=lambda _, names: [name for name in names if name in without])
-    return Place(data=to)
+    shutil.copytree(location.data, to, ignore=lambda _, names: [name for name in names if name in without])
+    return Location(data=to)
 
 
-def fill(url: str, place: Place, number: int) -> None:
+def fill(url: str, location: Location, number: int) -> None:
     """Submit a number of events to a running service."""
-    token = antechamber("token", "issue", "worker:release-bot", *where(place)).stdout.strip()
+    token = antechamber("token", "issue", "worker:release-bot", *where(location)).stdout.strip()
     for text in range(number):
         body = event(f"Event {text} for {token[-6:]}.")
         answer = httpx.post(
@@ -301,7 +301,7 @@ def killed(process: Any) -> None:
     process.wait(10)
 
 
-def test_a_copy_without_the_write_ahead_log_is_noticed(folder: Place, policies: Path, tmp_path: Path) -> None:
+def test_a_copy_without_the_write_ahead_log_is_noticed(folder: Location, policies: Path, tmp_path: Path) -> None:
     """By the doctor and by the service, with the number of leaves; all files together are healthy."""
     with serving(folder, policies):
         pass  # The database has its tables and the first leaves, and is closed.
@@ -314,18 +314,18 @@ def test_a_copy_without_the_write_ahead_log_is_noticed(folder: Place, policies: 
     empty = copy(folder, tmp_path / "empty", f"{DATABASE}-wal", f"{DATABASE}-shm")
     (empty.data / f"{DATABASE}-wal").touch()
     assert examine(whole) == []
-    for place in (short, crashed, empty):
+    for index in (short, crashed, empty):
         # Found again each time, also after a service that was killed has left files of its own.
-        found = examine(place)
+        found = examine(index)
         # A copy whose checkpoint is newer than its database is named by that.
         noticed = ("leaves are missing", "leaves when it was signed last")
-        assert any(text in line for line in found for text in noticed), (place.data.name, found)
-        with serving(place, policies) as (url, process):
+        assert any(text in line for line in found for text in noticed), (index.data.name, found)
+        with serving(index, policies) as (url, process):
             assert httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).json() == {"status": "degraded"}
             assert httpx.get(f"{url}/login", timeout=HANG_SECONDS).status_code == 503
             killed(process)
-        found = examine(place)
-        assert any(text in line for line in found for text in noticed), (place.data.name, found)
+        found = examine(index)
+        assert any(text in line for line in found for text in noticed), (index.data.name, found)
     done = antechamber("log", "new-key", "--restored", *where(short))
     assert done.returncode == 0, done.stderr
     assert examine(short) == []
@@ -333,19 +333,21 @@ def test_a_copy_without_the_write_ahead_log_is_noticed(folder: Place, policies: 
     assert examine(folder) == []
 
 
-def test_the_write_ahead_log_that_is_brought_back_ends_the_alarm(folder: Place, policies: Path, tmp_path: Path) -> None:
+def test_the_write_ahead_log_that_is_brought_back_ends_the_alarm(
+    folder: Location, policies: Path, tmp_path: Path
+) -> None:
     """An operator finds the file and puts it beside the database."""
     with serving(folder, policies) as (url, process):
         fill(url, folder, 3)
         killed(process)
-    place = copy(folder, tmp_path / "copy", f"{DATABASE}-wal")
-    assert examine(place) != []
+    location = copy(folder, tmp_path / "copy", f"{DATABASE}-wal")
+    assert examine(location) != []
     for name in (DATABASE, f"{DATABASE}-wal"):
-        shutil.copy(folder.data / name, place.data / name)
-    assert examine(place) == []
+        shutil.copy(folder.data / name, location.data / name)
+    assert examine(location) == []
 
 
-def test_what_is_copied_after_a_clean_stop_is_whole(folder: Place, policies: Path, tmp_path: Path) -> None:
+def test_what_is_copied_after_a_clean_stop_is_whole(folder: Location, policies: Path, tmp_path: Path) -> None:
     """Database, keys and checkpoint are enough; other tools may have emptied the write-ahead log after a crash."""
     with serving(folder, policies) as (url, _):
         fill(url, folder, 3)
@@ -354,7 +356,7 @@ def test_what_is_copied_after_a_clean_stop_is_whole(folder: Place, policies: Pat
     stopped.mkdir()
     for name in (DATABASE, "secret.key", "log.key", "log.checkpoint"):
         shutil.copy(folder.data / name, stopped / name)
-    assert examine(Place(data=stopped)) == []
+    assert examine(Location(data=stopped)) == []
     with serving(folder, policies) as (url, process):
         fill(url, folder, 1)
         killed(process)
@@ -365,7 +367,7 @@ def test_what_is_copied_after_a_clean_stop_is_whole(folder: Place, policies: Pat
     assert examine(folder) == []
 
 
-def test_access_that_ends_in_a_short_log_does_not_hide_what_is_missing(folder: Place, policies: Path) -> None:
+def test_access_that_ends_in_a_short_log_does_not_hide_what_is_missing(folder: Location, policies: Path) -> None:
     """As many leaves as are missing are written: the log has its old size, and not its old end."""
     with serving(folder, policies) as (url, process):
         fill(url, folder, 1)
@@ -383,28 +385,28 @@ def test_access_that_ends_in_a_short_log_does_not_hide_what_is_missing(folder: P
 
 @pytest.mark.parametrize("marker", [(), ("log.where",)])
 def test_a_copy_without_its_checkpoint_is_noticed(
-    folder: Place, policies: Path, tmp_path: Path, marker: tuple[str, ...]
+    folder: Location, policies: Path, tmp_path: Path, marker: tuple[str, ...]
 ) -> None:
     """Also without the file that says where it was: the database knows that there was one."""
     with running(folder, policies) as service:
         service.submit(event(NAME))
         get(service, "checkpoint")
-    place = copy(folder, tmp_path / "copy", "log.checkpoint", *marker)
-    assert any("missing or empty" in line for line in examine(place))
-    with running(place, policies) as service:
+    location = copy(folder, tmp_path / "copy", "log.checkpoint", *marker)
+    assert any("missing or empty" in line for line in examine(location))
+    with running(location, policies) as service:
         assert service.client.get("/readyz").json() == {"status": "degraded"}
         assert service.client.get("/login").status_code == 503
     # The copy keeps its checkpoint in its own folder.
-    shutil.copy(folder.data / "log.checkpoint", place.data / "log.checkpoint")
+    shutil.copy(folder.data / "log.checkpoint", location.data / "log.checkpoint")
     before = (folder.data / "log.checkpoint").read_text()
-    with running(place, policies) as service:
+    with running(location, policies) as service:
         service.submit(event("Another."))
         get(service, "checkpoint")
     assert (folder.data / "log.checkpoint").read_text() == before
 
 
 def test_the_database_alone_of_a_folder_that_was_signed_once_is_noticed(
-    folder: Place, policies: Path, tmp_path: Path
+    folder: Location, policies: Path, tmp_path: Path
 ) -> None:
     """The first checkpoint is in the database file itself, so a copy of that file alone says that it was signed."""
     alone = tmp_path / "alone"
@@ -414,10 +416,10 @@ def test_the_database_alone_of_a_folder_that_was_signed_once_is_noticed(
         get(service, "checkpoint")
         for name in (DATABASE, "secret.key", "log.key"):
             shutil.copy(folder.data / name, alone / name)
-    assert any("missing or empty" in line for line in examine(Place(data=alone)))
+    assert any("missing or empty" in line for line in examine(Location(data=alone)))
 
 
-def test_an_empty_database_in_the_place_of_a_signed_one_is_noticed(folder: Place, policies: Path) -> None:
+def test_an_empty_database_in_the_place_of_a_signed_one_is_noticed(folder: Location, policies: Path) -> None:
     """The folder knows that a log was signed in it."""
     with running(folder, policies) as service:
         get(service, "checkpoint")
@@ -433,14 +435,14 @@ def test_an_empty_database_in_the_place_of_a_signed_one_is_noticed(folder: Place
 
 def test_a_contradicted_database_is_not_moved(backup: Backup, postgres: Databases) -> None:
     """What is missing from it would be forgotten."""
-    if backup.place.database_url is not None:
+    if backup.location.database_url is not None:
         return
-    done = antechamber("migrate", "--move", "--data", str(backup.place.data), "--database-url", postgres.empty())
+    done = antechamber("migrate", "--move", "--data", str(backup.location.data), "--database-url", postgres.empty())
     assert done.returncode == 1
     assert "log new-key --restored" in done.stderr
 
 
-def test_nothing_is_stored_in_a_file_that_has_no_name_any_more(folder: Place, policies: Path) -> None:
+def test_nothing_is_stored_in_a_file_that_has_no_name_any_more(folder: Location, policies: Path) -> None:
     """Another file was put in the place of the database under a running service."""
     with running(folder, policies) as service:
         assert service.submit(event(NAME)).status_code == 201

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antechamber.core import requirements
+from antechamber.core.review import requirements
 from support import Desk, Service, event
 
 OLD = "Run the migration before the deploy."
@@ -153,15 +153,15 @@ def test_every_decision_can_be_taken_back_from_the_page_that_follows(service: Se
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     for kind, fields in (("approve", {}), ("reject", {"reason_code": "wrong"}), ("flag", {})):
         proposal = propose(service, f"To be decided by {kind}.")
-        place = bob.decide(proposal, kind, **fields).headers["location"]
-        page = bob.browser.get(place).text
+        location = bob.decide(proposal, kind, **fields).headers["location"]
+        page = bob.browser.get(location).text
         note = page.partition('class="note good done"')[2].partition("</form>")[0]
         assert f'action="/review/{proposal}/undo"' in note
         form = dict(re.findall(r'name="([a-z_]+)" value="([^"]*)"', note))
-        assert f"/review/{proposal}/undo" not in eve.browser.get(place).text.partition("<h1")[0]
+        assert f"/review/{proposal}/undo" not in eve.browser.get(location).text.partition("<h1")[0]
         assert bob.post(f"/review/{proposal}/undo", form).status_code == 303
         assert bob.post(f"/review/{proposal}/undo", form).status_code == 409
-        assert "undo" not in bob.browser.get(place).text.partition("<h1")[0].partition("<main")[2]
+        assert "undo" not in bob.browser.get(location).text.partition("<h1")[0].partition("<main")[2]
         assert bob.decide(proposal, "reject", reason_code="other").status_code == 303
     assert remembered(service) == []
 

@@ -295,7 +295,7 @@ def test_an_owner_of_today_and_of_then_are_both_kept_out(service: Service, polic
     """Handing a producer over lets neither its old nor its new owner judge."""
     proposal = _propose(service)
     write_policies(policies, PRODUCERS.replace('owner = "ada"', 'owner = "linus"'))
-    service.state.overview._policies.refresh()
+    service.state.dashboard._policies.refresh()
     for name in ("ada", "linus"):
         assert service.sign_in(name).decide(proposal, "approve").status_code == 403
     assert service.sign_in("bob").decide(proposal, "approve").status_code == 303
@@ -759,7 +759,7 @@ def test_guidelines_stand_beside_what_they_fit(service: Service, policies: Path)
         '[[guideline]]\nkinds = ["warning"]\ntext = "What happens otherwise?"\n'
         '[[guideline]]\nscopes = ["organization"]\ntext = "For all?"\n'
     )
-    service.state.overview._policies.refresh()
+    service.state.dashboard._policies.refresh()
     desk = service.sign_in()
     first = service.submit(event("A procedure.")).json()["proposal_id"]
     warning = {"kind": "warning", "content": "A warning."}

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from antechamber import app
-from antechamber.config import Place
+from antechamber.settings import Location
 from support import HANG_SECONDS, Desk, event, serving, until
 
 pytestmark = pytest.mark.usefixtures("at_own_speed")
@@ -91,15 +91,15 @@ def failing(pid: int, data: Path, call: str, error: str, number: int | str) -> I
 @contextlib.contextmanager
 def served(data: Path, policies: Path) -> Iterator[tuple[Acts, int]]:
     """Serve a folder with a producer, an auditor and a curator."""
-    place = Place(data=data)
-    app.open_store(place).close()
-    with app.opened_access(place) as access:
+    location = Location(data=data)
+    app.open_store(location).close()
+    with app.opened_access(location) as access:
         _, secret = access.issue("worker:release-bot", "producer", [], None)
         _, auditor = access.issue("checker", "auditor", [], None)
         if "bob" not in {user.name for user in access.users()}:
             access.add_user("bob", "curator", None, None)
         link = access.link("bob")
-    with serving(place, policies) as (url, process), httpx.Client(base_url=url, timeout=30) as browser:
+    with serving(location, policies) as (url, process), httpx.Client(base_url=url, timeout=30) as browser:
         assert browser.post("/login", data={"link": link}).status_code == 303
         yield Acts(url, secret, auditor, Desk(browser)), process.pid  # type: ignore[arg-type]
 
@@ -144,13 +144,13 @@ def test_no_failing_write_is_answered_as_done(act: str, error: str, tmp_path: Pa
     for call in CALLS:
         with contextlib.ExitStack() as stack:
             acts, pid = stack.enter_context(served(data, policies))
-            for place in range(1, MOST):
+            for index in range(1, MOST):
                 number += 1
                 if act == "approve":
                     assert acts.submit(number) == 201
                 if call in {"fdatasync", "fsync"}:
                     until_sorted(data)
-                with failing(pid, data, call, error, place) as happened:
+                with failing(pid, data, call, error, index) as happened:
                     status = getattr(acts, act)(number)
                     hit = happened()
                 hits += hit
@@ -161,7 +161,7 @@ def test_no_failing_write_is_answered_as_done(act: str, error: str, tmp_path: Pa
                     break
                 if call in {"fdatasync", "fsync"}:
                     # The first sync is the act's own; a later one may be that of the sorting which follows the answer.
-                    assert status == 503 or place > 1
+                    assert status == 503 or index > 1
                     assert httpx.get(f"{acts.url}/readyz", timeout=HANG_SECONDS).json() == {"status": "read-only"}
                     stack.close()
                     acts, pid = stack.enter_context(served(data, policies))

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from antechamber.core.field import MOST_TOKENS
+from antechamber.core.review.edit_field import MAX_TOKENS
 from support import Desk, Service, event
 
 PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0646\u0645\u06cc\u200c\u0634\u0648\u062f"
@@ -133,13 +133,13 @@ def test_a_damaged_token_in_a_group_records_nothing(service: Service) -> None:
     assert (answer.status_code, "Nothing was recorded" in answer.text) == (400, True)
 
 
-@pytest.mark.parametrize("number", [MOST_TOKENS - 1, MOST_TOKENS + 1])
+@pytest.mark.parametrize("number", [MAX_TOKENS - 1, MAX_TOKENS + 1])
 def test_a_text_of_too_many_hidden_places_cannot_be_edited_but_judged(service: Service, number: int) -> None:
     """Its field would not fit into a form; up to that limit it does, and comes back whole."""
     text = "a\u0001" * number + "."
     proposal, bob = propose(service, text), service.sign_in("bob")
     page = bob.browser.get(f"/review/{proposal}").text
-    if number > MOST_TOKENS:
+    if number > MAX_TOKENS:
         assert "textarea" not in page
         assert "too many to be edited here" in page
         assert bob.decide(proposal, "reject", reason_code="unsafe").status_code == 303

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from antechamber.store import waiting
+from antechamber.store import review_queue
 from support import Desk, Service, event
 
 LETTERS = ("abcdef", "ghijkl", "mnopqr", "stuvwx")
@@ -79,7 +79,7 @@ def test_only_so_many_are_looked_through_at_once(
     service: Service, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However few match, a page comes soon; the next one goes on where this one ended."""
-    monkeypatch.setattr(waiting, "WINDOW", 2)
+    monkeypatch.setattr(review_queue, "WINDOW", 2)
     desk, seen, after = service.sign_in(), [], ""
     for _ in range(4):
         page = desk.browser.get(
@@ -136,8 +136,8 @@ def press(desk: Desk, path: str, **fields: str) -> str:
     assert csrf
     response = desk.post(path, {"csrf": csrf[1]} | fields)
     assert response.status_code == 303, response.text
-    place: str = response.headers["location"]
-    return place
+    location: str = response.headers["location"]
+    return location
 
 
 def test_a_curator_stays_inside_the_filter(service: Service, ids: dict[str, str]) -> None:
@@ -194,13 +194,13 @@ def test_a_filter_with_many_that_are_not_free_is_looked_through_in_pages(
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     for name in ("odd", "wide"):
         bob.post(f"/review/{ids[name]}/claim", bob.form(ids[name]))
-    monkeypatch.setattr(waiting, "_ROWS", 1)
+    monkeypatch.setattr(review_queue, "_ROWS", 1)
     assert press(eve, "/review/next", q="producer:worker:release-bot").startswith(f"/review/{ids['bot']}?")
-    monkeypatch.setattr(waiting, "WINDOW", 2)
-    monkeypatch.setattr(waiting, "NEARBY", 1)
-    monkeypatch.setattr(waiting, "_ROWS", 100)
+    monkeypatch.setattr(review_queue, "WINDOW", 2)
+    monkeypatch.setattr(review_queue, "NEARBY", 1)
+    monkeypatch.setattr(review_queue, "_ROWS", 100)
     assert press(bob, "/review/next", q="scope:session").startswith(f"/review/{ids['session']}?")
-    monkeypatch.setattr(waiting, "_MOST_PAGES", 1)
+    monkeypatch.setattr(review_queue, "_MAX_PAGES", 1)
     assert press(eve, "/review/next", q="scope:session").startswith("/review?done=filter-done")
 
 

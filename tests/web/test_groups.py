@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 import pytest
 
+from antechamber.core.access.callers import Person
 from antechamber.core.errors import ForbiddenDecisionError
-from antechamber.core.ports import Rows
-from antechamber.core.review import Decision
-from antechamber.core.roles import Person
-from antechamber.flows.guarded import Guarded
+from antechamber.core.ports.store import Rows
+from antechamber.core.review.decision import Decision
+from antechamber.flows.write_gate import WriteGate
 from support import Desk, Service, database, event
-from web.test_signing import owner_does
+from web.test_checkpoints import owner_does
 
 T = TypeVar("T")
 COPY = "The staging host is rebuilt every night at two, so keep no files there. Copy {}."
@@ -33,9 +33,9 @@ def form(page: str) -> dict[str, str]:
     return dict(re.findall(r'name="(csrf|decision_key|item-\d+)" value="([^"]*)"', page.partition("<main")[2]))
 
 
-def decide(desk: Desk, place: str, kind: str, fields: dict[str, str]) -> str:
+def decide(desk: Desk, location: str, kind: str, fields: dict[str, str]) -> str:
     """Send a group's form and return the page that answers, without marks."""
-    response = desk.post(f"/review/group/{kind}?{place}", fields)
+    response = desk.post(f"/review/group/{kind}?{location}", fields)
     assert response.status_code in {200, 400}
     return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]+>", "", response.text.partition("<main")[2])))
 
@@ -51,11 +51,11 @@ def test_a_flood_is_rejected_a_hundred_at_a_time_and_the_rest_sinks(service: Ser
     copies = flood(service, 130)
     other = service.submit(event("Prefer short branches to long ones.")).json()["proposal_id"]
     service.wait_until_sorted()
-    desk, place = service.sign_in(), f"like={copies[0]}"
-    page = desk.browser.get(f"/review/group?{place}").text
+    desk, location = service.sign_in(), f"like={copies[0]}"
+    page = desk.browser.get(f"/review/group?{location}").text
     assert page.count("<article") == 100
     assert "and more behind them" in page
-    answer = decide(desk, place, "reject", form(page) | {"reason_code": "duplicate", "reason_text": "A flood."})
+    answer = decide(desk, location, "reject", form(page) | {"reason_code": "duplicate", "reason_text": "A flood."})
     assert "100 recorded, each on its own." in answer
     made = records(service)
     assert (len(made), {record["reason_code"] for record in made}) == (100, {"duplicate"})
@@ -71,16 +71,16 @@ def test_a_flood_is_rejected_a_hundred_at_a_time_and_the_rest_sinks(service: Ser
 def test_only_what_is_ticked_and_unchanged_is_decided(service: Service) -> None:
     """One that somebody decided meanwhile, or whose text is another, is reported; the rest is done."""
     copies = flood(service, 4)
-    bob, eve, place = service.sign_in("bob"), service.sign_in("eve"), f"like={copies[0]}"
-    fields = form(bob.browser.get(f"/review/group?{place}").text)
+    bob, eve, location = service.sign_in("bob"), service.sign_in("eve"), f"like={copies[0]}"
+    fields = form(bob.browser.get(f"/review/group?{location}").text)
     assert eve.decide(copies[1], "approve").status_code == 303
     changed = fields | {"item-3": fields["item-3"][:-1] + "?", "reason_code": "wrong"}
     del changed["item-4"]
-    answer = decide(bob, place, "reject", changed)
+    answer = decide(bob, location, "reject", changed)
     assert "1 recorded, each on its own. 2 not:" in answer
     assert "this proposal was approved meanwhile" in answer
     assert "the text or its findings changed" in answer
-    again = decide(bob, place, "reject", changed)
+    again = decide(bob, location, "reject", changed)
     assert "0 recorded" in again
     assert len(records(service)) == 2
 
@@ -88,17 +88,17 @@ def test_only_what_is_ticked_and_unchanged_is_decided(service: Service) -> None:
 def test_a_form_without_reason_choice_or_known_decision_records_nothing(service: Service) -> None:
     """Each is told what is missing."""
     copies = flood(service, 2)
-    desk, place = service.sign_in(), f"like={copies[0]}"
-    fields = form(desk.browser.get(f"/review/group?{place}").text)
-    assert "Choose a reason" in decide(desk, place, "reject", fields)
+    desk, location = service.sign_in(), f"like={copies[0]}"
+    fields = form(desk.browser.get(f"/review/group?{location}").text)
+    assert "Choose a reason" in decide(desk, location, "reject", fields)
     nothing = {name: value for name, value in fields.items() if not name.startswith("item-")}
-    assert "Choose between 1 and 100" in decide(desk, place, "reject", nothing | {"reason_code": "wrong"})
+    assert "Choose between 1 and 100" in decide(desk, location, "reject", nothing | {"reason_code": "wrong"})
     many = nothing | {f"item-{number}": f"x 1 {number}" for number in range(101)}
-    assert "Choose between 1 and 100" in decide(desk, place, "reject", many | {"reason_code": "wrong"})
+    assert "Choose between 1 and 100" in decide(desk, location, "reject", many | {"reason_code": "wrong"})
     for kind in ("undo", "edit", "promote"):
-        assert "Nothing was recorded" in decide(desk, place, kind, fields | {"reason_code": "wrong"})
+        assert "Nothing was recorded" in decide(desk, location, kind, fields | {"reason_code": "wrong"})
     broken = nothing | {"item-1": "", "item-2": "a b c d", "reason_code": "wrong"}
-    assert "0 recorded" in decide(desk, place, "reject", broken)
+    assert "0 recorded" in decide(desk, location, "reject", broken)
     assert records(service) == []
 
 
@@ -109,14 +109,14 @@ def test_a_group_is_approved_only_where_the_policy_says_so_and_never_what_asks_f
     copies = flood(service, 3)
     odd = service.submit(event(COPY.format("\u202e3"))).json()["proposal_id"]
     service.wait_until_sorted()
-    desk, place = service.sign_in(), f"like={copies[0]}"
-    fields = form(desk.browser.get(f"/review/group?{place}").text)
-    assert "The policy lets nobody approve a group at once." in decide(desk, place, "approve", fields)
+    desk, location = service.sign_in(), f"like={copies[0]}"
+    fields = form(desk.browser.get(f"/review/group?{location}").text)
+    assert "The policy lets nobody approve a group at once." in decide(desk, location, "approve", fields)
     assert service.recall() == []
     (policies / "scopes.toml").write_text("[limits]\nbulk_approve = true\n")
-    service.state.overview._policies.refresh()
-    fields = form(desk.browser.get(f"/review/group?{place}").text)
-    answer = decide(desk, place, "approve", fields)
+    service.state.dashboard._policies.refresh()
+    fields = form(desk.browser.get(f"/review/group?{location}").text)
+    answer = decide(desk, location, "approve", fields)
     assert "3 recorded, each on its own. 1 not:" in answer
     assert "It asks for care" in answer
     assert len(service.recall()) == 3
@@ -127,24 +127,24 @@ def test_the_last_hour_of_one_producer_is_a_group(service: Service) -> None:
     """What others sent, or what came earlier, is not in it; owners cannot judge it."""
     own = [service.submit(event(f"{word} is what failed.")).json()["proposal_id"] for word in ("Alpha", "Bravo")]
     service.submit(event("Delta is what failed.", producer_identity="tool:watcher"))
-    place = "producer=worker:release-bot"
-    page = service.sign_in().browser.get(f"/review/group?{place}").text
+    location = "producer=worker:release-bot"
+    page = service.sign_in().browser.get(f"/review/group?{location}").text
     assert re.findall(r'name="item-\d" value="([^ ]+) ', page) == own
     ada = service.sign_in("ada")
-    fields = form(ada.browser.get(f"/review/group?{place}").text) | {"reason_code": "wrong"}
-    assert "0 recorded, each on its own. 2 not:" in decide(ada, place, "reject", fields)
+    fields = form(ada.browser.get(f"/review/group?{location}").text) | {"reason_code": "wrong"}
+    assert "0 recorded, each on its own. 2 not:" in decide(ada, location, "reject", fields)
     assert "Nothing of this group waits" in ada.browser.get("/review/group?producer=worker:nobody").text
     assert "Nothing of this group waits" in ada.browser.get("/review/group").text
 
 
-class Shrinking(Guarded):
+class Shrinking(WriteGate):
     """A store whose log loses its last leaves once the first decision of a group is recorded."""
 
     def __init__(self, service: Service) -> None:
         """Wrap the store of a service, and sign its log."""
-        guarded: Guarded = service.state.desk._store
+        guarded: WriteGate = service.state.desk._store
         super().__init__(guarded._store, guarded._log)
-        self._place, self._size = service.place, service.state.log.checkpoint().size
+        self._place, self._size = service.location, service.state.log.checkpoint().size
 
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:
         """Let each decision end before the next one begins."""
@@ -158,13 +158,13 @@ class Shrinking(Guarded):
 def test_a_log_that_fails_amid_a_group_leaves_each_item_with_its_result(service: Service) -> None:
     """What was recorded before is reported as that, and all others with what an operator has to do."""
     copies = flood(service, 4)
-    desk, place = service.sign_in(), f"like={copies[0]}"
-    fields = form(desk.browser.get(f"/review/group?{place}").text) | {"reason_code": "wrong"}
+    desk, location = service.sign_in(), f"like={copies[0]}"
+    fields = form(desk.browser.get(f"/review/group?{location}").text) | {"reason_code": "wrong"}
     service.state.desk._store = Shrinking(service)
-    answer = decide(desk, place, "reject", fields)
+    answer = decide(desk, location, "reject", fields)
     assert "1 recorded, each on its own. 3 not:" in answer
     assert answer.count("an operator has to act") == 3
-    with database(service.place) as raw:
+    with database(service.location) as raw:
         assert raw.execute("SELECT count(*) FROM review_records").fetchone()[0] == 1
 
 

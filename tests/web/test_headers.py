@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 from litestar.testing import TestClient
 
-from antechamber.app.joined import create_app
-from antechamber.config import Settings
+from antechamber.app.factory import create_app
+from antechamber.settings import Settings
 from support import URL, Service, event
 
 ALWAYS = {

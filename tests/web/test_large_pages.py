@@ -65,8 +65,8 @@ def test_what_a_group_does_not_show_whole_is_not_decided_in_it(service: Service)
     short, long = propose(service, "Short."), propose(service, "Long text. " * 2000 + "THE END")
     noted = {"kind": "fact", "content": "Small.", "attributes": {"note": "x" * 20_000}}
     attributed = service.submit(event(payload=noted)).json()["proposal_id"]
-    desk, place = service.sign_in(), "producer=worker:release-bot"
-    page = desk.browser.get(f"/review/group?{place}").text
+    desk, location = service.sign_in(), "producer=worker:release-bot"
+    page = desk.browser.get(f"/review/group?{location}").text
     boxes = re.findall(r'name="(item-\d+)" value="([^ ]+) ', page)
     assert [one for _, one in boxes] == [short]
     assert page.count("too long to be decided on here") == 2
@@ -79,7 +79,7 @@ def test_what_a_group_does_not_show_whole_is_not_decided_in_it(service: Service)
         for number, (one, form) in enumerate(forms.items())
     }
     sent = {"csrf": forms[short]["csrf"], "decision_key": "some-key", "reason_code": "wrong"} | items
-    answer = desk.post(f"/review/group/reject?{place}", sent)
+    answer = desk.post(f"/review/group/reject?{location}", sent)
     said = html.unescape(answer.text)
     assert "1 recorded, each on its own. 2 not:" in re.sub(r"<[^>]+>", "", said)
     assert said.count("open it and decide on it alone") == 2
@@ -87,7 +87,7 @@ def test_what_a_group_does_not_show_whole_is_not_decided_in_it(service: Service)
         assert desk.decide(one, "reject", reason_code="wrong").status_code == 303
 
 
-@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("location", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", WORST)
 def test_each_page_of_a_worst_text_is_bounded(service: Service, name: str) -> None:
     """The proposal's own page shows all of it; lists, quarantine, history and differences stay small."""

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from antechamber.core.submission import format_time
+from antechamber.core.times import format_time
 from support import Desk, Service, event
 
 DAY = 86_400_000_000
@@ -70,6 +70,6 @@ def test_the_policy_in_force_can_be_read(service: Service) -> None:
     """Everybody who signs in sees its rules and digest, and nothing to change them with."""
     for name, role in (("bob", "curator"), ("una", "auditor"), ("olga", "operator")):
         page = service.sign_in(name, role).browser.get("/policy").text
-        assert service.state.overview.policy()[1] in page
+        assert service.state.dashboard.policy()[1] in page
         assert "worker:release-bot" in page
         assert "<form" not in page.partition("<main")[2].partition("</main>")[0]

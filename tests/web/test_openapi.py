@@ -10,9 +10,9 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from antechamber.config import Place
 from antechamber.core.contract import CODES
 from antechamber.core.outcomes import OUTCOMES
+from antechamber.settings import Location
 from antechamber.web.openapi import document
 from support import MEMBERS, Service, event, methods_of, running, write_policies
 
@@ -22,7 +22,7 @@ NOWHERE = "00000000-0000-7000-8000-000000000000"
 
 
 @pytest.fixture(scope="module")
-def shared(lasting_place: Place) -> Iterator[Service]:
+def shared(lasting_place: Location) -> Iterator[Service]:
     """One service for all questions about the document."""
     with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as made:
         yield made
@@ -38,15 +38,15 @@ def served(shared: Service) -> dict[str, Any]:
     return found
 
 
-def walk(value: Any, place: str = "#") -> Iterator[tuple[str, Any]]:
+def walk(value: Any, location: str = "#") -> Iterator[tuple[str, Any]]:
     """Yield every object of a JSON value with its place."""
     if isinstance(value, dict):
-        yield place, value
+        yield location, value
         for name, member in value.items():
-            yield from walk(member, f"{place}/{name.replace('~', '~0').replace('/', '~1')}")
+            yield from walk(member, f"{location}/{name.replace('~', '~0').replace('/', '~1')}")
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from walk(item, f"{place}/{index}")
+            yield from walk(item, f"{location}/{index}")
 
 
 def resolve(found: dict[str, Any], reference: str) -> Any:
@@ -99,8 +99,8 @@ def test_the_document_is_openapi_3_1(served: dict[str, Any]) -> None:
     assert served["info"]["title"]
     assert served["info"]["version"]
     schemes = served["components"]["securitySchemes"]
-    for place, value in walk(served["components"]["schemas"]):
-        if "/" not in place.removeprefix("#/"):
+    for index, value in walk(served["components"]["schemas"]):
+        if "/" not in index.removeprefix("#/"):
             jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema"} | value)
     names = [operation["operationId"] for _, _, operation in operations(served)]
     assert len(names) == len(set(names))
@@ -171,10 +171,10 @@ def test_every_code_has_an_example(served: dict[str, Any], code: str) -> None:
 def test_every_example_is_a_true_answer(served: dict[str, Any]) -> None:
     """Each example has all members, fits its schema and says the status under which it stands."""
     for path, method, status, code, value, media in examples(served):
-        place = (path, method, status, code)
-        assert value.keys() >= MEMBERS, place
-        assert errors(served, media["schema"], value) == [], place
-        assert str(value["status"]) == status, place
+        location = (path, method, status, code)
+        assert value.keys() >= MEMBERS, location
+        assert errors(served, media["schema"], value) == [], location
+        assert str(value["status"]) == status, location
 
 
 def test_retry_after_is_documented_where_it_is_sent(served: dict[str, Any]) -> None:

@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from antechamber import app
-from antechamber.config import Place
+from antechamber.core.access.callers import Person
 from antechamber.core.errors import ForbiddenDecisionError
-from antechamber.core.roles import Person
-from antechamber.core.settlement import SettlementForm
+from antechamber.core.review.quarantine import QuarantineForm
+from antechamber.settings import Location
 from support import PRODUCERS, Desk, Service, event, running, write_policies
 
 
@@ -58,7 +58,7 @@ def test_a_conflict_is_settled_with_a_record(service: Service, refused: str, kin
     assert json.loads(record["shown"])["content"] == "The other."
     assert kind in desk.browser.get("/audit", params={"decision": kind}).text
     assert service.submit(event("The other.", idempotency_key="first")).json()["quarantine_id"] == refused
-    assert app.examine(service.place) == []
+    assert app.examine(service.location) == []
 
 
 def test_the_other_becomes_a_proposal_of_its_own(service: Service, refused: str) -> None:
@@ -109,7 +109,7 @@ def test_what_was_opened_while_somebody_else_settled_is_named_by_the_event(servi
 def test_a_policy_that_refuses_keeps_the_event_where_it_is(service: Service, refused: str, policies: Any) -> None:
     """The page says why, keeps the note and records nothing."""
     (policies / "scopes.toml").write_text('[defaults]\nkinds = ["fact"]\n')
-    service.state.overview._policies.refresh()
+    service.state.dashboard._policies.refresh()
     desk = service.sign_in()
     answer = settle(desk, refused, "open", reason_text="My note.")
     assert answer.status_code == 400
@@ -177,7 +177,7 @@ def test_a_settlement_is_taken_back_by_a_record(service: Service, refused: str, 
     assert [record["version"] for record in records(service)] == [0, 1, 2]
     latest = desk.browser.get("/review/latest").text
     assert latest.count(f"/quarantine/{refused}#history") == 3
-    assert app.examine(service.place) == []
+    assert app.examine(service.location) == []
 
 
 def test_what_another_person_settled_is_taken_back_with_a_reason(service: Service, refused: str) -> None:
@@ -226,7 +226,7 @@ def test_the_pair_is_shown_place_by_place(service: Service) -> None:
 def test_the_flow_itself_lets_only_a_curator_settle(service: Service, refused: str) -> None:
     """Whoever calls it, whatever the form says."""
     auditor = Person(id=1, name="una", person="una", role="auditor", session="")
-    said = SettlementForm(kind="keep", version=0, decision_key="k")
+    said = QuarantineForm(kind="keep", version=0, decision_key="k")
     with service.client.portal() as portal, pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
         portal.call(service.state.quarantine.settle, refused, said, auditor)
     assert records(service) == []
@@ -256,10 +256,10 @@ def test_a_seal_of_the_key_that_was_used_before_blocks_nothing(service: Service,
     assert settle(service.sign_in(), refused, "open").headers["location"].startswith("/review/")
 
 
-def test_opening_is_no_attempt_of_its_producer(place: Place, tmp_path: Path) -> None:
+def test_opening_is_no_attempt_of_its_producer(location: Location, tmp_path: Path) -> None:
     """A producer that has used up its attempts can neither submit nor seal, and its event can be opened."""
     policies = write_policies(tmp_path / "policies", scopes="[limits]\nattempts_per_minute = 3\n")
-    with running(place, policies) as service:
+    with running(location, policies) as service:
         seal = "/v1/submissions/by-key/free/seal"
         service.submit(event("The original.", idempotency_key="first"))
         refused = service.submit(event("The other.", idempotency_key="first")).json()["quarantine_id"]
@@ -274,7 +274,7 @@ def hand_over(service: Service, policies: Path, owner: str | None) -> None:
     """Let another person answer for the producer from now on, or remove it from the policy."""
     listed = PRODUCERS.replace('"ada"', f'"{owner}"') if owner else PRODUCERS.partition("[[producer]]")[2]
     (policies / "producers.toml").write_text(listed if owner else listed[listed.index("[[producer]]") :])
-    service.state.overview._policies.refresh()
+    service.state.dashboard._policies.refresh()
 
 
 @pytest.fixture
@@ -310,7 +310,7 @@ def test_no_owner_of_then_or_now_judges_what_was_opened(service: Service, polici
         for decision in ("approve", "reject"):
             assert service.sign_in(name).decide(proposal, decision, reason_code="wrong").status_code == 403
     assert service.sign_in().decide(proposal, "approve").status_code == 303
-    assert app.examine(service.place) == []
+    assert app.examine(service.location) == []
 
 
 def test_what_joined_a_proposal_of_the_same_producer_keeps_its_owner_out(
@@ -346,7 +346,7 @@ def test_the_owner_of_an_original_that_joined_another_proposal_does_not_settle(
     bearer = service.bearer("tool:watcher")
     for text, owner in (("The original.", "eve"), ("The other.", "kim")):
         (policies / "producers.toml").write_text(PRODUCERS.replace('"grace"', f'"{owner}"'))
-        service.state.overview._policies.refresh()
+        service.state.dashboard._policies.refresh()
         sent = event(text, idempotency_key="first", producer_identity="tool:watcher")
         answer = service.client.post("/v1/submissions", json=sent, headers=bearer).json()
     for name, status in (("eve", 403), ("kim", 403), ("ada", 303)):

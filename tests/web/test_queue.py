@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from antechamber import app
-from antechamber.flows.browse import read_place
+from antechamber.flows.desk_views import read_place
 from support import Desk, Service, event
 
 COPY = "The staging host is rebuilt every night at two, so keep no files there. Copy {}."
@@ -39,7 +39,7 @@ def test_a_flood_of_copies_is_one_row(service: Service) -> None:
     ids, page = queue(desk)
     assert ids == [copies[1], other]
     assert "120 nearly the same" in page
-    assert app.examine(service.place) == []
+    assert app.examine(service.location) == []
 
 
 def test_what_is_taken_back_waits_in_its_row_again(service: Service) -> None:
@@ -102,14 +102,14 @@ def test_unsorted_proposals_are_in_the_queue_all_the_same(service: Service) -> N
     service.wait_until_sorted()
     with sorter.read() as rows:
         assert rows.unsorted(10) == []
-        (first,) = rows.in_line(None, 10)
+        (first,) = rows.queue_page(None, 10)
         assert (first.fold > 0, first.rank, first.like_it) == (True, 3, 1)
-        place = read_place(f"9.0.0.{first.id}")
-        assert rows.in_line(place, 10) == []
+        location = read_place(f"9.0.0.{first.id}")
+        assert rows.queue_page(location, 10) == []
 
 
 def test_a_place_that_nobody_wrote_is_the_beginning(service: Service) -> None:
     """A page's address is not trusted."""
     desk, only = service.sign_in(), propose(service, "Only one.")
-    for place in ("x", "1.2.3", "9.9.9.9.9", "-1.0.0.0", "1.0.0.99999999999999999999", "\u0661.0.0.1", only):
-        assert queue(desk, f"/review?after={place}")[0] == [only]
+    for index in ("x", "1.2.3", "9.9.9.9.9", "-1.0.0.0", "1.0.0.99999999999999999999", "\u0661.0.0.1", only):
+        assert queue(desk, f"/review?after={index}")[0] == [only]

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from antechamber import app
-from antechamber.config import Place
+from antechamber.settings import Location
 from support import PRODUCERS, event, serving, write_policies
 
 AT_ONCE = 32
@@ -25,9 +25,9 @@ PAIR = ("worker:release-bot", "tool:watcher")
 class Server:
     """A running server and clients with the tokens of both producers."""
 
-    def __init__(self, place: Place, url: str) -> None:
+    def __init__(self, location: Location, url: str) -> None:
         """Issue tokens where the server keeps them."""
-        with app.opened_access(place) as access:
+        with app.opened_access(location) as access:
             self.tokens = {name: access.issue(name, "producer", [], None)[1] for name in PAIR}
         self.url = url
         self.client = httpx.Client(base_url=url, timeout=30, limits=httpx.Limits(max_connections=2 * AT_ONCE))
@@ -55,7 +55,7 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server(lasting_place: Place) -> Iterator[Server]:
+def server(lasting_place: Location) -> Iterator[Server]:
     """A real server process; its tests use keys and contents of their own."""
     policies = write_policies(lasting_place.data.parent / "policies")
     with serving(lasting_place, policies) as (url, _):
@@ -158,14 +158,14 @@ def load(server: Server, stop: threading.Event, number: Iterator[int], kept: lis
                 kept.append((body, response.json()))
 
 
-def test_what_was_acknowledged_survives_a_killed_process(place: Place, tmp_path: Path) -> None:
+def test_what_was_acknowledged_survives_a_killed_process(location: Location, tmp_path: Path) -> None:
     """After kill -9 under load every 2xx answer is still there, word for word, and nothing is there twice."""
     policies = write_policies(tmp_path / "policies", producers=PRODUCERS)
     numbers = itertools.count(1)
     kept: list[tuple[dict[str, Any], Any]] = []
     for _ in range(KILLS):
-        with serving(place, policies) as (url, process):
-            server = Server(place, url)
+        with serving(location, policies) as (url, process):
+            server = Server(location, url)
             before, stop = len(kept), threading.Event()
             with server.client, ThreadPoolExecutor(8) as pool:
                 running = [pool.submit(load, server, stop, numbers, kept) for _ in range(8)]
@@ -177,8 +177,8 @@ def test_what_was_acknowledged_survives_a_killed_process(place: Place, tmp_path:
                 for task in running:
                     task.result()
             assert len(kept) >= before + 100
-    with serving(place, policies) as (url, _):
-        server = Server(place, url)
+    with serving(location, policies) as (url, _):
+        server = Server(location, url)
         with server.client:
             raw = [msgspec.json.encode(body) for body, _ in kept]
             answers: list[dict[str, Any]] = []

@@ -8,21 +8,21 @@ from typing import Any
 import httpx
 import pytest
 
-from antechamber.config import Place
+from antechamber.settings import Location
 from support import Service, event, running, write_policies
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"
 READER = ("lookout", "reader", ("project:apollo", "session:s-named"))
 
 
-def read(service: Service, place: str, *bearer: Any) -> httpx.Response:
+def read(service: Service, location: str, *bearer: Any) -> httpx.Response:
     """Read a submission."""
-    return service.client.get(f"/v1/submissions/{place}", headers=service.bearer(*bearer))
+    return service.client.get(f"/v1/submissions/{location}", headers=service.bearer(*bearer))
 
 
 def both(service: Service, body: dict[str, Any], submission_id: str, *bearer: Any) -> dict[str, Any]:
     """Read a submission by id and by key, check that both say the same, and return it."""
-    by_id, by_key = (read(service, place, *bearer) for place in (submission_id, f"by-key/{body['idempotency_key']}"))
+    by_id, by_key = (read(service, index, *bearer) for index in (submission_id, f"by-key/{body['idempotency_key']}"))
     assert by_id.status_code == by_key.status_code == 200
     assert by_id.headers["cache-control"] == by_key.headers["cache-control"] == "no-store"
     assert by_id.headers["content-type"].partition(";")[0] == "application/json"
@@ -62,7 +62,7 @@ def admit(service: Service, body: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def library(lasting_place: Place) -> Iterator[Service]:
+def library(lasting_place: Location) -> Iterator[Service]:
     """A service with memories, read only by the tests that share it."""
     with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as service:
         for number in range(5):
@@ -157,8 +157,8 @@ def test_what_is_not_ones_own_reads_like_what_does_not_exist(service: Service) -
     places = (submission_id, f"by-key/{body['idempotency_key']}")
     bearers: tuple[tuple[Any, ...], ...] = (("tool:watcher",), ("worker:stranger",), READER, ("inspector", "auditor"))
     for bearer in bearers:
-        for place in (*places, NOWHERE, "by-key/unknown", "by-key/%20", "x' OR 1=1 --"):
-            response = read(service, place, *bearer)
+        for index in (*places, NOWHERE, "by-key/unknown", "by-key/%20", "x' OR 1=1 --"):
+            response = read(service, index, *bearer)
             assert (response.status_code, response.content) == (404, unknown.content)
             assert dict(response.headers) == dict(unknown.headers)
 
@@ -171,10 +171,10 @@ def test_one_key_of_two_producers_reads_as_each_ones_own(service: Service) -> No
         assert read(service, "by-key/same", name).json()["producer_identity"] == name
 
 
-@pytest.mark.parametrize("place", [NOWHERE, "by-key/k-1"])
-def test_reading_needs_a_token(library: Service, place: str) -> None:
+@pytest.mark.parametrize("location", [NOWHERE, "by-key/k-1"])
+def test_reading_needs_a_token(library: Service, location: str) -> None:
     """Without a token there is a 401, whatever is asked for."""
-    response = library.client.get(f"/v1/submissions/{place}")
+    response = library.client.get(f"/v1/submissions/{location}")
     assert refusal(response)[:2] == (401, "unauthorized")
 
 
@@ -385,13 +385,13 @@ def test_memories_need_a_token(library: Service) -> None:
     assert refusal(library.client.get("/v1/memories"))[:2] == (401, "unauthorized")
 
 
-def test_a_withdrawn_grant_ends_reading(place: Place, tmp_path: Path) -> None:
+def test_a_withdrawn_grant_ends_reading(location: Location, tmp_path: Path) -> None:
     """Reading follows the policy in force, not the one under which a memory came."""
-    with running(place, write_policies(tmp_path / "policies")) as service:
+    with running(location, write_policies(tmp_path / "policies")) as service:
         admit(service, event())
         assert len(contents(recall(service))) == 1
     closed = '[[producer]]\nidentity = "worker:release-bot"\nowner = "ada"\nsubmit = ["project:apollo"]\n'
-    with running(place, write_policies(tmp_path / "closed", producers=closed)) as service:
+    with running(location, write_policies(tmp_path / "closed", producers=closed)) as service:
         assert recall(service).status_code == 403
 
 

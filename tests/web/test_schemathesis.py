@@ -16,9 +16,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from antechamber import app
-from antechamber.config import Place
 from antechamber.core.errors import RefusedError
-from antechamber.core.events import hash_event
+from antechamber.core.outgoing import hash_event
+from antechamber.settings import Location
 from antechamber.web.openapi import document
 from support import serving, write_policies
 
@@ -35,7 +35,7 @@ def write_lines(_ctx: Any, value: Any) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def served(lasting_place: Place) -> Iterator[tuple[str, dict[str, str]]]:
+def served(lasting_place: Location) -> Iterator[tuple[str, dict[str, str]]]:
     """The address of a real server and a producer's header."""
     with serving(lasting_place, write_policies(lasting_place.data.parent / "policies")) as (url, _):
         with app.opened_access(lasting_place) as access:

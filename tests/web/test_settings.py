@@ -6,7 +6,7 @@ import pytest
 from litestar.testing import TestClient
 
 from antechamber import app
-from antechamber.core.shortcuts import USUAL
+from antechamber.core.review.shortcuts import USUAL
 from support import URL, Desk, Service, locked
 
 OLD = "the first long pass phrase"
@@ -54,7 +54,7 @@ def test_a_choice_that_cannot_be_kept_says_why_and_keeps_what_was_typed(service:
         assert answer.status_code == 400
         assert why in answer.text
         assert 'name="skip" value="x"' in answer.text
-    with locked(service.place):
+    with locked(service.location):
         answer = bob.post("/settings", form(bob, skip="x"))
     assert answer.status_code == 503
     assert 'name="skip" value="x"' in answer.text
@@ -105,7 +105,7 @@ def test_a_password_is_changed(service: Service) -> None:
     assert (is_in(bob), is_in(elsewhere), is_in(eve)) == (True, False, True)
     assert (lets_in(service, OLD), lets_in(service, NEW)) == (False, True)
     assert service.client.post("/login", data={"link": link}).status_code == 400
-    assert app.examine(service.place) == []
+    assert app.examine(service.location) == []
 
 
 def test_a_first_password_needs_no_present_one(service: Service) -> None:
@@ -180,7 +180,7 @@ def test_a_busy_store_changes_no_password(service: Service) -> None:
     """The page says so and asks to try again."""
     bob = with_password(service)
     csrf = form(bob)["csrf"]
-    with locked(service.place):
+    with locked(service.location):
         answer = bob.post("/settings/password", {"csrf": csrf, "current": OLD, "password": NEW, "repeated": NEW})
     assert answer.status_code == 503
     assert "Try again in a moment" in answer.text

@@ -9,9 +9,9 @@ import pytest
 from litestar.testing import TestClient
 
 from antechamber import app
-from antechamber.app.joined import create_app
-from antechamber.config import Settings
+from antechamber.app.factory import create_app
 from antechamber.core.errors import AntechamberError
+from antechamber.settings import Settings
 from support import URL, Desk, Service, event
 
 PASSWORD = "a long enough pass phrase"
@@ -247,9 +247,9 @@ def test_reading_a_page_signed_out_leads_back_to_it(service: Service) -> None:
     asked = service.client.get("/review?after=x&done=approved", follow_redirects=False)
     assert asked.status_code == 303
     page = service.client.get(asked.headers["location"])
-    place = re.search(r'name="next" value="([^"]*)"', page.text)
-    assert place
-    assert place[1] == "/review?after=x&amp;done=approved"
+    location = re.search(r'name="next" value="([^"]*)"', page.text)
+    assert location
+    assert location[1] == "/review?after=x&amp;done=approved"
     sent = {"link": _link(service), "next": "/review?after=x&done=approved"}
     response = desk.browser.post("/login", data=sent, follow_redirects=False)
     assert response.headers["location"] == "/review?after=x&done=approved"
@@ -271,10 +271,10 @@ ELSEWHERE = [
 
 def test_signing_in_never_leads_elsewhere(service: Service) -> None:
     """A place to return to counts only where it lies on this service."""
-    for place in ELSEWHERE:
-        page = service.client.get("/login", params={"next": place})
+    for index in ELSEWHERE:
+        page = service.client.get("/login", params={"next": index})
         assert 'name="next"' not in page.text
-        sent = {"link": _link(service), "next": place}
+        sent = {"link": _link(service), "next": index}
         response = service.client.post("/login", data=sent, follow_redirects=False)
         assert (response.status_code, response.headers["location"]) == (303, "/review")
 
@@ -325,7 +325,7 @@ def test_what_another_site_sends_is_refused(service: Service) -> None:
         for path, fields in places.items()
         for headers in FORGED
     }
-    assert {place: status for place, status in answered.items() if status != 403} == {}
+    assert {index: status for index, status in answered.items() if status != 403} == {}
     assert service.recall() == []
     assert desk.browser.get("/review").status_code == 200
 

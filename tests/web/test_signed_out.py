@@ -28,7 +28,7 @@ def end(service: Service, how: str) -> None:
     elif how == "signed out":
         service.state.access.sign_out(next(iter(known.values()))[1])
     else:
-        with database(service.place) as owner:
+        with database(service.location) as owner:
             owner.execute("UPDATE users SET role = 'auditor' WHERE name = 'bob'")
     service.state.access._people.update(known)
 

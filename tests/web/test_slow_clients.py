@@ -15,10 +15,10 @@ import httpx
 import pytest
 
 from antechamber import app
-from antechamber.config import Place
 from antechamber.core.errors import RefusedError, UnavailableError
-from antechamber.web.peers import MOST_STRANGE_REQUESTS
-from antechamber.web.uploads import Uploads
+from antechamber.settings import Location
+from antechamber.web.body_deadline import BodyReader
+from antechamber.web.connections import MAX_STRANGE_REQUESTS
 from support import HANG_SECONDS, event, serving, until
 
 MANY = 300
@@ -54,7 +54,7 @@ def whole(body: bytes) -> Any:
     return receive
 
 
-async def outcome(uploads: Uploads, receive: Any, caller: object = "a") -> Any:
+async def outcome(uploads: BodyReader, receive: Any, caller: object = "a") -> Any:
     """Read a body of at most 100 bytes."""
     try:
         return await uploads.read([], receive, 100, caller)
@@ -62,7 +62,7 @@ async def outcome(uploads: Uploads, receive: Any, caller: object = "a") -> Any:
         return error
 
 
-async def watched(uploads: Uploads, work: Any, *, ending: bool = False) -> Any:
+async def watched(uploads: BodyReader, work: Any, *, ending: bool = False) -> Any:
     """Await some work beside the watch."""
     stopping = asyncio.Event()
     if ending:
@@ -78,7 +78,7 @@ def test_a_body_that_does_not_come_is_given_up() -> None:
     """After its time it is refused, and the task goes on as if nothing had been."""
 
     async def work() -> Any:
-        uploads = Uploads(0.1)
+        uploads = BodyReader(0.1)
         first = await watched(uploads, outcome(uploads, half(b"{")))
         return first, await watched(uploads, outcome(uploads, whole(b"whole")))
 
@@ -92,7 +92,7 @@ def test_a_process_that_ends_does_not_wait_for_bodies() -> None:
     """What is not there yet when the process is told to end is answered at once."""
 
     async def work() -> Any:
-        uploads = Uploads(60)
+        uploads = BodyReader(60)
         return await watched(uploads, outcome(uploads, half(b"{")), ending=True)
 
     assert str(finish(work())) == "the service is shutting down"
@@ -102,7 +102,7 @@ def test_a_cancelled_request_stays_cancelled() -> None:
     """Only our own cancelling is turned into an error."""
 
     async def work() -> Any:
-        task = asyncio.create_task(outcome(Uploads(), half()))
+        task = asyncio.create_task(outcome(BodyReader(), half()))
         await asyncio.sleep(0)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -117,7 +117,7 @@ def test_the_oldest_of_too_many_bodies_gives_way(caller: object) -> None:
     """A caller's newest bodies are read, and other callers notice nothing."""
 
     async def work() -> Any:
-        uploads = Uploads(most=2, most_strange=2)
+        uploads = BodyReader(most=2, most_strange=2)
         other = asyncio.create_task(outcome(uploads, half(b"1"), "b"))
         first, second, third = (asyncio.create_task(outcome(uploads, half(b"1"), caller)) for _ in range(3))
         given_up = await first
@@ -135,7 +135,7 @@ def test_all_unfinished_bodies_together_fit_into_memory() -> None:
     """Beyond the limit the body that holds most of it gives way, whoever sends it."""
 
     async def work() -> Any:
-        uploads = Uploads(most_bytes=100)
+        uploads = BodyReader(most_bytes=100)
         small = asyncio.create_task(outcome(uploads, half(b"1" * 10), "a"))
         large = asyncio.create_task(outcome(uploads, half(b"1" * 80), "b"))
         last = asyncio.create_task(outcome(uploads, half(b"1" * 15), "c"))
@@ -157,9 +157,9 @@ def test_a_body_over_its_limit_is_refused_before_it_is_read() -> None:
     async def work() -> Any:
         declared = [(b"content-length", b"101")]
         try:
-            await Uploads().read(declared, half(), 100, "a")
+            await BodyReader().read(declared, half(), 100, "a")
         except RefusedError as error:
-            return error, await outcome(Uploads(), half(b"1" * 60, b"1" * 60))
+            return error, await outcome(BodyReader(), half(b"1" * 60, b"1" * 60))
 
     assert [error.code for error in finish(work())] == ["body-too-large"] * 2
 
@@ -167,11 +167,11 @@ def test_a_body_over_its_limit_is_refused_before_it_is_read() -> None:
 @pytest.fixture
 def live(tmp_path: Path, policies: Path) -> Iterator[tuple[str, str, Any]]:
     """A real service: its address, a producer's token and the process."""
-    place = Place(data=tmp_path / "data")
-    app.open_store(place).close()
-    with app.opened_access(place) as access:
+    location = Location(data=tmp_path / "data")
+    app.open_store(location).close()
+    with app.opened_access(location) as access:
         _, secret = access.issue("worker:release-bot", "producer", [], None)
-    with serving(place, policies) as (url, process):
+    with serving(location, policies) as (url, process):
         yield url, secret, process
 
 
@@ -327,7 +327,7 @@ def test_a_connection_ends_after_so_many_requests(live: tuple[str, str, Any]) ->
     strange, known = connected(url), connected(url)
     strange.sendall(request("GET", "/healthz", None, "\r\n") * 150)
     text = answer_of(strange)
-    assert text.count(b"HTTP/1.1 200") == MOST_STRANGE_REQUESTS
+    assert text.count(b"HTTP/1.1 200") == MAX_STRANGE_REQUESTS
     assert text.lower().count(b"connection: close") == 1
     known.sendall(
         request("GET", "/v1/token", secret, "\r\n") * 150
@@ -363,10 +363,10 @@ def test_an_answer_that_nobody_reads_does_not_keep_the_service_from_ending(live:
 
 
 @pytest.mark.parametrize("path", ["/v1/submissions", "/v1/submissions/batch", "/mcp"])
-def test_a_token_that_is_revoked_while_a_body_comes_is_refused(place: Place, policies: Path, path: str) -> None:
+def test_a_token_that_is_revoked_while_a_body_comes_is_refused(location: Location, policies: Path, path: str) -> None:
     """The head came before, the end of the body after it: nothing is admitted, on any route."""
-    app.open_store(place).close()
-    with app.opened_access(place) as access, serving(place, policies) as (url, _):
+    app.open_store(location).close()
+    with app.opened_access(location) as access, serving(location, policies) as (url, _):
         _, secret = access.issue("worker:release-bot", "producer", [], None)
         headers = {"authorization": f"Bearer {secret}"}
         body = json.dumps(event("Too late.", idempotency_key="late")).encode()
@@ -394,7 +394,7 @@ def test_a_token_that_is_revoked_while_a_body_comes_is_refused(place: Place, pol
 def test_a_session_that_ends_while_a_form_comes_is_signed_out(live: tuple[str, str, Any], tmp_path: Path) -> None:
     """The typed text comes back on the page that says so."""
     url, _, _ = live
-    with app.opened_access(Place(data=tmp_path / "data")) as access:
+    with app.opened_access(Location(data=tmp_path / "data")) as access:
         access.add_user("bob", "curator", None, None)
         with httpx.Client(base_url=url, timeout=HANG_SECONDS) as browser:
             assert browser.post("/login", data={"link": access.link("bob")}).status_code == 303

@@ -103,12 +103,12 @@ def test_the_list_of_submissions_leads_on(service: Service, monkeypatch: pytest.
     service.submit(event("And another.", idempotency_key="number"))
     monkeypatch.setattr(reports, "WINDOW", 20)
     looked = 0
-    place = "/submissions?producer_identity=tool:watcher"
-    while place:
-        page = desk.browser.get(place).text
+    location = "/submissions?producer_identity=tool:watcher"
+    while location:
+        page = desk.browser.get(location).text
         looked += 1
-        place = html.unescape("".join(re.findall(r'rel="next" href="([^"]+)"', page)))
-        assert ("were looked through" in page) == bool(place)
+        location = html.unescape("".join(re.findall(r'rel="next" href="([^"]+)"', page)))
+        assert ("were looked through" in page) == bool(location)
     assert looked == 4
 
 
@@ -122,21 +122,21 @@ def test_every_number_of_the_dashboard_leads_to_its_list(service: Service) -> No
     found = re.findall(r'<td><a href="(/submissions\?[^"]+)">(\d+)</a>', page)
     assert len(found) > 10
     attempts = {"attempts": 0}
-    for place, number in found:
-        listed = desk.browser.get(html.unescape(place)).text.partition("<tbody>")[2]
+    for index, number in found:
+        listed = desk.browser.get(html.unescape(index)).text.partition("<tbody>")[2]
         cells = [int(one) for one in re.findall(r"<td>(\d+)</td>", listed)]
-        assert int(number) in {listed.count("<tr>"), sum(cells), sum(cells) - len(cells)}, place
+        assert int(number) in {listed.count("<tr>"), sum(cells), sum(cells) - len(cells)}, index
         attempts["attempts"] += sum(cells)
     assert attempts["attempts"] > 0
-    for place in re.findall(r'href="(/audit\?[^"]+)"', page):
-        assert desk.browser.get(html.unescape(place)).status_code == 200
+    for index in re.findall(r'href="(/audit\?[^"]+)"', page):
+        assert desk.browser.get(html.unescape(index)).status_code == 200
     assert "/submissions" not in service.sign_in("olga", "operator").browser.get("/dashboard").text
 
 
 def test_what_was_counted_under_a_clock_that_ran_ahead_is_left_out(service: Service) -> None:
     """An hour that has not come yet has no place in the table; the totals hold it."""
     fill(service)
-    with database(service.place) as raw:
+    with database(service.location) as raw:
         raw.execute(
             "INSERT INTO tally (hour, producer, name, channel, lane, number)"
             " SELECT hour + 100, producer, name, channel, lane, 7 FROM tally WHERE name = 'accepted-as-duplicate'"

@@ -13,7 +13,7 @@ import httpx
 import msgspec
 import pytest
 
-from antechamber.config import Place
+from antechamber.settings import Location
 from support import MEMBERS, PRODUCERS, Service, belgian, dump, event, full, locked, running, write_policies
 
 PROBLEM_MEMBERS = {"type", "title", "detail"}
@@ -27,7 +27,7 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-def shared(lasting_place: Place) -> Iterator[Service]:
+def shared(lasting_place: Location) -> Iterator[Service]:
     """One service for the tables whose rows do not touch each other."""
     with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as made:
         yield made
@@ -88,10 +88,10 @@ def quarantined(service: Service) -> list[str]:
 
 
 @contextlib.contextmanager
-def limited(place: Place, limits: str) -> Iterator[Service]:
+def limited(location: Location, limits: str) -> Iterator[Service]:
     """Run the service with a [limits] table."""
-    policies = write_policies(place.data.parent / "limited", scopes=f"[limits]\n{limits}\n")
-    with running(place, policies) as service:
+    policies = write_policies(location.data.parent / "limited", scopes=f"[limits]\n{limits}\n")
+    with running(location, policies) as service:
         yield service
 
 
@@ -196,13 +196,13 @@ def test_a_replay_does_not_care_how_the_event_was_spelled(service: Service) -> N
     assert is_replay(first, service.submit(later, Idempotency_Key=key))
 
 
-def test_a_replay_outlives_policy_and_restart(place: Place, tmp_path: Path) -> None:
+def test_a_replay_outlives_policy_and_restart(location: Location, tmp_path: Path) -> None:
     """A receipt replays byte for byte after a restart under a policy that would refuse the event today."""
     body, private = event(observed_at=times(days=-100)), event(visibility="private")
-    with running(place, write_policies(tmp_path / "policies")) as service:
+    with running(location, write_policies(tmp_path / "policies")) as service:
         first, first_private = service.submit(body), service.submit(private)
     stricter = write_policies(tmp_path / "stricter", scopes="[defaults]\nstale_after_days = 1\n")
-    with running(place, stricter) as service:
+    with running(location, stricter) as service:
         assert is_replay(first, service.submit(body))
         assert is_replay(first_private, service.submit(private))
         assert service.submit(event("Another.", observed_at=times(days=-100))).json()["reasons"][0]["code"] == "stale"
@@ -282,9 +282,9 @@ def test_two_producers_may_use_the_same_key(service: Service) -> None:
     assert second["submission_id"] != first["submission_id"]
 
 
-def test_conflicts_beyond_the_cap_of_a_key_are_answered_but_not_kept(place: Place) -> None:
+def test_conflicts_beyond_the_cap_of_a_key_are_answered_but_not_kept(location: Location) -> None:
     """Beyond the cap of a key the answer is the same, without a place in quarantine."""
-    with limited(place, "conflicts_per_key = 2") as service:
+    with limited(location, "conflicts_per_key = 2") as service:
         body = event()
         service.submit(body)
         answers = [check_shape(service.submit(changed(body, scope_id=f"gemini-{n}"))) for n in range(4)]
@@ -296,9 +296,9 @@ def test_conflicts_beyond_the_cap_of_a_key_are_answered_but_not_kept(place: Plac
         assert check_shape(service.submit(changed(other, scope_id="gemini")))["quarantine_id"] is not None
 
 
-def test_no_more_than_the_cap_of_a_producer_waits(place: Place) -> None:
+def test_no_more_than_the_cap_of_a_producer_waits(location: Location) -> None:
     """Conflicts and private events share one cap per producer; another producer has its own."""
-    with limited(place, "waiting_per_producer = 2") as service:
+    with limited(location, "waiting_per_producer = 2") as service:
         body = event()
         service.submit(body)
         bodies = [changed(body, scope_id="gemini"), event("One.", visibility="private")]
@@ -326,7 +326,7 @@ def test_a_private_conflict_keeps_no_payload(service: Service) -> None:
     (card,) = quarantined(service)
     assert "Private: nothing of it was kept." in card
     assert "github-token" in card
-    stored = dump(service.place)
+    stored = dump(service.location)
     assert TOKEN_LIKE not in stored
     assert other["source_event_hash"].removeprefix("blake3:") not in stored
 
@@ -347,9 +347,9 @@ def test_a_retry_that_turned_private_withdraws_the_proposal(service: Service) ->
     assert desk.decide(proposal, "reject", reason_code="private").status_code == 303
 
 
-def test_the_caps_do_not_hinder_a_withdrawal(place: Place) -> None:
+def test_the_caps_do_not_hinder_a_withdrawal(location: Location) -> None:
     """A retry that turned private withdraws its proposal even where its conflict is not kept."""
-    with limited(place, "conflicts_per_key = 0") as service:
+    with limited(location, "conflicts_per_key = 0") as service:
         body = event()
         proposal = service.submit(body).json()["proposal_id"]
         assert check_shape(service.submit({**body, "visibility": "private"}))["quarantine_id"] is None
@@ -464,7 +464,7 @@ def test_private_events_are_refused_with_rules_and_pointers(shared: Service, nam
     assert answer["quarantine_id"] is not None
     assert answer["source_event_hash"] == body["source_event_hash"]
     assert value not in response.text
-    stored = dump(shared.place)
+    stored = dump(shared.location)
     assert value not in stored
     assert body["source_event_hash"].removeprefix("blake3:") not in stored
 
@@ -506,10 +506,10 @@ def test_a_clock_may_be_a_little_wrong(service: Service, distance: dict[str, flo
     assert check_shape(service.submit(event(observed_at=times(**distance))))["status"] == 201
 
 
-def test_a_scope_may_take_only_small_events(place: Place, tmp_path: Path) -> None:
+def test_a_scope_may_take_only_small_events(location: Location, tmp_path: Path) -> None:
     """An event over the scope's size is refused under its key."""
     policies = write_policies(tmp_path / "policies", scopes="[scope.project]\nmax_bytes = 200\n")
-    with running(place, policies) as service:
+    with running(location, policies) as service:
         answer = check_shape(service.submit(event("x" * 200)))
         assert said(answer) == (422, "rejected-invalid", ["too-large-for-scope"], False, True)
         session = event("x" * 200, submission_scope="session", scope_id="s-1")
@@ -788,13 +788,13 @@ def test_a_token_that_may_not_submit_is_403(shared: Service, bearer: tuple[Any, 
     assert check_shape(shared.submit(body))["status"] == 201
 
 
-def test_a_producer_that_left_the_policy_cannot_submit(place: Place, tmp_path: Path) -> None:
+def test_a_producer_that_left_the_policy_cannot_submit(location: Location, tmp_path: Path) -> None:
     """A token outlives its producer's listing, but submits nothing any more, not even a replay."""
     body = event(producer_identity="tool:watcher")
-    with running(place, write_policies(tmp_path / "policies")) as service:
+    with running(location, write_policies(tmp_path / "policies")) as service:
         assert service.submit(body).status_code == 201
     shorter = write_policies(tmp_path / "shorter", producers=PRODUCERS.partition('\n[[producer]]\nidentity = "tool')[0])
-    with running(place, shorter) as service:
+    with running(location, shorter) as service:
         assert said(check_shape(service.submit(body))) == (403, None, ["producer-mismatch"], True, False)
 
 
@@ -922,10 +922,10 @@ def test_who_may_not_submit_may_not_seal(shared: Service, bearer: tuple[Any, ...
     assert check_shape(shared.submit(body))["status"] == 201
 
 
-def test_a_key_that_may_be_submitted_may_be_sealed(place: Place, tmp_path: Path) -> None:
+def test_a_key_that_may_be_submitted_may_be_sealed(location: Location, tmp_path: Path) -> None:
     """A rule that the policy switched off does not stand in the way of a seal either."""
     policies = write_policies(tmp_path / "policies", privacy='off = ["github-token"]\n')
-    with running(place, policies) as service:
+    with running(location, policies) as service:
         assert check_shape(service.submit(event(idempotency_key=TOKEN_LIKE)))["status"] == 201
         assert seal(service, "gh" + "p_" + "b" * 36).status_code == 201
 
@@ -943,7 +943,7 @@ def test_a_store_held_by_another_process_is_409(service: Service) -> None:
     """While another process writes, the answer is 409 with Retry-After, and later the same key is accepted."""
     body = event()
     service.token()
-    with locked(service.place):
+    with locked(service.location):
         response = service.submit(body)
     answer = check_shape(response)
     assert said(answer) == (409, None, ["busy"], True, False)
@@ -967,9 +967,9 @@ def test_a_store_that_cannot_commit_is_503(service: Service) -> None:
     assert (accepted["status"], accepted["duplicate"]) == (201, False)
 
 
-def test_too_many_attempts_are_429(place: Place) -> None:
+def test_too_many_attempts_are_429(location: Location) -> None:
     """Beyond the limit of a producer the answer is 429 with Retry-After; other producers are not slowed down."""
-    with limited(place, "attempts_per_minute = 2") as service:
+    with limited(location, "attempts_per_minute = 2") as service:
         bodies = [event(f"Text {number}.") for number in range(3)]
         responses = [service.submit(body) for body in bodies]
         answers = [check_shape(response) for response in responses]

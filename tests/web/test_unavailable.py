@@ -1,12 +1,12 @@
 """While the store cannot answer: a clear 503 for programs and people, nothing lost, and all well afterwards."""
 
-from antechamber.config import Place
+from antechamber.settings import Location
 from support import Service, database, event, locked
 
 
-def break_table(place: Place, name: str) -> None:
+def break_table(location: Location, name: str) -> None:
     """Take a table away under the running service."""
-    with database(place) as owner:
+    with database(location) as owner:
         owner.execute(f"ALTER TABLE {name} RENAME TO {name}_gone")
 
 
@@ -15,7 +15,7 @@ def test_a_decision_that_cannot_be_stored_keeps_what_was_typed(service: Service)
     proposal, desk = service.submit(event()).json()["proposal_id"], service.sign_in()
     fields = desk.form(proposal) | {"content": "My careful wording.", "reason_code": "unclear"}
     fields = desk.draft(desk.post(f"/review/{proposal}/edit", fields).text)
-    with locked(service.place):
+    with locked(service.location):
         answer = desk.post(f"/review/{proposal}/edit", fields)
     assert answer.status_code == 503
     assert "My careful wording." in answer.text
@@ -28,7 +28,7 @@ def test_a_sign_in_that_cannot_be_stored_says_when_to_come_back(service: Service
     """The link stays good for the next try."""
     service.state.access.add_user("bob", "curator", None, None)
     link = {"link": service.state.access.link("bob")}
-    with locked(service.place):
+    with locked(service.location):
         answer = service.client.post("/login", data=link, follow_redirects=False)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert "Nothing was changed" in answer.text
@@ -39,7 +39,7 @@ def test_reading_from_a_broken_store_is_a_problem_for_agents(service: Service) -
     """Agents get the contract's shape with Retry-After."""
     headers = service.bearer()
     assert service.recall() == []
-    break_table(service.place, "memories")
+    break_table(service.location, "memories")
     params = {"submission_scope": "project", "scope_id": "apollo"}
     answer = service.client.get("/v1/memories", params=params, headers=headers)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
@@ -49,7 +49,7 @@ def test_reading_from_a_broken_store_is_a_problem_for_agents(service: Service) -
 def test_a_broken_store_is_not_ready(service: Service) -> None:
     """/readyz turns 503 and tells strangers nothing more."""
     assert service.client.get("/readyz").json() == {"status": "ready"}
-    break_table(service.place, "meta")
+    break_table(service.location, "meta")
     answer = service.client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["status"] == "unavailable"

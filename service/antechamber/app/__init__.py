@@ -1,10 +1,10 @@
 """The composition root: joins store, flows and web, and runs them as one process.
 
-What works on a place without serving it is here; `joined` and `serving` bring in all of the web and are asked for by
-name, so that every other verb of the command line starts in a fraction of the time.
+This package imports what works on a data location without serving it. `factory` and `server` import all of the web;
+only `serve` imports them, so that every other verb of the command line starts in a fraction of the time.
 """
 
-from antechamber.app.places import (
+from antechamber.app.maintenance import (
     bind_secret,
     clock,
     erase,

@@ -10,13 +10,13 @@ import click
 import msgspec
 from msgspec import Struct
 
-from antechamber.cli.common import fail, json_option, own_token, service_option, show
+from antechamber.cli.options import fail, json_option, own_token, service_option, show
 from antechamber.client.http import Answer, Sender, SendError, batches
-from antechamber.core.canonical import decode
+from antechamber.core.admission.canonical import decode
+from antechamber.core.admission.submission import read_draft, read_event
 from antechamber.core.contract import Disposition, Reason
 from antechamber.core.errors import AntechamberError, RefusedError
-from antechamber.core.events import fill_in, hash_event
-from antechamber.core.submission import read_draft, read_event
+from antechamber.core.outgoing import fill_in, hash_event
 
 _DISPOSITIONS: Final[tuple[str, ...]] = get_args(Disposition)
 _REJECTED: Final = frozenset(name for name in _DISPOSITIONS if name.startswith("rejected-"))

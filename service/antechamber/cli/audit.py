@@ -7,18 +7,18 @@ from typing import Any
 import click
 
 from antechamber import app
-from antechamber.cli.common import fail, json_option, place_options, show
-from antechamber.config import Place
+from antechamber.cli.options import fail, json_option, location_options, show
+from antechamber.core.access.sign_ins import SHOWN, EndedAccess
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import AntechamberError
-from antechamber.core.listing import SubmissionFilter
-from antechamber.core.records import AuditFilter
-from antechamber.core.sign_ins import SHOWN, Ended
-from antechamber.core.submission import parse_time
-from antechamber.flows.export import Taker
+from antechamber.core.rows.review import AuditFilter
+from antechamber.core.rows.submissions import SubmissionFilter
+from antechamber.core.times import parse_time
+from antechamber.flows.export import Exporter
 from antechamber.resources import verifier
+from antechamber.settings import Location
 
-_TAKER = Taker("command-line", "operator")
+_TAKER = Exporter("command-line", "operator")
 
 
 @click.command()
@@ -34,8 +34,8 @@ _TAKER = Taker("command-line", "operator")
 @click.option("--since", help="Decided or received at or after this RFC 3339 time.")
 @click.option("--until", help="Decided or received before this RFC 3339 time.")
 @click.option("--output", type=click.File("wb"), default="-", help="File to write; standard output by default.")
-@place_options
-def export(what: str, form: Any, since: str | None, until: str | None, output: Any, place: Place) -> None:
+@location_options
+def export(what: str, form: Any, since: str | None, until: str | None, output: Any, location: Location) -> None:
     """Export review records, dispositions, or the whole log; the closing record counts them and has the checkpoint.
 
     Only the whole log (antechamber export log) proves that nothing is missing. An export is itself recorded, and shown
@@ -45,7 +45,7 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: A
     if what == "log" and (form == "csv" or since or until):
         fail(AntechamberError("the log is exported whole and as JSONL: leave out --format, --since and --until"))
     try:
-        with app.opened_log(place) as (_, records):
+        with app.opened_log(location) as (_, records):
             if what == "log":
                 chunks = records.log(_TAKER)
             elif what == "dispositions":
@@ -104,22 +104,22 @@ def log() -> None:
 
 @log.command("checkpoint")
 @click.option("--size", type=click.IntRange(0), help="Print an earlier one, by its number of leaves.")
-@place_options
-def checkpoint(place: Place, size: int | None) -> None:
+@location_options
+def checkpoint(location: Location, size: int | None) -> None:
     """Sign all changes so far and print the checkpoint. Keep a copy where nobody of this service can reach it."""
     try:
-        with app.opened_log(place) as (opened, _):
+        with app.opened_log(location) as (opened, _):
             click.echo((opened.checkpoint() if size is None else opened.published(size)).note, nl=False)
     except AntechamberError as error:
         fail(error)
 
 
 @log.command("key")
-@place_options
-def key(place: Place) -> None:
+@location_options
+def key(location: Location) -> None:
     """Print the verifier keys, the one in use first."""
     try:
-        with app.opened_log(place) as (opened, _):
+        with app.opened_log(location) as (opened, _):
             click.echo("\n".join(opened.verifier_keys()))
     except AntechamberError as error:
         fail(error)
@@ -128,9 +128,9 @@ def key(place: Place) -> None:
 @log.command("new-key")
 @click.option("--restored", is_flag=True, help="An older backup had to be restored: begin a log of another name.")
 @click.option("--lost", is_flag=True, help="log.key is lost: go on without the old key's signature.")
-@place_options
+@location_options
 @json_option
-def new_key(place: Place, *, restored: bool, lost: bool, as_json: bool) -> None:
+def new_key(location: Location, *, restored: bool, lost: bool, as_json: bool) -> None:
     """Sign with a new key from now on, and print it. A running service takes it up by itself.
 
     The old key signs a last checkpoint, whose last leaf names the new one: so auditors can follow from key to key.
@@ -144,7 +144,7 @@ def new_key(place: Place, *, restored: bool, lost: bool, as_json: bool) -> None:
     """  # noqa: D301 -- the character by which click leaves a paragraph as it is
     ended = None
     try:
-        with app.opened_log(place, lost=lost) as (opened, _):
+        with app.opened_log(location, lost=lost) as (opened, _):
             if restored:
                 made, ended = opened.give_up()
             else:
@@ -161,7 +161,7 @@ def new_key(place: Place, *, restored: bool, lost: bool, as_json: bool) -> None:
             click.echo("  " + "  ".join(row.values()))
 
 
-def _ended(ended: Ended) -> dict[str, list[dict[str, str]]]:
+def _ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
     """Say which access ended, and which accounts can sign in again."""
     return {
         "revoked_tokens": [{"token_id": one.token_id, "role": one.role, "name": one.name} for one in ended.tokens],
@@ -177,8 +177,8 @@ def _ended(ended: Ended) -> dict[str, list[dict[str, str]]]:
 @click.argument("subject", metavar="ID")
 @click.option("--reason", type=click.Choice(REASON_CODES), default="private", show_default=True, help="Why it goes.")
 @click.option("--yes", is_flag=True, help="Do not ask; for scripts.")
-@place_options
-def erase(subject: str, reason: str, place: Place, *, yes: bool) -> None:
+@location_options
+def erase(subject: str, reason: str, location: Location, *, yes: bool) -> None:
     """Erase all text of a decided proposal or settled refused event, for ever.
 
     The leaf of the erasure stays, and so does every proof; what was committed to cannot be opened any more. The
@@ -186,13 +186,13 @@ def erase(subject: str, reason: str, place: Place, *, yes: bool) -> None:
     """
     try:
         # A mistyped or damaged folder is named before the question.
-        app.open_store(place, create=False).close()
+        app.open_store(location, create=False).close()
     except AntechamberError as error:
         fail(error)
     if not yes:
         click.confirm(f"Erase the text of {subject}? It cannot be brought back.", abort=True)
     try:
-        app.erase(place, subject, reason)
+        app.erase(location, subject, reason)
     except AntechamberError as error:
         fail(error)
     click.echo(f"Erased the text of {subject}.")

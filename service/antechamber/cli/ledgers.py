@@ -10,14 +10,14 @@ from typing import Any, Literal, cast
 import click
 import msgspec
 
-from antechamber.cli.common import fail, json_option, ledger_option, own_token, service_option, show
-from antechamber.client.entry import Entry
+from antechamber.cli.options import fail, json_option, ledger_option, own_token, service_option, show
+from antechamber.client.delivery import Recovery
 from antechamber.client.ledger import Ledger
-from antechamber.client.steps import Recovery
+from antechamber.client.operation import Operation
 from antechamber.client.submitter import Submitter
+from antechamber.core.delivery import STATES, State
 from antechamber.core.errors import AntechamberError
-from antechamber.core.ledger import STATES, State
-from antechamber.core.submission import format_time
+from antechamber.core.times import format_time
 
 
 @contextlib.contextmanager
@@ -109,7 +109,7 @@ def _short(text: str, most: int = 80) -> str:
     return plain if len(plain) <= most else f"{plain[: most - 2]} …"
 
 
-def _told(entry: Entry) -> dict[str, Any]:
+def _told(entry: Operation) -> dict[str, Any]:
     receipt = entry.typed_receipt()
     return {
         "operation_id": entry.operation_id,

@@ -11,17 +11,17 @@ from typing import Any
 
 import click
 
-from antechamber.cli.common import fail, ledger_option, own_token, service_option
+from antechamber.cli.options import fail, ledger_option, own_token, service_option
 from antechamber.client.ledger import Ledger
 from antechamber.client.submitter import AsyncSubmitter
 from antechamber.core.contract import MemoryPage, Scope
 from antechamber.core.errors import AntechamberError
-from antechamber.core.tools import Proposed, ProposeMemory, Status, Submits, event_of
+from antechamber.core.mcp_tools import ProposeMemory, Status, Submitting, ToolReceipt, event_of
 from antechamber.resources import how_to_install
 
 
 class LedgerSubmits:
-    """Submits for the tools through a ledger (implements core.tools.Submits)."""
+    """Submits for the tools through a ledger (implements core.mcp_tools.Submitting)."""
 
     def __init__(self, submitter: AsyncSubmitter, ledger: Ledger, token: str) -> None:
         """Use a submitter and its ledger."""
@@ -29,14 +29,14 @@ class LedgerSubmits:
         self._ledger = ledger
         self._token = hashlib.sha256(token.encode()).digest()
 
-    async def propose(self, proposed: ProposeMemory) -> Proposed:
+    async def propose(self, proposed: ProposeMemory) -> ToolReceipt:
         """Record and send an event."""
         event = event_of(proposed, await self._producer())
         operation_id = await asyncio.to_thread(self._prepare, event)
         with contextlib.suppress(AntechamberError):
             await self._submitter.send(operation_id)
         entry = await asyncio.to_thread(self._ledger.entry, operation_id)
-        return Proposed(
+        return ToolReceipt(
             state=entry.state,
             receipt=entry.typed_receipt(),
             reason=entry.reason,
@@ -82,12 +82,12 @@ def mcp(url: str, path: Path) -> None:
     """
     token = own_token()
     try:
-        from antechamber.mcp_server import Tools, serve_stdio  # noqa: PLC0415 -- an optional extra
+        from antechamber.mcp_server import ToolHandlers, serve_stdio  # noqa: PLC0415 -- an optional extra
     except ImportError:
         fail(AntechamberError(f"The MCP server needs packages that are not installed. {how_to_install('mcp')}"))
     try:
         with Ledger(path) as ledger:
-            tools = Tools()
+            tools = ToolHandlers()
             asyncio.run(_served(url, token, ledger, lambda submits: serve_stdio(submits, tools), tools.finish))
     except AntechamberError as error:
         fail(error)
@@ -97,7 +97,7 @@ async def _served(
     url: str,
     token: str,
     ledger: Ledger,
-    serve: Callable[[Submits], Awaitable[None]],
+    serve: Callable[[Submitting], Awaitable[None]],
     finish: Callable[[], Awaitable[None]],
 ) -> None:
     told = asyncio.Event()

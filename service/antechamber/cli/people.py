@@ -10,12 +10,12 @@ import click
 import msgspec
 
 from antechamber import app
-from antechamber.cli.common import fail, json_option, place_options, show
-from antechamber.config import Place
+from antechamber.cli.options import fail, json_option, location_options, show
+from antechamber.core.access.callers import PERSON_ROLES, TOKEN_ROLES
 from antechamber.core.errors import AntechamberError
-from antechamber.core.roles import PERSON_ROLES, TOKEN_ROLES
-from antechamber.core.submission import format_time
+from antechamber.core.times import format_time
 from antechamber.flows.access import Access
+from antechamber.settings import Location
 
 _DAYS: Final = re.compile(r"(\d{1,5})([dhm])")
 _DEFAULT_URL: Final = "http://127.0.0.1:8080"
@@ -34,14 +34,16 @@ def token() -> None:
 )
 @click.option("--read", "read", multiple=True, metavar="SCOPE", help="scope:scope_id that may be read; repeatable.")
 @click.option("--expires", metavar="TIME", help="Lifetime such as 90d, 12h or 30m. Default: none.")
-@place_options
+@location_options
 @json_option
-def issue(name: str, role: Any, read: tuple[str, ...], expires: str | None, place: Place, *, as_json: bool) -> None:
+def issue(
+    name: str, role: Any, read: tuple[str, ...], expires: str | None, location: Location, *, as_json: bool
+) -> None:
     """Issue a token and print it, once: only its digest is kept.
 
     For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do.
     """
-    with _access(place, grants=True) as access:
+    with _access(location, grants=True) as access:
         token_id, secret = access.issue(name, role, list(read), _lifetime(expires))
     if as_json:
         show({"token_id": token_id, "token": secret})
@@ -60,11 +62,11 @@ def _lifetime(text: str | None) -> int | None:
 
 
 @token.command("list")
-@place_options
+@location_options
 @json_option
-def list_tokens(place: Place, *, as_json: bool) -> None:
+def list_tokens(location: Location, *, as_json: bool) -> None:
     """List tokens: whose, what for, when last used. The secrets are nowhere."""
-    with _access(place) as access:
+    with _access(location) as access:
         rows = access.tokens()
     if as_json:
         show(rows)
@@ -83,11 +85,11 @@ def _expiry(expires_at: int | None) -> str:
 
 @token.command("revoke")
 @click.argument("name")
-@place_options
+@location_options
 @json_option
-def revoke(name: str, place: Place, *, as_json: bool) -> None:
+def revoke(name: str, location: Location, *, as_json: bool) -> None:
     """Revoke tokens by token id or by name; a running service notices within a second."""
-    with _access(place) as access:
+    with _access(location) as access:
         number = access.revoke(name)
     if as_json:
         show({"revoked": number})
@@ -114,13 +116,20 @@ def user() -> None:
 @click.option("--person", help="The human behind the account, where one has several. Default: NAME.")
 @click.option("--password-stdin", is_flag=True, help="Read a password of at least 12 characters from standard input.")
 @_url_option
-@place_options
+@location_options
 @json_option
 def add_user(  # noqa: PLR0913 -- one parameter per option
-    name: str, role: Any, person: str | None, url: str | None, place: Place, *, password_stdin: bool, as_json: bool
+    name: str,
+    role: Any,
+    person: str | None,
+    url: str | None,
+    location: Location,
+    *,
+    password_stdin: bool,
+    as_json: bool,
 ) -> None:
     """Add an account. Without a password, print a sign-in link that works once within 15 minutes."""
-    with _access(place, grants=True) as access:
+    with _access(location, grants=True) as access:
         password = app.hash_password(_read_password()) if password_stdin else None
         access.add_user(name, role, person, password)
         link = None if password_stdin else _link(access, name, url)
@@ -146,22 +155,22 @@ def _link(access: Access, name: str, url: str | None) -> str:
 @user.command("link")
 @click.argument("name")
 @_url_option
-@place_options
-def link_user(name: str, url: str | None, place: Place) -> None:
+@location_options
+def link_user(name: str, url: str | None, location: Location) -> None:
     """Print a sign-in link for an account: it works once, within 15 minutes."""
-    with _access(place, grants=True) as access:
+    with _access(location, grants=True) as access:
         click.echo(_link(access, name, url))
 
 
 @user.command("password")
 @click.argument("name")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of the terminal.")
-@place_options
-def set_password(name: str, place: Place, *, password_stdin: bool) -> None:
+@location_options
+def set_password(name: str, location: Location, *, password_stdin: bool) -> None:
     """Set the password of an account: at least 12 characters, asked twice. Its sessions and sign-in links end."""
     if not password_stdin and not sys.stdin.isatty():
         fail(AntechamberError("there is no terminal to ask for the password; send it with --password-stdin"))
-    with _access(place, grants=True) as access:
+    with _access(location, grants=True) as access:
         access.passwords.check_account(name)
         password = _read_password() if password_stdin else _asked_password(name)
         access.passwords.set(name, app.hash_password(password))
@@ -174,11 +183,11 @@ def _asked_password(name: str) -> str:
 
 
 @user.command("list")
-@place_options
+@location_options
 @json_option
-def list_users(place: Place, *, as_json: bool) -> None:
+def list_users(location: Location, *, as_json: bool) -> None:
     """List accounts."""
-    with _access(place) as access:
+    with _access(location) as access:
         rows = access.users()
     if as_json:
         hidden = [msgspec.structs.asdict(row) | {"password": row.password is not None} for row in rows]
@@ -193,10 +202,10 @@ def list_users(place: Place, *, as_json: bool) -> None:
 
 @user.command("disable")
 @click.argument("name")
-@place_options
-def disable_user(name: str, place: Place) -> None:
+@location_options
+def disable_user(name: str, location: Location) -> None:
     """Disable an account and end its sessions. Its decisions stay."""
-    with _access(place) as access:
+    with _access(location) as access:
         done = access.disable(name)
     if not done:
         fail(AntechamberError(f"no active account is called {name}; see: antechamber user list"))
@@ -204,10 +213,10 @@ def disable_user(name: str, place: Place) -> None:
 
 
 @contextlib.contextmanager
-def _access(place: Place, *, grants: bool = False) -> Iterator[Access]:
+def _access(location: Location, *, grants: bool = False) -> Iterator[Access]:
     """Open a data folder; whatever goes wrong ends with a text that says what to do."""
     try:
-        with app.opened_access(place, grants=grants) as access:
+        with app.opened_access(location, grants=grants) as access:
             yield access
     except AntechamberError as error:
         fail(error)

@@ -6,15 +6,16 @@ from pathlib import Path
 import click
 
 from antechamber import app
-from antechamber.cli.common import fail, json_option, place_options, show
-from antechamber.config import Place, Settings, read_policy
+from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.errors import AntechamberError
 from antechamber.core.privacy import RULES
+from antechamber.policy_files import read_policy
 from antechamber.resources import folder
+from antechamber.settings import Location, Settings
 
 
 @click.command()
-@place_options
+@location_options
 @click.option(
     "--policies",
     type=click.Path(file_okay=False, path_type=Path),
@@ -43,7 +44,7 @@ from antechamber.resources import folder
 )
 def serve(  # noqa: PLR0913 -- one argument for each option
     *,
-    place: Place,
+    location: Location,
     policies: Path | None,
     host: str,
     port: int,
@@ -56,17 +57,17 @@ def serve(  # noqa: PLR0913 -- one argument for each option
     Stop it with Ctrl-C or SIGTERM; it answers what it accepted first.
     """
     settings = Settings(
-        data=place.data,
+        data=location.data,
         policies=policies or folder("policies"),
-        database_url=place.database_url,
-        checkpoint_file=place.checkpoint_file,
+        database_url=location.database_url,
+        checkpoint_file=location.checkpoint_file,
         pin_url=pin_url,
         host=host,
         port=port,
         public_url=public_url,
         client_address_header=client_address_header,
     )
-    from antechamber.app.serving import serve as run  # noqa: PLC0415 -- brings in all of the web
+    from antechamber.app.server import serve as run  # noqa: PLC0415 -- brings in all of the web
 
     try:
         run(settings, f"Antechamber is ready: {settings.url}  (desk: {settings.url}/review)")
@@ -80,15 +81,15 @@ def serve(  # noqa: PLR0913 -- one argument for each option
     is_flag=True,
     help="Also move what the folder's own database holds into the empty PostgreSQL database. Stop the service first.",
 )
-@place_options
+@location_options
 @json_option
-def migrate(place: Place, *, move: bool, as_json: bool) -> None:
+def migrate(location: Location, *, move: bool, as_json: bool) -> None:
     """Make the schema, or bring an older one up to date. Make a backup first.
 
     Without --database-url it makes the folder and its schema, as `serve` does. In a PostgreSQL database it also makes
     two roles: one for admission, which cannot make a memory, and one for promotion. Run it as the database's owner.
     """
-    if move and place.database_url is None:
+    if move and location.database_url is None:
         fail(AntechamberError("--move needs --database-url: where the data is to be moved"))
     moved: dict[str, int] = {}
 
@@ -97,7 +98,7 @@ def migrate(place: Place, *, move: bool, as_json: bool) -> None:
         click.echo(f"{number:>9}  {table}", err=True)
 
     try:
-        taken = app.migrate(place, tell if move else None)
+        taken = app.migrate(location, tell if move else None)
     except AntechamberError as error:
         fail(error)
     if as_json:
@@ -137,16 +138,16 @@ def check_policy(policies: Path | None, *, as_json: bool) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A checkpoint that was kept elsewhere: the log has to begin with what it says.",
 )
-@place_options
+@location_options
 @json_option
-def doctor(place: Place, pinned: Path | None, *, as_json: bool) -> None:
+def doctor(location: Location, pinned: Path | None, *, as_json: bool) -> None:
     """Check a data folder: the file itself, every hash, the approvals of each memory, and the log.
 
     It changes no data; where other users could read files of the folder, it takes that right away and says so. The
     log's tree is formed anew from all leaves, and compared with every change and every checkpoint.
     """
     try:
-        found = app.examine(place, None if pinned is None else pinned.read_bytes().decode("utf-8", "replace"))
+        found = app.examine(location, None if pinned is None else pinned.read_bytes().decode("utf-8", "replace"))
     except AntechamberError as error:
         fail(error)
     if as_json:

@@ -1,10 +1,7 @@
 """For agents: propose events so that nothing lands twice and nothing is lost, whatever breaks."""
 
-from antechamber.client.entry import Entry
-from antechamber.client.exchange import AddressError, ReadError
-from antechamber.client.ledger import Ledger, UnderWayError
-from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
-from antechamber.client.results import (
+from antechamber.client.delivery import Recovery
+from antechamber.client.errors import (
     FailedError,
     InvalidEventError,
     NeedsReviewError,
@@ -14,23 +11,26 @@ from antechamber.client.results import (
     SettledByHandError,
     UncertainError,
 )
-from antechamber.client.steps import Recovery
+from antechamber.client.ledger import Ledger, UnderWayError
+from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
+from antechamber.client.operation import Operation
 from antechamber.client.submitter import AsyncSubmitter, Submitter
+from antechamber.client.wire import AddressError, ReadError
 from antechamber.core.errors import AntechamberError
-from antechamber.core.tools import Status
+from antechamber.core.mcp_tools import Status
 
 __all__ = [
     "AddressError",
     "AntechamberError",
     "AsyncSubmitter",
     "DamagedLedgerError",
-    "Entry",
     "FailedError",
     "InvalidEventError",
     "Ledger",
     "LedgerError",
     "NeedsReviewError",
     "NotSentError",
+    "Operation",
     "OperationError",
     "ReadError",
     "Recovery",

@@ -10,14 +10,11 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from antechamber.client.calling import Calling, Invoke, Made, Told, told_of
-from antechamber.client.driving import drive, to_the_end
-from antechamber.client.exchange import Pause
+from antechamber.client.delivery import Recovery
+from antechamber.client.errors import FailedError, NeedsReviewError, SettledByHandError, UncertainError
+from antechamber.client.guarded_call import CallOutcome, GuardedCalls, Invoke, ToolAnswer, told_of
 from antechamber.client.ledger import Ledger, UnderWayError
-from antechamber.client.results import FailedError, NeedsReviewError, SettledByHandError, UncertainError
-from antechamber.client.steps import Recovery
-from antechamber.client.tool_results import KeptResult, ending_of_error, kept_result, token_in
-from antechamber.core.calls import (
+from antechamber.client.resend_strategy import (
     CallError,
     IdempotencyKey,
     NeverResend,
@@ -29,6 +26,9 @@ from antechamber.core.calls import (
     hidden,
     needed,
 )
+from antechamber.client.runner import drive, to_the_end
+from antechamber.client.tool_results import KeptResult, ending_of_error, kept_result, token_in
+from antechamber.client.wire import Pause
 
 ATTEMPTS: Final = 3
 TIMEOUT: Final = 60.0
@@ -82,7 +82,7 @@ class Guard:
         self._session = session
         self._tools = dict(tools)
         self._ledger = ledger
-        self._calling = Calling(ledger, server, self._tools, attempts)
+        self._calling = GuardedCalls(ledger, server, self._tools, attempts)
         self._timeout = timeout
         self._result = result
         self._reads: dict[str, bool] = {}
@@ -194,7 +194,7 @@ class Guard:
                     return
 
     async def _run(self, steps: Any, options: dict[str, Any]) -> Any:
-        async def do(step: Invoke | Pause) -> Told | None:
+        async def do(step: Invoke | Pause) -> ToolAnswer | None:
             if isinstance(step, Pause):
                 await asyncio.sleep(step.seconds)
                 return None
@@ -203,11 +203,11 @@ class Guard:
                     return told_of(await self._session.call_tool(step.tool, step.arguments, **options))
             except Exception as error:  # noqa: BLE001 -- whatever a session raises, what it means is the strategy's
                 ending, said = ending_of_error(error)
-                return Told(ending=ending, said=said)
+                return ToolAnswer(ending=ending, said=said)
 
         return await drive(steps, do)
 
-    async def _outcome(self, made: Made, *, named: bool) -> Any:
+    async def _outcome(self, made: CallOutcome, *, named: bool) -> Any:
         """Return the result of a call that ended with one, and note that its caller has it."""
         entry = made.entry
         if entry.state not in {"committed", "failed"}:

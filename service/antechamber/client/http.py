@@ -9,7 +9,7 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from antechamber.client.exchange import AddressError, address_of
+from antechamber.client.wire import AddressError, address_of
 from antechamber.core.addresses import shown
 from antechamber.core.contract import MAX_BATCH, MAX_LINES, Reason
 from antechamber.core.errors import AntechamberError
@@ -18,7 +18,7 @@ ATTEMPTS: Final = 6
 _TIMEOUT: Final = 30.0
 _LONGEST_WAIT: Final = 30.0
 _TOKEN: Final = re.compile(r"[!-~]+")
-_AGAIN: Final = frozenset({409, 429, 500, 502, 503, 504})
+_RETRYABLE: Final = frozenset({409, 429, 500, 502, 503, 504})
 
 
 class SendError(AntechamberError):
@@ -79,7 +79,7 @@ class Sender:
             if response.status_code == httpx.codes.OK:
                 return _answers(response.content, len(lines))
             reason = _say(response)
-            if response.status_code not in _AGAIN:
+            if response.status_code not in _RETRYABLE:
                 break
         where = shown(str(self._client.base_url))
         message = f"{where}: {reason.rstrip('.')}. Nothing is lost: send the same file again."

@@ -17,13 +17,13 @@ from typing import Any, Final, Literal, Self
 import msgspec
 
 from antechamber.client import ledger_file
-from antechamber.client.entry import ADD, COLUMNS, READ, WRITE, Change, Entry, Kind, checksum
-from antechamber.client.ledger_file import DamagedLedgerError, LedgerError, Sessions
-from antechamber.client.results import completed
-from antechamber.core.canonical import NORMAL_FORM
+from antechamber.client.errors import completed
+from antechamber.client.ledger_file import DamagedLedgerError, LedgerError, ProcessLocks
+from antechamber.client.operation import ADD, COLUMNS, READ, WRITE, Operation, OperationChange, OperationKind, checksum
+from antechamber.core.admission.canonical import NORMAL_FORM
+from antechamber.core.delivery import SETTLED, STATES, DeliveryRuling, State
 from antechamber.core.ids import uuid7
-from antechamber.core.ledger import SETTLED, STATES, Ruling, State
-from antechamber.core.ports import Clock, Randomness
+from antechamber.core.ports.clock import Clock, Randomness
 
 PAGE: Final = 200
 
@@ -60,7 +60,7 @@ class Ledger:
         self.in_hand: set[str] = set()
         """Calls that a task of this process is making right now."""
         self._connection = ledger_file.opened(self.path)
-        self._sessions = Sessions(self.path)
+        self._sessions = ProcessLocks(self.path)
         try:
             with self.together() as connection:
                 self._session = self._sessions.begin(connection)
@@ -70,11 +70,9 @@ class Ledger:
             raise
 
     def __enter__(self) -> Self:
-        """Use it in a with statement."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     def close(self) -> None:
@@ -167,14 +165,16 @@ class Ledger:
             )
         return operation_id
 
-    def _over(self, connection: sqlite3.Connection, entry: Entry) -> bool:
+    def _over(self, connection: sqlite3.Connection, entry: Operation) -> bool:
         """Whether a call has ended and its caller knows."""
         return entry.state in {"committed", "failed"} and self._is_handed_over(connection, entry)
 
     def _mint(self) -> str:
         return uuid7(self._clock(), self._randomness(10))
 
-    def _same(self, connection: sqlite3.Connection, kind: Kind, name: str, fingerprint: bytes) -> Entry | None:
+    def _same(
+        self, connection: sqlite3.Connection, kind: OperationKind, name: str, fingerprint: bytes
+    ) -> Operation | None:
         row = connection.execute(
             f"{READ} WHERE kind = ? AND name = ? AND fingerprint = ? ORDER BY id DESC LIMIT 1",
             (kind, name, fingerprint),
@@ -184,7 +184,7 @@ class Ledger:
     def _add(self, connection: sqlite3.Connection, **members: Any) -> None:
         now = self._clock()
         last = connection.execute("SELECT coalesce(max(id), 0) FROM entries").fetchone()[0]
-        entry = Entry(
+        entry = Operation(
             id=last + 1,
             state="pending",
             attempts=0,
@@ -199,36 +199,36 @@ class Ledger:
         connection.execute(ADD, {**msgspec.structs.asdict(entry), "checksum": checksum(entry)})
         self._tell(connection, entry)
 
-    def _tell(self, connection: sqlite3.Connection, entry: Entry) -> None:
+    def _tell(self, connection: sqlite3.Connection, entry: Operation) -> None:
         connection.execute(
             "INSERT INTO changes (entry, state, attempts, reason, changed_at) VALUES (?, ?, ?, ?, ?)",
             (entry.id, entry.state, entry.attempts, entry.reason, entry.changed_at),
         )
 
-    def _change(self, connection: sqlite3.Connection, entry: Entry, **members: Any) -> Entry:
+    def _change(self, connection: sqlite3.Connection, entry: Operation, **members: Any) -> Operation:
         changed = msgspec.structs.replace(entry, changed_at=self._clock(), **members)
         connection.execute(WRITE, {**msgspec.structs.asdict(changed), "checksum": checksum(changed)})
         self._tell(connection, changed)
         return changed
 
-    def _entry(self, row: tuple[Any, ...]) -> Entry:
+    def _entry(self, row: tuple[Any, ...]) -> Operation:
         """Build an entry of what was read, and refuse one that is not as it was written."""
         try:
-            entry = msgspec.convert(dict(zip(COLUMNS, row[:-1], strict=True)), Entry)
+            entry = msgspec.convert(dict(zip(COLUMNS, row[:-1], strict=True)), Operation)
         except msgspec.ValidationError as error:
             raise DamagedLedgerError(self.path, f"entry {row[0]}: {error}") from None
         if checksum(entry) != row[-1]:
             raise DamagedLedgerError(self.path, f"entry {row[0]} was altered")
         return entry
 
-    def _one(self, connection: sqlite3.Connection, operation_id: str) -> Entry:
+    def _one(self, connection: sqlite3.Connection, operation_id: str) -> Operation:
         row = connection.execute(f"{READ} WHERE operation_id = ?", (operation_id,)).fetchone()
         if row is None:
             message = f"{self.path} has no operation {operation_id}"
             raise LedgerError(message)
         return self._entry(row)
 
-    def entry(self, operation_id: str) -> Entry:
+    def entry(self, operation_id: str) -> Operation:
         """Return one operation.
 
         Raises LedgerError where there is none by that id.
@@ -236,7 +236,7 @@ class Ledger:
         with self._reading() as connection:
             return self._one(connection, operation_id)
 
-    def history(self, operation_id: str) -> list[Change]:
+    def history(self, operation_id: str) -> list[OperationChange]:
         """Return an operation's way, oldest step first.
 
         Raises LedgerError where there is none by that id.
@@ -246,9 +246,10 @@ class Ledger:
                 "SELECT state, attempts, reason, changed_at FROM changes WHERE entry = ? ORDER BY id",
                 (self._one(connection, operation_id).id,),
             ).fetchall()
-        return [msgspec.convert(dict(zip(Change.__struct_fields__, row, strict=True)), Change) for row in rows]
+        names = OperationChange.__struct_fields__
+        return [msgspec.convert(dict(zip(names, row, strict=True)), OperationChange) for row in rows]
 
-    def begin(self, operation_id: str, *, after: int | None = None) -> Entry:
+    def begin(self, operation_id: str, *, after: int | None = None) -> Operation:
         """Record that an attempt begins, before it does; an operation that is settled is returned as it is.
 
         `after` is how many attempts its caller knows of, where nobody else's may come between.
@@ -262,11 +263,12 @@ class Ledger:
             if after is not None and (entry.attempts != after or self.under_way(entry)):
                 raise UnderWayError(operation_id)
             number = entry.attempts + 1
-            counts = {"attempts": number, "in_flight": entry.in_flight + 1}
-            reason = f"attempt {number} begins"
-            return self._change(connection, entry, **counts, session=self._session, receipt=None, reason=reason)
+            counts = {"attempts": number, "in_flight": entry.in_flight + 1, "reason": f"attempt {number} begins"}
+            return self._change(connection, entry, **counts, session=self._session, receipt=None)
 
-    def settle(self, operation_id: str, judge: Callable[[Entry], Ruling | None], answer: bytes | None = None) -> Entry:
+    def settle(
+        self, operation_id: str, judge: Callable[[Operation], DeliveryRuling | None], answer: bytes | None = None
+    ) -> Operation:
         """Record what an answer made of an operation; what is settled already stays as it is.
 
         `judge` sees the operation as it is now: another process may have begun another attempt meanwhile; None leaves
@@ -294,7 +296,7 @@ class Ledger:
                 session=self._session if state == "pending" else None,
             )
 
-    def decide(self, operation_id: str, state: Literal["committed", "failed"], reason: str) -> Entry:
+    def decide(self, operation_id: str, state: Literal["committed", "failed"], reason: str) -> Operation:
         """Settle by hand what needs a person's review, or what is uncertain and cannot be asked about any more.
 
         Raises LedgerError where it is settled, or under way in a process that runs.
@@ -338,7 +340,7 @@ class Ledger:
         with self.together() as connection:
             connection.execute("UPDATE ledger SET token = ?, holder = ?", (token, name))
 
-    def entries(self, *states: State) -> Iterator[Entry]:
+    def entries(self, *states: State) -> Iterator[Operation]:
         """Yield operations in these states, or all, oldest first; read a page at a time.
 
         Raises LedgerError.
@@ -377,11 +379,11 @@ class Ledger:
             self._sessions.forget(connection, gone)
         return number
 
-    def under_way_elsewhere(self, entry: Entry) -> bool:
+    def under_way_elsewhere(self, entry: Operation) -> bool:
         """Whether a process that runs has this operation in its hands: prepared, or with an attempt under way."""
         return entry.session not in {None, self._session} and (entry.in_flight > 0 or not entry.attempts)
 
-    def under_way(self, entry: Entry) -> bool:
+    def under_way(self, entry: Operation) -> bool:
         """Whether anybody has an attempt of this operation in hand, here or elsewhere."""
         here = entry.session == self._session and entry.operation_id in self.in_hand
         return entry.attempts > 0 and (here or self.under_way_elsewhere(entry))
@@ -394,5 +396,5 @@ class Ledger:
         with self.together() as connection:
             connection.execute(statement, (self._one(connection, operation_id).id,))
 
-    def _is_handed_over(self, connection: sqlite3.Connection, entry: Entry) -> bool:
+    def _is_handed_over(self, connection: sqlite3.Connection, entry: Operation) -> bool:
         return connection.execute("SELECT 1 FROM handed_over WHERE entry = ?", (entry.id,)).fetchone() is not None

@@ -211,7 +211,7 @@ def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
         raise DamagedLedgerError(path, f"{last - number} of {last} entries are missing")
 
 
-_here: Final[weakref.WeakSet["Sessions"]] = weakref.WeakSet()
+_here: Final[weakref.WeakSet["ProcessLocks"]] = weakref.WeakSet()
 
 
 def _let_go() -> None:
@@ -223,7 +223,7 @@ def _let_go() -> None:
 os.register_at_fork(after_in_child=_let_go)
 
 
-class Sessions:
+class ProcessLocks:
     """Who has the ledger open: each holds a lock on a small file beside it, which its end releases, however it ends."""
 
     def __init__(self, path: Path) -> None:

@@ -11,16 +11,16 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from antechamber.client.driving import advance, drive
-from antechamber.client.entry import Entry
-from antechamber.client.exchange import Breaker, Call, Departure, Heard, Pause, connection_options, heard, unheard
+from antechamber.client.delivery import SUBMISSIONS, Delivery, DeliverySteps, OperationStore, Recovery, Step, grouped
+from antechamber.client.errors import OperationError, outcome, outcome_or_error
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
-from antechamber.client.results import OperationError, outcome, outcome_or_error
-from antechamber.client.steps import SUBMISSIONS, Book, Recovery, Sending, Step, Steps, grouped
-from antechamber.client.unkept import Unkept
+from antechamber.client.memory_ledger import MemoryLedger
+from antechamber.client.operation import Operation
+from antechamber.client.runner import advance, drive
+from antechamber.client.wire import Call, CircuitBreaker, Pause, Response, SendTrace, connection_options, heard, unheard
 from antechamber.core.contract import MAX_LINES, Channel, Holder, MemoryPage, Receipt
-from antechamber.core.tools import Status
+from antechamber.core.mcp_tools import Status
 
 TIMEOUT: Final = 15.0
 """Seconds that an answer may take."""
@@ -57,17 +57,17 @@ class _Base:
         self.ledger = ledger
         if ledger is not None:
             ledger.bind(httpx.URL(url).netloc.decode())
-        self._book: Book = ledger or Unkept()
-        self._sending = Sending(self._book, Breaker(FAILURES, COOLDOWN), attempts)
+        self._book: OperationStore = ledger or MemoryLedger()
+        self._sending = Delivery(self._book, CircuitBreaker(FAILURES, COOLDOWN), attempts)
 
-    def _recovery(self, progress: Callable[[int], None]) -> Steps[Recovery]:
+    def _recovery(self, progress: Callable[[int], None]) -> DeliverySteps[Recovery]:
         ledger, elsewhere = self.ledger, 0
         if ledger is None:
             message = "without a ledger nothing is known that could be recovered; give the submitter one"
             raise LedgerError(message)
         ledger.sweep()
 
-        def uncertain() -> Iterator[Entry]:
+        def uncertain() -> Iterator[Operation]:
             nonlocal elsewhere
             for entry in ledger.entries("pending", "uncertain"):
                 if ledger.under_way_elsewhere(entry):
@@ -79,7 +79,7 @@ class _Base:
         found: Recovery = yield from self._sending.recover(uncertain(), progress)
         return msgspec.structs.replace(found, elsewhere=elsewhere)
 
-    def _batch(self, events: Iterable[Event]) -> Steps[list[Receipt | OperationError]]:
+    def _batch(self, events: Iterable[Event]) -> DeliverySteps[list[Receipt | OperationError]]:
         outcomes: list[Receipt | OperationError] = []
         rest = iter(events)
         while some := list(islice(rest, MAX_LINES)):
@@ -92,13 +92,13 @@ class _Base:
             outcomes += [known[one] for one in operations]
         return outcomes
 
-    def _status(self, place: str, name: str) -> Steps[Status | None]:
-        return self._sending.read(f"{SUBMISSIONS}/{place}{quote(name, safe='')}", None, Status)
+    def _status(self, location: str, name: str) -> DeliverySteps[Status | None]:
+        return self._sending.read(f"{SUBMISSIONS}/{location}{quote(name, safe='')}", None, Status)
 
-    def _holder(self) -> Steps[Holder | None]:
+    def _holder(self) -> DeliverySteps[Holder | None]:
         return self._sending.read("/v1/token", None, Holder)
 
-    def _memories(self, scope: str, scope_id: str, query: str, after: str | None) -> Steps[MemoryPage | None]:
+    def _memories(self, scope: str, scope_id: str, query: str, after: str | None) -> DeliverySteps[MemoryPage | None]:
         params = {"submission_scope": scope, "scope_id": scope_id, "q": query}
         return self._sending.read(MEMORIES, params | ({"after": after} if after else {}), MemoryPage)
 
@@ -140,8 +140,8 @@ class Submitter(_Base):
         """Close the connections; the ledger stays open."""
         self._client.close()
 
-    def _run(self, steps: Steps[T]) -> T:
-        told: Heard | None = None
+    def _run(self, steps: DeliverySteps[T]) -> T:
+        told: Response | None = None
         with contextlib.closing(steps):
             while True:
                 step, result = advance(steps, told)
@@ -149,11 +149,11 @@ class Submitter(_Base):
                     return result  # type: ignore[no-any-return]
                 told = self._do(step)
 
-    def _do(self, step: Step) -> Heard | None:
+    def _do(self, step: Step) -> Response | None:
         if isinstance(step, Pause):
             time.sleep(step.seconds)
             return None
-        departure = Departure()
+        departure = SendTrace()
         try:
             return heard(self._client.request(**_request(step), extensions={"trace": departure.note}))
         except httpx.HTTPError as error:
@@ -184,7 +184,7 @@ class Submitter(_Base):
         """
         return self._run(self._batch(events))
 
-    def seal(self, operation_id: str) -> Entry:
+    def seal(self, operation_id: str) -> Operation:
         """Give an operation up: its key is sealed, so that it never lands, unless it has landed before.
 
         Raises LedgerError.
@@ -262,14 +262,14 @@ class AsyncSubmitter(_Base):
         """Close the connections; the ledger stays open."""
         await self._client.aclose()
 
-    async def _run(self, steps: Steps[T]) -> T:
+    async def _run(self, steps: DeliverySteps[T]) -> T:
         return await drive(steps, self._do)
 
-    async def _do(self, step: Step) -> Heard | None:
+    async def _do(self, step: Step) -> Response | None:
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
             return None
-        departure = Departure()
+        departure = SendTrace()
         try:
             return heard(await self._client.request(**_request(step), extensions={"trace": departure.note_async}))
         except httpx.HTTPError as error:
@@ -287,7 +287,7 @@ class AsyncSubmitter(_Base):
         """Propose many events; see Submitter.submit_batch."""
         return await self._run(self._batch(events))
 
-    async def seal(self, operation_id: str) -> Entry:
+    async def seal(self, operation_id: str) -> Operation:
         """Give an operation up; see Submitter.seal."""
         return await self._run(self._sending.seal(operation_id))
 

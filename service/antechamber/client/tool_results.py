@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.calls import Ending
+from antechamber.client.resend_strategy import Ending
 
 _MOST: Final = 300
 """Characters of an error that are kept as a reason."""

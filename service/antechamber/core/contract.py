@@ -98,15 +98,15 @@ class Payload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ) = UNSET
 
 
-Line = Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
+LineNumber = Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
 
 
 class SourceSpan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the event was seen."""
 
     uri: Annotated[str, Meta(min_length=1, examples=["repo://apollo/RUNBOOK.md"])]
-    start: Annotated[Line, Meta(description="First line, from 1.")] | UnsetType = UNSET
-    end: Annotated[Line, Meta(description="Last line, included.")] | UnsetType = UNSET
+    start: Annotated[LineNumber, Meta(description="First line, from 1.")] | UnsetType = UNSET
+    end: Annotated[LineNumber, Meta(description="Last line, included.")] | UnsetType = UNSET
     revision: str | UnsetType = UNSET
     heading: str | UnsetType = UNSET
 
@@ -171,7 +171,7 @@ class Problem(Receipt, frozen=True, kw_only=True):
     detail: str
 
 
-class Review(Struct, frozen=True, kw_only=True):
+class ReviewStatus(Struct, frozen=True, kw_only=True):
     """What became of a submission's proposal, as its producer sees it."""
 
     state: ProposalState

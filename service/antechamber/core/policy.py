@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final, Literal
 from blake3 import blake3
 from msgspec import Meta, Struct, field, to_builtins
 
-from antechamber.core.canonical import canonical
+from antechamber.core.admission.canonical import canonical
+from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import NAME_PATTERN, PRODUCER_PATTERN, Code, Reason, Scope
-from antechamber.core.submission import Submission
 
 DAY: Final = 86_400_000_000
 """Microseconds of a day."""
@@ -17,7 +17,7 @@ FUTURE_TOLERANCE: Final = 300_000_000
 """Microseconds that a producer's clock may run ahead."""
 
 Grant = Annotated[str, Meta(pattern=r"^(?:[a-z_]+|\*):[A-Za-z0-9._/@*-]+$")]
-Kind = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+MemoryKind = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 
 
 class Producer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -32,7 +32,7 @@ class Producer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a proposal must be in one scope."""
 
-    kinds: list[Kind] = field(default_factory=lambda: ["fact", "procedure", "preference", "decision", "warning"])
+    kinds: list[MemoryKind] = field(default_factory=lambda: ["fact", "procedure", "preference", "decision", "warning"])
     stale_after_days: Annotated[int, Meta(ge=1)] = 400
     max_bytes: Annotated[int, Meta(ge=1)] = 65_536
     curators: Annotated[int, Meta(ge=1, le=2)] = 1
@@ -41,7 +41,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What one scope says differently from the defaults."""
 
-    kinds: list[Kind] | None = None
+    kinds: list[MemoryKind] | None = None
     stale_after_days: Annotated[int, Meta(ge=1)] | None = None
     max_bytes: Annotated[int, Meta(ge=1)] | None = None
     curators: Annotated[int, Meta(ge=1, le=2)] | None = None
@@ -69,7 +69,7 @@ class Guideline(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     text: Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
     scopes: list[Scope] = []
     """Scopes of the proposals that it fits; none means all."""
-    kinds: list[Kind] = []
+    kinds: list[MemoryKind] = []
     """Kinds of the proposals that it fits; none means all."""
 
 

@@ -7,17 +7,18 @@ from typing import Final, TypeVar
 from blake3 import blake3
 from msgspec import Struct
 
+from antechamber.core.access.callers import Bearer, Person, PersonRole, TokenRole
+from antechamber.core.access.sign_ins import ABSOLUTE, SHOWN, AccessError, BegunAccess, check_signed_in, no_account
+from antechamber.core.access.tokens import digest_secret, has_checksum, mint
 from antechamber.core.contract import NAME, PRODUCER
 from antechamber.core.errors import AntechamberError, ClosedError
-from antechamber.core.filters import with_view
 from antechamber.core.ids import uuid7
-from antechamber.core.ports import Clock, Randomness, Rows, Store
-from antechamber.core.records import TokenRow, UserRow
-from antechamber.core.roles import Bearer, Person, PersonRole, TokenRole
-from antechamber.core.sign_ins import ABSOLUTE, SHOWN, AccessError, Begun, check_signed_in, no_account
-from antechamber.core.tokens import digest_secret, has_checksum, mint
-from antechamber.flows.guesses import check_attempts, count_attempt, forgive, subjects_of
+from antechamber.core.ports.clock import Clock, Randomness
+from antechamber.core.ports.store import Rows, Store
+from antechamber.core.review.queue_filter import with_view
+from antechamber.core.rows.access import TokenRow, UserRow
 from antechamber.flows.passwords import AccountPasswords
+from antechamber.flows.sign_in_limits import check_attempts, count_attempt, forgive, subjects_of
 
 V = TypeVar("V")
 
@@ -26,7 +27,7 @@ LINK_LIFETIME: Final = 15 * 60 * SECOND
 IDLE: Final = 60 * 60 * SECOND
 CHECKED_FOR: Final = SECOND
 """How long a looked-up token or session is trusted without another look: a revocation takes effect within this."""
-MOST_REMEMBERED: Final = 10_000
+MAX_REMEMBERED: Final = 10_000
 _ADDRESS: Final = "address"
 """Name of the note that holds the public address."""
 
@@ -284,7 +285,7 @@ class Access:
             if not self._began(kind, one)
         ]
 
-    def _began(self, kind: str, kept: Begun) -> bool:
+    def _began(self, kind: str, kept: BegunAccess) -> bool:
         return kept.proof == self._proof(kind, kept.digest, kept.user, kept.at)
 
     def _proof(self, kind: str, digest: str, user: int, at: int) -> str:
@@ -364,7 +365,7 @@ def _touch(used: dict[int, int], seen: dict[str, int], rows: Rows) -> None:
 
 def _remember(cache: dict[str, V], key: str, value: V) -> None:
     """Keep a looked-up value; a full memory is emptied rather than grown."""
-    if len(cache) >= MOST_REMEMBERED:
+    if len(cache) >= MAX_REMEMBERED:
         cache.clear()
     cache[key] = value
 

@@ -10,45 +10,47 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.admission import (
+from antechamber.core.access.callers import Bearer
+from antechamber.core.admission.batch import AdmissionBatch
+from antechamber.core.admission.canonical import canonical
+from antechamber.core.admission.disposition import (
+    AdmissionWrite,
+    AssignedIds,
     Candidate,
     Echo,
-    Entry,
     Judgement,
-    Named,
     answer,
     candidate,
     decide,
     echo_of,
     shown,
 )
-from antechamber.core.book import Book
-from antechamber.core.canonical import canonical
+from antechamber.core.admission.fast_path import read_fast
+from antechamber.core.admission.submission import Submission, read_draft, read_event, read_key_header
 from antechamber.core.contract import KEY, MAX_BATCH, MAX_LINES, Channel, Code, Reason
 from antechamber.core.errors import AntechamberError, BusyError, RefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER, Outcome
 from antechamber.core.policy import Verdict
-from antechamber.core.ports import AdmissionRows, Clock, Randomness, ReplayKey, Store
+from antechamber.core.ports.admission import AdmissionRows, ReplayKey
+from antechamber.core.ports.clock import Clock, Randomness
+from antechamber.core.ports.store import Store
 from antechamber.core.privacy import Finding, is_clean, scan
-from antechamber.core.quick import read_quickly
-from antechamber.core.roles import Bearer
-from antechamber.core.submission import Submission, read_draft, read_event, read_key_header
-from antechamber.flows.aside import Aside
-from antechamber.flows.direct import HOUR, DirectWrites
-from antechamber.flows.meter import Meter, Tally
-from antechamber.flows.policies import InForce, PolicyKeeper
+from antechamber.flows.direct_writes import HOUR, DirectWrites
+from antechamber.flows.live_policy import ActivePolicy, PolicyReloader
+from antechamber.flows.microbatch import MicroBatcher
+from antechamber.flows.rate_limit import ReplayCounter, TokenBuckets
 from antechamber.flows.replies import Reply, first_reply, guess_echo, kept, replay, reply_of
-from antechamber.flows.together import Together
+from antechamber.flows.worker_thread import WorkerThread
 
-MOST_TEXT: Final = 1 << 18
+MAX_TEXT: Final = 1 << 18
 """Bytes of the events that are looked through in one go."""
 LONG: Final = 1 << 13
 """Bytes of a body from which on it is read and looked through beside the event loop."""
-MOST_LONG: Final = 256
+MAX_LONG: Final = 256
 """Long bodies that wait to be read or looked through; each takes some 30 ms at most."""
-MOST_BATCHES: Final = 8
+MAX_BATCHES: Final = 8
 """Batches that wait for the same; each takes some 2 seconds at most."""
 
 
@@ -61,7 +63,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
     now: int
 
 
-class Settled(NamedTuple):
+class JudgedReply(NamedTuple):
     """A reply, and what it counts as where it is one more attempt at something already there."""
 
     reply: Reply
@@ -72,7 +74,7 @@ class Admission:
     """Answers submissions, seals keys and counts replays."""
 
     def __init__(
-        self, store: Store, policies: PolicyKeeper, secret: bytes, clock: Clock, randomness: Randomness
+        self, store: Store, policies: PolicyReloader, secret: bytes, clock: Clock, randomness: Randomness
     ) -> None:
         """Join the rules with a store; `secret` are the 32 bytes kept outside the database."""
         self._store = store
@@ -80,12 +82,12 @@ class Admission:
         self._secret = secret
         self._clock = clock
         self._randomness = randomness
-        self._meter = Meter(clock)
-        self._tally = Tally()
-        self._long = Aside("long-bodies", MOST_LONG)
-        self._batches = Aside("batches", MOST_BATCHES)
+        self._meter = TokenBuckets(clock)
+        self._tally = ReplayCounter()
+        self._long = WorkerThread("long-bodies", MAX_LONG)
+        self._batches = WorkerThread("batches", MAX_BATCHES)
         self.direct = DirectWrites(store, clock)
-        self._arrivals: Together[Submission, Settled] = Together(self._admit)
+        self._arrivals: MicroBatcher[Submission, JudgedReply] = MicroBatcher(self._admit)
 
     async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel = "http") -> Reply:
         """Answer one submission; every failure is an answer too."""
@@ -123,17 +125,17 @@ class Admission:
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)], echo_of(parsed))
 
-    def _admit(self, submissions: list[Submission]) -> Future[list[Settled]]:
+    def _admit(self, submissions: list[Submission]) -> Future[list[JudgedReply]]:
         return self._gather(self.prepare(submissions, "http"))
 
-    def _gather(self, prepared: Sequence[Prepared | Reply]) -> Future[list[Settled]]:
+    def _gather(self, prepared: Sequence[Prepared | Reply]) -> Future[list[JudgedReply]]:
         """Have candidates judged with all others that wait, and count the attempts that got no row of their own."""
         size = sum(one.candidate.submission.size for one in prepared if isinstance(one, Prepared))
         waiting = self._store.gather(self._settle, prepared, size)
         waiting.add_done_callback(self._count)
         return waiting
 
-    def _count(self, done: Future[list[Settled]]) -> None:
+    def _count(self, done: Future[list[JudgedReply]]) -> None:
         """Count what is on disk; nothing where it failed."""
         if not done.cancelled() and done.exception() is None:
             self._tally.add(Counter(settled.counted for settled in done.result() if settled.counted is not None))
@@ -165,7 +167,7 @@ class Admission:
             if bearer.role != "producer":
                 raise refuse("producer-mismatch", "only the token of a producer may submit")
             header_key = read_key_header(key_header)
-            submission = read_quickly(raw, header_key)
+            submission = read_fast(raw, header_key)
             if submission is not None:
                 self._check_producer(submission.producer_identity, bearer)
                 return submission
@@ -205,7 +207,7 @@ class Admission:
             raise refuse("producer-mismatch", "the policy does not list this producer", "/producer_identity")
 
     def _judge(
-        self, submission: Submission, findings: list[Finding], channel: Channel, force: InForce, now: int
+        self, submission: Submission, findings: list[Finding], channel: Channel, force: ActivePolicy, now: int
     ) -> Prepared | Reply:
         if findings and any(finding.pointer == "/idempotency_key" for finding in findings):
             message = "the key looks like a private value; choose a random one"
@@ -218,14 +220,14 @@ class Admission:
             now=now,
         )
 
-    def _settle(self, group: Sequence[Prepared | Reply], rows: AdmissionRows) -> list[Settled]:
+    def _settle(self, group: Sequence[Prepared | Reply], rows: AdmissionRows) -> list[JudgedReply]:
         """Judge a group inside the transaction, one after another, and write what the judgements ask for."""
-        book = rows.open_book([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
-        settled = [Settled(one, None) if isinstance(one, Reply) else self._settle_one(one, book) for one in group]
+        book = rows.open_batch([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
+        settled = [JudgedReply(one, None) if isinstance(one, Reply) else self._settle_one(one, book) for one in group]
         rows.record(book)
         return settled
 
-    def _settle_one(self, prepared: Prepared, book: Book) -> Settled:
+    def _settle_one(self, prepared: Prepared, book: AdmissionBatch) -> JudgedReply:
         judgement = decide(prepared.candidate, prepared.verdict, book.known(prepared.candidate))
         counted: ReplayKey | None = None
         if judgement.original is not None and not judgement.quarantine:
@@ -233,8 +235,8 @@ class Admission:
             counted = (judgement.original.submission_id, prepared.now // HOUR, prepared.channel)
         if judgement.replay is not None:
             if judgement.withdraw:
-                book.enter(_entry(prepared, judgement, Named(), b""))
-            return Settled(replay(prepared.candidate.submission, judgement.replay), counted)
+                book.enter(_entry(prepared, judgement, AssignedIds(), b""))
+            return JudgedReply(replay(prepared.candidate.submission, judgement.replay), counted)
         named = self._name(prepared, judgement)
         receipt = answer(
             judgement.outcome,
@@ -247,12 +249,12 @@ class Admission:
         reply = first_reply(receipt)
         stored = kept(receipt) if prepared.candidate.private else reply.body
         book.enter(_entry(prepared, judgement, named, stored))
-        return Settled(reply, counted)
+        return JudgedReply(reply, counted)
 
-    def _name(self, prepared: Prepared, judgement: Judgement) -> Named:
+    def _name(self, prepared: Prepared, judgement: Judgement) -> AssignedIds:
         proposal, drawn, now = judgement.proposal, self._randomness(30 + SALT_SIZE), prepared.now
         proposal_id = proposal.proposal_id if proposal else None
-        return Named(
+        return AssignedIds(
             submission_id=judgement.original.submission_id if judgement.original else uuid7(now, drawn[:10]),
             duplicate_of=proposal.own_submission_id if proposal else None,
             proposal_id=uuid7(now, drawn[10:20]) if judgement.propose else proposal_id,
@@ -288,7 +290,7 @@ class Admission:
             members = {**msgspec.json.decode(known[1]), "duplicate": True}
             return msgspec.structs.replace(reply_of(msgspec.json.encode(members), key), status=200, problem=False)
         now, digest = self._clock(), self._policies.current.digest
-        named = Named(submission_id=uuid7(now, self._randomness(10)), salt=self._randomness(SALT_SIZE))
+        named = AssignedIds(submission_id=uuid7(now, self._randomness(10)), salt=self._randomness(SALT_SIZE))
         reason = Reason(code="sealed", message="this key was sealed by its producer", pointer="/idempotency_key")
         receipt = answer(
             OUTCOMES["sealed"], [reason], Echo(idempotency_key=key, producer_identity=producer), named, digest, now
@@ -304,7 +306,7 @@ class Admission:
         if code == "key-invalid":
             echo = msgspec.structs.replace(echo, idempotency_key=None)
         receipt = answer(
-            outcome or OUTCOMES[code], reasons, echo, Named(), self._policies.current.digest, self._clock()
+            outcome or OUTCOMES[code], reasons, echo, AssignedIds(), self._policies.current.digest, self._clock()
         )
         return reply_of(msgspec.json.encode(receipt), echo.idempotency_key, RETRY_AFTER.get(code))
 
@@ -319,8 +321,8 @@ class Admission:
             self._tally.add(counted)
 
 
-def _entry(prepared: Prepared, judgement: Judgement, named: Named, receipt: bytes) -> Entry:
-    return Entry(
+def _entry(prepared: Prepared, judgement: Judgement, named: AssignedIds, receipt: bytes) -> AdmissionWrite:
+    return AdmissionWrite(
         candidate=prepared.candidate,
         judgement=judgement,
         named=named,
@@ -351,11 +353,11 @@ def _text(submission: Submission) -> str:
 def _portions(submissions: Sequence[Submission]) -> Iterator[Sequence[Submission]]:
     """Divide submissions so that the texts which are looked through together stay small."""
     start = size = 0
-    for place, one in enumerate(submissions, 1):
+    for index, one in enumerate(submissions, 1):
         size += one.size
-        if size >= MOST_TEXT or place == len(submissions):
-            yield submissions[start:place]
-            start, size = place, 0
+        if size >= MAX_TEXT or index == len(submissions):
+            yield submissions[start:index]
+            start, size = index, 0
 
 
 def _findings(submission: Submission, text: str, off: frozenset[str]) -> list[Finding]:

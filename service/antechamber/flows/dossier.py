@@ -4,30 +4,17 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from antechamber.core.canonical import canonical
+from antechamber.core.admission.canonical import canonical
 from antechamber.core.contract import MemoryState
-from antechamber.core.history import last_standing
-from antechamber.core.likeness import AKIN, Difference, differ, most_alike
 from antechamber.core.policy import Policy
-from antechamber.core.ports import Rows
+from antechamber.core.ports.store import Rows
 from antechamber.core.privacy import Finding, scan
-from antechamber.core.records import (
-    ConflictMark,
-    EvidenceRow,
-    LatestDecision,
-    NearMemory,
-    ProducerRecord,
-    ProposalRow,
-    ReviewRecordRow,
-)
-from antechamber.core.requirements import Requirement, Situation, evaluate, obstacle
-from antechamber.core.reveal import fits, reveal, texts_of
-from antechamber.core.review import (
+from antechamber.core.review.decision import (
     APPROVING,
     Approval,
+    CurrentDecision,
     DecisionKind,
     ReviewedProposal,
-    Standing,
     Target,
     blocker,
     open_decisions,
@@ -36,12 +23,25 @@ from antechamber.core.review import (
     text_hash,
     undo_needs_reason,
 )
-from antechamber.core.sorting import Mark, marks_of
+from antechamber.core.review.hidden_text import fits, reveal, texts_of
+from antechamber.core.review.history import last_standing
+from antechamber.core.review.queue_order import Mark, marks_of
+from antechamber.core.review.requirements import Requirement, Situation, evaluate, obstacle
+from antechamber.core.review.similarity import AKIN, Difference, differ, most_alike
+from antechamber.core.rows.memories import NearMemory
+from antechamber.core.rows.review import (
+    ConflictMark,
+    EvidenceRow,
+    LatestDecision,
+    ProducerRecord,
+    ProposalRow,
+    ReviewRecordRow,
+)
 
 NEAR: Final = 500
 """Memories of the scope, the newest ones, among which similar ones are looked for."""
 IN_GROUP: Final = 8000
-"""What a payload weighs at most to be shown whole beside ninety-nine others; see `core.reveal.fits`."""
+"""What a payload weighs at most to be shown whole beside ninety-nine others; see `core.review.hidden_text.fits`."""
 SIMILAR: Final = 4
 """Similar memories that are shown: each has two buttons, and nine digits are all there are."""
 
@@ -94,7 +94,7 @@ class Dossier(Struct, frozen=True, kw_only=True):
     """Decisions on the same text elsewhere."""
     blockers: dict[DecisionKind, str | None]
     """For each decision that the proposal's state allows, why this person cannot make it."""
-    standing: Standing | None
+    standing: CurrentDecision | None
     """The last decision that was not taken back."""
     undo_needs_reason: bool
     claimed_by: str | None
@@ -227,16 +227,16 @@ def _similar(proposal: ProposalRow, near: list[NearMemory]) -> list[Similar]:
     """Return the memories most like a proposal's text, the one that its producer claims to supersede first."""
     content = proposal.payload["content"]
     found = most_alike(content, [one.payload["content"] for one in near], AKIN, SIMILAR)
-    claimed = next((place for place, one in enumerate(near) if one.memory_id == proposal.supersedes), None)
+    claimed = next((index for index, one in enumerate(near) if one.memory_id == proposal.supersedes), None)
     if claimed is not None:
         [(_, likeness)] = most_alike(content, [near[claimed].payload["content"]], 0, 1)
         found = [(claimed, likeness), *(pair for pair in found if pair[0] != claimed)][:SIMILAR]
     return [
         Similar(
-            memory=near[place],
+            memory=near[index],
             likeness=round(likeness),
-            difference=differ(near[place].payload["content"], content),
-            claimed=place == claimed,
+            difference=differ(near[index].payload["content"], content),
+            claimed=index == claimed,
         )
-        for place, likeness in found
+        for index, likeness in found
     ]

@@ -12,20 +12,21 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.canonical import canonical
+from antechamber.core.admission.canonical import canonical
+from antechamber.core.csv import csv_row
 from antechamber.core.errors import NotFoundError, refuse
 from antechamber.core.ids import uuid7
-from antechamber.core.listing import ListedSubmission, SubmissionFilter
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.log.merkle import inclusion_proof, leaf_hash
 from antechamber.core.log.rows import DispositionRow, Exported, ExportRow, Format, LeafRow, Role, SignedCheckpoint
 from antechamber.core.log.tree import Tree
 from antechamber.core.policy import covers
-from antechamber.core.ports import Clock, Randomness, Rows, Store
-from antechamber.core.records import AuditFilter, AuditRow
-from antechamber.core.spreadsheet import csv_row
-from antechamber.core.submission import format_time
-from antechamber.flows.log import Log
+from antechamber.core.ports.clock import Clock, Randomness
+from antechamber.core.ports.store import Rows, Store
+from antechamber.core.rows.review import AuditFilter, AuditRow
+from antechamber.core.rows.submissions import ListedSubmission, SubmissionFilter
+from antechamber.core.times import format_time
+from antechamber.flows.log_proofs import Log
 
 MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 CLOSING: Final = "closing"
@@ -48,7 +49,7 @@ _Filter = TypeVar("_Filter", AuditFilter, SubmissionFilter)
 _Row = TypeVar("_Row", AuditRow, DispositionRow)
 
 
-class Taker(Struct, frozen=True):
+class Exporter(Struct, frozen=True):
     """Who takes an export, and which scopes they are limited to; None for all."""
 
     name: str
@@ -97,18 +98,18 @@ class Export:
             raise NotFoundError(message)
         return _reviewed(row, None) | {"tlog_proof": self._log.included(row.sequence).proof}
 
-    def review_records(self, chosen: AuditFilter, form: Format, taker: Taker) -> Iterator[bytes]:
+    def review_records(self, chosen: AuditFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
         """Yield review records in chunks; the last record says how many there were.
 
         Raises LogError, BusyError or UnavailableError before the first.
         """
         return self._export(_REVIEW_RECORDS, chosen, form, taker)
 
-    def dispositions(self, chosen: SubmissionFilter, form: Format, taker: Taker) -> Iterator[bytes]:
+    def dispositions(self, chosen: SubmissionFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
         """Yield the stored answers in chunks, with the events that were kept; as with review records."""
         return self._export(_DISPOSITIONS, chosen, form, taker)
 
-    def _export(self, kind: "_Kind[_Filter, _Row]", chosen: _Filter, form: Format, taker: Taker) -> Iterator[bytes]:
+    def _export(self, kind: "_Kind[_Filter, _Row]", chosen: _Filter, form: Format, taker: Exporter) -> Iterator[bytes]:
         signed = self._begin(kind.exported, form, chosen, taker)
         write, head = _writer(form, kind.columns)
 
@@ -120,7 +121,7 @@ class Export:
 
         return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, chosen, taker)))
 
-    def log(self, taker: Taker) -> Iterator[bytes]:
+    def log(self, taker: Exporter) -> Iterator[bytes]:
         """Yield every leaf of the log in chunks, and the checkpoint that they add up to.
 
         Raises RefusedError (`scope-not-granted`) for an auditor who is limited to some scopes.
@@ -150,7 +151,7 @@ class Export:
         yield canonical(closing) + b"\n"
 
     def _begin(
-        self, exported: Exported, form: Format, chosen: AuditFilter | SubmissionFilter | None, taker: Taker
+        self, exported: Exported, form: Format, chosen: AuditFilter | SubmissionFilter | None, taker: Exporter
     ) -> SignedCheckpoint:
         """Sign what there is, and record who takes it; a log that contradicts what was signed is not given out.
 
@@ -173,7 +174,7 @@ class Export:
         return signed
 
     def _closing(
-        self, signed: SignedCheckpoint, form: Format, chosen: AuditFilter | SubmissionFilter, taker: Taker
+        self, signed: SignedCheckpoint, form: Format, chosen: AuditFilter | SubmissionFilter, taker: Exporter
     ) -> dict[str, Any]:
         """Return the last record: records by themselves never prove that none is missing, so it does not claim it."""
         closing: dict[str, Any] = {"record": CLOSING, "complete": False, "checkpoint": signed.note}

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.access.sign_ins import check_signed_in, no_account
 from antechamber.core.ids import uuid7
-from antechamber.core.ports import Clock, Randomness, Rows, Store
-from antechamber.core.roles import PasswordChange, Person
-from antechamber.core.sign_ins import check_signed_in, no_account
-from antechamber.flows.guesses import count_attempt, forgive, subjects_of
+from antechamber.core.ports.clock import Clock, Randomness
+from antechamber.core.ports.store import Rows, Store
+from antechamber.flows.sign_in_limits import count_attempt, forgive, subjects_of
 
 
 class AccountPasswords:

@@ -7,30 +7,32 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.canonical import canonical, join_event
+from antechamber.core.access.callers import Person
+from antechamber.core.access.sign_ins import check_signed_in
+from antechamber.core.admission.canonical import canonical, join_event
+from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import Scope
 from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
-from antechamber.core.history import last_standing
 from antechamber.core.ids import uuid7
-from antechamber.core.likeness import Hunk, compare, hunks
 from antechamber.core.log.leaf import SALT_SIZE
-from antechamber.core.ports import Clock, Randomness, Rows, Store
-from antechamber.core.records import QuarantineRow, ReviewRecordRow
-from antechamber.core.reveal import fits, pretty, texts_of
-from antechamber.core.review import (
+from antechamber.core.ports.clock import Clock, Randomness
+from antechamber.core.ports.store import Rows, Store
+from antechamber.core.review.decision import (
+    CurrentDecision,
     InvalidDecisionError,
-    Standing,
     check_note,
     undo_needs_reason,
 )
-from antechamber.core.roles import Person
-from antechamber.core.settlement import SettlementForm, check_settlement, opened_key, settle, settlement_blocker
-from antechamber.core.sign_ins import check_signed_in
-from antechamber.core.submission import Submission
+from antechamber.core.review.hidden_text import fits, pretty, texts_of
+from antechamber.core.review.history import last_standing
+from antechamber.core.review.quarantine import QuarantineForm, check_settlement, opened_key, settle, settlement_blocker
+from antechamber.core.review.similarity import Hunk, compare, hunks
+from antechamber.core.rows.quarantine import QuarantineRow
+from antechamber.core.rows.review import ReviewRecordRow
 from antechamber.flows.admit import Admission
-from antechamber.flows.browse import found
+from antechamber.flows.desk_views import require
 from antechamber.flows.dossier import owners_of
-from antechamber.flows.policies import PolicyKeeper
+from antechamber.flows.live_policy import PolicyReloader
 
 PAGE: Final = 50
 IN_LIST: Final = 4000
@@ -46,7 +48,7 @@ class RefusedEvent(Struct, frozen=True, kw_only=True):
     whole: bool
     """Whether a list shows it whole; what is not is settled on its own page."""
     records: list[ReviewRecordRow]
-    standing: Standing | None
+    standing: CurrentDecision | None
     """The last decision on it that was not taken back."""
     undo_needs_reason: bool
     owners: frozenset[str]
@@ -59,7 +61,7 @@ class Quarantine:
     """Shows refused events and settles them."""
 
     def __init__(
-        self, store: Store, policies: PolicyKeeper, admission: Admission, clock: Clock, randomness: Randomness
+        self, store: Store, policies: PolicyReloader, admission: Admission, clock: Clock, randomness: Randomness
     ) -> None:
         """Join the rules with a store; `admission` takes in what is opened as a proposal of its own."""
         self._store = store
@@ -81,7 +83,7 @@ class Quarantine:
         Raises NotFoundError.
         """
         with self._store.read() as rows:
-            return self._gathered(rows, found(rows.quarantined_event(quarantine_id)), person)
+            return self._gathered(rows, require(rows.quarantined_event(quarantine_id)), person)
 
     def _gathered(self, rows: Rows, event: QuarantineRow, person: Person, *, listed: bool = False) -> RefusedEvent:
         records = rows.settlements(event.id) if event.version else []
@@ -111,7 +113,7 @@ class Quarantine:
         policy = self._policies.current.policy
         return owners_of(rows, policy, event.producer_identity, event.owner, event.original_owner)
 
-    async def settle(self, quarantine_id: str, form: SettlementForm, person: Person) -> str | None:
+    async def settle(self, quarantine_id: str, form: QuarantineForm, person: Person) -> str | None:
         """Settle a refused event or take that back; return the proposal that it became, if it was opened as one.
 
         Opening is admission under a key that no producer can use, and the record follows: where the service is killed
@@ -146,13 +148,13 @@ class Quarantine:
         proposal_id: str = answer["proposal_id"]
         return proposal_id
 
-    def _record(self, quarantine_id: str, form: SettlementForm, person: Person, rows: Rows) -> None:
+    def _record(self, quarantine_id: str, form: QuarantineForm, person: Person, rows: Rows) -> None:
         check_signed_in(person, rows.signed_in(person.session), self._clock())
         if not form.decision_key or rows.decision_with_key(form.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
         rows.hold_quarantine(quarantine_id)
-        event, now = found(rows.quarantined_event(quarantine_id)), self._clock()
+        event, now = require(rows.quarantined_event(quarantine_id)), self._clock()
         settlement = settle(
             event,
             last_standing(rows.settlements(event.id)),

@@ -4,24 +4,25 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.contract import KEY, SCOPES, Holder, MemoryItem, MemoryPage, Review
+from antechamber.core.access.callers import Bearer
+from antechamber.core.contract import KEY, SCOPES, Holder, MemoryItem, MemoryPage, ReviewStatus
 from antechamber.core.errors import NotFoundError, refuse
 from antechamber.core.policy import may_read
-from antechamber.core.ports import Store
-from antechamber.core.records import MemoryHit, StoredReceipt
-from antechamber.core.roles import Bearer
-from antechamber.core.submission import format_time
-from antechamber.flows.policies import PolicyKeeper
+from antechamber.core.ports.store import Store
+from antechamber.core.rows.memories import MemoryHit
+from antechamber.core.rows.submissions import StoredReceipt
+from antechamber.core.times import format_time
+from antechamber.flows.live_policy import PolicyReloader
 
-MOST_ITEMS: Final = 200
+MAX_ITEMS: Final = 200
 DEFAULT_ITEMS: Final = 50
-MOST_WORDS: Final = 32
+MAX_WORDS: Final = 32
 
 
 class Recall:
     """Reads back what was answered and what was admitted."""
 
-    def __init__(self, store: Store, policies: PolicyKeeper) -> None:
+    def __init__(self, store: Store, policies: PolicyReloader) -> None:
         """Read from a store under the policy in force."""
         self._store = store
         self._policies = policies
@@ -104,20 +105,22 @@ def _check(submission_scope: str | None, scope_id: str | None, q: str, limit: in
         raise refuse("malformed", "submission_scope must be one of " + ", ".join(SCOPES), "/submission_scope")
     if not scope_id:
         raise refuse("malformed", "scope_id is missing; exactly one scope is read at a time", "/scope_id")
-    if not 1 <= limit <= MOST_ITEMS:
-        raise refuse("malformed", f"limit must lie within 1 and {MOST_ITEMS}", "/limit")
+    if not 1 <= limit <= MAX_ITEMS:
+        raise refuse("malformed", f"limit must lie within 1 and {MAX_ITEMS}", "/limit")
     words = q.replace("\0", " ").split()
-    if len(words) > MOST_WORDS:
-        raise refuse("malformed", f"q may have {MOST_WORDS} words", "/q")
+    if len(words) > MAX_WORDS:
+        raise refuse("malformed", f"q may have {MAX_WORDS} words", "/q")
     return words
 
 
-def review_of(stored: StoredReceipt) -> Review | None:
+def review_of(stored: StoredReceipt) -> ReviewStatus | None:
     """Tell a producer what became of its proposal; None where the submission made or joined none."""
     if stored.state is None:
         return None
     decided = None if stored.decided_at is None else format_time(stored.decided_at)
-    return Review(state=stored.state, decided_at=decided, reason_code=stored.reason_code, memory_id=stored.memory_id)
+    return ReviewStatus(
+        state=stored.state, decided_at=decided, reason_code=stored.reason_code, memory_id=stored.memory_id
+    )
 
 
 def _item(hit: MemoryHit) -> MemoryItem:

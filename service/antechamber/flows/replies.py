@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.admission import Echo
+from antechamber.core.admission.disposition import Echo
+from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import KEY, MAX_BATCH, NAME, PRODUCER, SCOPES, Disposition, Problem, Receipt
 from antechamber.core.privacy import scan
-from antechamber.core.submission import Submission
 
 
 class Reply(Struct, frozen=True, kw_only=True):

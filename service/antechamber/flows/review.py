@@ -8,51 +8,49 @@ from typing import Final, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.canonical import canonical
+from antechamber.core.access.callers import Person
+from antechamber.core.access.sign_ins import SignedOutError, check_signed_in
+from antechamber.core.admission.canonical import canonical
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
-from antechamber.core.filters import QueueFilter
 from antechamber.core.ids import uuid7
-from antechamber.core.likeness import Difference, differ
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.policy import Policy
-from antechamber.core.ports import Rows
+from antechamber.core.ports.store import Rows
 from antechamber.core.privacy import scan
-from antechamber.core.records import (
-    ProposalRow,
-)
-from antechamber.core.requirements import Situation, evaluate
-from antechamber.core.review import (
+from antechamber.core.review.decision import (
+    CurrentDecision,
     Decision,
     DecisionKind,
-    Entry,
+    DecisionWrite,
     InvalidDecisionError,
     Ruling,
-    Standing,
     blocker,
     check_note,
     rule,
     text_hash,
     undo_needs_reason,
 )
-from antechamber.core.roles import Person
-from antechamber.core.sign_ins import SignedOutError, check_signed_in
-from antechamber.core.sorting import QueuePlace
-from antechamber.flows.browse import Browse, found
+from antechamber.core.review.queue_filter import QueueFilter
+from antechamber.core.review.queue_order import QueueCursor
+from antechamber.core.review.requirements import Situation, evaluate
+from antechamber.core.review.similarity import Difference, differ
+from antechamber.core.rows.review import ProposalRow
+from antechamber.flows.desk_views import DeskViews, require
 from antechamber.flows.dossier import Member, fits_in_group, member, places, reviewed, situation
 
 R = TypeVar("R")
 
-MOST_AT_ONCE: Final = 100
+MAX_AT_ONCE: Final = 100
 """Proposals of a group that can be decided on at once."""
 HOUR: Final = 3_600_000_000
 LEASE: Final = 300_000_000
 """Microseconds that a claim lasts."""
-Outcome = Literal["approved", "waits", "rejected", "merged", "flagged", "undone", "retracted", "expired"]
+DecisionOutcome = Literal["approved", "waits", "rejected", "merged", "flagged", "undone", "retracted", "expired"]
 STAYING: Final = frozenset({"undo", "retract", "expire"})
 """Decisions after which a curator stays with what was decided on."""
 
 
-_OUTCOMES: Final[dict[DecisionKind, Outcome]] = {
+_OUTCOMES: Final[dict[DecisionKind, DecisionOutcome]] = {
     "reject": "rejected",
     "merge": "merged",
     "flag": "flagged",
@@ -62,30 +60,30 @@ _OUTCOMES: Final[dict[DecisionKind, Outcome]] = {
 }
 
 
-def _outcome(kind: DecisionKind, ruling: Ruling) -> Outcome:
+def _outcome(kind: DecisionKind, ruling: Ruling) -> DecisionOutcome:
     return _OUTCOMES.get(kind) or ("approved" if ruling.admits else "waits")
 
 
-class Decided(Struct, frozen=True, kw_only=True):
+class DecisionResult(Struct, frozen=True, kw_only=True):
     """What a decision led to."""
 
     proposal_id: str
-    outcome: Outcome
+    outcome: DecisionOutcome
     memory_id: str | None
     """The memory that the proposal became, or was."""
     next: str | None
     """The proposal that this person holds now."""
 
 
-class Taken(Struct, frozen=True, kw_only=True):
+class LastDecision(Struct, frozen=True, kw_only=True):
     """A decision just made, and what taking it back would need to say."""
 
     proposal: ProposalRow
     shown_hash: str
-    standing: Standing
+    standing: CurrentDecision
 
 
-class Draft(Struct, frozen=True, kw_only=True):
+class EditPreview(Struct, frozen=True, kw_only=True):
     """An edit before it is saved."""
 
     proposal: ProposalRow
@@ -114,10 +112,10 @@ def _failure_of(future: Future[None]) -> AntechamberError | None:
     return None
 
 
-class Desk(Browse):
+class Desk(DeskViews):
     """Serves curators; auditors see the same without deciding."""
 
-    def taken(self, proposal_id: str, person: Person) -> Taken | None:
+    def taken(self, proposal_id: str, person: Person) -> LastDecision | None:
         """Return the decision that this person just made on a proposal; None where another one stands."""
         with self._store.read() as rows:
             proposal = rows.proposal(proposal_id)
@@ -129,9 +127,9 @@ class Desk(Browse):
             return None
         if blocker(facts, person.person, "undo") is not None:
             return None
-        return Taken(proposal=proposal, shown_hash=text_hash(canonical(proposal.payload)), standing=last)
+        return LastDecision(proposal=proposal, shown_hash=text_hash(canonical(proposal.payload)), standing=last)
 
-    def draft(self, proposal_id: str, decision: Decision, person: Person) -> Draft:
+    def draft(self, proposal_id: str, decision: Decision, person: Person) -> EditPreview:
         """Say what an edit would change, without recording anything.
 
         Raises what `decide` would: SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError,
@@ -140,15 +138,17 @@ class Desk(Browse):
         _check_role(person)
         with self._store.read() as rows:
             check_signed_in(person, rows.session(person.session), self._clock())
-            proposal = found(rows.proposal(proposal_id))
+            proposal = require(rows.proposal(proposal_id))
             ruling = self._ruled(rows, proposal, decision, person, self._clock())
         after = msgspec.json.decode(ruling.text)["content"]
         difference = differ(proposal.payload["content"], after)
-        return Draft(proposal=proposal, resulting_hash=text_hash(ruling.text), content=after, difference=difference)
+        return EditPreview(
+            proposal=proposal, resulting_hash=text_hash(ruling.text), content=after, difference=difference
+        )
 
     def decide(
         self, proposal_id: str, decision: Decision, person: Person, within: QueueFilter | None = None
-    ) -> Decided:
+    ) -> DecisionResult:
         """Make one decision, in one transaction with everything it leads to; the next proposal matches the filter.
 
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
@@ -182,12 +182,12 @@ class Desk(Browse):
         *,
         going_on: bool = True,
         within: QueueFilter | None = None,
-    ) -> Decided:
+    ) -> DecisionResult:
         now = self._clock()
         check_signed_in(person, rows.signed_in(person.session), now)
         proposal = _held(rows, proposal_id, decision.target)
         ruling = self._ruled(rows, proposal, decision, person, now)
-        entry = Entry(
+        entry = DecisionWrite(
             decision=decision,
             ruling=ruling,
             review_record_id=uuid7(now, self._randomness(10)),
@@ -197,10 +197,10 @@ class Desk(Browse):
             salt=self._randomness(SALT_SIZE),
         )
         goes_on = going_on and decision.kind not in STAYING
-        place = rows.place_in_line(proposal_id) if goes_on else None
+        place = rows.queue_position(proposal_id) if goes_on else None
         rows.decide(proposal, person, entry)
         rows.release(proposal_id, None)
-        return Decided(
+        return DecisionResult(
             proposal_id=proposal_id,
             outcome=_outcome(decision.kind, ruling),
             memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
@@ -210,13 +210,13 @@ class Desk(Browse):
     def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
         """Return near duplicates of a proposal, or what a producer sent within the last hour; a hundred at most."""
         with self._store.read() as rows:
-            ids = rows.group_like(like, MOST_AT_ONCE + 1) if like else []
+            ids = rows.group_like(like, MAX_AT_ONCE + 1) if like else []
             if producer:
-                ids = rows.group_of_producer(producer, self._clock() - HOUR, MOST_AT_ONCE + 1)
-            found = [rows.proposal(one) for one in ids[:MOST_AT_ONCE]]
-            items = [member(rows, one) for one in found if one is not None]
+                ids = rows.group_of_producer(producer, self._clock() - HOUR, MAX_AT_ONCE + 1)
+            require = [rows.proposal(one) for one in ids[:MAX_AT_ONCE]]
+            items = [member(rows, one) for one in require if one is not None]
         approves = self._policies.current.policy.limits.bulk_approve
-        return Group(items=items, more=len(ids) > MOST_AT_ONCE, approves=approves)
+        return Group(items=items, more=len(ids) > MAX_AT_ONCE, approves=approves)
 
     def decide_many(self, decisions: Sequence[tuple[str, Decision]], person: Person) -> list[tuple[str, str | None]]:
         """Make the same decision on each of a group, each with its own record; return ids and what kept one from it.
@@ -231,7 +231,7 @@ class Desk(Browse):
                 raise ForbiddenDecisionError(message)
         waiting = [
             (one, self._promoted(partial(self._decide_in_group, one, decision, person)))
-            for one, decision in decisions[:MOST_AT_ONCE]
+            for one, decision in decisions[:MAX_AT_ONCE]
         ]
         results = [(one, _failure_of(future)) for one, future in waiting]
         if results and all(isinstance(failure, SignedOutError) for _, failure in results):
@@ -248,7 +248,7 @@ class Desk(Browse):
             return refused
 
     def _decide_in_group(self, proposal_id: str, decision: Decision, person: Person, rows: Rows) -> None:
-        proposal = found(rows.proposal(proposal_id))
+        proposal = require(rows.proposal(proposal_id))
         if not fits_in_group(proposal):
             message = "It is too long to be shown whole in a group; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
@@ -280,7 +280,7 @@ class Desk(Browse):
             check_signed_in(person, rows.signed_in(person.session), self._clock())
             if after is not None:
                 rows.release(after, person.person)
-            place = rows.place_in_line(after) if after is not None else None
+            place = rows.queue_position(after) if after is not None else None
             return self._claim_next(rows, person, place, self._clock(), after, within)
 
         return self._store.write(work).result()
@@ -296,20 +296,20 @@ class Desk(Browse):
             check_signed_in(person, rows.signed_in(person.session), now)
             return rows.claim(proposal_id, person.person, now, now + LEASE, override=True)
 
-        found(self._store.write(work).result() or None)
+        require(self._store.write(work).result() or None)
 
     def _claim_next(
         self,
         rows: Rows,
         person: Person,
-        place: QueuePlace | None,
+        place: QueueCursor | None,
         now: int,
         skipped: str | None = None,
         within: QueueFilter | None = None,
     ) -> str | None:
         """Claim the proposal behind a place, or else the first, that nobody else holds."""
 
-        def free(after: QueuePlace | None) -> list[str]:
+        def free(after: QueueCursor | None) -> list[str]:
             if within is None:
                 return rows.free_proposals(person.person, after, now)
             return rows.free_matching(within, person.person, after, now)
@@ -329,11 +329,11 @@ def _check_role(person: Person) -> None:
 def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
     """Return a proposal that nobody else can decide on meanwhile, nor end the memories that it touches."""
     rows.hold_proposal(proposal_id)
-    proposal = found(rows.proposal(proposal_id))
+    proposal = require(rows.proposal(proposal_id))
     touched = sorted({proposal.replaces or "", proposal.memory_id or "", target} - {""})
     for memory_id in touched:
         rows.hold_memory(memory_id)
-    return found(rows.proposal(proposal_id)) if touched else proposal
+    return require(rows.proposal(proposal_id)) if touched else proposal
 
 
 def _check_requirements(seen: Situation) -> None:

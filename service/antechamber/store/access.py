@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from antechamber.core.canonical import canonical, digest
+from antechamber.core.access.callers import PasswordChange
+from antechamber.core.access.sign_ins import SHOWN, BegunAccess, EndedAccess
+from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.leaf import granted, known_as, of_access, of_password
-from antechamber.core.ports import Statements
-from antechamber.core.records import SessionRow, TokenCheck, TokenRow, UserRow
-from antechamber.core.roles import PasswordChange
-from antechamber.core.sign_ins import SHOWN, Begun, Ended
-from antechamber.store.recall import decoded
+from antechamber.core.rows.access import SessionRow, TokenCheck, TokenRow, UserRow
+from antechamber.store.memories import decoded
+from antechamber.store.statements import Statements
 
 
-class Access(Statements):
+class AccessQueries(Statements):
     """Implements core.ports.AccessRows over named statements."""
 
     def add_token(self, row: TokenRow, digest: str) -> None:
@@ -103,25 +103,25 @@ class Access(Statements):
         self.share_sessions()
         self.run("add_link", digest=digest, user=user, expires_at=expires_at, proof=proof)
 
-    def link(self, digest: str) -> Begun | None:
+    def link(self, digest: str) -> BegunAccess | None:
         """Return a link, used or not."""
         row = self.one("link", digest=digest)
-        return msgspec.convert(row, Begun) if row else None
+        return msgspec.convert(row, BegunAccess) if row else None
 
-    def links(self) -> list[Begun]:
+    def links(self) -> list[BegunAccess]:
         """Return all links."""
-        return msgspec.convert(self.all("links"), list[Begun])
+        return msgspec.convert(self.all("links"), list[BegunAccess])
 
-    def sessions(self) -> list[Begun]:
+    def sessions(self) -> list[BegunAccess]:
         """Return all sessions."""
-        return msgspec.convert(self.all("sessions"), list[Begun])
+        return msgspec.convert(self.all("sessions"), list[BegunAccess])
 
-    def end_access(self, now: int, begun_after: int) -> Ended:
+    def end_access(self, now: int, begun_after: int) -> EndedAccess:
         """End all tokens, links and sessions, each with its leaf; sessions that began before are over anyway."""
         self.hold_sessions()
         tokens = [row for row in self.tokens() if row.revoked_at is None]
-        links = msgspec.convert(self.all("open_links", now=now), list[Begun])
-        sessions = msgspec.convert(self.all("open_sessions", begun_after=begun_after), list[Begun])
+        links = msgspec.convert(self.all("open_links", now=now), list[BegunAccess])
+        sessions = msgspec.convert(self.all("open_sessions", begun_after=begun_after), list[BegunAccess])
         self.run("revoke_all_tokens", now=now)
         self.run("end_links", now=now)
         self.run("end_sessions", now=now, begun_after=begun_after)
@@ -130,7 +130,7 @@ class Access(Statements):
             name = action.removeprefix("end-")
             self.log(of_access(action, now, "ended", **{name: one.digest[:SHOWN], "user": one.name}) for one in ended)
         users = [row for row in self.users() if row.disabled_at is None]
-        return Ended(tokens=tokens, links=links, sessions=sessions, users=users)
+        return EndedAccess(tokens=tokens, links=links, sessions=sessions, users=users)
 
     def use_link(self, digest: str, now: int) -> UserRow | None:
         """Consume a link and return whose it is; None where it is used, expired or unknown."""

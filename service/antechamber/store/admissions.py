@@ -6,17 +6,25 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.admission import Candidate, Entry, KnownConflict, KnownProposal, KnownSubmission, Named
-from antechamber.core.book import Book, content_of, kept_fingerprint, key_of
-from antechamber.core.canonical import canonical
-from antechamber.core.log.leaf import Logged, of_disposition, of_seal, of_withdrawal
-from antechamber.core.ports import ReplayKey, Statements
-from antechamber.store.recall import HOUR
+from antechamber.core.admission.batch import AdmissionBatch, content_of, kept_fingerprint, key_of
+from antechamber.core.admission.canonical import canonical
+from antechamber.core.admission.disposition import (
+    AdmissionWrite,
+    AssignedIds,
+    Candidate,
+    KnownConflict,
+    KnownProposal,
+    KnownSubmission,
+)
+from antechamber.core.log.leaf import LeafWrite, of_disposition, of_seal, of_withdrawal
+from antechamber.core.ports.admission import ReplayKey
+from antechamber.store.memories import HOUR
+from antechamber.store.statements import Statements
 
 Row = dict[str, Any]
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: AdmissionWrite) -> str:
     return str(entry.judgement.outcome.disposition)
 
 
@@ -24,7 +32,7 @@ def _text(value: Any) -> str:
     return canonical(value).decode()
 
 
-class Admissions(Statements):
+class AdmissionQueries(Statements):
     """Implements core.ports.AdmissionRows over named statements."""
 
     lane: int
@@ -32,9 +40,9 @@ class Admissions(Statements):
     known_producers: dict[str, int]
     """Integer keys of producers that were found before; whoever undoes a transaction empties it."""
 
-    def open_book(self, candidates: Sequence[Candidate]) -> Book:
+    def open_batch(self, candidates: Sequence[Candidate]) -> AdmissionBatch:
         """Look up keys, contents, earlier conflicts and the caps, and only what the judgements need."""
-        book = Book()
+        book = AdmissionBatch()
         submissions = [one.submission for one in candidates]
         book.producers = producers = self._numbers({one.producer_identity: 0 for one in submissions})
         keys = dict.fromkeys(map(key_of, submissions))
@@ -66,7 +74,7 @@ class Admissions(Statements):
         self.known_producers.update({name: row["id"] for name, row in zip(asked, found, strict=True) if row})
         return {name: self.known_producers.get(name, 0) for name in producers}
 
-    def _note_refusals(self, book: Book, candidates: Sequence[Candidate]) -> None:
+    def _note_refusals(self, book: AdmissionBatch, candidates: Sequence[Candidate]) -> None:
         """Look up the caps and the earlier conflicts of those that may end in quarantine."""
         waiting = sorted({book.producers[one.submission.producer_identity] for one in candidates} - {0})
         names = {number: identity for identity, number in book.producers.items()}
@@ -86,7 +94,7 @@ class Admissions(Statements):
             if row is not None:
                 book.note_conflict(original.submission_id, row["fingerprint"], KnownConflict(answer=row["answer"]))
 
-    def record(self, book: Book) -> None:
+    def record(self, book: AdmissionBatch) -> None:
         """Write the rows of a group's judgements; the ids of an answer are also those of its rows."""
         entries = book.entries
         bound = [one for one in entries if one.judgement.bind]
@@ -106,7 +114,7 @@ class Admissions(Statements):
         if any(one.judgement.propose or one.judgement.quarantine or one.judgement.withdraw for one in entries):
             self.announce()
 
-    def _leaves(self, entry: Entry) -> Iterator[Logged]:
+    def _leaves(self, entry: AdmissionWrite) -> Iterator[LeafWrite]:
         """Yield the leaves of one judgement; withdraw a proposal where it says so, of which only the first counts."""
         judgement = entry.judgement
         if judgement.bind or judgement.quarantine:
@@ -115,7 +123,7 @@ class Admissions(Statements):
         if proposal_id and self.run("withdraw_proposal", proposal_id=proposal_id):
             yield of_withdrawal(entry, proposal_id)
 
-    def _count(self, book: Book, producers: Mapping[str, int]) -> None:
+    def _count(self, book: AdmissionBatch, producers: Mapping[str, int]) -> None:
         """Count what a group became; attempts without a row of their own are counted elsewhere."""
         counted = Counter(
             (one.received_at // HOUR, producers[one.candidate.submission.producer_identity], _name(one), one.channel)
@@ -150,7 +158,7 @@ class Admissions(Statements):
         return {**producers, **{name: row["id"] for name, row in zip(fresh, found, strict=True) if row}}
 
     def seal(
-        self, producer_identity: str, key: str, named: Named, receipt: bytes, policy_digest: str, now: int
+        self, producer_identity: str, key: str, named: AssignedIds, receipt: bytes, policy_digest: str, now: int
     ) -> None:
         """Bind a free key to a receipt that no event will ever match."""
         producers = self._known_or_new(self._numbers({producer_identity: 0}))
@@ -217,23 +225,23 @@ class _Writing:
         self._submissions = submissions
         self._proposals = proposals
 
-    def _producer(self, entry: Entry) -> int:
+    def _producer(self, entry: AdmissionWrite) -> int:
         return self.producers[entry.candidate.submission.producer_identity]
 
-    def _proposal(self, entry: Entry) -> int | None:
+    def _proposal(self, entry: AdmissionWrite) -> int | None:
         """Return the proposal that a submission made or joined."""
         known = entry.judgement.proposal
         if known is None:
             return self._proposals.get(entry.named.proposal_id)
         return known.id or self._proposals[known.proposal_id]
 
-    def _duplicate_of(self, entry: Entry) -> int | None:
+    def _duplicate_of(self, entry: AdmissionWrite) -> int | None:
         known = entry.judgement.proposal
         if known is None or known.own_submission is None:
             return None
         return known.own_submission or self._submissions[known.own_submission_id]
 
-    def proposal(self, entry: Entry) -> Row:
+    def proposal(self, entry: AdmissionWrite) -> Row:
         submission = entry.candidate.submission
         return {
             "id": self._proposals[entry.named.proposal_id],
@@ -251,7 +259,7 @@ class _Writing:
             "received_at": entry.received_at,
         }
 
-    def submission(self, entry: Entry) -> Row:
+    def submission(self, entry: AdmissionWrite) -> Row:
         candidate, judgement = entry.candidate, entry.judgement
         submission, private = candidate.submission, candidate.private
         return {
@@ -276,7 +284,7 @@ class _Writing:
             "receipt": entry.receipt.decode(),
         }
 
-    def evidence(self, entry: Entry) -> Row:
+    def evidence(self, entry: AdmissionWrite) -> Row:
         return {
             "proposal": self._proposal(entry),
             "submission": self._submissions[entry.named.submission_id],
@@ -285,7 +293,7 @@ class _Writing:
             "received_at": entry.received_at,
         }
 
-    def quarantine(self, entry: Entry) -> Row:
+    def quarantine(self, entry: AdmissionWrite) -> Row:
         candidate, original = entry.candidate, entry.judgement.original
         event, private = candidate.submission, candidate.private
         known = original.id if original else 0

@@ -5,21 +5,15 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.canonical import digest, event_bytes
+from antechamber.core.admission.canonical import digest, event_bytes
+from antechamber.core.duplicate_rate import MARKED_RATE, DuplicateRateRow
 from antechamber.core.ids import earliest
-from antechamber.core.listing import ListedSubmission, SubmissionFilter
-from antechamber.core.records import (
-    AuditFilter,
-    AuditRow,
-    DecisionFigure,
-    OldestPending,
-    ProcessRow,
-    TallyRow,
-)
-from antechamber.core.retries import MARKED_RATE, RetryRow
-from antechamber.core.review import ERASED
-from antechamber.store.crosscheck import Crosscheck
-from antechamber.store.logbook import Logbook
+from antechamber.core.review.decision import ERASED
+from antechamber.core.rows.reports import CountRow, DecisionFigure, OldestPending, ProcessRow
+from antechamber.core.rows.review import AuditFilter, AuditRow
+from antechamber.core.rows.submissions import ListedSubmission, SubmissionFilter
+from antechamber.store.cross_check import CrossCheck
+from antechamber.store.log_check import LogCheck
 
 WINDOW: Final = 20_000
 """Submissions that one page of a list looks through."""
@@ -28,7 +22,7 @@ _END: Final = "g"
 """Comes after every id."""
 
 
-class Reports(Logbook, Crosscheck):
+class ReportQueries(LogCheck, CrossCheck):
     """Implements core.ports.ReportRows over named statements."""
 
     def export_review_records(self, chosen: AuditFilter, first: int, end: int) -> list[AuditRow]:
@@ -81,15 +75,15 @@ class Reports(Logbook, Crosscheck):
         """Return how many submissions got each disposition, and how many proposals stand approved and rejected."""
         return {row["name"]: row["number"] for row in self.all("tally_totals")}
 
-    def tally_by_hour(self, since_hour: int) -> list[TallyRow]:
+    def tally_by_hour(self, since_hour: int) -> list[CountRow]:
         """Return what happened in each hour; `attempts` are replays."""
         rows = self.all("tally_by_hour", since_hour=since_hour)
         replays = [row | {"name": "attempts"} for row in self.all("replays_by_hour", since_hour=since_hour)]
-        return msgspec.convert([*rows, *replays], list[TallyRow])
+        return msgspec.convert([*rows, *replays], list[CountRow])
 
-    def tally_by_producer(self, since_hour: int) -> list[TallyRow]:
+    def tally_by_producer(self, since_hour: int) -> list[CountRow]:
         """Return what became of each producer's submissions."""
-        return msgspec.convert(self.all("tally_by_producer", since_hour=since_hour), list[TallyRow])
+        return msgspec.convert(self.all("tally_by_producer", since_hour=since_hour), list[CountRow])
 
     def oldest_pending(self) -> OldestPending | None:
         """Return the proposal that has waited longest."""
@@ -100,10 +94,10 @@ class Reports(Logbook, Crosscheck):
         """Return the latest decisions on proposals, 5,000 at most."""
         return msgspec.convert(self.all("decisions_since", since=since), list[DecisionFigure])
 
-    def retries(self, since_hour: int, last_hour: int, number: int) -> list[RetryRow]:
+    def retries(self, since_hour: int, last_hour: int, number: int) -> list[DuplicateRateRow]:
         """Return attempts by producer and channel, marked ones first, then those with most attempts."""
         rows = self.all("retries", since_hour=since_hour, last_hour=last_hour, marked=MARKED_RATE, number=number)
-        return msgspec.convert(rows, list[RetryRow])
+        return msgspec.convert(rows, list[DuplicateRateRow])
 
     def meta(self, name: str) -> str | None:
         """Return a note about the store itself."""

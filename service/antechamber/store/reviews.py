@@ -4,28 +4,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from antechamber.core.canonical import canonical
+from antechamber.core.access.callers import Person
+from antechamber.core.admission.canonical import canonical
 from antechamber.core.contract import MemoryState, ProposalState
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.log.leaf import of_decision, of_memory
-from antechamber.core.ports import Statements
-from antechamber.core.records import (
-    BrowsedMemory,
+from antechamber.core.review.decision import DecisionWrite, Target, text_hash
+from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow, NearMemory
+from antechamber.core.rows.review import (
     ConflictMark,
     EvidenceRow,
     LatestDecision,
-    MemoryChange,
-    MemoryFilter,
-    MemoryRow,
-    NearMemory,
     ProducerRecord,
     ProposalRow,
     ReviewRecordRow,
 )
-from antechamber.core.review import Entry, Target, text_hash
-from antechamber.core.roles import Person
-from antechamber.core.words import words_of
-from antechamber.store.recall import HOUR, decoded
+from antechamber.core.search_terms import words_of
+from antechamber.store.memories import HOUR, decoded
+from antechamber.store.statements import Statements
 
 
 def with_text(row: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +31,7 @@ def with_text(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "proposed": row["payload"], "payload": edited or row["payload"], "edited": edited is not None}
 
 
-def _decided_at(proposal: ProposalRow, entry: Entry) -> int | None:
+def _decided_at(proposal: ProposalRow, entry: DecisionWrite) -> int | None:
     """Say when a proposal was decided: now, never, or before where it stays as it was."""
     if entry.ruling.state == "pending":
         return None
@@ -47,10 +43,10 @@ class _Changing(NamedTuple):
 
     record: int
     person: Person
-    entry: Entry
+    entry: DecisionWrite
 
 
-class Reviews(Statements):
+class ReviewQueries(Statements):
     """Implements core.ports.ReviewRows over named statements."""
 
     lane: int
@@ -118,7 +114,7 @@ class Reviews(Statements):
         rows = self.all("latest_decisions", number=number)
         return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
-    def decide(self, proposal: ProposalRow, person: Person, entry: Entry) -> None:
+    def decide(self, proposal: ProposalRow, person: Person, entry: DecisionWrite) -> None:
         """Write the review record, move the proposal and its memories as ruled, and admit one if so ruled.
 
         Raises StaleDecisionError where another transaction moved the proposal first.
@@ -167,7 +163,7 @@ class Reviews(Statements):
                     "count_proposal", proposal=proposal.id, hour=now // HOUR, name=name, lane=self.lane, number=number
                 )
 
-    def _add_review_record(self, proposal: ProposalRow, person: Person, entry: Entry) -> int:
+    def _add_review_record(self, proposal: ProposalRow, person: Person, entry: DecisionWrite) -> int:
         decision, ruling = entry.decision, entry.ruling
         record = self.all(
             "add_review_record",

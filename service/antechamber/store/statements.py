@@ -1,11 +1,14 @@
 """Named SQL statements, read once from the `.sql` files beside this module."""
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final, Protocol
 
 from blake3 import blake3
+
+from antechamber.core.log.leaf import LeafWrite
 
 _NAME: Final = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
@@ -60,3 +63,40 @@ def migrations(engine: str) -> list[tuple[str, str]]:
     """
     scripts = sorted(_scripts("schema", "both") + _scripts("schema", engine))
     return [(f"{name}-{blake3(text.encode()).hexdigest()[:8]}", text) for name, text in scripts]
+
+
+class Statements(Protocol):
+    """Named SQL statements inside one transaction or snapshot: all that an engine has to offer to the rooms above."""
+
+    def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
+        """Return the first row."""
+
+    def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
+        """Return all rows."""
+
+    def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
+        """Yield rows without holding them all."""
+
+    def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
+        """Return the first row for each of many sets of values."""
+
+    def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
+        """Do several such look-ups, each a statement and its sets of values, that do not depend on each other."""
+
+    def take(self, number: int) -> list[int]:
+        """Return as many integer keys of submissions that nobody uses."""
+
+    def run(self, statement: str, /, **values: Any) -> int:
+        """Run a write and return how many rows it touched."""
+
+    def add(self, statement: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], /) -> None:
+        """Run an `INSERT … VALUES` for all rows; `order` names the columns by which several writers take turns."""
+
+    def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
+        """Run a write once for each set of values."""
+
+    def log(self, leaves: Iterable[LeafWrite], /) -> None:
+        """Append leaves to the log: last thing in the transaction, so that nobody waits behind its lock for long."""
+
+    def announce(self) -> None:
+        """Tell everybody who watches, after the commit, that the queue or the quarantine changed."""

@@ -7,16 +7,16 @@ from litestar import Controller, Request, Response, get, post, put, route
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
+from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MAX_BATCH, MAX_BODY, Holder, MemoryPage
 from antechamber.core.errors import refuse
-from antechamber.core.roles import Bearer
 from antechamber.flows.admit import Admission
 from antechamber.flows.recall import DEFAULT_ITEMS, Recall
 from antechamber.flows.replies import Reply
-from antechamber.web import threads
+from antechamber.web import thread_pools
 from antechamber.web.auth import needs_token
-from antechamber.web.bodies import read_body
 from antechamber.web.problems import respond
+from antechamber.web.request_body import read_body
 
 NO_STORE: Final = {"cache-control": "no-store"}
 NDJSON: Final = "application/x-ndjson"
@@ -45,7 +45,9 @@ class Submissions(Controller):
         self, submission_id: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
     ) -> Response[dict[str, Any]]:
         """Read the receipt of an own submission and what became of it."""
-        found = await threads.run(threads.AGENTS, partial(recall.receipt, request.user, submission_id=submission_id))
+        found = await thread_pools.run(
+            thread_pools.AGENTS, partial(recall.receipt, request.user, submission_id=submission_id)
+        )
         return Response(found, headers=NO_STORE)
 
     @get("/by-key/{idempotency_key:str}")
@@ -53,7 +55,7 @@ class Submissions(Controller):
         self, idempotency_key: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
     ) -> Response[dict[str, Any]]:
         """Read the receipt under an own key and what became of it."""
-        found = await threads.run(threads.AGENTS, partial(recall.receipt, request.user, key=idempotency_key))
+        found = await thread_pools.run(thread_pools.AGENTS, partial(recall.receipt, request.user, key=idempotency_key))
         return Response(found, headers=NO_STORE)
 
     @put("/by-key/{idempotency_key:str}/seal", request_max_body_size=MAX_BODY)
@@ -83,8 +85,8 @@ class Memories(Controller):
         limit = query.get("limit", str(DEFAULT_ITEMS))
         if not (limit.isascii() and limit.isdigit() and len(limit) <= 4):  # noqa: PLR2004 -- no huge integers
             raise refuse("malformed", "limit must be a number from 1 to 200", "/limit")
-        page = await threads.run(
-            threads.AGENTS,
+        page = await thread_pools.run(
+            thread_pools.AGENTS,
             recall.memories,
             request.user,
             query.get("submission_scope"),

@@ -13,12 +13,12 @@ from litestar.exceptions import ClientException, PermissionDeniedException
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware.authentication import AbstractAuthenticationMiddleware, AuthenticationResult
 
+from antechamber.core.access.callers import Bearer, Caller, Person
+from antechamber.core.access.sign_ins import SignedOutError
 from antechamber.core.contract import Reason
 from antechamber.core.errors import AntechamberError, RefusedError, refuse
-from antechamber.core.roles import Bearer, Caller, Person
-from antechamber.core.sign_ins import SignedOutError
 from antechamber.flows.access import Access
-from antechamber.web import threads
+from antechamber.web import thread_pools
 
 T = TypeVar("T")
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -69,7 +69,9 @@ def secret_of(header: str) -> str:
 
 async def looked_up(access: Access, look_up: Callable[[str], T], secret: str) -> T:
     """Look a secret up; in a thread where the store has to be asked, which may be on another machine."""
-    return look_up(secret) if access.remembers(secret) else await threads.run(threads.LOOK_UPS, look_up, secret)
+    return (
+        look_up(secret) if access.remembers(secret) else await thread_pools.run(thread_pools.LOOK_UPS, look_up, secret)
+    )
 
 
 def host_name(host: str) -> str:

@@ -8,6 +8,7 @@ from litestar.exceptions import PermissionDeniedException
 from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
+from antechamber.core.access.callers import Person
 from antechamber.core.errors import (
     AntechamberError,
     BusyError,
@@ -15,32 +16,23 @@ from antechamber.core.errors import (
     StaleDecisionError,
     UnavailableError,
 )
-from antechamber.core.field import FieldError, from_field
-from antechamber.core.filters import FilterError, read_filter
-from antechamber.core.review import DECISIONS, NAMING, Decision, DecisionKind, InvalidDecisionError
-from antechamber.core.roles import Person
+from antechamber.core.review.decision import DECISIONS, NAMING, Decision, DecisionKind, InvalidDecisionError
+from antechamber.core.review.edit_field import FieldError, from_field
+from antechamber.core.review.queue_filter import FilterError, read_filter
 from antechamber.flows.access import Access
-from antechamber.flows.review import MOST_AT_ONCE, Decided, Desk
-from antechamber.web import threads
+from antechamber.flows.review import MAX_AT_ONCE, DecisionResult, Desk
+from antechamber.web import thread_pools
 from antechamber.web.auth import act, check_form
-from antechamber.web.desk import (
-    MAX_FORM,
-    filter_of,
-    place_of,
-    read_form,
-    show_draft,
-    show_group,
-    show_proposal,
-    show_queue,
-)
+from antechamber.web.desk import filter_of, place_of, show_draft, show_group, show_proposal, show_queue
+from antechamber.web.pages import MAX_FORM, read_form
 from antechamber.web.problems import AnyRequest
 
-_MOST_DIGITS: Final = 10
+_MAX_DIGITS: Final = 10
 _KINDS: Final[dict[str, DecisionKind]] = {kind: kind for kind in DECISIONS}
 _STATUS: Final[dict[type[AntechamberError], int]] = {ForbiddenDecisionError: 403, InvalidDecisionError: 400}
 
 
-class Decisions(Controller):
+class DecisionRoutes(Controller):
     """`/review/…`: approve, reject and all other decisions; claim, skip, start.
 
     The checks are in the form's handling and not in a guard, to lose no typed text.
@@ -56,7 +48,7 @@ class Decisions(Controller):
         try:
             read_filter(within)
         except FilterError as error:
-            return await threads.run(threads.PAGES, show_queue, request, desk, within, str(error))
+            return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk, within, str(error))
         return _show_next(await act(form, desk.start, person, filter_of(within)), within)
 
     @post("/views", request_max_body_size=MAX_FORM)
@@ -69,7 +61,7 @@ class Decisions(Controller):
         try:
             await act(form, access.save_view, person, form.get("name", ""), text)
         except FilterError as error:
-            return await threads.run(threads.PAGES, show_queue, request, desk, text, str(error))
+            return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk, text, str(error))
         return Redirect("/review", query_params={"q": text, "done": "kept"}, status_code=303)
 
     @post("/group/{decision:str}", request_max_body_size=MAX_FORM)
@@ -84,8 +76,8 @@ class Decisions(Controller):
             results = await act(form, desk.decide_many, read_group(_KINDS[decision], form), person)
         except (ForbiddenDecisionError, InvalidDecisionError, KeyError, ValueError) as error:
             text = "No such decision." if isinstance(error, KeyError) else str(error)
-            return await threads.run(threads.PAGES, show_group, request, desk, None, text)
-        return await threads.run(threads.PAGES, show_group, request, desk, results)
+            return await thread_pools.run(thread_pools.PAGES, show_group, request, desk, None, text)
+        return await thread_pools.run(thread_pools.PAGES, show_group, request, desk, results)
 
     @post("/{proposal_id:str}/skip", request_max_body_size=MAX_FORM)
     async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
@@ -110,8 +102,8 @@ class Decisions(Controller):
         person = curator(request, form)
         kind = _KINDS.get(decision)
         if kind is None:
-            return await threads.run(
-                threads.PAGES, _refused, request, desk, proposal_id, form, "No such decision.", 404
+            return await thread_pools.run(
+                thread_pools.PAGES, _refused, request, desk, proposal_id, form, "No such decision.", 404
             )
         try:
             said = read_decision(kind, form)
@@ -120,13 +112,13 @@ class Decisions(Controller):
             within = filter_of(form.get("q", ""))
             decided = await act(form, desk.decide, proposal_id, said, person, within)
         except StaleDecisionError as error:
-            return await threads.run(threads.PAGES, _stale, request, desk, proposal_id, form, str(error))
+            return await thread_pools.run(thread_pools.PAGES, _stale, request, desk, proposal_id, form, str(error))
         except (BusyError, UnavailableError) as error:
             text = f"The service cannot store anything right now: {error}. Try again in a moment."
-            return await threads.run(threads.PAGES, _refused, request, desk, proposal_id, form, text, 503)
+            return await thread_pools.run(thread_pools.PAGES, _refused, request, desk, proposal_id, form, text, 503)
         except (ForbiddenDecisionError, InvalidDecisionError) as error:
-            return await threads.run(
-                threads.PAGES, _refused, request, desk, proposal_id, form, str(error), _STATUS[type(error)]
+            return await thread_pools.run(
+                thread_pools.PAGES, _refused, request, desk, proposal_id, form, str(error), _STATUS[type(error)]
             )
         return Redirect(_next_place(kind, decided, form.get("q", "")), status_code=303)
 
@@ -157,7 +149,7 @@ def _show_next(proposal_id: str | None, within: str) -> Redirect:
     return Redirect(place_of("/review", within, done="filter-done" if within else "all-held"), status_code=303)
 
 
-def _next_place(kind: DecisionKind, decided: Decided, within: str) -> str:
+def _next_place(kind: DecisionKind, decided: DecisionResult, within: str) -> str:
     """Go on to the next proposal or the empty queue, or stay with what was decided on."""
     if kind == "undo":
         place = f"/review/{decided.proposal_id}"
@@ -171,7 +163,7 @@ def _next_place(kind: DecisionKind, decided: Decided, within: str) -> str:
 
 def read_number(text: str, *, otherwise: int) -> int:
     """Read a number of a form's hidden field; what is none counts as `otherwise`."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS else otherwise
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _MAX_DIGITS else otherwise
 
 
 def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
@@ -202,8 +194,8 @@ def read_group(kind: DecisionKind, form: dict[str, str]) -> list[tuple[str, Deci
     Raises ValueError where none was, or too many were.
     """
     chosen = [value for name, value in form.items() if name.startswith("item-")]
-    if not 0 < len(chosen) <= MOST_AT_ONCE:
-        message = f"Choose between 1 and {MOST_AT_ONCE} proposals."
+    if not 0 < len(chosen) <= MAX_AT_ONCE:
+        message = f"Choose between 1 and {MAX_AT_ONCE} proposals."
         raise ValueError(message)
     decisions = []
     for value in chosen:

@@ -10,12 +10,12 @@ from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.response import Redirect, Template
 
-from antechamber.core.roles import Person, PersonRole
+from antechamber.core.access.callers import Person, PersonRole
 from antechamber.flows.access import Access, SignedIn
-from antechamber.flows.guesses import TooManyAttemptsError
-from antechamber.web.addresses import client_address, forwarded_address
+from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.web.auth import check_form, check_origin, cookie_name
-from antechamber.web.desk import NO_STORE, read_form
+from antechamber.web.client_address import client_address, forwarded_address
+from antechamber.web.pages import NO_STORE, read_form
 from antechamber.web.passwords import Passwords, TooManySignInsError
 from antechamber.web.problems import AnyRequest
 

@@ -6,7 +6,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from antechamber import __version__
-from antechamber.core.admission import Echo, Named, answer
+from antechamber.core.admission.disposition import AssignedIds, Echo, answer
 from antechamber.core.contract import (
     CODES,
     KEY_PATTERN,
@@ -19,13 +19,13 @@ from antechamber.core.contract import (
     Problem,
     Reason,
     Receipt,
-    Review,
+    ReviewStatus,
     SubmissionBody,
 )
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, READ_DENIED, READ_MALFORMED, RETRY_AFTER, Outcome
-from antechamber.core.review import DECISIONS, SETTLEMENTS
+from antechamber.core.review.decision import DECISIONS, SETTLEMENTS
 
-_STRUCTS: Final = (SubmissionBody, Receipt, Problem, Holder, MemoryPage, Review)
+_STRUCTS: Final = (SubmissionBody, Receipt, Problem, Holder, MemoryPage, ReviewStatus)
 _TEMPLATE: Final = "#/components/schemas/{name}"
 _PROBLEM_JSON: Final = "application/problem+json"
 _NDJSON: Final = "application/x-ndjson"
@@ -61,7 +61,7 @@ def example(code: Code, outcome: Outcome | None = None) -> dict[str, Any]:
     row = outcome or OUTCOMES[code]
     reason = Reason(code=code, message=row.advice.rstrip("."), pointer=None)
     bound = row.key_bound is not False
-    named = Named(submission_id="0198c7f2-6b11-7d52-8a3c-5f0e9d1c2b3a" if bound else None)
+    named = AssignedIds(submission_id="0198c7f2-6b11-7d52-8a3c-5f0e9d1c2b3a" if bound else None)
     echo = _EXAMPLE_ECHO if row.disposition else Echo()
     built: dict[str, Any] = msgspec.to_builtins(answer(row, [reason], echo, named, _EXAMPLE_POLICY, _MOMENT))
     return built
@@ -99,7 +99,7 @@ def _schemas() -> dict[str, Any]:
     schemas["StoredReceipt"] = {
         "title": "StoredReceipt",
         "type": "object",
-        "properties": problem | {"review": {"anyOf": [{"type": "null"}, _ref("Review")]}},
+        "properties": problem | {"review": {"anyOf": [{"type": "null"}, _ref("ReviewStatus")]}},
         "required": [*receipt, "review"],
     }
     return schemas

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 HASHERS: Final = 2
 """Threads that hash; each takes 64 MiB, so that a flood of sign-ins cannot exhaust the memory."""
-MOST_SIGN_INS: Final = 16
+MAX_SIGN_INS: Final = 16
 """Sign-ins by password that are under way or wait for a thread; further ones are sent away at once."""
 AGAIN_SECONDS: Final = 5
 """After so many seconds a sign-in that was sent away may be tried again."""
@@ -47,7 +47,7 @@ def _give_way() -> None:
 class Passwords:
     """Hashes and checks passwords with argon2id (RFC 9106, low-memory parameters)."""
 
-    def __init__(self, most: int = MOST_SIGN_INS) -> None:
+    def __init__(self, most: int = MAX_SIGN_INS) -> None:
         """Begin with no sign-in under way, under the limit of this module or another."""
         self._hasher = PasswordHasher()
         self._most = most

@@ -10,14 +10,14 @@ from litestar.exceptions import HTTPException
 from litestar.response import Redirect, Template
 from msgspec.structs import replace
 
-from antechamber.core.admission import Echo
+from antechamber.core.admission.disposition import Echo
+from antechamber.core.admission.submission import read_key_header
 from antechamber.core.contract import Code, Reason
 from antechamber.core.errors import BusyError, ClosedError, LogError, RefusedError, UnavailableError
 from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
-from antechamber.core.submission import read_key_header
 from antechamber.flows.replies import Reply
 from antechamber.web.auth import SAFE_METHODS, SignInNeededError
-from antechamber.web.uploads import TOO_LARGE
+from antechamber.web.body_deadline import TOO_LARGE
 
 PROBLEM: Final = "application/problem+json"
 CLOSED: Final = (

@@ -7,6 +7,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
+from antechamber.core.access.sign_ins import SignedOutError
 from antechamber.core.errors import (
     AntechamberError,
     BusyError,
@@ -15,14 +16,13 @@ from antechamber.core.errors import (
     StaleDecisionError,
     UnavailableError,
 )
-from antechamber.core.review import InvalidDecisionError
-from antechamber.core.settlement import SETTLINGS, SettlementForm, SettlingKind
-from antechamber.core.sign_ins import SignedOutError
+from antechamber.core.review.decision import InvalidDecisionError
+from antechamber.core.review.quarantine import SETTLINGS, QuarantineForm, SettlingKind
 from antechamber.flows.quarantine import Quarantine
-from antechamber.web import threads
+from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, needs_role, typed_in
 from antechamber.web.decisions import curator, read_number
-from antechamber.web.desk import MAX_FORM, PersonRequest, page, read_form
+from antechamber.web.pages import MAX_FORM, PersonRequest, page, read_form
 from antechamber.web.problems import AnyRequest
 
 _KINDS: Final[dict[str, SettlingKind]] = {kind: kind for kind in SETTLINGS}
@@ -60,7 +60,7 @@ async def settle(
     kind = _KINDS.get(decision)
     if kind is None:
         raise NotFoundError(decision)
-    said = SettlementForm(
+    said = QuarantineForm(
         kind=kind,
         version=read_number(form.get("version", ""), otherwise=-1),
         decision_key=form.get("decision_key", "")[:128],
@@ -74,7 +74,9 @@ async def settle(
         raise SignInNeededError(typed_in(form)) from None
     except tuple(_STATUS) as error:
         status = _STATUS[type(error)]
-        return await threads.run(threads.PAGES, _page, request, quarantine, quarantine_id, str(error), form, status)
+        return await thread_pools.run(
+            thread_pools.PAGES, _page, request, quarantine, quarantine_id, str(error), form, status
+        )
     return Redirect(_next_place(kind, quarantine_id, opened), status_code=303)
 
 

@@ -7,15 +7,15 @@ from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.response import Redirect, Template
 
+from antechamber.core.access.callers import Person
+from antechamber.core.access.sign_ins import SignedOutError
 from antechamber.core.errors import AntechamberError, BusyError, UnavailableError
-from antechamber.core.roles import Person
-from antechamber.core.shortcuts import OFF, SHORTCUTS, ShortcutError, keep, keys_of
-from antechamber.core.sign_ins import SignedOutError
+from antechamber.core.review.shortcuts import OFF, SHORTCUTS, ShortcutError, keep, keys_of
 from antechamber.flows.access import Access
-from antechamber.flows.guesses import TooManyAttemptsError
-from antechamber.web import threads
+from antechamber.flows.sign_in_limits import TooManyAttemptsError
+from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, act, check_form, needs_role
-from antechamber.web.desk import MAX_FORM, PersonRequest, page, read_form
+from antechamber.web.pages import MAX_FORM, PersonRequest, page, read_form
 from antechamber.web.passwords import Passwords, TooManySignInsError
 from antechamber.web.problems import AnyRequest
 
@@ -38,7 +38,7 @@ def _page(request: AnyRequest, access: Access, status: int = 200, **context: Any
 
 async def _again(request: AnyRequest, access: Access, status: int, **context: Any) -> Template:
     """Show the page after something was refused; in a thread, because it asks the store."""
-    return await threads.run(threads.PAGES, partial(_page, request, access, status, **context))
+    return await thread_pools.run(thread_pools.PAGES, partial(_page, request, access, status, **context))
 
 
 @get("/settings", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)

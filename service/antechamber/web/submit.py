@@ -13,16 +13,16 @@ from litestar.datastructures import State
 from litestar.exceptions import MethodNotAllowedException
 from litestar.types import HTTPScope, Message, Receive, Scope, Send
 
+from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MAX_BODY, Reason
 from antechamber.core.errors import RefusedError, UnavailableError
-from antechamber.core.roles import Bearer
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.replies import Reply
 from antechamber.web.auth import host_name, looked_up, secret_of, unauthorized
-from antechamber.web.bodies import read_whole
+from antechamber.web.body_deadline import RawHeaders
 from antechamber.web.problems import header_echo, raw_headers
-from antechamber.web.uploads import RawHeaders
+from antechamber.web.request_body import read_whole
 
 PATH: Final = "/v1/submissions"
 _METHODS: Final = ("OPTIONS", "POST")
@@ -44,7 +44,7 @@ async def submit(scope: HTTPScope, receive: Receive, send: Send) -> None:
     await _answer(send, await _submitted(scope, receive, scope["litestar_app"].state, bearer), ())
 
 
-class Application(Litestar):
+class AntechamberApp(Litestar):
     """Litestar with the short cut in front."""
 
     common_headers: tuple[tuple[bytes, bytes], ...] = ()

@@ -11,13 +11,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from antechamber.core import admission, review
-from antechamber.core.canonical import canonical, digest
+from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.admission import disposition as admission_moved
+from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.rows import ExportRow, Role
-from antechamber.core.records import ProposalRow, QuarantineRow
-from antechamber.core.roles import PasswordChange, Person
-from antechamber.core.settlement import Settlement
-from antechamber.core.submission import format_time
+from antechamber.core.review import decision as review_moved
+from antechamber.core.review.quarantine import QuarantineDecision
+from antechamber.core.rows.quarantine import QuarantineRow
+from antechamber.core.rows.review import ProposalRow
+from antechamber.core.times import format_time
 
 SALT_SIZE: Final = 32
 VERSION: Final = 1
@@ -40,7 +42,7 @@ class Leaf(Struct, frozen=True, kw_only=True):
     version: int = VERSION
 
 
-class Decided(Struct, frozen=True, kw_only=True):
+class DecisionFacts(Struct, frozen=True, kw_only=True):
     """What the leaf of a review record commits to: texts, and what an auditor asks of a decision and no leaf says."""
 
     person: str
@@ -58,7 +60,7 @@ class Decided(Struct, frozen=True, kw_only=True):
     """The id of the memory that the decision names."""
 
 
-class Logged(NamedTuple):
+class LeafWrite(NamedTuple):
     """A leaf that is to be appended, by what it is found again, and the salt of its commitment."""
 
     leaf: bytes
@@ -81,20 +83,20 @@ def submission_text(payload: str | None, receipt: str, source_span: str | None) 
     return {"payload": payload, "receipt": receipt, "source_span": source_span}
 
 
-def decision_text(decided: Decided) -> dict[str, Any]:
+def decision_text(decided: DecisionFacts) -> dict[str, Any]:
     """Return what the leaf of a review record commits to."""
     return msgspec.structs.asdict(decided)
 
 
-def _logged(leaf: Leaf, subject: str, salt: bytes | None = None) -> Logged:
-    return Logged(leaf_bytes(leaf), subject, salt if leaf.payload_commitment else None)
+def _logged(leaf: Leaf, subject: str, salt: bytes | None = None) -> LeafWrite:
+    return LeafWrite(leaf_bytes(leaf), subject, salt if leaf.payload_commitment else None)
 
 
 def _ids(**ids: str | None) -> dict[str, str]:
     return {name: value for name, value in ids.items() if value is not None}
 
 
-def of_disposition(entry: admission.Entry) -> Logged:
+def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
     """Return the leaf of a submission that was answered for ever, or of an event that went into quarantine."""
     judgement, named, submission = entry.judgement, entry.named, entry.candidate.submission
     kept = judgement.propose or (judgement.quarantine and not entry.candidate.private)
@@ -120,7 +122,7 @@ def of_disposition(entry: admission.Entry) -> Logged:
     return _logged(leaf, own or "", named.salt)
 
 
-def of_withdrawal(entry: admission.Entry, proposal_id: str) -> Logged:
+def of_withdrawal(entry: admission_moved.AdmissionWrite, proposal_id: str) -> LeafWrite:
     """Return the leaf of a proposal whose producer says now that its event is private."""
     leaf = Leaf(
         action="withdraw",
@@ -136,7 +138,7 @@ def of_withdrawal(entry: admission.Entry, proposal_id: str) -> Logged:
     return _logged(leaf, proposal_id)
 
 
-def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: str, now: int, salt: bytes) -> Logged:
+def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: str, now: int, salt: bytes) -> LeafWrite:
     """Return the leaf of a key that was sealed."""
     leaf = Leaf(
         action="seal",
@@ -152,11 +154,11 @@ def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: st
     return _logged(leaf, submission_id, salt)
 
 
-def of_decision(proposal: ProposalRow, person: Person, entry: review.Entry) -> Logged:
+def of_decision(proposal: ProposalRow, person: Person, entry: review_moved.DecisionWrite) -> LeafWrite:
     """Return the leaf of a review record."""
     ruling = entry.ruling
     resulting = ruling.resulting.decode() if ruling.resulting else None
-    told = Decided(
+    told = DecisionFacts(
         person=person.person,
         producer_identity=proposal.producer_identity,
         proposal_version=proposal.version,
@@ -182,10 +184,10 @@ def of_decision(proposal: ProposalRow, person: Person, entry: review.Entry) -> L
     return _logged(leaf, entry.review_record_id, entry.salt)
 
 
-def of_settlement(event: QuarantineRow, person: Person, settlement: Settlement) -> Logged:
+def of_settlement(event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> LeafWrite:
     """Return the leaf of a review record of a refused event."""
     form = settlement.form
-    told = Decided(
+    told = DecisionFacts(
         person=person.person,
         producer_identity=event.producer_identity,
         proposal_version=event.version,
@@ -215,7 +217,9 @@ def of_settlement(event: QuarantineRow, person: Person, settlement: Settlement) 
     return _logged(leaf, settlement.review_record_id, settlement.salt)
 
 
-def of_memory(memory_id: str, before: str | None, after: str, person: Person, entry: review.Entry) -> Logged:
+def of_memory(
+    memory_id: str, before: str | None, after: str, person: Person, entry: review_moved.DecisionWrite
+) -> LeafWrite:
     """Return the leaf of a memory's change of state by a decision."""
     leaf = Leaf(
         action="memory",
@@ -230,7 +234,7 @@ def of_memory(memory_id: str, before: str | None, after: str, person: Person, en
     return _logged(leaf, memory_id)
 
 
-def of_access(action: str, now: int, after: str, **subject: str) -> Logged:
+def of_access(action: str, now: int, after: str, **subject: str) -> LeafWrite:
     """Return the leaf of a change of tokens or people; these are made by whoever operates the service."""
     leaf = Leaf(
         action=action, actor="command-line", role="operator", subject=subject, time=format_time(now), after=after
@@ -238,7 +242,7 @@ def of_access(action: str, now: int, after: str, **subject: str) -> Logged:
     return _logged(leaf, next(iter(subject.values())))
 
 
-def of_password(change: PasswordChange) -> Logged:
+def of_password(change: PasswordChange) -> LeafWrite:
     """Return the leaf of a password that was set; it names the digest of the salted hash."""
     leaf = Leaf(
         action="set-password",
@@ -270,7 +274,7 @@ def known_as(name: str, person: str, password: str | None) -> dict[str, str]:
     return {"user": name, "person": person} | ({} if password is None else {"password": digest(password.encode())})
 
 
-def of_export(row: ExportRow, salt: bytes) -> Logged:
+def of_export(row: ExportRow, salt: bytes) -> LeafWrite:
     """Return the leaf of an export: who took what; by which filters stands behind the commitment."""
     leaf = Leaf(
         action="export",
@@ -289,7 +293,7 @@ def export_text(row: ExportRow) -> dict[str, Any]:
     return {"filters": row.filters, "format": row.format, "size": row.size}
 
 
-def of_policy(digest: str, previous: str | None, now: int) -> Logged:
+def of_policy(digest: str, previous: str | None, now: int) -> LeafWrite:
     """Return the leaf of a policy that comes into force."""
     leaf = Leaf(
         action="policy",
@@ -304,7 +308,7 @@ def of_policy(digest: str, previous: str | None, now: int) -> Logged:
     return _logged(leaf, digest)
 
 
-def of_direct_write(producer: str, now: int) -> Logged:
+def of_direct_write(producer: str, now: int) -> LeafWrite:
     """Return the leaf of a producer's asking for a durable write, which nobody but a curator can make."""
     leaf = Leaf(
         action="direct-write",
@@ -318,7 +322,7 @@ def of_direct_write(producer: str, now: int) -> Logged:
     return _logged(leaf, f"direct-write {producer}")
 
 
-def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> Logged:
+def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> LeafWrite:
     """Return the leaf of an erased text; what was committed to before stays as it is, without its salt."""
     leaf = Leaf(
         action="erase",
@@ -332,7 +336,7 @@ def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> L
     return _logged(leaf, erasure_id)
 
 
-def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> Logged:
+def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> LeafWrite:
     """Return the leaf of the key that signs from now on; `abandoned` names the checkpoint of a log that was lost."""
     leaf = Leaf(
         action="log-key",

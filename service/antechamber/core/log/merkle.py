@@ -14,7 +14,7 @@ HASH_SIZE: Final = 32
 BLOCK_LEVELS: Final = 8
 BLOCK: Final = 2**BLOCK_LEVELS
 """Nodes of one stored block; a block's root is a node of the next stored level (c2sp.org/tlog-tiles)."""
-MOST_BLOCKS: Final = 64
+MAX_BLOCKS: Final = 64
 """Blocks that are kept at a time; each holds some 50 kB."""
 
 
@@ -200,7 +200,7 @@ def verify_consistency(old: int, size: int, path: Sequence[bytes], old_root: byt
 class Blocks:
     """Nodes of every level, from the blocks of the stored ones (0, 8, 16, …); the blocks used last are kept."""
 
-    def __init__(self, load: Callable[[int, int], Sequence[bytes]], most: int = MOST_BLOCKS) -> None:
+    def __init__(self, load: Callable[[int, int], Sequence[bytes]], most: int = MAX_BLOCKS) -> None:
         """`load(level, block)` returns the nodes of a stored level from block * 256 on, at most 256."""
         self._load = load
         self._most = most

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from antechamber.core.access.tokens import has_checksum
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.tokens import has_checksum
 
 _RESERVED: Final = (
     ".example.com", ".example.net", ".example.org", ".example", ".invalid", ".localhost", ".test", ".local",

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-MOST_EFFORT: Final = 8_192
+MAX_EFFORT: Final = 8_192
 """Units of one scan, each about 2 microseconds. Look-alikes that are cheap to verify do not reach it within a body."""
 
 
@@ -13,7 +13,7 @@ class EffortSpentError(Exception):
 class Effort:
     """Counts the verifications of one scan."""
 
-    def __init__(self, most: int = MOST_EFFORT) -> None:
+    def __init__(self, most: int = MAX_EFFORT) -> None:
         """Begin with nothing spent."""
         self._most = most
         self.spent = 0

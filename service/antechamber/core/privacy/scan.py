@@ -9,7 +9,7 @@ from typing import Any, Final
 import re2
 from msgspec import Struct
 
-from antechamber.core.canonical import escape_pointer
+from antechamber.core.admission.canonical import escape_pointer
 from antechamber.core.privacy.effort import Effort, EffortSpentError
 from antechamber.core.privacy.rules import RULES, UNVERIFIED, Rule
 

@@ -8,8 +8,9 @@ from typing import Final
 import psycopg
 
 from antechamber.background import Work
-from antechamber.store.postgres.link import Connection, Watchdog, connect, hang_up
-from antechamber.store.shared import StoreError, Watchers
+from antechamber.store.errors import StoreError
+from antechamber.store.postgres.connection import Connection, Watchdog, connect, hang_up
+from antechamber.store.watchers import Watchers
 
 _PAUSE_SECONDS: Final = 2.0
 _SILENCE_SECONDS: Final = 5.0

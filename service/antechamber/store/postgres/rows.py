@@ -8,17 +8,17 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.log.leaf import Logged
-from antechamber.store.access import Access
-from antechamber.store.admissions import Admissions
-from antechamber.store.audits import Audits
-from antechamber.store.postgres.link import Link
-from antechamber.store.recall import Recall
-from antechamber.store.refused import Refused
-from antechamber.store.reports import Reports
-from antechamber.store.reviews import Reviews
+from antechamber.core.log.leaf import LeafWrite
+from antechamber.store.access import AccessQueries
+from antechamber.store.admissions import AdmissionQueries
+from antechamber.store.log import LogQueries
+from antechamber.store.memories import MemoryQueries
+from antechamber.store.postgres.connection import WatchedConnection
+from antechamber.store.quarantine import QuarantineQueries
+from antechamber.store.reports import ReportQueries
+from antechamber.store.review_queue import QueueQueries
+from antechamber.store.reviews import ReviewQueries
 from antechamber.store.statements import statements
-from antechamber.store.waiting import Waiting
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
 _INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]+)\)\s+VALUES\s+\(([^)]+)\)")
@@ -78,7 +78,7 @@ def _hex(value: Any) -> Any:
     return f"\\x{value.hex()}" if isinstance(value, bytes) else value
 
 
-class Stock:
+class SequenceStock:
     """What one writer keeps from one transaction to the next."""
 
     def __init__(self, lane: int = 0) -> None:
@@ -88,16 +88,25 @@ class Stock:
         self.lane = lane
 
 
-class PostgresRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports, Audits):
+class PostgresRows(
+    AdmissionQueries,
+    MemoryQueries,
+    QueueQueries,
+    ReviewQueries,
+    QuarantineQueries,
+    AccessQueries,
+    ReportQueries,
+    LogQueries,
+):
     """All rows over one connection."""
 
-    def __init__(self, link: Link, stock: Stock | None = None) -> None:
+    def __init__(self, link: WatchedConnection, stock: SequenceStock | None = None) -> None:
         """Use a connection whose transaction somebody else controls, and a stock of keys that outlives it."""
         self._link = link
-        self._stock = stock or Stock()
+        self._stock = stock or SequenceStock()
         self.known_producers = self._stock.producers
         self.lane = self._stock.lane
-        self.leaves: list[Logged] = []
+        self.leaves: list[LeafWrite] = []
         """What the log gets at the end of the transaction."""
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
@@ -156,7 +165,7 @@ class PostgresRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Report
         if rows:
             self._link.many(single(statement), rows)
 
-    def log(self, leaves: Iterable[Logged], /) -> None:
+    def log(self, leaves: Iterable[LeafWrite], /) -> None:
         """Have leaves appended to the log at the end of the transaction."""
         self.leaves += leaves
 
@@ -167,8 +176,8 @@ class PostgresRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Report
         # A leaf is JSON itself and travels unescaped, which is half as long; the type JSON keeps its very bytes.
         items = msgspec.json.encode(
             [
-                {"position": place, "leaf": msgspec.Raw(leaf), "subject": subject, "salt": _hex(salt)}
-                for place, (leaf, subject, salt) in enumerate(self.leaves)
+                {"position": index, "leaf": msgspec.Raw(leaf), "subject": subject, "salt": _hex(salt)}
+                for index, (leaf, subject, salt) in enumerate(self.leaves)
             ]
         ).decode()
         self.leaves = []

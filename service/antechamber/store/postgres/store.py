@@ -13,23 +13,23 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from antechamber.background import Background
 from antechamber.core.errors import UnavailableError
-from antechamber.store.postgres.link import (
+from antechamber.store.errors import StoreError
+from antechamber.store.group_commit import AgainError, GroupCommit
+from antechamber.store.postgres.connection import (
     CONNECT_SECONDS,
     OVERDUE_SECONDS,
     Connection,
-    Link,
     Watchdog,
+    WatchedConnection,
     configure,
     is_lost,
     translate,
 )
+from antechamber.store.postgres.import_sqlite import move
 from antechamber.store.postgres.listener import Listener
-from antechamber.store.postgres.moving import move
 from antechamber.store.postgres.rows import PostgresRows
 from antechamber.store.postgres.schema import migrate, verify
-from antechamber.store.postgres.writer import Writer
-from antechamber.store.queue import AgainError, GroupCommit
-from antechamber.store.shared import StoreError
+from antechamber.store.postgres.writer import PostgresWriter
 
 __all__ = ["PostgresStore", "migrate", "move"]
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class PostgresStore:
         background = background or Background()
         self._watchdog = Watchdog(background.work("ending overdue database operations"))
         try:
-            transactions = Writer(url, str(uuid.uuid4()), self._watchdog)
+            transactions = PostgresWriter(url, str(uuid.uuid4()), self._watchdog)
         except psycopg.Error as error:
             self._watchdog.close()
             message = f"the database cannot be opened: {str(error).strip()}"
@@ -95,7 +95,7 @@ class PostgresStore:
         """
         connection = self._snapshot()
         try:
-            yield PostgresRows(Link(connection, self._watchdog))
+            yield PostgresRows(WatchedConnection(connection, self._watchdog))
         except (psycopg.Error, OSError) as error:
             translated = translate(error)
             if isinstance(translated, AgainError):

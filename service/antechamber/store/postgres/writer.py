@@ -11,10 +11,10 @@ import psycopg
 from psycopg import errors
 
 from antechamber.core.errors import UnavailableError
-from antechamber.store.postgres.link import Connection, Link, Watchdog, connect, is_lost, translate
-from antechamber.store.postgres.rows import PostgresRows, Stock, single
-from antechamber.store.queue import MOST_TRIES, AgainError
-from antechamber.store.shared import StoreError
+from antechamber.store.errors import StoreError
+from antechamber.store.group_commit import MAX_TRIES, AgainError
+from antechamber.store.postgres.connection import Connection, Watchdog, WatchedConnection, connect, is_lost, translate
+from antechamber.store.postgres.rows import PostgresRows, SequenceStock, single
 
 T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
@@ -26,11 +26,11 @@ SETTLE_SECONDS: Final = 15
 LANES: Final = 16
 """In so many lanes processes count, each in one, so that few of them wait for each other's counters."""
 _PAUSE: Final = 0.2
-_IMPATIENT: Final = "SET LOCAL lock_timeout = '10ms'"
+_SHORT_LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout = '10ms'"
 """For the rest of a transaction that has waited for a lock once."""
 
 
-class Writer:
+class PostgresWriter:
     """Implements queue.Transactions over one connection that is renewed when it breaks."""
 
     def __init__(self, url: str, writer_id: str, watchdog: Watchdog) -> None:
@@ -42,15 +42,15 @@ class Writer:
         self._writer_id = writer_id
         self._watchdog = watchdog
         self._commits = 0
-        self._stock = Stock(lane=zlib.crc32(writer_id.encode()) % LANES)
+        self._stock = SequenceStock(lane=zlib.crc32(writer_id.encode()) % LANES)
         self._careful = False
         self._waited = False
         self._logged = 0
         self._stack = contextlib.ExitStack()
         self._link = self._connected()
 
-    def _connected(self) -> Link:
-        link = Link(connect(self._url, self._watchdog), self._watchdog)
+    def _connected(self) -> WatchedConnection:
+        link = WatchedConnection(connect(self._url, self._watchdog), self._watchdog)
         try:
             link.send(single("register_writer"), {"writer_id": self._writer_id})
         except BaseException:
@@ -58,7 +58,7 @@ class Writer:
             raise
         return link
 
-    def _reconnected(self, seconds: float) -> Link:
+    def _reconnected(self, seconds: float) -> WatchedConnection:
         """Connect again, patiently: a server that recovers refuses connections for a moment.
 
         Raises UnavailableError.
@@ -91,7 +91,7 @@ class Writer:
         self._link.pipeline = self._stack.enter_context(self.connection.pipeline())
         self._link.send("BEGIN")
         if self._waited:
-            self._link.send(_IMPATIENT)
+            self._link.send(_SHORT_LOCK_TIMEOUT)
 
     def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
         """Run work inside a savepoint.
@@ -113,7 +113,7 @@ class Writer:
 
     def _carefully(self, work: Callable[[Any], T], *, promotes: bool) -> T:
         """Run work and wait for its outcome; again where another process was first: then it sees what that wrote."""
-        for left in reversed(range(MOST_TRIES)):
+        for left in reversed(range(MAX_TRIES)):
             try:
                 result = self._attempt(work, promotes=promotes)
                 self._link.settle()
@@ -125,7 +125,7 @@ class Writer:
                 self._undo()
                 if isinstance(error, errors.LockNotAvailable):
                     # Who waited in company need not wait again alone: the whole group's patience is one.
-                    self._link.send(_IMPATIENT)
+                    self._link.send(_SHORT_LOCK_TIMEOUT)
                 raise
             else:
                 return result

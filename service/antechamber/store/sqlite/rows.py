@@ -13,17 +13,17 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
-from antechamber.core.log.leaf import Logged
+from antechamber.core.log.leaf import LeafWrite
 from antechamber.core.log.rows import SignedCheckpoint
-from antechamber.store.access import Access
-from antechamber.store.admissions import Admissions
-from antechamber.store.audits import Audits
-from antechamber.store.recall import Recall
-from antechamber.store.refused import Refused
-from antechamber.store.reports import Reports
-from antechamber.store.reviews import Reviews
+from antechamber.store.access import AccessQueries
+from antechamber.store.admissions import AdmissionQueries
+from antechamber.store.log import LogQueries
+from antechamber.store.memories import MemoryQueries
+from antechamber.store.quarantine import QuarantineQueries
+from antechamber.store.reports import ReportQueries
+from antechamber.store.review_queue import QueueQueries
+from antechamber.store.reviews import ReviewQueries
 from antechamber.store.statements import statements
-from antechamber.store.waiting import Waiting
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
 _SELECT: Final = re.compile(r"SELECT (?!count\()(.*?)\sFROM (.*)", re.DOTALL)
@@ -80,7 +80,16 @@ def all_at_once(name: str, number: int) -> tuple[str, Callable[[Mapping[str, Any
     return f"{match[1]} {rows}", itemgetter(*members)
 
 
-class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports, Audits):
+class SqliteRows(
+    AdmissionQueries,
+    MemoryQueries,
+    QueueQueries,
+    ReviewQueries,
+    QuarantineQueries,
+    AccessQueries,
+    ReportQueries,
+    LogQueries,
+):
     """All rows over one connection."""
 
     lane = 0
@@ -92,7 +101,7 @@ class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports,
         self.announced = False
         self.known_producers: dict[str, int] = {}
         self._last: int | None = None
-        self.leaves: list[Logged] = []
+        self.leaves: list[LeafWrite] = []
         """What the log gets at the end of the transaction."""
         self.first_signed = False
         """Whether the log's first checkpoint was added and is not known to be in the database file itself."""
@@ -153,7 +162,7 @@ class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports,
         """Run a write once for each set of values."""
         self._connection.executemany(self._statements[statement], rows)
 
-    def log(self, leaves: Iterable[Logged], /) -> None:
+    def log(self, leaves: Iterable[LeafWrite], /) -> None:
         """Have leaves appended to the log at the end of the transaction."""
         self.leaves += leaves
 
@@ -163,7 +172,7 @@ class SqliteRows(Admissions, Recall, Waiting, Reviews, Refused, Access, Reports,
             return 0
         first = self.log_size()
         rows = [
-            {"id": place, **leaf._asdict(), "leaf": leaf.leaf.decode()} for place, leaf in enumerate(self.leaves, first)
+            {"id": index, **leaf._asdict(), "leaf": leaf.leaf.decode()} for index, leaf in enumerate(self.leaves, first)
         ]
         self.leaves = []
         self.add("add_leaf", rows, ())

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from sqlite_utils import Database, Migrations
 
-from antechamber.store.shared import OLDER_SCHEMA, OTHER_SCHEMA, StoreError
+from antechamber.store.errors import OLDER_SCHEMA, OTHER_SCHEMA, StoreError
 from antechamber.store.statements import migrations
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from antechamber.background import Background
-from antechamber.store.queue import GroupCommit
-from antechamber.store.shared import MOVED, StoreError
-from antechamber.store.sqlite.reach import Reach
+from antechamber.store.errors import MOVED, StoreError
+from antechamber.store.group_commit import GroupCommit
+from antechamber.store.sqlite.log_size import LogSizeFile
 from antechamber.store.sqlite.rows import SqliteRows
 from antechamber.store.sqlite.schema import migrate
-from antechamber.store.sqlite.writer import Writer, translate
+from antechamber.store.sqlite.writer import SqliteWriter, translate
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class SqliteStore:
         Raises StoreError when the file cannot be opened or its schema is of another version.
         """
         self._path = path
-        self._reach = Reach(path)
+        self._reach = LogSizeFile(path)
         try:
             _make(path)
             self._connection = _connect(path, read_only=False)
@@ -108,7 +108,7 @@ class SqliteStore:
             _log.info(
                 "SQLite %s: checkpoints stay with the writer, see design note on WAL reset", sqlite3.sqlite_version
             )
-        transactions = Writer(self._connection, self._reach, checkpoints=exclusive_checkpoints)
+        transactions = SqliteWriter(self._connection, self._reach, checkpoints=exclusive_checkpoints)
         self.watch = transactions.watchers.watch
         self._transactions = transactions
         self._writer = GroupCommit(transactions, (background or Background()).work("writing to the database"))

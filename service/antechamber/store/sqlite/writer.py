@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from antechamber.core.errors import BusyError, UnavailableError
-from antechamber.store.queue import AgainError
-from antechamber.store.shared import Watchers
-from antechamber.store.sqlite.reach import Reach
+from antechamber.store.group_commit import AgainError
+from antechamber.store.sqlite.log_size import LogSizeFile
 from antechamber.store.sqlite.rows import SqliteRows
+from antechamber.store.watchers import Watchers
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _UNSYNCED: Final = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
-_DISTRUST: Final = (
+_SYNC_FAILED: Final = (
     "the disk failed to sync, so nothing more is stored until the service is started again; "
     "what was acknowledged before is there"
 )
@@ -24,10 +24,10 @@ _DISTRUST: Final = (
 al., Can Applications Recover from fsync Failures?, USENIX ATC 2020); a fresh start reads what is really there."""
 
 
-class Writer:
+class SqliteWriter:
     """Transactions of the writer thread; see queue.Transactions."""
 
-    def __init__(self, connection: sqlite3.Connection, reach: Reach, *, checkpoints: bool) -> None:
+    def __init__(self, connection: sqlite3.Connection, reach: LogSizeFile, *, checkpoints: bool) -> None:
         """Use the connection that writes, and the note of how far the log reached.
 
         `checkpoints` says that this process may move the write-ahead log into the database file.
@@ -108,9 +108,9 @@ class Writer:
     def translate(self, error: Exception) -> Exception:
         """Turn SQLite's errors into ours, and stop where the disk cannot be trusted any more."""
         if getattr(error, "sqlite_errorcode", None) in _UNSYNCED:
-            self.trouble = _DISTRUST
-            _log.critical("%s: %s", _DISTRUST, error)
-            return UnavailableError(_DISTRUST)
+            self.trouble = _SYNC_FAILED
+            _log.critical("%s: %s", _SYNC_FAILED, error)
+            return UnavailableError(_SYNC_FAILED)
         return translate(error)
 
     def close(self) -> None:

@@ -301,7 +301,7 @@ CREATE INDEX memories_of_scope ON antechamber.memories (submission_scope, scope_
 CREATE INDEX memories_by_scope ON antechamber.memories (submission_scope, scope_id, id);
 CREATE INDEX memories_of_record ON antechamber.memories (review_record);
 
--- Words only, as core.words forms them: no dictionary of PostgreSQL's touches them.
+-- Words only, as core.search_terms forms them: no dictionary of PostgreSQL's touches them.
 CREATE TABLE antechamber.memories_search (
     memory BIGINT PRIMARY KEY REFERENCES antechamber.memories (id),
     words TSVECTOR NOT NULL

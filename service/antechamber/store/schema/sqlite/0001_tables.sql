@@ -421,7 +421,7 @@ CREATE TRIGGER memories_stay
 BEFORE DELETE ON memories
 BEGIN SELECT RAISE(ABORT, 'memories are not deleted'); END;
 
--- Words only, no second copy of the text, and as core.words forms them: the tokenizer has nothing left to fold. Filled by
+-- Words only, no second copy of the text, and as core.search_terms forms them: the tokenizer has nothing left to fold. Filled by
 -- the statement index_memory: under trusted_schema=OFF no trigger may write to a virtual table.
 CREATE VIRTUAL TABLE memories_search USING fts5 (words, content='', tokenize='ascii');
 

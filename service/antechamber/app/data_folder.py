@@ -1,0 +1,129 @@
+"""The data folder as a place of secrets: who may read it, and which process serves it."""
+
+import contextlib
+import fcntl
+import logging
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from antechamber.secret_key import SECRET
+from antechamber.settings import Location, SettingsError
+from antechamber.signing_key import KEY_FILE
+
+LOCK_FILE: Final = "serve.lock"
+"""Held by the process that serves the folder; says which one that is."""
+_OWN: Final = re.compile(
+    r"antechamber\.db(-wal|-shm|-journal|-reached)?|secret\.(key|\d+)|serve\.lock"
+    r"|log\.(key|where|next|\d+|draft-\d+|checkpoint(\.lock|\.given-up-[0-9a-f]+)?)"
+)
+"""The names of all files that Antechamber makes in a data folder, drafts included."""
+_KEYS: Final = (SECRET, KEY_FILE)
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
+_log: Final = logging.getLogger(__name__)
+
+
+def protect(data: Path) -> None:
+    """Take all rights of other users from our files in a folder, and from the folder where it holds nothing else.
+
+    What is changed is logged in one line, and so is each key that others could read. A folder that does not exist is
+    left alone, as is one that holds other files, such as a home folder.
+
+    Raises SettingsError where other users could read or replace our files and the modes cannot be changed.
+    """
+    try:
+        names = sorted(entry.name for entry in data.iterdir())
+        # After the names: another process that begins with the same empty folder closes it before it makes a file.
+        mode = stat.S_IMODE(data.stat().st_mode)
+    except OSError:
+        return  # Opening it says what is wrong.
+    files = [data / name for name in names if _OWN.fullmatch(name)]
+    changed = [text for file in files if (text := _close(file, reachable=bool(mode & _OTHERS)))]
+    if mode & _OTHERS and len(files) == len(names) and os.geteuid() in {0, data.stat().st_uid}:
+        closed = _close(data)
+        # An empty folder held nothing that others could have read, so there is nothing to report.
+        changed += [closed] if closed and files else []
+    elif mode & _WRITABLE and not mode & stat.S_ISVTX:
+        message = (
+            f"other users can replace the files in {data} (mode {mode:04o}). Use a folder that holds nothing else and "
+            f"belongs to you, or run: chmod go-w {data}"
+        )
+        raise SettingsError(message)
+    if changed:
+        _log.warning("other users have no access any more to: %s", ", ".join(changed))
+
+
+def _close(path: Path, *, reachable: bool = False) -> str | None:
+    """Take other users' rights to a file or folder; return what was changed.
+
+    Raises SettingsError where the mode cannot be changed.
+    """
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if not mode & _OTHERS:
+            return None
+        path.chmod(mode & ~_OTHERS)
+    except FileNotFoundError:
+        return None  # Another process of ours removed it meanwhile.
+    except OSError as error:
+        message = (
+            f"other users have access to {path}, and its mode cannot be changed: {error.strerror}. As its owner run: "
+            f"chmod go= {path}"
+        )
+        raise SettingsError(message) from None
+    if reachable and path.name in _KEYS:
+        _log.warning(
+            "%s could be read by other users of this machine until now (mode %04o). %s", path, mode, _risk(path)
+        )
+    return f"{path} (was {mode:04o})"
+
+
+def _risk(path: Path) -> str:
+    if path.name == KEY_FILE:
+        return "Whoever read it can sign a false log; to sign with a new key, run: antechamber log new-key"
+    return "Whoever read it can guess short private texts from their hashes, and forge forms of signed-in people."
+
+
+@contextlib.contextmanager
+def alone(location: Location, address: str) -> Iterator[None]:
+    """Be the only process that serves a folder's own database; the kernel ends that with the process, however it ends.
+
+    `address` is what another process reads that tries the same. On PostgreSQL several processes may serve one place.
+
+    Raises SettingsError where another process serves the folder, or it cannot be made.
+    """
+    if location.database_url is not None:
+        yield
+        return
+    try:
+        location.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(location.data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        message = f"the data folder {location.data} cannot be used: {error.strerror}"
+        raise SettingsError(message) from None
+    try:
+        _take(lock, location.data)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"process {os.getpid()} at {address}".encode(), 0)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _take(lock: int, data: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(lock, 500, 0).decode("utf-8", "replace")
+        message = (
+            f"the data folder {data} is served already{f' by {holder}' if holder.isprintable() and holder else ''}. "
+            "Stop that process first, or name another folder with --data."
+        )
+        raise SettingsError(message) from None
+    except OSError as error:
+        message = f"the data folder {data} cannot be locked: {error.strerror}. Use a folder on a local disk."
+        raise SettingsError(message) from None

@@ -1,0 +1,210 @@
+"""Joining store, flows and web into one application."""
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+from litestar import Litestar
+
+from antechamber.app.connection_limits import LOOK_EVERY_SECONDS, ConnectionWatch
+from antechamber.app.maintenance import clock, open_log, open_store
+from antechamber.background import Background
+from antechamber.core.access.callers import Bearer
+from antechamber.core.errors import AntechamberError
+from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.store import Store
+from antechamber.flows.access import Access
+from antechamber.flows.admit import Admission
+from antechamber.flows.clock import SteadyClock
+from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.export import Export
+from antechamber.flows.heartbeat import Heartbeat
+from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.log_proofs import Log
+from antechamber.flows.mcp_tools import InProcessTools
+from antechamber.flows.quarantine import Quarantine
+from antechamber.flows.queue_sorter import QueueSorter
+from antechamber.flows.recall import Recall
+from antechamber.flows.review import Desk
+from antechamber.flows.write_gate import WriteGate
+from antechamber.resources import folder
+from antechamber.secret_key import load_secret
+from antechamber.settings import Settings
+from antechamber.web import thread_pools
+from antechamber.web.application import Services, build
+from antechamber.web.mcp import AsgiApplication, Start
+from antechamber.web.passwords import Passwords
+
+WORKERS: Final = 32
+"""Threads for decisions and periodic work; as many on small machines as on large ones, as most wait for the store."""
+POLICY_EVERY: Final = 1.0
+"""Seconds between two looks at the policy files."""
+PIN_EVERY: Final = 5.0
+"""Seconds between two looks whether the last checkpoint is where it is to be pinned."""
+SIGN_LOOK_EVERY: Final = 1.0
+"""Seconds between two looks whether the log is to be signed."""
+FLUSH_EVERY: Final = 60.0
+"""Seconds between two writes of counters."""
+BEAT_EVERY: Final = 5.0
+"""Seconds between two signs of life, where several processes share a database."""
+Act = tuple[str, Callable[[], None], float]
+"""Name of some background work, what it does, and the seconds between two times."""
+
+
+def elapsed() -> int:
+    """Return microseconds since some moment, which nobody can set; where the system tells, time asleep counts too."""
+    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1000
+
+
+class RandomBytes:
+    """Unpredictable bytes of the operating system, drawn many at a time: each draw is a system call."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._gate = threading.Lock()
+        self._stock = b""
+        self._given = 0
+
+    def __call__(self, number: int) -> bytes:
+        """Return that many bytes, which nobody else gets."""
+        with self._gate:
+            if len(self._stock) - self._given < number:
+                self._stock, self._given = os.urandom(max(number, 4096)), 0
+            self._given += number
+            return self._stock[self._given - number : self._given]
+
+
+def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Litestar:
+    """Join everything for one data folder; the application closes it when it stops.
+
+    The policy is that of the settings' folder unless it was read before.
+
+    Raises AntechamberError where settings, policy or folder cannot be used.
+    """
+    settings.check()
+    policies = policies or PolicyReloader(settings.policies)
+    background = Background()
+    store = open_store(settings.location, serving=True, background=background)
+    secret, now = load_secret(settings.data), SteadyClock(clock, elapsed)
+    log = _opened_log(store, settings, policies, now)
+    name = f"{socket.gethostname()}:{settings.port}"
+    heartbeat = Heartbeat(store, policies, now, process_id=str(uuid.uuid4()), name=name)
+    guarded = WriteGate(store, log)
+    access = Access(guarded, now, os.urandom, secret, log.check)
+    admission = Admission(guarded, policies, secret, now, RandomBytes())
+    services = Services(
+        admission=admission,
+        recall=Recall(store, policies),
+        desk=Desk(guarded, policies, now, os.urandom),
+        quarantine=Quarantine(guarded, policies, admission, now, os.urandom),
+        access=access,
+        export=Export(store, log, now, os.urandom),
+        log=log,
+        dashboard=Dashboard(store, policies, now, heartbeat, log, background),
+        passwords=Passwords(),
+        background=background,
+    )
+    sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="work")
+        asyncio.get_running_loop().set_default_executor(workers)
+        if settings.database_url is not None:
+            await asyncio.to_thread(heartbeat.beat)
+        sorting = threading.Thread(target=sorter.run, name="sorter")
+        sorting.start()
+        # Nothing is written and no one signs in before the first of these. What fails is tried again each second.
+        for once in (log.look, policies.refresh, partial(access.note_address, settings.url)):
+            with contextlib.suppress(AntechamberError):
+                await asyncio.to_thread(once)
+        look = ConnectionWatch(settings.port, app.state.peers, app.state.stopping.is_set).look
+        acts = _acts(services, policies, settings.url, look)
+        acts += [] if settings.database_url is None else [("giving a sign of life", heartbeat.beat, BEAT_EVERY)]
+        tasks = _begin(background, acts, lambda: app.state.uploads.watch(app.state.stopping))
+        try:
+            yield
+        finally:
+            await app.state.tools.stop()
+            await _cancelled(tasks)
+            sorter.stop()
+            await asyncio.to_thread(sorting.join)
+            # What these threads still do needs the store.
+            await thread_pools.run(thread_pools.PAGES, workers.shutdown)
+            await thread_pools.run(thread_pools.PAGES, _shut, services, heartbeat, store)
+
+    return build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
+
+
+async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel tasks and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _acts(services: Services, policies: PolicyReloader, url: str, look: Callable[[], None]) -> list[Act]:
+    return [
+        ("noting the address", partial(services.access.note_address, url), POLICY_EVERY),
+        ("watching connections", look, LOOK_EVERY_SECONDS),
+        ("reading the policy files", policies.refresh, POLICY_EVERY),
+        ("signing the log", services.log.tick, SIGN_LOOK_EVERY),
+        ("pinning checkpoints", services.log.pin, PIN_EVERY),
+        ("counting replays", services.admission.flush, FLUSH_EVERY),
+        ("noting when tokens and sessions are used", services.access.flush, FLUSH_EVERY),
+    ]
+
+
+def _begin(background: Background, acts: list[Act], watch: Callable[[], Awaitable[None]]) -> list[asyncio.Task[None]]:
+    """Begin what is done again and again, and the watch over uploads."""
+    tasks = [asyncio.create_task(background.work(name).repeat(act, seconds)) for name, act, seconds in acts]
+    return [*tasks, asyncio.create_task(background.work("ending uploads that take too long").keep(watch))]
+
+
+def _opened_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Log:
+    """Take up the log, and record the policy in it; a store that cannot is closed."""
+    try:
+        log = open_log(store, settings.location, now, settings.pin_url)
+        # Recorded after the first look: an older backup must not grow before it is compared.
+        policies.keep_record(WriteGate(store, log), now)
+    except BaseException:
+        store.close()
+        raise
+    return log
+
+
+def _mcp(services: Services) -> Start | None:
+    """Return what starts the MCP server; it is imported when it is first asked for, as it takes its time."""
+    if importlib.util.find_spec("mcp") is None:
+        return None
+
+    @contextlib.asynccontextmanager
+    async def start(bearer_of: Callable[[Any], Bearer]) -> AsyncIterator[AsgiApplication]:
+        server = await asyncio.to_thread(importlib.import_module, "antechamber.mcp_server")
+        admission, recall = services.admission, services.recall
+        async with server.serving_http(
+            lambda request: InProcessTools(admission, recall, bearer_of(request))
+        ) as application:
+            yield application
+
+    return start
+
+
+def _shut(services: Services, heartbeat: Heartbeat, store: Store) -> None:
+    """Write the last counters, sign off and finish all accepted work."""
+    admission, access = services.admission, services.access
+    for flush in (admission.flush, access.flush, heartbeat.leave):
+        with contextlib.suppress(AntechamberError):
+            flush()
+    services.passwords.close()
+    store.close()

@@ -1,0 +1,272 @@
+"""Places: opening, checking and changing what a folder or a database holds, for service and command line alike."""
+
+import contextlib
+import importlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from antechamber.app.data_folder import alone, protect
+from antechamber.background import Background
+from antechamber.core.errors import ContradictionError, LogError
+from antechamber.core.ids import uuid7
+from antechamber.core.log.checkpoint import read_key
+from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.store import Store
+from antechamber.flows.access import Access
+from antechamber.flows.export import Export
+from antechamber.flows.log_proofs import Log
+from antechamber.resources import how_to_install
+from antechamber.secret_key import SECRET, load_secret, secret_check
+from antechamber.settings import DATABASE, Location, SettingsError
+from antechamber.signing_key import KEY_FILE, MARKER_FILE, FileSigner, new_name
+from antechamber.store.sqlite.store import SqliteStore
+from antechamber.web.passwords import Passwords
+
+_KEPT_WITH: Final = "secret_check"
+"""Note in the database that tells the right secret from another one."""
+
+
+def clock() -> int:
+    """Return the system's time of day, in microseconds since 1970 UTC."""
+    return time.time_ns() // 1000
+
+
+def open_store(
+    location: Location, *, serving: bool = False, create: bool = True, background: Background | None = None
+) -> Store:
+    """Open a store, made at first use in the folder where `create` says so; only a server checkpoints.
+
+    `background` lists the store's threads where they fail. Raises AntechamberError where the store cannot be used.
+    """
+    location.check()
+    if location.database_url is None and not create:
+        _refuse_mistyped(location)
+    protect(location.data)
+    store = _engine(location, serving=serving, background=background)
+    try:
+        bind_secret(store, location, create=create)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _refuse_mistyped(location: Location) -> None:
+    """Refuse a folder that holds nothing of ours: its name was probably mistyped.
+
+    Raises SettingsError.
+    """
+    if (location.data / DATABASE).exists() or (location.database_url is not None and location.data.exists()):
+        return
+    missing = (
+        f"{location.data} holds no data of Antechamber"
+        if location.data.exists()
+        else f"there is no folder {location.data}"
+    )
+    url = "" if location.database_url is None else " --database-url URL"
+    message = f"{missing}; check the folder's name, or make a new one: antechamber migrate --data {location.data}{url}"
+    raise SettingsError(message)
+
+
+def _engine(location: Location, *, serving: bool, background: Background | None) -> Store:
+    """Open the engine that a place asks for."""
+    if location.database_url is None:
+        _secret(location)
+        return SqliteStore(location.data / DATABASE, exclusive_checkpoints=serving, background=background)
+    store: Store = _postgres().PostgresStore(location.database_url, background)
+    return store
+
+
+def _secret(location: Location, *, begun: bool | None = None) -> bytes:
+    """Return the folder's secret, made at first use with the folder.
+
+    Raises SettingsError where that is not possible.
+    """
+    try:
+        return load_secret(location.data, begun=begun)
+    except OSError as error:
+        message = f"the data folder {location.data} cannot be used: {error.strerror}"
+        raise SettingsError(message) from None
+
+
+def _postgres() -> Any:
+    """Import the engine that needs more packages.
+
+    Raises SettingsError where they are not installed.
+    """
+    try:
+        from antechamber.store.postgres import store  # noqa: PLC0415 -- an optional extra
+    except ImportError:
+        message = f"--database-url needs the PostgreSQL driver. {how_to_install('postgres')}"
+        raise SettingsError(message) from None
+    return store
+
+
+def bind_secret(store: Store, location: Location, *, create: bool = True) -> bytes:
+    """Return the folder's secret after comparing it with the one that the database was made with.
+
+    Raises SettingsError where they differ: another process would answer differently. So does a folder without a secret
+    unless `create` says that one may be made for a new database.
+    """
+    if not create:
+        _refuse_mistyped(location)
+    with store.read() as rows:
+        known = rows.meta(_KEPT_WITH)
+    secret = _secret(location, begun=known is not None or not create)
+    if known is None:
+        known = store.write(lambda rows: rows.claim_meta(_KEPT_WITH, secret_check(secret))).result()
+    if known != secret_check(secret):
+        message = (
+            f"{location.data / SECRET} is not the secret that this database was made with; copy the file from the "
+            "machine that made it, or restore it from the backup"
+        )
+        raise SettingsError(message)
+    return secret
+
+
+def migrate(location: Location, tell_moved: Callable[[str, int], None] | None = None) -> list[str]:
+    """Make the schema or bring an older one up to date; return the names of the steps that were taken.
+
+    With `tell_moved` what the folder's own database holds is moved along; it hears table and number of rows.
+
+    Raises AntechamberError.
+    """
+    location.check()
+    if location.database_url is not None:
+        taken: list[str] = _postgres().migrate(location.database_url)
+        if tell_moved is not None:
+            _move(location, location.database_url, tell_moved)
+        # Made here, so that it can be copied to other machines together with the secret.
+        store = open_store(location)
+        try:
+            open_log(store, location, clock)
+        finally:
+            store.close()
+    else:
+        protect(location.data)
+        _secret(location)
+        upgraded = SqliteStore(location.data / DATABASE, exclusive_checkpoints=False, upgrade=True)
+        taken = upgraded.upgraded
+        upgraded.close()
+        open_store(location).close()
+    return taken
+
+
+def _move(location: Location, database_url: str, tell: Callable[[str, int], None]) -> None:
+    file = location.data / DATABASE
+    if not file.exists():
+        message = f"{location.data} holds no data of Antechamber; check the folder's name"
+        raise SettingsError(message)
+    # A service that went on writing into the file would lose that.
+    with alone(Location(data=location.data), "antechamber migrate --move"):
+        # Opened once as usual: so its schema is today's and its secret the right one.
+        own = Location(data=location.data, checkpoint_file=location.checkpoint_file)
+        store = open_store(own)
+        try:
+            _refuse_doubt(store, own)
+        finally:
+            store.close()
+        _postgres().move(file, database_url, tell)
+
+
+@contextlib.contextmanager
+def opened_access(location: Location, *, create: bool = False, grants: bool = False) -> Iterator[Access]:
+    """Open a store for the command line's work on tokens and people; only where `create` says so it is made.
+
+    With `grants` it is to let someone in, which raises LogError while the log contradicts what was signed last.
+    """
+    store = open_store(location, create=create)
+    try:
+        if grants:
+            _refuse_doubt(store, location)
+        yield Access(store, clock, os.urandom, load_secret(location.data))
+    finally:
+        store.close()
+
+
+def _refuse_doubt(store: Store, location: Location) -> None:
+    """Refuse to write to a log that contradicts what was signed last; a machine without the key cannot tell.
+
+    Raises ContradictionError, which says what to do.
+    """
+    if not (location.data / KEY_FILE).exists():
+        return
+    if found := open_log(store, location, clock).contradictions():
+        message = f"Nothing was written, because the log contradicts what was signed last. {found[0]}"
+        raise ContradictionError(message)
+
+
+def open_log(store: Store, location: Location, now: Clock, pin_url: str | None = None, *, lost: bool = False) -> Log:
+    """Take up the key of a folder's log, made at first use; `lost` says that there is none any more.
+
+    Raises LogError where it is missing or damaged.
+    """
+    with store.read() as rows:
+        keys = rows.log_keys()
+    # A lost key is made anew under the log's own name: what was signed before still has to fit.
+    name = read_key(keys[-1]).name if keys and lost else None if keys else new_name()
+    # Few services pin, and the client takes its time to import.
+    publish = importlib.import_module("antechamber.app.pinning").pinning(pin_url) if pin_url else None
+    if lost and (location.data / KEY_FILE).exists():
+        message = f"{location.data / KEY_FILE} is there; change the key without --lost"
+        raise LogError(message)
+    signer = FileSigner(location.data, location.checkpoint_file, name=name, alone=location.database_url is None)
+    log = Log(store, signer, now, publish)
+    if not lost:
+        log.enter_key()
+    return log
+
+
+@contextlib.contextmanager
+def opened_log(location: Location, *, lost: bool = False) -> Iterator[tuple[Log, Export]]:
+    """Open a store for the command line's work on the log, and for its exports."""
+    store = open_store(location, create=False)
+    try:
+        log = open_log(store, location, clock, lost=lost)
+        yield log, Export(store, log, clock, os.urandom)
+    finally:
+        store.close()
+
+
+def erase(location: Location, subject: str, reason_code: str) -> None:
+    """Erase the text of a decided proposal or refused event.
+
+    Raises EraseError, or another AntechamberError.
+    """
+    store = open_store(location, create=False)
+    try:
+        _refuse_doubt(store, location)
+        now = clock()
+        erasure_id = uuid7(now, os.urandom(10))
+        store.promote(lambda rows: rows.erase(erasure_id, subject, reason_code, now)).result()
+    finally:
+        store.close()
+
+
+def examine(location: Location, pinned: str | None = None) -> list[str]:
+    """Check a store, beside a checkpoint that was kept elsewhere, and list what is wrong with it."""
+    store = open_store(location, create=False)
+    try:
+        with store.read() as rows:
+            found, begun = list(rows.check()), bool(rows.log_keys())
+        found += Access(store, clock, os.urandom, load_secret(location.data)).planted()
+        return found + (
+            open_log(store, location, clock).contradictions(pinned) if begun else _unsigned(store, location)
+        )
+    finally:
+        store.close()
+
+
+def _unsigned(store: Store, location: Location) -> list[str]:
+    """Say what is wrong with a database that has no log, beside the files of one."""
+    found = [lost] if (lost := store.lost()) is not None else []
+    if (location.data / MARKER_FILE).exists():
+        found.append(f"a log was signed in {location.data}, and the database has none: it was replaced by another one")
+    return found
+
+
+def hash_password(password: str) -> str:
+    """Hash a password for an account made on the command line."""
+    return Passwords().hash(password)

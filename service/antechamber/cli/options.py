@@ -1,0 +1,90 @@
+"""What all verbs share: options, and how they speak."""
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeVar, cast
+
+import click
+import msgspec
+
+from antechamber.core.errors import AntechamberError
+from antechamber.settings import Location
+
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+
+_data_option = click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="ANTECHAMBER_DATA",
+    required=True,
+    help="Folder with the secret and, without --database-url, the database; made by serve or migrate. Back it up.",
+)
+_url_option = click.option(
+    "--database-url",
+    envvar="ANTECHAMBER_DATABASE_URL",
+    metavar="URL",
+    help="PostgreSQL database instead of the folder's own, e.g. postgresql://user@host/name.",
+)
+_checkpoint_option = click.option(
+    "--checkpoint-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="ANTECHAMBER_CHECKPOINT_FILE",
+    help="Where the last signed checkpoint is kept, best outside the folder and its backup. Default: in the folder.",
+)
+
+
+def location_options(verb: _Verb) -> _Verb:
+    """Let a verb take --data, --database-url and --checkpoint-file as one argument, `place`.
+
+    Whatever file the verb makes is its owner's alone.
+    """
+
+    @functools.wraps(verb)
+    def with_place(*, data: Path, database_url: str | None, checkpoint_file: Path | None, **others: Any) -> Any:
+        before = os.umask(0o077)
+        try:
+            return verb(
+                location=Location(data=data, database_url=database_url, checkpoint_file=checkpoint_file), **others
+            )
+        finally:
+            os.umask(before)
+
+    return cast("_Verb", _data_option(_url_option(_checkpoint_option(with_place))))
+
+
+service_option: Final = click.option(
+    "--url",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    envvar="ANTECHAMBER_URL",
+    help="Address of the service.",
+)
+ledger_option: Final = click.option(
+    "--ledger",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="ANTECHAMBER_LEDGER",
+    required=True,
+    help="File in which an agent records everything before it is sent; made at its first use.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a program.")
+
+
+def fail(error: Exception) -> NoReturn:
+    """End with a text that says what to do."""
+    raise click.ClickException(str(error))
+
+
+def own_token() -> str:
+    """Return the token that the environment gives, or end with where to get one."""
+    token = os.environ.get("ANTECHAMBER_TOKEN", "")
+    if not token:
+        fail(AntechamberError("set ANTECHAMBER_TOKEN to a producer's token; see: antechamber token issue --help"))
+    return token
+
+
+def show(value: Any) -> None:
+    """Print JSON."""
+    click.echo(msgspec.json.encode(value).decode())

@@ -1,0 +1,286 @@
+"""The steps of a sender: record, send, believe or try again; each yields what to do and is told what came of it."""
+
+import contextlib
+import random
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from antechamber.client.operation import Operation
+from antechamber.client.wire import (
+    MAX_PAUSE_SECONDS,
+    RETRYABLE,
+    Call,
+    CircuitBreaker,
+    Pause,
+    Response,
+    answer_of,
+    answers_of,
+    pause,
+    read_as,
+)
+from antechamber.core.contract import MAX_BATCH, MAX_LINES
+from antechamber.core.delivery import (
+    REFUSED,
+    SETTLED,
+    DeliveryRuling,
+    ServerAnswer,
+    State,
+    refuses_bearer,
+    rule,
+    rule_seal,
+)
+from antechamber.core.errors import AntechamberError
+
+SUBMISSIONS: Final = "/v1/submissions"
+NDJSON: Final = "application/x-ndjson"
+_TOO_MUCH: Final = frozenset({400, 413})
+"""What is said of a whole batch that may be true of a part of it only."""
+Step = Call | Pause
+T = TypeVar("T")
+DeliverySteps = Generator[Step, Response | None, T]
+
+
+class OperationStore(Protocol):
+    """Where operations are recorded: a Ledger, or nothing that lasts."""
+
+    def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False) -> str:
+        """Record an event and return its operation id."""
+        ...
+
+    def entry(self, operation_id: str) -> Operation:
+        """Return one operation."""
+        ...
+
+    def begin(self, operation_id: str) -> Operation:
+        """Record that an attempt begins."""
+        ...
+
+    def settle(
+        self, operation_id: str, judge: Callable[[Operation], DeliveryRuling], answer: bytes | None = None
+    ) -> Operation:
+        """Record what an answer made of it."""
+        ...
+
+    def together(self) -> contextlib.AbstractContextManager[object]:
+        """Record several things at once."""
+        ...
+
+
+class Recovery(Struct, frozen=True, kw_only=True):
+    """What became of all that was uncertain."""
+
+    found: int
+    """Operations that were uncertain."""
+    settled: dict[State, int]
+    """How many of them are what now."""
+    elsewhere: int
+    """Operations that another process which runs has under way."""
+    left: dict[str, int]
+    """Why operations are still uncertain, and how many each."""
+
+
+class Delivery:
+    """The steps of one sender."""
+
+    def __init__(self, book: OperationStore, breaker: CircuitBreaker, attempts: int) -> None:
+        """Record in a book; try so many times before an operation is left for later."""
+        self._book = book
+        self._breaker = breaker
+        self._attempts = attempts
+        self._chance = random.SystemRandom().random
+
+    def submit(self, event: Mapping[str, Any] | bytes, *, again: bool) -> DeliverySteps[Operation]:
+        """Record an event and send it; returns its entry."""
+        # One write to disk for both: that it is there, and that its first attempt begins.
+        with self._book.together():
+            operation_id = self._book.prepare(event, again=again)
+            begun = None if self._breaker.remaining() else self._book.begin(operation_id)
+        return (yield from self._attempt(operation_id, begun))
+
+    def send(self, operation_id: str) -> DeliverySteps[Operation]:
+        """Send what is recorded, unless it is settled; returns its entry."""
+        return (yield from self._attempt(operation_id, None))
+
+    def _attempt(self, operation_id: str, begun: Operation | None) -> DeliverySteps[Operation]:
+        for attempt in range(self._attempts):
+            if self._breaker.remaining():
+                break
+            entry = begun or self._book.begin(operation_id)
+            begun = None
+            if entry.state in SETTLED:
+                return entry
+            with self._interrupted([operation_id]):
+                what = yield Call(method="POST", path=SUBMISSIONS, content=entry.body)
+            answer = self._learn(what)
+            entry = self._settle(operation_id, answer)
+            if entry.state in SETTLED or _stop(answer) or attempt + 1 == self._attempts:
+                return entry
+            yield Pause(pause(attempt, answer.retry_after, self._chance))
+        return self._book.entry(operation_id)
+
+    def _learn(self, what: Response | None) -> ServerAnswer:
+        answer = answer_of(what or Response())
+        self._breaker.record(answer)
+        return answer
+
+    def _settle(self, operation_id: str, answer: ServerAnswer) -> Operation:
+        return self._book.settle(operation_id, lambda entry: _judged(entry, answer), _kept(answer))
+
+    @contextlib.contextmanager
+    def _interrupted(self, operations: Iterable[str]) -> Iterator[None]:
+        """Whoever stops waiting for an answer does not know it: call that uncertain at once, not at the next start."""
+        try:
+            yield
+        except BaseException:
+            unknown = ServerAnswer(reason="interrupted before an answer came")
+            # What cannot be written now is found when the ledger is opened next; the interruption goes on.
+            with contextlib.suppress(AntechamberError), self._book.together():
+                for operation_id in operations:
+                    self._settle(operation_id, unknown)
+            raise
+
+    def send_all(self, operations: list[str]) -> DeliverySteps[tuple[list[Operation], set[str]]]:
+        """Send what is recorded, as one batch; returns the entries in order, and which of them were refused at last."""
+        waiting, refused = operations, set[str]()
+        for attempt in range(self._attempts):
+            if self._breaker.remaining():
+                break
+            with self._book.together():
+                begun = [self._book.begin(operation_id) for operation_id in waiting]
+            begun = [entry for entry in begun if entry.state not in SETTLED]
+            if not begun:
+                break
+            waiting = [entry.operation_id for entry in begun]
+            with self._interrupted(waiting):
+                what = yield _batch(begun)
+            answers, whole = self._hear_all(what, len(begun))
+            with self._book.together():
+                settled = [self._settle(*one) for one in zip(waiting, answers, strict=True)]
+            if whole.status in _TOO_MUCH and len(waiting) > 1:
+                refused |= yield from self._send_halves(waiting)
+                break
+            no = {one: answer for one, answer in zip(waiting, answers, strict=True) if answer.status in REFUSED}
+            # The bytes are right where only the token was refused.
+            refused |= {one for one, answer in no.items() if not refuses_bearer(answer)}
+            waiting = [
+                entry.operation_id for entry in settled if entry.state not in SETTLED and entry.operation_id not in no
+            ]
+            if not waiting or _stop(whole):
+                break
+            if attempt + 1 < self._attempts:
+                yield Pause(pause(attempt, whole.retry_after, self._chance))
+        return [self._book.entry(operation_id) for operation_id in operations], refused
+
+    def _send_halves(self, operations: list[str]) -> DeliverySteps[set[str]]:
+        """Send a batch that was too much, perhaps for somebody between, as two; returns which lines were refused."""
+        middle = len(operations) // 2
+        refused = set[str]()
+        for half in (operations[:middle], operations[middle:]):
+            _, more = yield from self.send_all(half)
+            refused |= more
+        return refused
+
+    def _hear_all(self, what: Response | None, number: int) -> tuple[list[ServerAnswer], ServerAnswer]:
+        """Return an answer for each line, and the one that says how to go on."""
+        what = what or Response()
+        answers = answers_of(what, number)
+        if answers is not None:
+            self._breaker.record(answers[-1])
+            return answers, ServerAnswer(status=what.status, retry_after=1.0)
+        whole = self._learn(what)
+        if whole.status in _TOO_MUCH and number > 1:
+            # Said of the batch, not of each line.
+            return [ServerAnswer(reason=whole.reason)] * number, whole
+        return [whole] * number, whole
+
+    def seal(self, operation_id: str) -> DeliverySteps[Operation]:
+        """Seal the key of what is recorded, unless that is settled; returns its entry."""
+        entry = self._book.begin(operation_id)
+        if entry.state in SETTLED:
+            return entry
+        with self._interrupted([operation_id]):
+            what = yield Call(method="PUT", path=f"{SUBMISSIONS}/by-key/{entry.operation_id}/seal")
+        answer = self._learn(what)
+        return self._book.settle(
+            operation_id,
+            lambda now: rule_seal(
+                answer,
+                producer=now.name,
+                key=now.operation_id,
+                source_event_hash=now.source_event_hash or "",
+                sole=now.in_flight == 1,
+            ),
+            _kept(answer),
+        )
+
+    def recover(self, uncertain: Iterable[Operation], progress: Callable[[int], None]) -> DeliverySteps[Recovery]:
+        """Settle what is uncertain: the same bytes again, and a seal where the service refuses them."""
+        settled: Counter[State] = Counter()
+        left: Counter[str] = Counter()
+        found = 0
+        for group in grouped(uncertain):
+            entries, refused = yield from self.send_all([entry.operation_id for entry in group])
+            for one in entries:
+                entry = one
+                if entry.state not in SETTLED and entry.operation_id in refused:
+                    entry = yield from self.seal(entry.operation_id)
+                settled[entry.state] += 1
+                if entry.state not in SETTLED:
+                    left[entry.reason] += 1
+            found += len(group)
+            progress(len(group))
+        return Recovery(found=found, settled=dict(settled), elsewhere=0, left=dict(left))
+
+    def read(self, path: str, params: dict[str, str] | None, kind: type[T]) -> DeliverySteps[T | None]:
+        """Read something; returns None where nothing by that name is visible.
+
+        Raises ReadError.
+        """
+        what = Response()
+        for attempt in range(self._attempts):
+            what = (yield Call(method="GET", path=path, params=params)) or Response()
+            if what.status is not None and what.status not in RETRYABLE:
+                break
+            if (what.retry_after or 0) > MAX_PAUSE_SECONDS or attempt + 1 == self._attempts:
+                break
+            yield Pause(pause(attempt, what.retry_after, self._chance))
+        return read_as(what, kind)
+
+
+def grouped(entries: Iterable[Operation]) -> Iterator[list[Operation]]:
+    """Cut operations into batches that the service takes: at most 1,000 lines and 4 MiB each."""
+    group: list[Operation] = []
+    size = 0
+    for entry in entries:
+        own = len(entry.body or b"") + 1
+        if group and (len(group) == MAX_LINES or size + own > MAX_BATCH):
+            yield group
+            group, size = [], 0
+        group.append(entry)
+        size += own
+    if group:
+        yield group
+
+
+def _batch(entries: list[Operation]) -> Call:
+    content = b"\n".join(entry.body or b"" for entry in entries)
+    return Call(method="POST", path=f"{SUBMISSIONS}/batch", content=content, media_type=NDJSON)
+
+
+def _judged(entry: Operation, answer: ServerAnswer) -> DeliveryRuling:
+    hash_ = entry.source_event_hash or ""
+    sole = entry.in_flight == 1
+    return rule(answer, producer=entry.name, key=entry.operation_id, source_event_hash=hash_, sole=sole)
+
+
+def _kept(answer: ServerAnswer) -> bytes | None:
+    return msgspec.json.encode(answer.receipt) if answer.receipt else None
+
+
+def _stop(answer: ServerAnswer) -> bool:
+    """Whether trying again now is of no use: it was refused, or the service asks for more time than one waits for."""
+    return answer.status in REFUSED or (answer.retry_after or 0) > MAX_PAUSE_SECONDS

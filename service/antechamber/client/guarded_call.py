@@ -1,0 +1,329 @@
+"""The steps of a guarded call: record, call, believe, and after an unclear answer what the tool's strategy allows."""
+
+import contextlib
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+from blake3 import blake3
+from msgspec import Struct
+
+from antechamber.client.delivery import Recovery
+from antechamber.client.ledger import Ledger, UnderWayError
+from antechamber.client.operation import Operation
+from antechamber.client.resend_strategy import (
+    UNDECLARED,
+    CallError,
+    Ending,
+    NeverResend,
+    ReadOnly,
+    ReconcileRead,
+    Strategy,
+    canonical,
+    embed,
+    embedding,
+    fingerprint,
+    reading,
+    rule_call,
+)
+from antechamber.client.runner import UnsentError
+from antechamber.client.tool_results import ending_of, keep
+from antechamber.client.wire import Pause, pause
+from antechamber.core.delivery import SETTLED, DeliveryRuling, State
+from antechamber.core.errors import AntechamberError
+
+MAX_UNANSWERED: Final = 5
+"""Operations in a row without an answer, after which recovery leaves the rest for later."""
+T = TypeVar("T")
+
+
+class Invoke(Struct, frozen=True):
+    """A tool to call."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class ToolAnswer(Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    ending: Ending
+    said: str
+    result: Any = None
+
+
+class CallOutcome(Struct, frozen=True, kw_only=True):
+    """A call as it stands, and the result as it came where this very attempt brought it."""
+
+    entry: Operation
+    result: Any = None
+    ending: Ending | None = None
+    """How the last attempt ended, or the look at an earlier one; None where neither was made."""
+    said: str = ""
+
+
+class _Body(Struct, frozen=True):
+    """What the ledger keeps of a call."""
+
+    given: str
+    """BLAKE3 of the arguments as the caller gave them."""
+    embedding: list[str]
+    """How the token was put in."""
+    arguments: dict[str, Any]
+
+
+CallSteps = Generator[Invoke | Pause, ToolAnswer | None, T]
+
+
+class GuardedCalls:
+    """The steps of calls to one server's tools."""
+
+    def __init__(self, ledger: Ledger, server: str, tools: Mapping[str, Strategy | ReadOnly], attempts: int) -> None:
+        """Record in a ledger, under the server's name; try so many times before a call is left for later."""
+        self._ledger = ledger
+        self._prefix = f"{server}/"
+        self._tools = tools
+        self._attempts = attempts
+        self._chance = random.SystemRandom().random
+        self._seen: dict[tuple[str, int], float] = {}
+        """When each attempt was first known to be over, by a clock that nobody sets."""
+
+    def _strategy(self, tool: str) -> Strategy:
+        """Return what was declared; whatever was not is never sent again."""
+        declared = self._tools.get(tool)
+        return UNDECLARED if declared is None or isinstance(declared, ReadOnly) else declared
+
+    def prepare(self, tool: str, arguments: Mapping[str, Any], operation: str | None) -> str:
+        """Record a call and return its operation id.
+
+        Raises CallError where it cannot be made, or where the operation was another call; LedgerError.
+        """
+        strategy = self._strategy(tool)
+        given = blake3(canonical(arguments)).hexdigest()
+
+        def body_of(token: str) -> bytes:
+            body = _Body(given, embedding(strategy), embed(strategy, arguments, token))
+            return canonical(msgspec.structs.asdict(body))
+
+        found = self._ledger.record_call(
+            f"{self._prefix}{tool}", fingerprint(arguments, operation), body_of, named=operation is not None
+        )
+        if _body(self._ledger.entry(found)).given != given:
+            message = f"operation {operation} of {tool} was another call, with other arguments"
+            raise CallError(message)
+        return found
+
+    def call(self, tool: str, arguments: Mapping[str, Any], operation: str | None) -> CallSteps[CallOutcome]:
+        """Record a call and make it."""
+        # One write to disk for both: that it is there, and that its first attempt begins.
+        with self._ledger.together():
+            operation_id = self.prepare(tool, arguments, operation)
+            entry = self._ledger.entry(operation_id)
+            begun = None if entry.attempts or entry.state in SETTLED else self._claim(operation_id, 0)
+        return (yield from self._go(operation_id, begun))
+
+    def send(self, operation_id: str) -> CallSteps[CallOutcome]:
+        """Make a call that was recorded, unless it is settled.
+
+        Raises CallError where it is no call of this server's tools.
+        """
+        entry = self._ledger.entry(operation_id)
+        if entry.kind != "call" or not entry.name.startswith(self._prefix):
+            message = f"{operation_id} is {entry.name}, no call of {self._prefix[:-1]}"
+            raise CallError(message)
+        return (yield from self._go(operation_id, None))
+
+    def _go(self, operation_id: str, begun: Operation | None, *, patient: bool = False) -> CallSteps[CallOutcome]:
+        made = CallOutcome(entry=begun or self._ledger.entry(operation_id))
+        for attempt in range(self._attempts):
+            made = yield from self._once(begun or self._ledger.entry(operation_id), patient=patient, begun=bool(begun))
+            begun = None
+            if made.entry.state in SETTLED:
+                return made
+            if attempt + 1 < self._attempts:
+                yield Pause(pause(attempt, None, self._chance))
+        if patient and made.ending in {"error", "unclear"}:
+            # It was answered, and asking more often would bring the same answer at each start.
+            reason = f"an earlier attempt may have had its effect; the last: {made.said}"
+            return CallOutcome(entry=self._end(made.entry, "needs_review", reason))
+        return made
+
+    def _once(self, entry: Operation, *, patient: bool, begun: bool) -> CallSteps[CallOutcome]:
+        """Make one attempt, where it may be made."""
+        if entry.state in SETTLED:
+            return CallOutcome(entry=entry)
+        strategy = self._strategy(entry.name.removeprefix(self._prefix))
+        proven = False
+        if not begun:
+            made = yield from self._look(entry, strategy, patient=patient)
+            if made is not None:
+                return made
+            proven = isinstance(strategy, ReconcileRead)
+            entry = self._claim(entry.operation_id, entry.attempts)
+            if entry.state in SETTLED:
+                return CallOutcome(entry=entry)
+        return (yield from self._attempt(entry, strategy, sole=proven or entry.attempts == 1))
+
+    def _claim(self, operation_id: str, after: int) -> Operation:
+        """Record that an attempt begins; nobody sees it recorded and not in hand.
+
+        Raises UnderWayError.
+        """
+        try:
+            with self._ledger.together():
+                entry = self._ledger.begin(operation_id, after=after)
+                if entry.state not in SETTLED:
+                    self._ledger.in_hand.add(operation_id)
+        except UnderWayError:
+            raise
+        except BaseException:
+            self._ledger.in_hand.discard(operation_id)
+            raise
+        return entry
+
+    def _attempt(self, entry: Operation, strategy: Strategy, *, sole: bool) -> CallSteps[CallOutcome]:
+        """Call the tool and believe what its answer says."""
+        try:
+            with self._interrupted(entry, strategy, sole=sole):
+                told = yield Invoke(entry.name.removeprefix(self._prefix), _body(entry).arguments)
+            told = told or ToolAnswer(ending="silent", said="no answer")
+            settled = self._settle(entry, strategy, told, sole=sole)
+        finally:
+            self._ledger.in_hand.discard(entry.operation_id)
+            self._note(entry)
+        return CallOutcome(entry=settled, result=told.result, ending=told.ending, said=told.said)
+
+    def _note(self, entry: Operation) -> float:
+        """Return when this attempt was first known to be over."""
+        return self._seen.setdefault((entry.operation_id, entry.attempts), time.monotonic())
+
+    def _settle(self, entry: Operation, strategy: Strategy, told: ToolAnswer, *, sole: bool) -> Operation:
+        kept = keep(told.result) if told.result is not None else None
+        ruling = rule_call(strategy, told.ending, told.said, sole=sole)
+        return self._ledger.settle(entry.operation_id, lambda _: ruling, kept)
+
+    def _end(self, entry: Operation, state: State, reason: str, kept: bytes | None = None) -> Operation:
+        """End an operation, unless somebody began another attempt meanwhile."""
+        ruling = DeliveryRuling(state=state, final=kept is not None, reason=reason)
+        same = entry.attempts
+        return self._ledger.settle(
+            entry.operation_id,
+            lambda now: ruling if now.attempts == same and not self._ledger.under_way(now) else None,
+            kept,
+        )
+
+    def _look(self, entry: Operation, strategy: Strategy, *, patient: bool) -> CallSteps[CallOutcome | None]:
+        """Look after what became of earlier attempts; None says that the call may be made.
+
+        Raises UnderWayError.
+        """
+        if self._ledger.under_way(entry):
+            raise UnderWayError(entry.operation_id)
+        if _body(entry).embedding != embedding(strategy):
+            reason = f"it was recorded while its tool was declared otherwise: {entry.reason}"
+            return CallOutcome(entry=self._end(entry, "needs_review" if entry.attempts else "failed", reason))
+        if not entry.attempts or not isinstance(strategy, NeverResend | ReconcileRead):
+            return None
+        if isinstance(strategy, NeverResend):
+            return CallOutcome(entry=self._end(entry, "needs_review", f"it may have had its effect: {entry.reason}"))
+        return (yield from self._reconcile(entry, strategy, patient=patient))
+
+    def _reconcile(self, entry: Operation, strategy: ReconcileRead, *, patient: bool) -> CallSteps[CallOutcome | None]:
+        """Read whether the effect is there; None says that it is not, and will not be."""
+        missing = self._note(entry) + strategy.late - time.monotonic()
+        while True:
+            told = (yield Invoke(strategy.read, reading(strategy, entry.operation_id))) or _NOTHING
+            seen = _seen(strategy, told, entry.operation_id)
+            if seen:
+                reason = f"{strategy.read} found its effect"
+                return CallOutcome(entry=self._end(entry, "committed", reason, keep(told.result)))
+            if seen is None:
+                ending: Ending = "silent" if told.ending == "silent" else "unclear"
+                said = told.said or f"the result of {strategy.read} does not say"
+                return CallOutcome(entry=entry, ending=ending, said=said)
+            if missing <= 0:
+                return None
+            if not patient:
+                return CallOutcome(entry=entry)
+            yield Pause(missing)
+            missing = 0.0
+
+    @contextlib.contextmanager
+    def _interrupted(self, entry: Operation, strategy: Strategy, *, sole: bool) -> Iterator[None]:
+        """Whoever stops waiting for an answer does not know it: write that down at once, not at the next start."""
+        try:
+            yield
+        except BaseException as interruption:
+            # What cannot be written now is found when it is asked for next; the interruption goes on.
+            with contextlib.suppress(AntechamberError):
+                if isinstance(interruption, UnsentError) and sole:
+                    ruling = DeliveryRuling(state="failed", final=False, reason="interrupted before it was sent")
+                    self._ledger.settle(entry.operation_id, lambda _: ruling)
+                else:
+                    told = ToolAnswer(ending="silent", said="interrupted before an answer came")
+                    self._settle(entry, strategy, told, sole=sole)
+            raise
+
+    def recover(self, progress: Callable[[int], None]) -> CallSteps[Recovery]:
+        """Settle what is uncertain; where the server stays silent the rest is left for later."""
+        settled: Counter[State] = Counter()
+        left: Counter[str] = Counter()
+        elsewhere = silent = 0
+        self._ledger.sweep()
+        ours = [entry.operation_id for entry in self._open() if self._note(entry)]
+        for operation_id in ours:
+            entry = self._ledger.entry(operation_id)
+            if self._ledger.under_way(entry):
+                elsewhere += 1
+                continue
+            made = CallOutcome(entry=entry, said="the server does not answer", ending="silent")
+            if silent < MAX_UNANSWERED:
+                made = yield from self._recovered(entry)
+            silent = silent + 1 if made.ending == "silent" and made.entry.state not in SETTLED else 0
+            settled[made.entry.state] += 1
+            if made.entry.state not in SETTLED:
+                left[made.said or made.entry.reason] += 1
+            progress(1)
+        return Recovery(found=settled.total(), settled=dict(settled), elsewhere=elsewhere, left=dict(left))
+
+    def _open(self) -> Iterator[Operation]:
+        """Yield this server's calls that are not settled."""
+        for entry in self._ledger.entries("pending", "uncertain"):
+            if entry.kind == "call" and entry.name.startswith(self._prefix):
+                yield entry
+
+    def _recovered(self, entry: Operation) -> CallSteps[CallOutcome]:
+        """Settle one operation, unless somebody else is at it."""
+        try:
+            return (yield from self._go(entry.operation_id, None, patient=True))
+        except UnderWayError:
+            return CallOutcome(entry=self._ledger.entry(entry.operation_id))
+
+
+def _body(entry: Operation) -> _Body:
+    # Numbers of any size come back as they were given.
+    return _Body(**json.loads(entry.body or b"{}"))
+
+
+def _seen(strategy: ReconcileRead, told: ToolAnswer, token: str) -> bool | None:
+    """Say whether reading found the effect; None where it could not be read or understood."""
+    if told.ending != "done":
+        return None
+    try:
+        found = strategy.found(told.result, token)
+    except Exception:  # noqa: BLE001 -- a result that its reader does not understand shows nothing
+        return None
+    return found if isinstance(found, bool) else None
+
+
+_NOTHING: Final = ToolAnswer(ending="silent", said="no answer")
+
+
+def told_of(result: Any) -> ToolAnswer:
+    """Say what a result means."""
+    ending, said = ending_of(result)
+    return ToolAnswer(ending=ending, said=said, result=result)

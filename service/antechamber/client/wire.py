@@ -1,0 +1,235 @@
+"""What a sender does between its ledger and a connection, without either: answers, pauses, and when to stop trying.
+
+Blocking and asynchronous senders drive the same steps.
+"""
+
+import email.utils
+import re
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from antechamber.core.addresses import shown
+from antechamber.core.contract import Receipt
+from antechamber.core.delivery import REFUSED, ServerAnswer
+from antechamber.core.errors import AntechamberError
+
+_TOKEN: Final = re.compile(r"[!-~]+")
+_FIRST_PAUSE_SECONDS: Final = 0.25
+MAX_PAUSE_SECONDS: Final = 20.0
+"""Seconds; a service that asks for more is asked again later, by whoever recovers."""
+
+
+RETRYABLE: Final = frozenset({429, 500, 502, 503, 504})
+"""Answers after which reading once more may help."""
+T = TypeVar("T")
+
+
+class AddressError(AntechamberError):
+    """An address or token that cannot be used."""
+
+
+class ReadError(AntechamberError):
+    """The service could not be read; trying again changes nothing there."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A request to make."""
+
+    method: str
+    path: str
+    content: bytes | None = None
+    media_type: str = "application/json"
+    params: dict[str, str] | None = None
+
+
+class Pause(Struct, frozen=True):
+    """Seconds to let go by."""
+
+    seconds: float
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    """An answer as it came, or why none did."""
+
+    status: int | None = None
+    content: bytes = b""
+    retry_after: float | None = None
+    reason: str = ""
+    sent: bool = True
+    """False where it is proven that no byte of the request left this process."""
+
+
+_NO_CONNECTION: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+
+
+class SendTrace:
+    """Notes by httpcore's trace whether a request began to leave.
+
+    A transport that repeats requests may send one and fail to connect for the next.
+    """
+
+    def __init__(self) -> None:
+        """Begin with a request that is not made yet."""
+        self.begun = False
+
+    def note(self, event: str, _: Any) -> None:
+        """Take note of an event of a blocking connection."""
+        self.begun |= event.endswith(".send_request_headers.started")
+
+    async def note_async(self, event: str, info: Any) -> None:
+        """Take note of an event of an asynchronous connection."""
+        self.note(event, info)
+
+
+def address_of(url: str) -> httpx.URL:
+    """Read the address of a service.
+
+    Raises AddressError.
+    """
+    try:
+        address = httpx.URL(url)
+        # As it is when the name is looked up: a part of a name has 1 to 63 characters.
+        address.host.encode("idna")
+    except (httpx.InvalidURL, UnicodeError):
+        message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
+        raise AddressError(message) from None
+    # httpx reads any number as a port.
+    port_fits = address.port is None or 0 < address.port < 1 << 16
+    if address.scheme not in {"http", "https"} or not address.host or not port_fits:
+        message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
+        raise AddressError(message)
+    return address
+
+
+def connection_options(url: str, token: str, timeout: float, channel: str) -> dict[str, Any]:
+    """Check an address and a token and return what httpx needs of them; the channel is told where it is a tool's.
+
+    Raises AddressError.
+    """
+    if not _TOKEN.fullmatch(token):
+        message = "this is no token: it has no spaces, line breaks or letters beyond ASCII"
+        raise AddressError(message)
+    address = address_of(url)
+    headers = {"authorization": f"Bearer {token}"} | ({"submission-channel": channel} if channel != "http" else {})
+    return {"base_url": address, "headers": headers, "timeout": timeout}
+
+
+def heard(response: httpx.Response) -> Response:
+    """Take from an answer what counts."""
+    return Response(
+        status=response.status_code,
+        content=response.content,
+        retry_after=_seconds(response.headers.get("retry-after")),
+    )
+
+
+def unheard(error: Exception, departure: SendTrace) -> Response:
+    """Say why there is no answer, and whether the request can have left."""
+    said = str(error) or type(error).__name__
+    if isinstance(error, _NO_CONNECTION) and not departure.begun:
+        return Response(reason=f"no connection: {said}", sent=False)
+    return Response(reason=f"no answer: {said}")
+
+
+def _seconds(value: str | None) -> float | None:
+    """Read Retry-After (RFC 9110 section 10.2.3): seconds, or a date."""
+    if value is None:
+        return None
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None
+
+
+def answer_of(what: Response) -> ServerAnswer:
+    """Read one answer; what is not one of Antechamber's has no receipt."""
+    receipt, reason = None, what.reason
+    if what.status is not None:
+        receipt = _receipt(what.content)
+        reason = "" if receipt else f"status {what.status}, and the answer is not one of Antechamber's"
+    return ServerAnswer(
+        status=what.status, receipt=receipt, reason=reason, retry_after=what.retry_after, sent=what.sent
+    )
+
+
+def _receipt(content: bytes) -> Receipt | None:
+    """Read a receipt; a refusal that left the key free has to have every member, as the contract says."""
+    try:
+        receipt = msgspec.json.decode(content, type=Receipt)
+        members = msgspec.json.decode(content, type=dict[str, Any]) if receipt.status in REFUSED else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return receipt if members is None or members.keys() >= _MEMBERS else None
+
+
+_MEMBERS: Final = frozenset(Receipt.__struct_fields__)
+
+
+def answers_of(what: Response, number: int) -> list[ServerAnswer] | None:
+    """Read the answers to a batch, one for each line; None where they are not that."""
+    if what.status != httpx.codes.OK:
+        return None
+    lines = [line for line in what.content.split(b"\n") if line]
+    if len(lines) != number:
+        return None
+    answers = [answer_of(Response(status=0, content=line)) for line in lines]
+    if not all(one.receipt for one in answers):
+        return None
+    return [msgspec.structs.replace(one, status=one.receipt.status) for one in answers if one.receipt]
+
+
+def read_as(what: Response, kind: type[T]) -> T | None:
+    """Read what was asked for; None where nothing by that name is visible.
+
+    Raises ReadError.
+    """
+    if what.status == httpx.codes.NOT_FOUND:
+        return None
+    try:
+        if what.status == httpx.codes.OK:
+            return msgspec.json.decode(what.content, type=kind)
+        said = msgspec.json.decode(what.content, type=dict[str, Any]).get("detail") if what.content else None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        said = None
+    error = ReadError(str(said or what.reason or f"status {what.status}, and the answer is not one of Antechamber's"))
+    error.temporary = what.status is None or what.status in RETRYABLE
+    raise error
+
+
+def pause(attempt: int, retry_after: float | None, chance: Callable[[], float]) -> float:
+    """Return how many seconds to wait after so many attempts: twice as long each time, by chance between half and all.
+
+    At least as long as the service asks for.
+    """
+    most = min(MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0**attempt)
+    return max(most * (0.5 + chance() / 2), retry_after or 0.0)
+
+
+class CircuitBreaker:
+    """Stops asking a service that does not answer: after some failures in a row, for a while, then one call tries."""
+
+    def __init__(self, failures: int, cooldown: float, now: Callable[[], float] = time.monotonic) -> None:
+        """Open after so many failures in a row, for so many seconds."""
+        self._most, self._cooldown, self._now = failures, cooldown, now
+        self._failures = 0
+        self._open_until = 0.0
+
+    def remaining(self) -> float:
+        """Return for how many seconds nothing is sent; 0 where calls may go."""
+        return max(0.0, self._open_until - self._now()) if self._failures >= self._most else 0.0
+
+    def record(self, answer: ServerAnswer) -> None:
+        """Learn from an answer: whatever was judged says that the service is well."""
+        if answer.status is not None and answer.status < 500 and answer.status != 429:  # noqa: PLR2004 -- RFC 9110, 6585
+            self._failures = 0
+            return
+        self._failures += 1
+        if self._failures >= self._most:
+            self._open_until = self._now() + self._cooldown

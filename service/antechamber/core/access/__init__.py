@@ -1,0 +1,1 @@
+"""Access: callers, tokens and sign-ins."""

@@ -1,0 +1,54 @@
+"""Who asks: the bearer of a token or a person who signed in, and what their role lets them do."""
+
+from typing import Final, Literal
+
+from msgspec import Struct
+
+TokenRole = Literal["producer", "reader", "auditor"]
+PersonRole = Literal["curator", "auditor", "operator"]
+TOKEN_ROLES: Final[tuple[TokenRole, ...]] = TokenRole.__args__  # type: ignore[attr-defined]
+PERSON_ROLES: Final[tuple[PersonRole, ...]] = PersonRole.__args__  # type: ignore[attr-defined]
+
+
+class Bearer(Struct, frozen=True, kw_only=True):
+    """The holder of an API token."""
+
+    id: int
+    name: str
+    role: TokenRole
+    read: list[str]
+
+
+class Person(Struct, frozen=True, kw_only=True):
+    """Somebody who signed in at the desk."""
+
+    id: int
+    name: str
+    person: str
+    role: PersonRole
+    session: str
+    """Digest of the session id."""
+    keys: str | None = None
+    """The choice of keys, as core.shortcuts keeps it."""
+    views: str | None = None
+    """The saved views, as core.review.queue_filter keeps them."""
+
+
+class PasswordChange(Struct, frozen=True, kw_only=True):
+    """A new password of an account, and who set it."""
+
+    change_id: str
+    user: str
+    """The account's name."""
+    password: str
+    """Hashed."""
+    actor: str
+    """The account's own name, or `command-line`."""
+    role: PersonRole
+    session: str
+    """Digest of the session that goes on, empty where all of the account's sessions end."""
+    changed_at: int
+    """Microseconds since 1970 UTC."""
+
+
+Caller = Bearer | Person

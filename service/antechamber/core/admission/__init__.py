@@ -1,0 +1,1 @@
+"""Admission: how a submission is read, hashed, decided and answered."""

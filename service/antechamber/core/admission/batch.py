@@ -1,0 +1,166 @@
+"""The book of a group: what is known about candidates that are judged together, kept up after each of them.
+
+A store opens it with a handful of look-ups for the whole group and writes all entries afterwards. So a judgement may
+rest on rows that are not written yet: their integer key is 0 and their public id is what names them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from antechamber.core.admission.disposition import (
+    AdmissionWrite,
+    Candidate,
+    Known,
+    KnownConflict,
+    KnownProposal,
+    KnownSubmission,
+)
+from antechamber.core.admission.submission import Submission
+
+Key: TypeAlias = tuple[str, str]
+"""Producer identity and idempotency key."""
+Content: TypeAlias = tuple[str, str, str]
+"""Scope, scope id and source-event hash."""
+
+
+def key_of(submission: Submission) -> Key:
+    """Return what no two submissions share."""
+    return submission.producer_identity, submission.idempotency_key
+
+
+def content_of(submission: Submission) -> Content:
+    """Return what no two proposals share."""
+    return submission.submission_scope, submission.scope_id, submission.source_event_hash
+
+
+class AdmissionBatch:
+    """Facts about one group of candidates, inside the transaction that judges them."""
+
+    def __init__(self) -> None:
+        """Begin with knowing nothing."""
+        self.entries: list[AdmissionWrite] = []
+        self.distinct = False
+        """Whether no key and no content occurs twice in the group, so that no judgement rests on an earlier one."""
+        self.producers: dict[str, int] = {}
+        """Integer keys of the group's producers, 0 for one that was never seen."""
+        self._submissions: dict[Key, KnownSubmission] = {}
+        self._proposals: dict[Content, KnownProposal] = {}
+        self._own: dict[tuple[str, str], tuple[int, str]] = {}
+        self._conflicts: dict[tuple[str, bytes], KnownConflict] = {}
+        self._conflicts_of_key: Counter[str] = Counter()
+        self._waiting: Counter[str] = Counter()
+
+    def note_submission(self, key: Key, known: KnownSubmission) -> None:
+        """Note what the store holds under a key."""
+        self._submissions[key] = known
+
+    def note_proposal(self, content: Content, producer_identity: str, known: KnownProposal) -> None:
+        """Note the proposal of a content, and this producer's first submission of it."""
+        self._proposals[content] = replace(known, own_submission=None, own_submission_id=None)
+        if known.own_submission is not None and known.own_submission_id is not None:
+            self._own[known.proposal_id, producer_identity] = (known.own_submission, known.own_submission_id)
+
+    def note_conflict(self, submission_id: str, fingerprint: bytes, known: KnownConflict) -> None:
+        """Note an event that was refused under a submission's key before."""
+        self._conflicts[submission_id, fingerprint] = known
+
+    def note_conflicts_of_key(self, submission_id: str, number: int) -> None:
+        """Note how many refused events a submission's key has."""
+        self._conflicts_of_key[submission_id] = number
+
+    def note_waiting(self, producer_identity: str, number: int) -> None:
+        """Note how many of a producer's events wait in quarantine."""
+        self._waiting[producer_identity] = number
+
+    def original(self, candidate: Candidate) -> KnownSubmission | None:
+        """Return the stored submission whose key a candidate reuses for another event."""
+        known = self._submissions.get(key_of(candidate.submission))
+        if known is None or known.fingerprint in {None, compared(candidate, known)}:
+            return None
+        return known
+
+    def refusable(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Return the candidates that may end in quarantine: private ones, and those that reuse a key."""
+        if self.distinct and not self._submissions:
+            return [one for one in candidates if one.private]
+        first: dict[Key, bytes] = {}
+        return [
+            one
+            for one in candidates
+            if one.private
+            or self.original(one) is not None
+            or first.setdefault(key_of(one.submission), one.fingerprint) != one.fingerprint
+        ]
+
+    def known(self, candidate: Candidate) -> Known:
+        """Return all that decides a candidate's judgement, the earlier ones of the group included."""
+        submission = candidate.submission
+        found = self._submissions.get(key_of(submission))
+        waiting = self._waiting[submission.producer_identity]
+        if found is None:
+            proposal = self._proposals.get(content_of(submission))
+            return Known(proposal=proposal and self._with_own(proposal, submission), waiting_of_producer=waiting)
+        prints = (candidate.fingerprint, candidate.keyed_fingerprint)
+        conflicts = (self._conflicts.get((found.submission_id, one)) for one in prints)
+        return Known(
+            submission=found,
+            conflict=next(filter(None, conflicts), None),
+            conflicts_of_key=self._conflicts_of_key[found.submission_id],
+            waiting_of_producer=waiting,
+        )
+
+    def _with_own(self, proposal: KnownProposal, submission: Submission) -> KnownProposal:
+        own = self._own.get((proposal.proposal_id, submission.producer_identity))
+        return replace(proposal, own_submission=own[0], own_submission_id=own[1]) if own else proposal
+
+    def enter(self, entry: AdmissionWrite) -> None:
+        """Take up what a judgement writes, so that the next one knows it."""
+        self.entries.append(entry)
+        if entry.judgement.bind and not self.distinct:
+            self._bind(entry)
+        if entry.judgement.quarantine:
+            self._quarantine(entry)
+
+    def _bind(self, entry: AdmissionWrite) -> None:
+        candidate, judgement, named = entry.candidate, entry.judgement, entry.named
+        submission, submission_id = candidate.submission, named.submission_id or ""
+        proposal = judgement.proposal
+        if judgement.propose and named.proposal_id is not None:
+            proposal = KnownProposal(id=0, proposal_id=named.proposal_id, state="pending")
+            self._proposals[content_of(submission)] = proposal
+        if proposal is not None:
+            self._own.setdefault((proposal.proposal_id, submission.producer_identity), (0, submission_id))
+        self._submissions[key_of(submission)] = KnownSubmission(
+            id=0,
+            submission_id=submission_id,
+            disposition=judgement.outcome.disposition or "rejected-invalid",
+            reason_code=judgement.reasons[0].code if judgement.reasons else None,
+            fingerprint=kept_fingerprint(candidate),
+            keyed=candidate.private,
+            visibility=submission.visibility,
+            status=judgement.outcome.status,
+            receipt=entry.receipt.decode(),
+            proposal_id=proposal.proposal_id if proposal else None,
+            proposal_state=proposal.state if proposal else None,
+        )
+
+    def _quarantine(self, entry: AdmissionWrite) -> None:
+        original = entry.judgement.original
+        self._waiting[entry.candidate.submission.producer_identity] += 1
+        if original is not None:
+            conflict = KnownConflict(answer=entry.receipt.decode())
+            self._conflicts[original.submission_id, kept_fingerprint(entry.candidate)] = conflict
+            self._conflicts_of_key[original.submission_id] += 1
+
+
+def compared(candidate: Candidate, known: KnownSubmission) -> bytes:
+    """Return the fingerprint that is comparable with a known submission's."""
+    return candidate.keyed_fingerprint if known.keyed else candidate.fingerprint
+
+
+def kept_fingerprint(candidate: Candidate) -> bytes:
+    """Return the fingerprint that is kept: of a private event only the keyed one."""
+    return candidate.keyed_fingerprint if candidate.private else candidate.fingerprint

@@ -1,0 +1,217 @@
+"""Normal form, canonical bytes and hash of a source event (design section 2.1, RFC 8785)."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, Final
+
+import msgspec
+from blake3 import blake3
+
+from antechamber.core.contract import MAX_DEPTH, MAX_INTEGER, MEMBER, Reason
+from antechamber.core.errors import RefusedError, refuse
+
+NORMAL_FORM: Final = 1
+HASH_PREFIX: Final = "blake3:"
+FREE: Final = "/payload/attributes"
+NORMAL_TRIM: Final = "\t\n "
+"""What content loses at both ends."""
+MAX_REASONS: Final = 20
+"""Violations that one answer names; the rest shows when these are mended."""
+
+WHITE_SPACE: Final = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+"""The 25 code points with the property White_Space (Unicode, PropList.txt)."""
+
+_MARKS: Final = re.compile(r"[^\w\s\x00-\u02ff]{31,}")
+"""Runs that may be of combining marks: these are neither letters, numbers nor white space, and begin at U+0300."""
+_UPPER_TO_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_encoder: Final = msgspec.json.Encoder(order="sorted")
+_in_order: Final = msgspec.json.Encoder()
+_decoder: Final = msgspec.json.Decoder()
+
+
+def decode(raw: bytes) -> Any:
+    """Decode strict JSON, in which no object names a member twice (RFC 8259 leaves that open, RFC 7493 forbids it).
+
+    Raises RefusedError with `malformed`, `duplicate-member` or, for a nesting that no parser follows, `out-of-profile`.
+    """
+    try:
+        value = _decoder.decode(raw)
+        _refuse_duplicates(raw, value)
+    except RecursionError:
+        raise refuse("out-of-profile", f"nested deeper than {MAX_DEPTH} levels") from None
+    except UnicodeDecodeError:
+        raise refuse("malformed", "the body is not UTF-8") from None
+    except msgspec.DecodeError:
+        raise _undecodable(raw) from None
+    return value
+
+
+def _undecodable(raw: bytes) -> RefusedError:
+    """Tell JSON text that no value of the profile has (a lone surrogate, a number without end) from what is no JSON."""
+    try:
+        json.loads(raw.decode(), parse_constant=_refuse_constant, parse_int=str, parse_float=str)
+    except ValueError:
+        return refuse("malformed", "the body is not JSON as RFC 8259 defines it, without byte order mark")
+    except RecursionError:
+        return refuse("out-of-profile", f"nested deeper than {MAX_DEPTH} levels")
+    return refuse("out-of-profile", "a string holds a lone surrogate, or a number lies beyond 2^53-1")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _refuse_duplicates(raw: bytes, value: Any) -> None:
+    """Find a member named twice, which the decoder silently drops.
+
+    Where the compacted input equals the re-encoded value, nothing was dropped; only other spellings of the same
+    value (escapes) take the slow path through the standard library.
+    """
+    if msgspec.json.format(raw, indent=-1) != _in_order.encode(value):
+        json.loads(raw, object_pairs_hook=_unique_members, parse_int=str, parse_float=str)
+
+
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise refuse("duplicate-member", "an object names a member twice")
+    return members
+
+
+def escape_pointer(name: str) -> str:
+    """Escape one reference token of a JSON pointer (RFC 6901 section 3)."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def check_profile(value: Any, pointer: str = "", depth: int = 1) -> None:
+    """Refuse what lies outside the JSON profile; `depth` is that of `value`, the body being 1.
+
+    Raises RefusedError (`out-of-profile`) with a pointer for each of the first 20 violations.
+    """
+    violations = []
+    for violation in _violations(value, pointer, depth, null_allowed=False):
+        violations.append(violation)
+        if len(violations) == MAX_REASONS:
+            break
+    if violations:
+        raise RefusedError(violations)
+
+
+def _violations(value: Any, pointer: str, depth: int, *, null_allowed: bool) -> Iterator[Reason]:
+    match value:
+        case dict() | list() if depth > MAX_DEPTH:
+            yield _outside(pointer, f"nested deeper than {MAX_DEPTH} levels")
+        case dict():
+            yield from _in_object(value, pointer, depth, null_allowed=null_allowed)
+        case list():
+            for index, item in enumerate(value):
+                yield from _violations(item, f"{pointer}/{index}", depth + 1, null_allowed=null_allowed)
+        case _:
+            if message := _scalar_violation(value, null_allowed=null_allowed and pointer != FREE):
+                yield _outside(pointer, message)
+
+
+def _in_object(value: dict[str, Any], pointer: str, depth: int, *, null_allowed: bool) -> Iterator[Reason]:
+    for name, member in value.items():
+        place = f"{pointer}/{escape_pointer(name)}"
+        if not MEMBER.fullmatch(name):
+            yield _outside(pointer, "a member name does not match [a-z][a-z0-9_]*")
+        yield from _violations(member, place, depth + 1, null_allowed=null_allowed or place == FREE)
+
+
+def _scalar_violation(value: Any, *, null_allowed: bool) -> str | None:
+    match value:
+        case float():
+            return "numbers with a fraction or exponent are refused; write decimals as strings"
+        case int() if abs(value) > MAX_INTEGER:
+            return "integers must lie within 2^53-1; write larger ones as strings"
+        case None if not null_allowed:
+            return "null is allowed only inside attributes; leave the member out"
+        case _:
+            return None
+
+
+def _outside(pointer: str, message: str) -> Reason:
+    return Reason(code="out-of-profile", message=message, pointer=pointer)
+
+
+def order_marks(text: str) -> str:
+    """Put long runs of combining marks into canonical order (Unicode, D109); the text stays canonically equivalent.
+
+    The standard library sorts such a run by insertion, in quadratic time; of a run that is in order it moves nothing.
+    """
+    return text if text.isascii() else _MARKS.sub(_ordered_run, text)
+
+
+def _ordered_run(run: re.Match[str]) -> str:
+    """Decompose each mark, because some become several, and sort what lies between characters that do not move."""
+    marks = "".join(unicodedata.normalize("NFD", mark) for mark in run[0])
+    groups = groupby(marks, key=lambda mark: unicodedata.combining(mark) > 0)
+    return "".join("".join(sorted(group, key=unicodedata.combining) if moving else group) for moving, group in groups)
+
+
+def normalize_text(text: str) -> str:
+    """Bring one string to NFC with LF line ends."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", order_marks(text))
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text
+
+
+def lower_ascii(text: str) -> str:
+    """Lower A-Z and nothing else."""
+    return text.translate(_UPPER_TO_LOWER)
+
+
+def _normalize_strings(value: Any) -> Any:
+    match value:
+        case str():
+            return normalize_text(value)
+        case dict():
+            return {name: _normalize_strings(member) for name, member in value.items()}
+        case list():
+            return [_normalize_strings(item) for item in value]
+        case _:
+            return value
+
+
+def normalize(payload: dict[str, Any], source_span: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return payload and source span in normal form 1; both must have passed the profile and have their members' types.
+
+    Absent members stay absent, so that the hash never sees a default.
+    """
+    payload = _normalize_strings(payload)
+    payload["content"] = payload["content"].strip(NORMAL_TRIM)
+    payload["kind"] = lower_ascii(payload["kind"])
+    if "tags" in payload:
+        payload["tags"] = sorted({lower_ascii(tag) for tag in payload["tags"]})
+    return payload, _normalize_strings(source_span)
+
+
+def canonical(value: Any) -> bytes:
+    """Encode a value of the profile as RFC 8785 does: within the profile msgspec's sorted form is the same bytes."""
+    return _encoder.encode(value)
+
+
+def decoded(text: str) -> Any:
+    """Read back what `canonical` wrote."""
+    return _decoder.decode(text)
+
+
+def digest(data: bytes) -> str:
+    """Name bytes by their BLAKE3-256, as `b3sum` prints it, with the prefix of normal form 1."""
+    return HASH_PREFIX + blake3(data).hexdigest()
+
+
+def event_bytes(payload: dict[str, Any], source_span: dict[str, Any]) -> bytes:
+    """Return the canonical bytes of an event in normal form; their digest is the source-event hash."""
+    return join_event(canonical(payload), canonical(source_span))
+
+
+def join_event(payload: bytes, source_span: bytes) -> bytes:
+    """Join the canonical bytes of both objects to those of the event: its members are in order already."""
+    return b'{"payload":%b,"source_span":%b,"version":%d}' % (payload, source_span, NORMAL_FORM)

@@ -1,0 +1,258 @@
+"""The judgement: what one submission becomes, given what the policy says and what is known already."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from antechamber.core.admission.submission import Submission, compared_bytes, fingerprint
+from antechamber.core.contract import Channel, Disposition, Problem, Reason, Receipt, Scope
+from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, PROBLEM_TYPE, Outcome
+from antechamber.core.policy import Verdict
+from antechamber.core.privacy import TITLES, Finding
+from antechamber.core.times import format_time
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A submission with its findings and the two digests of what is compared under its key."""
+
+    submission: Submission
+    findings: list[Finding]
+    private: bool
+    """Whether nothing of this event may be kept."""
+    fingerprint: bytes
+    hash_privately: Callable[[], bytes]
+
+    @property
+    def keyed_fingerprint(self) -> bytes:
+        """The digest that only who knows the secret can form; few candidates need it."""
+        return self.hash_privately()
+
+    @property
+    def hides_scope(self) -> bool:
+        """Whether the scope id itself is a private value, so that it is not kept either."""
+        return any(finding.pointer == "/scope_id" for finding in self.findings)
+
+
+def candidate(submission: Submission, findings: list[Finding], secret: bytes) -> Candidate:
+    """Join a submission with its findings; `secret` are the 32 bytes kept outside the database."""
+    compared = compared_bytes(submission)
+    return Candidate(
+        submission=submission,
+        findings=findings,
+        private=bool(findings) or submission.visibility == "private",
+        fingerprint=fingerprint(compared),
+        # A function, so that no representation of a candidate shows the secret.
+        hash_privately=lambda: fingerprint(compared, secret),
+    )
+
+
+class KnownSubmission(Struct, frozen=True, kw_only=True):
+    """What the store holds under the same producer and key; its integer key is 0 until it is written."""
+
+    id: int
+    submission_id: str
+    disposition: Disposition
+    reason_code: str | None
+    fingerprint: bytes | None
+    keyed: bool
+    visibility: str | None
+    status: int
+    receipt: str
+    proposal_id: str | None
+    proposal_state: str | None
+
+
+class KnownProposal(Struct, frozen=True, kw_only=True):
+    """The proposal of the same scope, scope id and hash, and this producer's first submission of it."""
+
+    id: int
+    proposal_id: str
+    state: str
+    own_submission: int | None = None
+    own_submission_id: str | None = None
+
+
+class KnownConflict(Struct, frozen=True, kw_only=True):
+    """An event refused under the same key before, and the answer it got."""
+
+    answer: str
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """All that the store knows about a candidate inside the transaction that judges it."""
+
+    submission: KnownSubmission | None = None
+    proposal: KnownProposal | None = None
+    conflict: KnownConflict | None = None
+    conflicts_of_key: int = 0
+    waiting_of_producer: int = 0
+
+
+class Judgement(Struct, frozen=True, kw_only=True):
+    """What is to be done: the answer's outcome and reasons, and the rows to write.
+
+    Where `replay` holds a stored answer, nothing is written at all.
+    """
+
+    outcome: Outcome
+    reasons: list[Reason] = []
+    replay: str | None = None
+    original: KnownSubmission | None = None
+    bind: bool = False
+    propose: bool = False
+    evidence: bool = False
+    quarantine: bool = False
+    withdraw: bool = False
+    proposal: KnownProposal | None = None
+
+
+_NEW = Judgement(outcome=ACCEPTED, bind=True, propose=True)
+
+
+def decide(candidate: Candidate, verdict: Verdict, known: Known) -> Judgement:
+    """Judge a candidate in the order of design section 2.2: key, privacy, policy, content."""
+    if known.submission is not None:
+        return _under_known_key(candidate, verdict, known, known.submission)
+    room = known.waiting_of_producer < verdict.limits.waiting_per_producer
+    if candidate.private:
+        return _refused(_privacy_reasons(candidate), quarantine=room)
+    if verdict.reasons:
+        return _refused(verdict.reasons)
+    if known.proposal is not None:
+        return _duplicate(known.proposal)
+    return _NEW
+
+
+def _refused(reasons: list[Reason], *, quarantine: bool = False) -> Judgement:
+    return Judgement(outcome=OUTCOMES[reasons[0].code], reasons=reasons, bind=True, quarantine=quarantine)
+
+
+def _duplicate(proposal: KnownProposal) -> Judgement:
+    decided = Reason(code="already-decided", message="a curator has decided on this event; it is not reopened")
+    return Judgement(
+        outcome=DUPLICATE,
+        reasons=[] if proposal.state == "pending" else [decided],
+        bind=True,
+        evidence=proposal.own_submission_id is None,
+        proposal=proposal,
+    )
+
+
+def _under_known_key(candidate: Candidate, verdict: Verdict, known: Known, original: KnownSubmission) -> Judgement:
+    if original.reason_code == "sealed":
+        return Judgement(outcome=OUTCOMES["sealed"], replay=original.receipt, original=original)
+    own = candidate.keyed_fingerprint if original.keyed else candidate.fingerprint
+    if own == original.fingerprint:
+        outcome = ACCEPTED if original.status == ACCEPTED.status else DUPLICATE
+        return Judgement(outcome=outcome, replay=original.receipt, original=original)
+    withdraw = (
+        candidate.submission.visibility == "private"
+        and original.visibility != "private"
+        and original.disposition == "accepted-for-review"
+        and original.proposal_state == "pending"
+    )
+    outcome = OUTCOMES["key-reused"]
+    if known.conflict is not None:
+        return Judgement(outcome=outcome, replay=known.conflict.answer, original=original, withdraw=withdraw)
+    room = (
+        known.conflicts_of_key < verdict.limits.conflicts_per_key
+        and known.waiting_of_producer < verdict.limits.waiting_per_producer
+    )
+    reason = Reason(code="key-reused", message="this key belongs to another event", pointer="/idempotency_key")
+    private = _privacy_reasons(candidate) if candidate.private else []
+    return Judgement(outcome=outcome, reasons=[reason, *private], original=original, quarantine=room, withdraw=withdraw)
+
+
+def _privacy_reasons(candidate: Candidate) -> list[Reason]:
+    reasons = [
+        Reason(
+            code="private-detected", message=f"{finding.rule_id}: {TITLES[finding.rule_id]}", pointer=finding.pointer
+        )
+        for finding in candidate.findings
+    ]
+    if candidate.submission.visibility == "private":
+        declared = Reason(code="private-declared", message="the event declares itself private", pointer="/visibility")
+        return [declared, *reasons]
+    return reasons
+
+
+class AssignedIds(Struct, frozen=True, kw_only=True):
+    """The ids that an answer names."""
+
+    submission_id: str | None = None
+    duplicate_of: str | None = None
+    proposal_id: str | None = None
+    quarantine_id: str | None = None
+    salt: bytes = b""
+    """Of the log's commitment to what was submitted and answered."""
+
+
+class AdmissionWrite(Struct, frozen=True, kw_only=True):
+    """Everything that an admission writes, in one piece."""
+
+    candidate: Candidate
+    judgement: Judgement
+    named: AssignedIds
+    receipt: bytes
+    """The answer as it is kept; empty where only a proposal is withdrawn."""
+    channel: Channel
+    policy_digest: str
+    owner: str
+    received_at: int
+
+
+class Echo(Struct, frozen=True, kw_only=True):
+    """What an answer repeats of its request, as far as it is known."""
+
+    idempotency_key: str | None = None
+    producer_identity: str | None = None
+    submission_scope: Scope | None = None
+    scope_id: str | None = None
+    source_event_hash: str | None = None
+
+
+def shown(candidate: Candidate) -> Echo:
+    """Echo a judged submission; a scope id that is itself a private value is not repeated."""
+    echo = echo_of(candidate.submission)
+    return replace(echo, scope_id=None) if candidate.hides_scope else echo
+
+
+def echo_of(submission: Submission) -> Echo:
+    """Echo a parsed submission."""
+    return Echo(
+        idempotency_key=submission.idempotency_key,
+        producer_identity=submission.producer_identity,
+        submission_scope=submission.submission_scope,
+        scope_id=submission.scope_id,
+        source_event_hash=submission.source_event_hash,
+    )
+
+
+def answer(
+    outcome: Outcome, reasons: list[Reason], echo: Echo, named: AssignedIds, policy_digest: str, now: int
+) -> Receipt:
+    """Form the answer: a receipt, or a problem where the outcome is a refusal."""
+    receipt = Receipt(
+        status=outcome.status,
+        submission_id=named.submission_id,
+        idempotency_key=echo.idempotency_key,
+        producer_identity=echo.producer_identity,
+        submission_scope=echo.submission_scope,
+        scope_id=echo.scope_id,
+        source_event_hash=echo.source_event_hash,
+        disposition=outcome.disposition,
+        duplicate_of=named.duplicate_of,
+        proposal_id=named.proposal_id,
+        quarantine_id=named.quarantine_id,
+        reasons=reasons,
+        retry_same_key=outcome.retry_same_key,
+        safe_new_key=outcome.safe_new_key,
+        policy_digest=policy_digest,
+        received_at=format_time(now),
+    )
+    if outcome.status < 400:  # noqa: PLR2004 -- RFC 9110: below 400 is no error
+        return receipt
+    detail = "; ".join(reason.message for reason in reasons)
+    said = {"type": PROBLEM_TYPE + reasons[0].code, "title": outcome.title, "detail": f"{detail}. {outcome.advice}"}
+    return Problem(**(asdict(receipt) | said))

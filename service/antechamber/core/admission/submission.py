@@ -1,0 +1,343 @@
+"""Reading a submission: from untrusted bytes to an event in normal form, or a refusal that says what to mend."""
+
+import re
+from typing import Any, Final
+
+import msgspec
+from blake3 import blake3
+from msgspec import Struct
+
+from antechamber.core.admission.canonical import (
+    MAX_REASONS,
+    WHITE_SPACE,
+    canonical,
+    check_profile,
+    decode,
+    decoded,
+    digest,
+    escape_pointer,
+    join_event,
+    normalize,
+)
+from antechamber.core.contract import (
+    HASH,
+    KEY,
+    KIND,
+    MAX_BODY,
+    MAX_TAG,
+    MAX_TAGS,
+    NAME,
+    PRODUCER,
+    SCOPES,
+    Reason,
+    Scope,
+    SubmissionBody,
+    Visibility,
+)
+from antechamber.core.errors import RefusedError, refuse
+from antechamber.core.privacy import scan
+from antechamber.core.times import parse_time
+
+_MEMBERS: Final = {
+    "": frozenset(SubmissionBody.__struct_fields__),
+    "/payload": frozenset({"kind", "content", "tags", "attributes"}),
+    "/source_span": frozenset({"uri", "start", "end", "revision", "heading"}),
+}
+
+
+_REQUIRED: Final = (
+    "/producer_identity",
+    "/submission_scope",
+    "/scope_id",
+    "/payload",
+    "/payload/kind",
+    "/payload/content",
+    "/source_span",
+    "/source_span/uri",
+)
+
+
+_EXPECTED: Final = {
+    "/idempotency_key": "a string of 1 to 128 characters A-Z a-z 0-9 . _ : ~ -",
+    "/producer_identity": "worker, tool, repo or service, a colon and a name",
+    "/submission_scope": "one of " + ", ".join(SCOPES),
+    "/scope_id": "1 to 128 characters A-Z a-z 0-9 . _ / @ - that begin with a letter or digit",
+    "/source_event_hash": "blake3: and 64 lower-case hex digits",
+    "/payload": "an object",
+    "/payload/kind": "a string that matches [a-z][a-z0-9_-]{0,63}",
+    "/payload/content": "a string that is not blank",
+    "/payload/tags": "an array of strings",
+    "/payload/attributes": "an object",
+    "/source_span": "an object",
+    "/source_span/uri": "a string that is not empty",
+    "/source_span/start": "an integer from 1",
+    "/source_span/end": "an integer from 1",
+    "/source_span/revision": "a string",
+    "/source_span/heading": "a string",
+    "/observed_at": "an RFC 3339 time with offset",
+    "/visibility": "shareable or private",
+    "/durable": "false, or absent",
+    "/supersedes": "a string",
+}
+
+
+_STEP: Final = re.compile(r"\.([a-z_]+)|\[(\d+)\]")
+
+
+class Submission(Struct, frozen=True, kw_only=True):
+    """One parsed submission with its event in normal form."""
+
+    idempotency_key: str
+    producer_identity: str
+    submission_scope: Scope
+    scope_id: str
+    source_event_hash: str
+    kind: str
+    payload_json: str
+    """The canonical payload, as it is stored."""
+    source_span_json: str
+    """The canonical source span, as it is stored."""
+    size: int
+    """Bytes of the canonical event."""
+    observed_at: int | None = None
+    """Microseconds since 1970 UTC."""
+    visibility: Visibility | None = None
+    supersedes: str | None = None
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The payload in normal form."""
+        found: dict[str, Any] = decoded(self.payload_json)
+        return found
+
+    @property
+    def source_span(self) -> dict[str, Any]:
+        """The source span in normal form."""
+        found: dict[str, Any] = decoded(self.source_span_json)
+        return found
+
+
+class Draft(Struct, frozen=True, kw_only=True):
+    """A body that is well-formed but whose hash was not yet compared; what is known already can be echoed."""
+
+    body: dict[str, Any]
+    idempotency_key: str
+
+
+def read_key_header(values: list[str]) -> str | None:
+    """Read the Idempotency-Key field: one line, a structured-field string or the same characters bare, no parameters.
+
+    Raises RefusedError (`key-invalid`).
+    """
+    if not values:
+        return None
+    if len(values) > 1:
+        raise refuse("key-invalid", "the header Idempotency-Key occurs more than once")
+    value = values[0].strip(" \t")
+    if len(value) > 1 and value[0] == value[-1] == '"':
+        value = value[1:-1]
+    if not KEY.fullmatch(value):
+        raise refuse("key-invalid", "the header Idempotency-Key must hold " + _EXPECTED["/idempotency_key"])
+    return value
+
+
+def read_draft(raw: bytes, header_key: str | None = None) -> Draft:
+    """Parse a request body and find its key; the event's hash is not looked at yet.
+
+    Raises RefusedError with the 400 codes, `direct-write` or `body-too-large`.
+    """
+    if len(raw) > MAX_BODY:
+        raise refuse("body-too-large", f"a submission may have {MAX_BODY} bytes")
+    body = decode(raw)
+    if not isinstance(body, dict):
+        raise refuse("malformed", "the body must be a JSON object")
+    if body.get("durable") is True:
+        raise refuse("direct-write", "durable: true asks for a write that only a curator can make", "/durable")
+    key = _find_key(body, header_key)
+    _check_members(body)
+    for name in ("payload", "source_span"):
+        check_profile(body[name], f"/{name}", depth=2)
+    _check_types(body)
+    _check_grammar(body)
+    return Draft(body=body, idempotency_key=key)
+
+
+def read_event(draft: Draft) -> Submission:
+    """Normalize a draft's event and compare its hash.
+
+    Raises RefusedError (`malformed`, `hash-missing`, `hash-mismatch`).
+    """
+    body = draft.body
+    payload, source_span = normalize(body["payload"], body["source_span"])
+    _check_normal_form(payload, source_span)
+    payload_json, source_span_json = canonical(payload), canonical(source_span)
+    data = join_event(payload_json, source_span_json)
+    submission = Submission(
+        idempotency_key=draft.idempotency_key,
+        producer_identity=body["producer_identity"],
+        submission_scope=body["submission_scope"],
+        scope_id=body["scope_id"],
+        source_event_hash=digest(data),
+        kind=payload["kind"],
+        payload_json=payload_json.decode(),
+        source_span_json=source_span_json.decode(),
+        size=len(data),
+        observed_at=_observed(body),
+        visibility=body.get("visibility"),
+        supersedes=body.get("supersedes"),
+    )
+    _compare_hash(body.get("source_event_hash"), submission.source_event_hash)
+    return submission
+
+
+def compared_bytes(submission: Submission) -> bytes:
+    """Return the canonical bytes of all that is compared under a key (design section 2.2)."""
+    return canonical(
+        [
+            submission.source_event_hash,
+            submission.submission_scope,
+            submission.scope_id,
+            submission.visibility,
+            submission.supersedes,
+        ]
+    )
+
+
+def fingerprint(compared: bytes, secret: bytes | None = None) -> bytes:
+    """Digest what is compared under a key to 16 bytes; with the 32-byte secret where the event is private."""
+    hasher = blake3(compared, key=secret) if secret else blake3(compared)
+    return hasher.digest(length=16)
+
+
+def derived_key(submission: Submission) -> str:
+    """Derive a key from content alone, for senders that keep no ledger: the same event always gets the same key."""
+    text = f"{submission.source_event_hash}\n{submission.submission_scope}\n{submission.scope_id}"
+    return "ev1-" + blake3(text.encode()).hexdigest()[:32]
+
+
+def _find_key(body: dict[str, Any], header_key: str | None) -> str:
+    key = body.get("idempotency_key", header_key)
+    if key is None and "idempotency_key" not in body:
+        raise refuse("key-missing", "send idempotency_key in the body or as header Idempotency-Key", "/idempotency_key")
+    if not isinstance(key, str) or not KEY.fullmatch(key):
+        raise refuse("key-invalid", f"must be {_EXPECTED['/idempotency_key']}", "/idempotency_key")
+    if header_key is not None and key != header_key:
+        raise refuse("key-header-differs", "header and body name different keys", "/idempotency_key")
+    return key
+
+
+def _check_members(body: dict[str, Any]) -> None:
+    reasons = [
+        Reason(code="unknown-member", message="no such member; free ones go into payload.attributes", pointer=place)
+        for parent, known in _MEMBERS.items()
+        if isinstance(holder := body if not parent else body.get(parent[1:]), dict)
+        for name in holder
+        if name not in known and (place := _place(parent, name)) is not None
+    ]
+    for pointer in _REQUIRED:
+        *parents, name = pointer[1:].split("/")
+        holder = body.get(parents[0]) if parents else body
+        if isinstance(holder, dict) and name not in holder:
+            reasons.append(Reason(code="malformed", message=f"missing; must be {_EXPECTED[pointer]}", pointer=pointer))
+    if reasons:
+        raise RefusedError(reasons[:MAX_REASONS])
+
+
+def _place(parent: str, name: str) -> str:
+    """Point at a member; one whose name is a private value is not named."""
+    return parent if scan({"": name}) else f"{parent}/{escape_pointer(name)}"
+
+
+def _check_types(body: dict[str, Any]) -> None:
+    try:
+        msgspec.convert({**body, "source_event_hash": _PLACEHOLDER}, Shape)
+    except msgspec.ValidationError as error:
+        raise _type_refusal(str(error)) from None
+
+
+class _Payload(Struct, forbid_unknown_fields=True):
+    """Types alone; grammar and limits are checked on the normal form."""
+
+    kind: str
+    content: str
+    tags: list[str] = []
+    attributes: dict[str, Any] = {}
+
+
+class _Span(Struct, forbid_unknown_fields=True):
+    uri: str
+    start: int = 1
+    end: int = 1
+    revision: str = ""
+    heading: str = ""
+
+
+class Shape(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The types of a whole body."""
+
+    idempotency_key: str = ""
+    producer_identity: str
+    submission_scope: Scope
+    scope_id: str
+    source_event_hash: str
+    payload: _Payload
+    source_span: _Span
+    observed_at: str = ""
+    visibility: Visibility = "shareable"
+    durable: bool = False
+    supersedes: str = ""
+
+
+_PLACEHOLDER: Final = ""
+
+
+def _type_refusal(text: str) -> RefusedError:
+    """Turn msgspec's message into ours, which never repeats a value; the place is what follows the last mark."""
+    steps = _STEP.findall(text.rpartition(" - at `$")[2]) if " - at `$" in text else []
+    pointer = "".join(f"/{name or index}" for name, index in steps)
+    known = next((index for index in (pointer, pointer.rpartition("/")[0]) if index in _EXPECTED), None)
+    return refuse("malformed", f"must be {_EXPECTED[known]}" if known else "has the wrong type", pointer or None)
+
+
+def _check_grammar(body: dict[str, Any]) -> None:
+    for name, grammar in (("producer_identity", PRODUCER), ("scope_id", NAME)):
+        if not grammar.fullmatch(body[name]):
+            raise refuse("malformed", f"must be {_EXPECTED['/' + name]}", f"/{name}")
+    start, end = body["source_span"].get("start", 1), body["source_span"].get("end")
+    if start < 1 or (end is not None and end < 1):
+        raise refuse("malformed", "lines count from 1", "/source_span/start" if start < 1 else "/source_span/end")
+    if end is not None and start > end:
+        raise refuse("malformed", "start lies after end", "/source_span/end")
+
+
+def _check_normal_form(payload: dict[str, Any], source_span: dict[str, Any]) -> None:
+    if not payload["content"]:
+        raise refuse("malformed", "must be " + _EXPECTED["/payload/content"], "/payload/content")
+    if not KIND.fullmatch(payload["kind"]):
+        raise refuse("malformed", "must be " + _EXPECTED["/payload/kind"], "/payload/kind")
+    tags = payload.get("tags", [])
+    if len(tags) > MAX_TAGS or any(not 1 <= len(tag) <= MAX_TAG or WHITE_SPACE.search(tag) for tag in tags):
+        message = f"at most {MAX_TAGS} tags of 1 to {MAX_TAG} characters without white space"
+        raise refuse("malformed", message, "/payload/tags")
+    if not source_span["uri"]:
+        raise refuse("malformed", "must be " + _EXPECTED["/source_span/uri"], "/source_span/uri")
+
+
+def _observed(body: dict[str, Any]) -> int | None:
+    if "observed_at" not in body:
+        return None
+    try:
+        return parse_time(body["observed_at"])
+    except ValueError:
+        raise refuse("malformed", "must be " + _EXPECTED["/observed_at"], "/observed_at") from None
+
+
+def _compare_hash(given: Any, computed: str) -> None:
+    if given is None:
+        raise refuse("hash-missing", "send " + _EXPECTED["/source_event_hash"], "/source_event_hash")
+    if not isinstance(given, str) or not HASH.fullmatch(given):
+        raise refuse("malformed", "must be " + _EXPECTED["/source_event_hash"], "/source_event_hash")
+    if given != computed:
+        raise refuse(
+            "hash-mismatch", "the hash differs from the one computed over the normal form", "/source_event_hash"
+        )

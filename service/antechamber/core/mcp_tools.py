@@ -1,0 +1,210 @@
+"""The tools that a model gets: their strict arguments, and the port behind which somebody submits.
+
+No argument is a key or a hash: both are made behind the port, so that no model can invent or lose one.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Protocol
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
+
+from antechamber.core.contract import (
+    MAX_TAG,
+    MAX_TAGS,
+    NAME_PATTERN,
+    LineNumber,
+    MemoryPage,
+    Reason,
+    Receipt,
+    ReviewStatus,
+    Scope,
+)
+from antechamber.core.delivery import State
+from antechamber.core.errors import RefusedError
+
+MAX_ARGUMENT_CHARACTERS: Final = 128 * 1024
+"""Characters of all arguments of a call together."""
+_WORD: Final = re.compile(r"\w+", re.ASCII)
+ScopeId = Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$", description="Which one of that kind of scope, e.g. apollo.")]
+ScopeKind = Annotated[Scope, Meta(description="For whom it is: the kind of scope.")]
+
+
+class ProposeMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `propose_memory`."""
+
+    content: Annotated[str, Meta(min_length=1, description="The text to remember, as it should be read later.")]
+    kind: Annotated[str, Meta(min_length=1, description="fact, procedure, preference, decision or warning.")]
+    submission_scope: ScopeKind
+    scope_id: ScopeId
+    source_uri: Annotated[str, Meta(min_length=1, description="Where it was seen, e.g. repo://apollo/RUNBOOK.md.")]
+    source_start: Annotated[LineNumber, Meta(description="First line there, from 1.")] | UnsetType = UNSET
+    source_end: Annotated[LineNumber, Meta(description="Last line there, included.")] | UnsetType = UNSET
+    source_revision: Annotated[str, Meta(description="Revision of the source, e.g. a commit.")] | UnsetType = UNSET
+    source_heading: Annotated[str, Meta(description="Heading under which it stands.")] | UnsetType = UNSET
+    tags: (
+        Annotated[
+            list[Annotated[str, Meta(min_length=1, max_length=MAX_TAG)]],
+            Meta(max_length=MAX_TAGS, description="Words without white space."),
+        ]
+        | UnsetType
+    ) = UNSET
+    attributes: (
+        Annotated[dict[str, Any], Meta(description="Anything else, without fractions: write decimals as strings.")]
+        | UnsetType
+    ) = UNSET
+
+
+class SubmissionStatus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `submission_status`."""
+
+    submission_id: Annotated[str, Meta(min_length=1, max_length=128, description="As propose_memory returned it.")]
+
+
+class SearchMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `search_memory`."""
+
+    query: Annotated[str, Meta(description="Words that must all occur; empty for the newest.")]
+    submission_scope: ScopeKind
+    scope_id: ScopeId
+
+
+PLACES: Final = {
+    "/payload/content": "content",
+    "/payload/kind": "kind",
+    "/payload/tags": "tags",
+    "/payload/attributes": "attributes",
+    "/source_span/uri": "source_uri",
+    "/source_span/start": "source_start",
+    "/source_span/end": "source_end",
+    "/source_span/revision": "source_revision",
+    "/source_span/heading": "source_heading",
+    "/submission_scope": "submission_scope",
+    "/scope_id": "scope_id",
+}
+"""Which argument a pointer of the contract speaks of."""
+
+
+def event_of(proposed: ProposeMemory, producer: str) -> dict[str, Any]:
+    """Form the event that a producer submits; what is not given stays absent."""
+    payload = {name: getattr(proposed, name) for name in ("kind", "content", "tags", "attributes")}
+    span = {name: getattr(proposed, f"source_{name}") for name in ("uri", "start", "end", "revision", "heading")}
+    return {
+        "producer_identity": producer,
+        "submission_scope": proposed.submission_scope,
+        "scope_id": proposed.scope_id,
+        "payload": {name: value for name, value in payload.items() if value is not UNSET},
+        "source_span": {name: value for name, value in span.items() if value is not UNSET},
+    }
+
+
+def argument_of(pointer: str | None) -> str | None:
+    """Name the argument that a pointer of the contract speaks of; None where it speaks of none."""
+    return PLACES.get(_place(pointer) or "")
+
+
+def _place(pointer: str | None) -> str | None:
+    """Shorten a pointer to the argument that it speaks of; None where it speaks of none."""
+    parts = (pointer or "").split("/")
+    return next((index for index in ("/".join(parts[:3]), "/".join(parts[:2])) if index in PLACES), None)
+
+
+def without_names(reasons: Sequence[Reason]) -> list[Reason]:
+    """Let reasons point to our own arguments only: a name that was made up inside of one could be a secret."""
+    return [replace(reason, pointer=_place(reason.pointer)) for reason in reasons]
+
+
+class ToolReceipt(Struct, frozen=True, kw_only=True):
+    """What became of an event that a tool proposed."""
+
+    state: State
+    receipt: Receipt | None
+    reason: str
+    operation_id: str
+    sent: bool = True
+    """False where no attempt of it can have arrived; a receipt beside that is the service's refusal of the token."""
+
+
+class Status(Receipt, frozen=True, kw_only=True):
+    """A receipt, and what a curator made of it."""
+
+    review: ReviewStatus | None = None
+
+
+class ToolFailure(Struct, frozen=True, kw_only=True):
+    """What a model is told where a tool did not do what it asked; the text says what to do."""
+
+    code: str
+    message: str
+    argument: str | None = None
+    retry_same_arguments: bool = False
+    """Whether calling again with the same arguments is safe and the thing to do."""
+    reasons: list[Reason] = []
+    operation_id: str | None = None
+
+
+_NO_JSON: Final = (
+    "the arguments are no JSON that can be sent: a number that is not finite, half of a surrogate pair, or lists inside"
+    " lists without end"
+)
+
+
+def read_arguments(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
+    """Read arguments as the HTTP route reads a body: no unknown member, no type that needs a guess.
+
+    Raises RefusedError.
+    """
+    try:
+        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+        raw = text.encode()
+        if len(text) > MAX_ARGUMENT_CHARACTERS:
+            raise RefusedError([_reason(f"the arguments have more than {MAX_ARGUMENT_CHARACTERS} characters")])
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        raise RefusedError([_reason(_mild(str(error), kind))]) from None
+    except (ValueError, TypeError, RecursionError, msgspec.DecodeError):
+        raise RefusedError([_reason(_NO_JSON)]) from None
+
+
+def _reason(message: str) -> Reason:
+    return Reason(code="malformed", message=message)
+
+
+def _mild(text: str, kind: type[Struct]) -> str:
+    """Keep what msgspec says of types and of our own arguments, and drop what it repeats: that could be a secret."""
+    names = kind.__struct_fields__
+    if text.startswith("Object contains unknown field"):
+        return "this tool has no such argument; it has " + ", ".join(names)
+    what, _, place = text.rpartition(" - at `$.")
+    if text.startswith("Invalid enum value"):
+        what = "the value is none of those that the tool's schema lists"
+    name = _WORD.match(place)
+    return f"{what} (argument `{name[0]}`)" if name is not None and name[0] in names else (what or text)
+
+
+class Submitting(Protocol):
+    """Whoever submits for the tools."""
+
+    async def propose(self, proposed: ProposeMemory) -> ToolReceipt:
+        """Submit an event.
+
+        Raises RefusedError where it is malformed, AntechamberError where nothing could be recorded.
+        """
+        ...
+
+    async def status(self, submission_id: str) -> Status | None:
+        """Return an own submission's receipt and review; None where there is none by that id.
+
+        Raises AntechamberError.
+        """
+        ...
+
+    async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
+        """Return the newest memories of exactly one scope that hold all words.
+
+        Raises AntechamberError.
+        """
+        ...

@@ -1,0 +1,61 @@
+"""Rehearsal of a policy: its decision tables, run before it comes into force."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from antechamber.core.admission.canonical import canonical, event_bytes, normalize
+from antechamber.core.admission.submission import Submission
+from antechamber.core.contract import CODES
+from antechamber.core.policy import DAY, Case, Policy, Producer, covers, evaluate
+from antechamber.core.privacy import scan
+
+_NOW: Final = 20_000 * DAY
+"""A day far enough from 1970 for any age; the tables speak of ages only."""
+_UNLISTED: Final = (
+    "; producers.toml does not list {}: list it, or define it in the test with producer = {{identity = …}}"
+)
+ACCEPTED: Final = ("accepted-for-review", "allowed")
+
+
+def outcome(policy: Policy, case: Case) -> str:
+    """Return what the policy says about one case: `accepted-for-review`, `allowed` (to read), or a code."""
+    scope, _, scope_id = case.scope.partition(":")
+    producer = case.producer if isinstance(case.producer, Producer) else policy.producers.get(case.producer)
+    if producer is None:
+        return "producer-mismatch"
+    if case.action == "read":
+        return "allowed" if covers(producer.read, scope, scope_id) else "scope-not-granted"
+    payload, span = normalize({"kind": case.kind, "content": case.content}, {"uri": "repo://example/notes"})
+    if scan({"/payload": payload}, frozenset(policy.privacy.off)):
+        return "private-detected"
+    values: dict[str, Any] = {"submission_scope": scope, "scope_id": scope_id}
+    submission = Submission(
+        idempotency_key="rehearsal",
+        producer_identity=producer.identity,
+        source_event_hash="",
+        kind=payload["kind"],
+        payload_json=canonical(payload).decode(),
+        source_span_json=canonical(span).decode(),
+        size=len(event_bytes(payload, span)),
+        observed_at=_NOW - case.age_days * DAY,
+        **values,
+    )
+    reasons = evaluate(replace(policy, producers={producer.identity: producer}), submission, _NOW)
+    return reasons[0].code if reasons else "accepted-for-review"
+
+
+def failures(policy: Policy) -> list[str]:
+    """Run every decision table and describe each case that comes out otherwise than expected."""
+    return list(_failures(policy))
+
+
+def _failures(policy: Policy) -> Iterator[str]:
+    for case in policy.cases:
+        if case.expect not in (*ACCEPTED, *CODES):
+            yield f'test "{case.name}": expect "{case.expect}" is neither {" nor ".join(ACCEPTED)} nor a code'
+        elif (seen := outcome(policy, case)) != case.expect:
+            unlisted = _UNLISTED.format(case.producer) if seen == "producer-mismatch" else ""
+            advice = unlisted or "; change the policy or the test"
+            yield f'test "{case.name}": expected {case.expect}, the policy says {seen}{advice}'

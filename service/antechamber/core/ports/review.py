@@ -1,0 +1,73 @@
+"""What decisions need of a store."""
+
+from typing import Protocol
+
+from antechamber.core.access.callers import Person
+from antechamber.core.review import decision
+from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow, NearMemory
+from antechamber.core.rows.review import (
+    ConflictMark,
+    EvidenceRow,
+    LatestDecision,
+    ProducerRecord,
+    ProposalRow,
+    ReviewRecordRow,
+)
+
+
+class ReviewRows(Protocol):
+    """What the desk shows and writes."""
+
+    def proposal(self, proposal_id: str) -> ProposalRow | None:
+        """Return one proposal."""
+
+    def hold_proposal(self, proposal_id: str) -> None:
+        """Let no other transaction decide on a proposal until this one ends."""
+
+    def evidence(self, proposal: int) -> list[EvidenceRow]:
+        """Return the independent evidence for a proposal."""
+
+    def own_duplicates(self, proposal: int) -> tuple[int, int]:
+        """Return how often the producer submitted the event again under other keys, and their replays."""
+
+    def review_records(self, proposal: int) -> list[ReviewRecordRow]:
+        """Return the decisions on a proposal, oldest first."""
+
+    def conflicts(self, proposal: int) -> list[ConflictMark]:
+        """Return the quarantined events under a proposal's key."""
+
+    def producer_record(self, producer_identity: str) -> ProducerRecord:
+        """Return what became of a producer's latest proposals."""
+
+    def same_text(self, proposal: int, shown_hash: str) -> list[LatestDecision]:
+        """Return decisions that were made on exactly this text of other proposals, newest first."""
+
+    def decision_with_key(self, decision_key: str) -> bool:
+        """Tell whether a one-time decision key was used."""
+
+    def refused_owners(self, proposal: int) -> list[str]:
+        """Return who answered for the producer when events were refused that a curator opened as this proposal."""
+
+    def target(self, memory_id: str, submission_scope: str, scope_id: str) -> decision.Target | None:
+        """Return a memory of exactly this scope that a decision may name."""
+
+    def memories_near(self, submission_scope: str, scope_id: str, number: int) -> list[NearMemory]:
+        """Return the newest active memories of exactly this scope."""
+
+    def hold_memory(self, memory_id: str) -> None:
+        """Let no other transaction change a memory until this one ends."""
+
+    def latest_decisions(self, number: int) -> list[LatestDecision]:
+        """Return the latest decisions on proposals, newest first."""
+
+    def decide(self, proposal: ProposalRow, person: Person, entry: decision.DecisionWrite) -> None:
+        """Write the review record, move the proposal and its memories as ruled, and admit one if so ruled."""
+
+    def browse_memories(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
+        """Return memories, newest first."""
+
+    def memory(self, memory_id: str) -> MemoryRow | None:
+        """Return one memory."""
+
+    def memory_changes(self, memory: int) -> list[MemoryChange]:
+        """Return the states that a memory had, oldest first."""

@@ -1,0 +1,1 @@
+"""Review: what the desk decides and what it shows."""

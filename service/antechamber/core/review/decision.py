@@ -1,0 +1,369 @@
+"""The review: what a curator's decision does to a proposal, and who may make it."""
+
+from typing import Any, Final, Literal, cast, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from antechamber.core.admission.canonical import canonical, digest, normalize_text
+from antechamber.core.contract import REASON_CODES, MemoryState, ProposalState, ReasonCode
+from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError
+from antechamber.core.privacy import scan
+
+DecisionKind = Literal["approve", "edit", "supersede", "reject", "merge", "flag", "undo", "retract", "expire"]
+SettlementKind = Literal["keep", "open", "dismiss"]
+"""What becomes of a refused event: the original stands, it is opened as a proposal of its own, it was misuse."""
+RecordKind = DecisionKind | SettlementKind
+DECISIONS: Final[tuple[DecisionKind, ...]] = get_args(DecisionKind)
+SETTLEMENTS: Final[tuple[SettlementKind, ...]] = get_args(SettlementKind)
+APPROVING: Final = frozenset({"approve", "edit", "supersede"})
+"""Decisions that approve the text they result in."""
+_OF_PENDING: Final = APPROVING | {"reject", "merge", "flag"}
+_OF_MEMORY: Final[dict[str, MemoryState]] = {"retract": "retracted", "expire": "expired"}
+_UNREASONED: Final = frozenset({"approve", "supersede", "flag"})
+_TARGETED: Final = frozenset({"supersede", "merge"})
+NAMING: Final = _TARGETED | {"edit"}
+"""Decisions that name a memory; an edit may leave it out."""
+MAX_REASON: Final = 2000
+"""Characters of a typed reason."""
+EDITED_NEEDS: Final = 2
+"""Persons that an edited text needs: whoever edited is not the only approver."""
+SECOND_NEEDS: Final = 2
+"""Persons that a text needs for which a curator asked for a second one."""
+ERASED: Final = '{"content":"(erased)","kind":"erased"}'
+"""What stands where a text was erased: a payload like any other, so that every page can show it."""
+QUICK_UNDO: Final = 600_000_000
+"""Microseconds within which people take their own decisions back without giving a reason."""
+
+
+class InvalidDecisionError(AntechamberError):
+    """A decision form that is incomplete; the text says what to fill in."""
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    """One earlier approval of a text."""
+
+    person: str
+    version: int
+    text_hash: str
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """A memory of the same scope and scope id that a decision names."""
+
+    memory_id: str
+    state: MemoryState
+
+
+class CurrentDecision(Struct, frozen=True, kw_only=True):
+    """The last decision on a proposal that was not taken back."""
+
+    review_record_id: str
+    kind: RecordKind
+    person: str
+    decided_at: int
+    shown: bytes
+
+
+class ReviewedProposal(Struct, frozen=True, kw_only=True):
+    """What a decision needs to know of a proposal."""
+
+    state: ProposalState
+    version: int
+    payload: dict[str, Any]
+    owners: frozenset[str]
+    """The persons who answered for the producer when it submitted or was refused, and who do now."""
+    edited: bool
+    withdrawn: bool
+    approvals: list[Approval]
+    curators: int
+    """Persons that the policy wants."""
+    second: bool = False
+    """Whether a curator asked for a second one."""
+    replaces: Target | None = None
+    """The memory that this text supersedes once it is admitted."""
+    memory: MemoryState | None = None
+    """The state of the memory that it became last."""
+    standing: CurrentDecision | None = None
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """What a curator's form says."""
+
+    kind: DecisionKind
+    version: int
+    shown_hash: str
+    decision_key: str
+    reason_code: str | None = None
+    reason_text: str = ""
+    content: str = ""
+    """The changed text, for an edit."""
+    target: str = ""
+    """The memory to supersede or to merge into; for an edit it may be left out."""
+    undoes: str = ""
+    """The review record to take back, for an undo."""
+
+
+class Ruling(Struct, frozen=True, kw_only=True):
+    """What a decision does: the record to write and the proposal's next state."""
+
+    state: ProposalState
+    version: int
+    reason_code: ReasonCode | None
+    shown: bytes
+    resulting: bytes | None = None
+    """The canonical payload that was approved; None where nothing was."""
+    approvals_required: int
+    admits: bool = False
+    text: bytes
+    """The canonical payload that the proposal has from now on."""
+    second: bool
+    target: str | None = None
+    """The memory that the record names."""
+    replaces: str | None = None
+    """The memory that the proposal is to supersede from now on."""
+    memory: MemoryState | None = None
+    """The state of the proposal's own memory from now on, where the decision changes it."""
+    undoes: str | None = None
+
+
+class DecisionWrite(Struct, frozen=True, kw_only=True):
+    """Everything that a decision writes, in one piece."""
+
+    decision: Decision
+    ruling: Ruling
+    review_record_id: str
+    memory_id: str
+    """The id that the memory gets, if the ruling admits one."""
+    policy_digest: str
+    decided_at: int
+    salt: bytes = b""
+    """Of the log's commitment to what was shown, typed and decided."""
+
+
+def text_hash(text: bytes) -> str:
+    """Name the exact text that a curator was shown: the digest of a payload's canonical bytes."""
+    return digest(text)
+
+
+def required_persons(proposal: ReviewedProposal) -> int:
+    """Return how many distinct persons must approve the current text."""
+    edited = EDITED_NEEDS if proposal.edited else 1
+    return max(proposal.curators, edited, SECOND_NEEDS if proposal.second else 1)
+
+
+def standing_approvals(proposal: ReviewedProposal) -> set[str]:
+    """Return who approved the current text at its current version."""
+    current = text_hash(canonical(proposal.payload))
+    return {a.person for a in proposal.approvals if a.version == proposal.version and a.text_hash == current}
+
+
+def check_note(note: str, off: frozenset[str]) -> None:
+    """Refuse a note that is too long, or that repeats a private value.
+
+    Raises InvalidDecisionError.
+    """
+    if len(note) > MAX_REASON:
+        message = f"Shorten the note to {MAX_REASON} characters."
+        raise InvalidDecisionError(message)
+    if scan({"/reason_text": note}, off):
+        message = "The note holds private data. Say what is wrong without repeating it."
+        raise InvalidDecisionError(message)
+
+
+def undo_needs_reason(standing: CurrentDecision, person: str, now: int) -> bool:
+    """Tell whether taking a decision back has to be explained: somebody else's, or one that is not fresh any more."""
+    return standing.person != person or now - standing.decided_at > QUICK_UNDO
+
+
+def open_decisions(proposal: ReviewedProposal) -> list[DecisionKind]:
+    """Return the decisions that a proposal's state allows, whoever makes them."""
+    found: list[DecisionKind] = []
+    if proposal.state == "pending":
+        found += ["approve", "edit", "supersede", "reject", "merge", "flag"]
+    elif proposal.state == "approved" and proposal.memory == "active":
+        found += ["retract", "expire"]
+    return [*found, "undo"] if proposal.standing is not None else found
+
+
+def blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str | None:
+    """Say why this person cannot make this decision now, or None."""
+    if person in proposal.owners:
+        return "You answer or answered for this producer, so another person has to judge its proposals."
+    if kind == "undo":
+        return _undo_blocker(proposal)
+    if kind == "flag" and proposal.second:
+        return "A second curator was asked for already."
+    return _approval_blocker(proposal, person, kind) if kind in APPROVING else None
+
+
+def _approval_blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str | None:
+    if proposal.withdrawn:
+        return "The producer withdrew this event as private. Reject it with the reason private."
+    if kind == "approve" and proposal.replaces is not None and proposal.replaces.state != "active":
+        return f"The memory that this would supersede is {proposal.replaces.state} by now. Name another one, or edit."
+    if kind == "approve" and person in standing_approvals(proposal):
+        return "You have approved this text already. It needs a second person."
+    return None
+
+
+def _undo_blocker(proposal: ReviewedProposal) -> str | None:
+    last = proposal.standing
+    if last is None:
+        return "There is no decision to take back."
+    if canonical(proposal.payload) == ERASED.encode():
+        return "The text was erased, so there is nothing left to decide."
+    if last.kind in APPROVING and proposal.state == "approved" and proposal.memory != "active":
+        return f"The memory is {proposal.memory} by another decision. Take that one back first."
+    return None
+
+
+def rule(
+    proposal: ReviewedProposal, decision: Decision, person: str, now: int = 0, target: Target | None = None
+) -> Ruling:
+    """Apply a decision to a proposal at time `now`; `target` is the memory that the form names, where there is one.
+
+    Raises StaleDecisionError when the proposal is not what the curator was shown, ForbiddenDecisionError when this
+    person may not decide so, InvalidDecisionError when the form lacks something.
+    """
+    shown = canonical(proposal.payload)
+    _check_fresh(proposal, decision, shown)
+    if (reason := blocker(proposal, person, decision.kind)) is not None:
+        raise ForbiddenDecisionError(reason)
+    _check_target(decision, target)
+    as_it_was = Ruling(
+        state=proposal.state,
+        version=proposal.version,
+        reason_code=_reason_code(proposal, decision, person, now),
+        shown=shown,
+        approvals_required=required_persons(proposal),
+        text=shown,
+        second=proposal.second,
+        target=target.memory_id if target else None,
+        replaces=proposal.replaces.memory_id if proposal.replaces else None,
+    )
+    return _effect(proposal, decision, as_it_was, person)
+
+
+def _effect(proposal: ReviewedProposal, decision: Decision, as_it_was: Ruling, person: str) -> Ruling:
+    match decision.kind:
+        case "reject" | "merge":
+            return replace(as_it_was, state="rejected")
+        case "flag":
+            return replace(as_it_was, second=True, approvals_required=SECOND_NEEDS)
+        case "edit":
+            return _edited(proposal, as_it_was, _changed(proposal, decision))
+        case "undo":
+            return _undone(proposal, as_it_was)
+        case "retract" | "expire":
+            return replace(as_it_was, memory=_OF_MEMORY[decision.kind])
+        case _:
+            return _approved(proposal, as_it_was, person)
+
+
+def _check_fresh(proposal: ReviewedProposal, decision: Decision, shown: bytes) -> None:
+    """Raise StaleDecisionError unless the proposal is still what the form was made for."""
+    if decision.kind in _OF_PENDING and proposal.state != "pending":
+        message = f"this proposal was {proposal.state} meanwhile"
+        raise StaleDecisionError(message)
+    if decision.kind in _OF_MEMORY and (proposal.state, proposal.memory) != ("approved", "active"):
+        message = f"the memory is {proposal.memory or 'not there'} by now"
+        raise StaleDecisionError(message)
+    if decision.version != proposal.version or decision.shown_hash != text_hash(shown):
+        message = "the text or its findings changed after this page was shown"
+        raise StaleDecisionError(message)
+    last = proposal.standing
+    if decision.kind == "undo" and last is not None and decision.undoes != last.review_record_id:
+        message = "another decision was made or taken back meanwhile"
+        raise StaleDecisionError(message)
+
+
+def _check_target(decision: Decision, target: Target | None) -> None:
+    """Raise unless the memory that the form names is there, or none has to be named."""
+    if decision.target and (target is None or target.state != "active"):
+        message = "the memory that was named is not an active one of this scope"
+        raise StaleDecisionError(message)
+    if decision.kind in _TARGETED and target is None:
+        message = "Choose the memory."
+        raise InvalidDecisionError(message)
+
+
+def _approved(proposal: ReviewedProposal, ruling: Ruling, person: str) -> Ruling:
+    """Approve the text; naming another memory to supersede raises the version, so that all approve the same."""
+    replaces = ruling.target or ruling.replaces
+    renamed = replaces != ruling.replaces
+    approved = set() if renamed else standing_approvals(proposal)
+    admits = len(approved | {person}) >= ruling.approvals_required
+    return replace(
+        ruling,
+        state="approved" if admits else "pending",
+        version=ruling.version + renamed,
+        resulting=ruling.shown,
+        replaces=replaces,
+        target=replaces,
+        admits=admits,
+    )
+
+
+def _edited(proposal: ReviewedProposal, ruling: Ruling, resulting: bytes) -> Ruling:
+    """Approve a changed text: it raises the version, voids earlier approvals and waits for a second person."""
+    return replace(
+        ruling,
+        version=proposal.version + 1,
+        resulting=resulting,
+        text=resulting,
+        # Whoever edits says anew what is superseded, if anything.
+        replaces=ruling.target,
+        approvals_required=max(ruling.approvals_required, EDITED_NEEDS),
+    )
+
+
+def _undone(proposal: ReviewedProposal, ruling: Ruling) -> Ruling:
+    """Take the last standing decision back by a record of its own; the version rises, so that no approval is left."""
+    # Without one the blocker would have refused.
+    last = cast("CurrentDecision", proposal.standing)
+    ruling = replace(ruling, undoes=last.review_record_id)
+    if last.kind in _OF_MEMORY:
+        return replace(ruling, memory="active")
+    return replace(
+        ruling,
+        state="pending",
+        version=proposal.version + 1,
+        text=last.shown,
+        second=proposal.second and last.kind != "flag",
+        replaces=None if last.kind in {"supersede", "edit"} else ruling.replaces,
+        memory="retracted" if proposal.state == "approved" else None,
+    )
+
+
+def _changed(proposal: ReviewedProposal, decision: Decision) -> bytes:
+    content = normalize_text(decision.content).strip("\t\n ")
+    if not content:
+        message = "The changed text is blank. Write the text to remember, or reject the proposal."
+        raise InvalidDecisionError(message)
+    if content == proposal.payload["content"]:
+        message = "The text is unchanged. Change it, or approve it as it stands."
+        raise InvalidDecisionError(message)
+    return canonical({**proposal.payload, "content": content})
+
+
+def _reason_code(proposal: ReviewedProposal, decision: Decision, person: str, now: int) -> ReasonCode | None:
+    if decision.kind == "merge":
+        return "duplicate"
+    last = proposal.standing
+    quick = decision.kind == "undo" and last is not None and not undo_needs_reason(last, person, now)
+    return check_reason(decision.reason_code, required=not quick and decision.kind not in _UNREASONED)
+
+
+def check_reason(given: str | None, *, required: bool) -> ReasonCode | None:
+    """Return the reason that a form gives.
+
+    Raises InvalidDecisionError where it gives none of the list and has to.
+    """
+    if given is None and not required:
+        return None
+    for code in REASON_CODES:
+        if code == given:
+            return code
+    message = "Choose a reason: " + ", ".join(REASON_CODES) + "."
+    raise InvalidDecisionError(message)

@@ -1,0 +1,127 @@
+"""The edit field: a text as a form carries it, with a token for each character that a field does not show.
+
+A token is `⟦U+200C⟧`, or with a number for several of the same, as `_token` writes it. The bracket that begins tokens
+is a token itself, so that a field means exactly one text, and a text that is sent back as it came is the same text.
+"""
+
+import re
+import unicodedata
+from itertools import groupby
+from typing import Final
+
+from msgspec import Struct
+
+from antechamber.core.contract import MAX_BODY
+from antechamber.core.review.hidden_text import is_hidden, kinds
+
+MAX_TOKENS: Final = 5000
+"""Tokens that a field holds; a text with more of them is not edited but rejected."""
+_OPEN: Final = "\u27e6"
+_CLOSE: Final = "\u27e7"
+_TIMES: Final = "\u00d7"
+_UNSEEN: Final = re.compile(r"(?:[thv]|(?<=[mv]{3})m)+")
+"""What a page draws as a token, as `kinds` names it; letters that look like others can be seen in a field."""
+_TOKEN: Final = re.compile(
+    f"{_OPEN}(?:U\\+(?P<code>[0-9A-F]{{1,6}})(?:{_TIMES}(?P<number>[0-9]{{1,5}}))?(?P<close>{_CLOSE}?)|(?P<begun>U\\+))?",
+    re.IGNORECASE,
+)
+_SKIN: Final = re.compile("[\U0001f3fb-\U0001f3ff\ufe0f]")
+_WIDE_LETTERS: Final = ("CJK ", "HIRAGANA ", "KATAKANA ")
+
+
+class FieldError(ValueError):
+    """A field with a damaged token; the text says what to do."""
+
+
+class Field(Struct, frozen=True):
+    """What an edit field shows."""
+
+    text: str
+    tokens: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is few enough tokens for a form."""
+        return self.tokens <= MAX_TOKENS
+
+
+def to_field(text: str) -> Field:
+    """Return a text with tokens for what a field would not show or a browser would change."""
+    parts: list[str] = []
+    end = tokens = 0
+    for found in _UNSEEN.finditer(kinds(text)):
+        tokens += text.count(_OPEN, end, found.start())
+        parts.append(_plain(text[end : found.start()]))
+        end = found.end()
+        for shown, places in groupby(range(found.start(), end), lambda index: _shown(text, index)):
+            run = "".join(text[index] for index in places)
+            made = [run] if shown else [_token(character, sum(1 for _ in same)) for character, same in groupby(run)]
+            tokens += 0 if shown else len(made)
+            parts += made
+    tokens += text.count(_OPEN, end)
+    return Field("".join([*parts, _plain(text[end:])]), tokens)
+
+
+def from_field(field: str) -> str:
+    """Return the text that a field means.
+
+    Raises FieldError where a token is damaged or stands for no character of a text.
+    """
+    room = MAX_BODY
+
+    def read(found: re.Match[str]) -> str:
+        nonlocal room
+        if found["begun"] is None and found["code"] is None:
+            return _OPEN
+        code, number = int(found["code"] or "0", 16), int(found["number"] or "1")
+        surrogate = 0xD800 <= code <= 0xDFFF  # noqa: PLR2004 -- the range of Unicode
+        if not found["close"] or not 0 < code <= 0x10FFFF or surrogate or not number:  # noqa: PLR2004
+            message = (
+                f"The token {found[0]} is damaged or names no character. Delete all of it, or write it in full with "
+                f"the code point that it had, as in {_OPEN}U+00AD{_CLOSE}."
+            )
+            raise FieldError(message)
+        room -= number
+        if room < 0:
+            message = f"The tokens stand for more than {MAX_BODY:,} characters. Lower their numbers."
+            raise FieldError(message)
+        return chr(code) * number
+
+    return _TOKEN.sub(read, field)
+
+
+def _plain(text: str) -> str:
+    return text.replace(_OPEN, _token(_OPEN, 1))
+
+
+def _token(character: str, number: int) -> str:
+    return f"{_OPEN}U+{ord(character):04X}{f'{_TIMES}{number}' if number > 1 else ''}{_CLOSE}"
+
+
+def _shown(text: str, place: int) -> bool:
+    """Tell a character without ink that a field shows all the same, because it changes what is seen beside it.
+
+    That is a non-joiner between Arabic letters, a joiner or a selector inside an emoji, and a wide space before a wide
+    letter: without it, what is seen is another text.
+    """
+    before, after = text[max(place - 1, 0) : place], text[place + 1 : place + 2]
+    match text[place]:
+        case "\u200c":
+            return _named(before, ("ARABIC LETTER ",)) and _named(after, ("ARABIC LETTER ",))
+        case "\ufe0f":
+            return _pictured(before)
+        case "\u200d":
+            styled = 1 if _SKIN.fullmatch(before) else 0
+            return _pictured(text[max(place - 1 - styled, 0) : place - styled]) and _pictured(after)
+        case "\u3000":
+            return _named(after, _WIDE_LETTERS)
+        case _:
+            return False
+
+
+def _named(character: str, beginnings: tuple[str, ...]) -> bool:
+    return bool(character) and unicodedata.name(character, "").startswith(beginnings)
+
+
+def _pictured(character: str) -> bool:
+    return bool(character) and unicodedata.category(character) == "So" and not is_hidden(character)

@@ -1,0 +1,224 @@
+"""Drawing the invisible and the deceptive: text split into what may be shown as it is and what is drawn as a token."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+_DRAWN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
+_FILLERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+_SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+_TAGS: Final = range(0xE0020, 0xE007F)
+_TAG_OFFSET: Final = 0xE0000
+_GAPS: Final = re.compile("[ \t\n]+")
+_LETTER: Final = "l"
+_DRAWN: Final = re.compile(r"t+|(?:[hv]|(?<=[mv]{3})m)+|l")
+"""What is drawn, as `kinds` names it. Natural writing puts up to three marks on a letter; more are drawn apart."""
+_TOKEN_WEIGHT: Final = 60
+"""Characters of the markup around a token."""
+_MAX_LISTED: Final = 6
+"""Code points that the token of a mixed run names."""
+
+
+_WORD: Final = re.compile(r"\w+")
+_ALPHABETS: Final = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC")
+"""Scripts whose letters pass for each other's (UTS 39, mixed-script confusables); a word of two of them deceives."""
+_STYLED_LATIN: Final = ("MATHEMATICAL ", "FULLWIDTH LATIN ", "CIRCLED LATIN ", "PARENTHESIZED LATIN ", "SQUARED LATIN ")
+"""Latin letters in disguise."""
+
+
+class Piece(Struct, frozen=True):
+    """A run of plain text, or one token that is drawn in place of a run of characters."""
+
+    text: str
+    code: str = ""
+    """What the token says; empty for plain text."""
+    name: str = ""
+    letter: bool = False
+    """Whether it is a letter that looks like another one, and can be seen."""
+    whole: bool = True
+    """Whether it names each character in its place; the token of a long mixed run counts them only."""
+
+
+class Glimpse(Struct, frozen=True):
+    """The beginning of a text, as far as a page has room for it."""
+
+    pieces: list[Piece]
+    whole: bool
+
+
+def reveal(text: str) -> list[Piece]:
+    """Split a text so that every invisible, bidirectional, tag, filler and look-alike character can be drawn.
+
+    A run of adjacent invisible characters is one piece, however long it is.
+    """
+    return list(_pieces(text))
+
+
+def glimpse(text: str, most: int) -> Glimpse:
+    """Split the beginning of a text that weighs at most so much; see `fits`."""
+    kept: list[Piece] = []
+    for piece in _pieces(text):
+        most -= _weight(piece)
+        if most < 0:
+            return Glimpse([*kept, Piece(piece.text[:most])] if not piece.code else kept, whole=False)
+        kept.append(piece)
+    return Glimpse(kept, whole=all(piece.whole for piece in kept))
+
+
+def fits(texts: Iterable[str], most: int) -> bool:
+    """Tell whether some texts together weigh at most so much and no token of them leaves out what is in it.
+
+    They weigh roughly as many characters as they take of a page: a token weighs as much as its markup.
+    """
+    for text in texts:
+        for piece in _pieces(text):
+            most -= _weight(piece)
+            if most < 0 or not piece.whole:
+                return False
+    return True
+
+
+def texts_of(payload: dict[str, Any]) -> list[str]:
+    """Return all texts of a payload, as a page shows them."""
+    attributes = payload.get("attributes")
+    texts = [payload["content"], payload["kind"], *payload.get("tags", [])]
+    return [*texts, pretty(attributes)] if attributes else texts
+
+
+def pretty(value: Any) -> str:
+    """Write JSON to be read, as pages show it."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def _weight(piece: Piece) -> int:
+    return _TOKEN_WEIGHT + len(piece.code) if piece.code else len(piece.text)
+
+
+def _pieces(text: str) -> Iterator[Piece]:
+    end = 0
+    for found in _DRAWN.finditer(_with_letters(kinds(text), look_alikes(text))):
+        if found.start() > end:
+            yield Piece(text[end : found.start()])
+        end = found.end()
+        yield _token(text[found.start() : end], letter=found[0] == _LETTER)
+    if end < len(text):
+        yield Piece(text[end:])
+
+
+def kinds(text: str) -> str:
+    """Return one letter for each character of a text: what kind of character it is.
+
+    `t` is a tag, `v` an invisible mark, `h` any other hidden character, `m` a mark that combines, `p` all else.
+    """
+    return text.translate({ord(character): _kind(character) for character in set(text)})
+
+
+@lru_cache(maxsize=8192)
+def _kind(character: str) -> str:
+    combines = unicodedata.category(character) in {"Mn", "Me"}
+    if ord(character) in _TAGS:
+        return "t"
+    if is_hidden(character):
+        return "v" if combines else "h"
+    return "m" if combines else "p"
+
+
+def _with_letters(found: str, posing: frozenset[int]) -> str:
+    if not posing:
+        return found
+    letters = list(found)
+    for index in posing:
+        letters[index] = _LETTER
+    return "".join(letters)
+
+
+def _token(run: str, *, letter: bool) -> Piece:
+    """Return the token of a run: a code point, with how often it comes, or what tag characters spell."""
+    if len(run) == 1:
+        return _lone(run, letter=letter)
+    counts = Counter(run)
+    if len(counts) == 1:
+        return Piece(run, _times(run[0], len(run)), _name(run[0]))
+    if ord(run[0]) in _TAGS:
+        spelled = "".join(chr(ord(character) - _TAG_OFFSET) for character in run)
+        return Piece(run, f"hidden text: {spelled}", f"{len(run):,} tag characters")
+    segments = [(character, sum(1 for _ in same)) for character, same in groupby(run)]
+    listed = segments if len(segments) <= _MAX_LISTED else counts.most_common(_MAX_LISTED)
+    code = " ".join(_times(character, number) for character, number in listed)
+    whole = len(segments) <= _MAX_LISTED
+    if not whole:
+        others = len(counts) - len(listed)
+        code = f"{len(run):,} hidden characters: {code}" + (f" and {others:,} others" if others else "")
+    return Piece(run, code, ", ".join(dict.fromkeys(_name(character) for character, _ in listed)), whole=whole)
+
+
+@lru_cache(maxsize=8192)
+def _lone(character: str, *, letter: bool) -> Piece:
+    return Piece(character, _times(character, 1), _name(character), letter)
+
+
+def _times(character: str, number: int) -> str:
+    code = f"U+{ord(character):04X}"
+    return code if number == 1 else f"{code} \u00d7 {number:,}"
+
+
+def look_alikes(text: str) -> frozenset[int]:
+    """Return the places of letters that pose as others: those of the rarer alphabet of a word that mixes two."""
+    if text.isascii():
+        return frozenset()
+    return frozenset(index for word in _WORD.finditer(text) for index in _posing(word[0], word.start()))
+
+
+def _posing(word: str, start: int) -> Iterator[int]:
+    if word.isascii():
+        return
+    alphabets = [_alphabet(character) for character in word]
+    known = sorted({one for one in alphabets if one}, key=lambda one: (-alphabets.count(one), one != "LATIN"))
+    if len(known) > 1:
+        yield from (start + index for index, one in enumerate(alphabets) if one and one != known[0])
+
+
+@lru_cache(maxsize=8192)
+def _alphabet(character: str) -> str:
+    """Return a letter's alphabet where it is one whose letters are mistaken for others, else nothing."""
+    if character.isascii():
+        return "LATIN" if character.isalpha() else ""
+    name = unicodedata.name(character, "")
+    if name.startswith(_STYLED_LATIN):
+        return "DISGUISED"
+    return next((one for one in _ALPHABETS if name.startswith(one + " ")), "")
+
+
+def is_hidden(character: str) -> bool:
+    """Tell a character that a reader cannot see, or that moves what can be seen."""
+    if character in "\n\t ":
+        return False
+    category, code = unicodedata.category(character), ord(character)
+    return (
+        category in _DRAWN_CATEGORIES
+        or category == "Zs"
+        or character in _FILLERS
+        or any(code in selectors for selectors in _SELECTORS)
+    )
+
+
+def _name(character: str) -> str:
+    if ord(character) in _TAGS:
+        return f"TAG {chr(ord(character) - _TAG_OFFSET)}"
+    return unicodedata.name(character, "UNNAMED")
+
+
+def shorten(text: str, most: int = 160) -> str:
+    """Cut a text for a list, at a word if one is near."""
+    text = _GAPS.sub(" ", text).strip(" ")
+    if len(text) <= most:
+        return text
+    cut = text[:most].rpartition(" ")[0]
+    return (cut if len(cut) > most // 2 else text[:most]) + " …"

@@ -1,0 +1,111 @@
+"""Filters of the queue: one readable line of text, the same in the address, in the field and in a saved view."""
+
+import re
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from antechamber.core.contract import SCOPES
+from antechamber.core.review.similarity import plain
+
+MAX_WORDS: Final = 4
+MAX_LENGTH: Final = 300
+"""Characters of a filter."""
+MAX_VIEWS: Final = 20
+MAX_NAME: Final = 40
+_PART: Final = re.compile(r'(?:(?P<name>[a-z]+):)?(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))')
+NAMES: Final = {
+    "producer": "whose proposals, as in producer:worker:release-bot",
+    "scope": "of which scope, as in scope:project or scope:project:apollo",
+    "kind": "of which kind, as in kind:procedure",
+    "care": "what asks for care, as care:yes",
+}
+"""The parts that have a name, and what they mean; everything else is looked for in the text."""
+
+
+class FilterError(ValueError):
+    """A filter or a view that cannot be used; the text says what to change."""
+
+
+class QueueFilter(Struct, frozen=True, kw_only=True):
+    """What of the queue is asked for; what is empty asks for nothing."""
+
+    producer: str = ""
+    submission_scope: str = ""
+    scope_id: str = ""
+    kind: str = ""
+    care: bool = False
+    words: list[str] = []
+    """What the text has to hold, without regard to case and white space."""
+
+
+def read_filter(text: str) -> QueueFilter:
+    """Read a filter.
+
+    Raises FilterError.
+    """
+    if len(text) > MAX_LENGTH or "\0" in text:
+        message = f"A filter may have {MAX_LENGTH} characters"
+        raise FilterError(message)
+    named: dict[str, str] = {}
+    words: list[str] = []
+    for part in _PART.finditer(text):
+        value = part["quoted"] if part["quoted"] is not None else part["bare"]
+        if part["name"] is None:
+            words.append(plain(value))
+        elif part["name"] not in NAMES:
+            message = (
+                f'There is no "{part["name"][:20]}:"; there are {", ".join(f"{name}:" for name in NAMES)} and words'
+            )
+            raise FilterError(message)
+        else:
+            named[part["name"]] = value
+    return _checked(named, [word for word in words if word])
+
+
+def _checked(named: dict[str, str], words: list[str]) -> QueueFilter:
+    scope, _, scope_id = named.get("scope", "").partition(":")
+    if scope and scope not in SCOPES:
+        message = "A scope is one of " + ", ".join(SCOPES)
+        raise FilterError(message)
+    if named.get("care", "yes") != "yes":
+        message = "What asks for care is care:yes"
+        raise FilterError(message)
+    if len(words) > MAX_WORDS:
+        message = f"A filter may look for {MAX_WORDS} words; put more of them between quotation marks"
+        raise FilterError(message)
+    return QueueFilter(
+        producer=named.get("producer", ""),
+        submission_scope=scope,
+        scope_id=scope_id,
+        kind=named.get("kind", ""),
+        care="care" in named,
+        words=words,
+    )
+
+
+def views_of(kept: str | None) -> dict[str, str]:
+    """Return a person's saved views by name, as they were kept."""
+    views: dict[str, str] = msgspec.json.decode(kept) if kept else {}
+    return views
+
+
+def with_view(kept: str | None, name: str, text: str) -> str:
+    """Return a person's saved views with one more, or one changed; an empty filter removes it.
+
+    Raises FilterError.
+    """
+    views, name = views_of(kept), name.strip()
+    read_filter(text)
+    if not name or len(name) > MAX_NAME or not name.isprintable():
+        message = f"Give the view a name of at most {MAX_NAME} characters"
+        raise FilterError(message)
+    if text.strip():
+        views[name] = text.strip()
+    else:
+        views.pop(name, None)
+    if len(views) > MAX_VIEWS:
+        message = f"You may keep {MAX_VIEWS} views; remove one first"
+        raise FilterError(message)
+    return msgspec.json.encode(views).decode()

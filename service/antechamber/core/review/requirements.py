@@ -1,0 +1,127 @@
+"""What an approval needs, point by point, as Gerrit's submit requirements: each says how to satisfy it.
+
+Findings inform; only a requirement that is unsatisfied or could not be evaluated stands in the way.
+"""
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from antechamber.core.admission.canonical import canonical
+from antechamber.core.policy import Rules
+from antechamber.core.privacy import Finding
+from antechamber.core.review.decision import ReviewedProposal, required_persons, standing_approvals
+
+RequirementState = Literal["satisfied", "unsatisfied", "not-applicable", "overridden", "error"]
+BLOCKING: Final = frozenset({"unsatisfied", "error"})
+
+
+class Requirement(Struct, frozen=True):
+    """One thing that an approval needs."""
+
+    code: str
+    state: RequirementState
+    text: str
+    """What is so, and what to do where it is unsatisfied."""
+    blocks: bool = True
+    """Whether it keeps this person from approving, and not only the text from being admitted."""
+
+
+class Situation(Struct, frozen=True, kw_only=True):
+    """What requirements are evaluated on."""
+
+    proposal: ReviewedProposal
+    person: str
+    rules: Rules
+    findings: list[Finding]
+    """What the rules of privacy find in all of the proposal that a memory would repeat."""
+    passed: list[Finding]
+    """What the rules would find there that the policy switched off."""
+
+
+def evaluate(situation: Situation) -> list[Requirement]:
+    """Evaluate all requirements; one that fails to be evaluated is an error of its own and blocks."""
+    return [_evaluated(code, check, situation) for code, check in CHECKS.items()]
+
+
+def obstacle(requirements: list[Requirement]) -> str | None:
+    """Say what keeps a person from approving, or None."""
+    return next((one.text for one in requirements if one.blocks and one.state in BLOCKING), None)
+
+
+def _evaluated(code: str, check: Callable[[Situation], Requirement], situation: Situation) -> Requirement:
+    try:
+        return check(situation)
+    except Exception as error:  # noqa: BLE001 -- whatever went wrong, it must not count as satisfied
+        return Requirement(code, "error", f"Whether {code} holds could not be found out ({type(error).__name__}).")
+
+
+def _other_person(situation: Situation) -> Requirement:
+    if situation.person in situation.proposal.owners:
+        text = "You answer or answered for this producer, so another person has to judge its proposals."
+        return Requirement("other-person", "unsatisfied", text)
+    return Requirement("other-person", "satisfied", "Somebody judges who does not answer for the producer.")
+
+
+def _not_withdrawn(situation: Situation) -> Requirement:
+    if situation.proposal.withdrawn:
+        text = "The producer withdrew this event as private. Reject it with the reason private."
+        return Requirement("not-withdrawn", "unsatisfied", text)
+    return Requirement("not-withdrawn", "satisfied", "Its producer stands by it.")
+
+
+def _no_private_data(situation: Situation) -> Requirement:
+    if situation.findings:
+        names = _names(situation.findings)
+        text = f"The text holds private data ({names}). Remove it, or reject the proposal with the reason private."
+        return Requirement("no-private-data", "unsatisfied", text)
+    if situation.passed:
+        text = f"The policy switched these rules off, which found something: {_names(situation.passed)}."
+        return Requirement("no-private-data", "overridden", text)
+    return Requirement("no-private-data", "satisfied", "The rules of privacy find nothing.")
+
+
+def _names(findings: list[Finding]) -> str:
+    return ", ".join(sorted({finding.rule_id for finding in findings}))
+
+
+def _fits(situation: Situation) -> Requirement:
+    size, most = len(canonical(situation.proposal.payload)), situation.rules.max_bytes
+    if size > most:
+        return Requirement(
+            "fits-scope", "unsatisfied", f"The text is too long: this scope takes {most:,} bytes. Shorten it."
+        )
+    return Requirement("fits-scope", "satisfied", f"It has {size:,} of {most:,} bytes.")
+
+
+def _target_active(situation: Situation) -> Requirement:
+    target = situation.proposal.replaces
+    if target is None:
+        return Requirement("target-active", "not-applicable", "It supersedes no memory.")
+    if target.state != "active":
+        text = f"The memory that this would supersede is {target.state} by now. Name another one, or edit."
+        return Requirement("target-active", "unsatisfied", text)
+    return Requirement("target-active", "satisfied", "The memory that it supersedes is active.")
+
+
+def _persons(situation: Situation) -> Requirement:
+    required, approved = required_persons(situation.proposal), standing_approvals(situation.proposal)
+    if required == 1:
+        return Requirement("persons", "satisfied", "One person is enough.", blocks=False)
+    who = f"approved by {', '.join(sorted(approved))}" if approved else "nobody has approved it yet"
+    if situation.person in approved:
+        text = "You have approved this text already. It needs a second person."
+        return Requirement("persons", "unsatisfied", text)
+    state: RequirementState = "satisfied" if len(approved) + 1 >= required else "unsatisfied"
+    return Requirement("persons", state, f"It needs {required} persons: {who}.", blocks=False)
+
+
+CHECKS: Final[dict[str, Callable[[Situation], Requirement]]] = {
+    "other-person": _other_person,
+    "not-withdrawn": _not_withdrawn,
+    "no-private-data": _no_private_data,
+    "fits-scope": _fits,
+    "target-active": _target_active,
+    "persons": _persons,
+}

@@ -1,0 +1,1 @@
+"""Rows: what the store returns, by feature. Times are microseconds since 1970 UTC."""

@@ -1,0 +1,55 @@
+"""Rows of tokens, accounts and sessions."""
+
+from msgspec import Struct
+
+from antechamber.core.access.callers import PersonRole, TokenRole
+
+
+class TokenRow(Struct, frozen=True, kw_only=True):
+    """One token as operators list it; the secret is nowhere."""
+
+    token_id: str
+    name: str
+    role: TokenRole
+    read: list[str]
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+    last_used_at: int | None
+
+
+class TokenCheck(Struct, frozen=True, kw_only=True):
+    """What decides whether a presented token is good."""
+
+    id: int
+    name: str
+    role: TokenRole
+    read: list[str]
+    expires_at: int | None
+    revoked_at: int | None
+
+
+class UserRow(Struct, frozen=True, kw_only=True):
+    """One account; `person` tells two accounts of the same human apart from two humans."""
+
+    id: int
+    name: str
+    person: str
+    role: PersonRole
+    password: str | None
+    created_at: int
+    disabled_at: int | None
+
+
+class SessionRow(Struct, frozen=True, kw_only=True):
+    """A session with its user."""
+
+    id: int
+    name: str
+    person: str
+    role: PersonRole
+    keys: str | None
+    views: str | None
+    created_at: int
+    seen_at: int
+    proof: str

@@ -1,0 +1,46 @@
+"""Rows of quarantined events."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from antechamber.core.contract import Scope, Visibility
+from antechamber.core.privacy import Finding
+
+
+class QuarantineRow(Struct, frozen=True, kw_only=True):
+    """One refused event, beside the original it collided with."""
+
+    id: int
+    quarantine_id: str
+    kind: str
+    state: str
+    keyed: bool
+    source_event_hash: str | None
+    producer_identity: str
+    idempotency_key: str | None
+    submission_scope: Scope | None
+    scope_id: str | None
+    visibility: Visibility | None
+    supersedes: str | None
+    payload: dict[str, Any] | None
+    source_span: dict[str, Any] | None
+    findings: list[Finding]
+    owner: str
+    """Who answered for the producer when the event was refused."""
+    received_at: int
+    proposal_id: str | None
+    original_payload: dict[str, Any] | None
+    original_span: dict[str, Any] | None
+    original_scope: Scope | None
+    original_scope_id: str | None
+    original_visibility: Visibility | None
+    original_supersedes: str | None
+    original_disposition: str
+    original_received_at: int
+    original_owner: str | None
+    """Who answered for the producer when it submitted the original."""
+    version: int
+    """How many decisions were made on it."""
+    opened_as: str | None
+    """The proposal that it became when a curator opened it."""

@@ -1,0 +1,400 @@
+"""Signing the log: checkpoints that never contradict each other, and a pin where somebody wants one."""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from antechamber.core.access.sign_ins import ABSOLUTE, EndedAccess
+from antechamber.core.errors import AntechamberError, BusyError, ClosedError, ContradictionError, LogError
+from antechamber.core.log.checkpoint import (
+    Checkpoint,
+    NoteError,
+    VerifierKey,
+    read_checkpoint,
+    read_key,
+    read_text,
+)
+from antechamber.core.log.ports import Signer
+from antechamber.core.log.rows import SignedCheckpoint
+from antechamber.core.log.tree import Tree
+from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.store import Rows, Store
+
+SIGN_EVERY: Final = 60_000_000
+"""Microseconds after which a leaf is signed even if nobody asks."""
+SIGN_AFTER: Final = 10_000
+"""Leaves after which the log is signed at once."""
+TAKEN_WAIT: Final = 3_600_000_000
+"""Microseconds after which what only auditors took is signed, too."""
+LOCK_TIMEOUT_SECONDS: Final = 2.0
+"""Seconds that a thread waits for another one's signature before its caller hears 409."""
+NOT_COMPARED: Final = "The log has not been compared yet with what was signed last."
+_log: Final = logging.getLogger(__name__)
+
+
+class Checkpoints:
+    """Signs checkpoints of the log."""
+
+    def __init__(
+        self, store: Store, signer: Signer, clock: Clock, publish: Callable[[str], None] | None = None
+    ) -> None:
+        """Sign what a store holds; `publish` takes each checkpoint to somebody outside."""
+        self._store = store
+        self._signer = signer
+        self._clock = clock
+        self._publish = publish
+        self._gate = threading.Lock()
+        self._last: SignedCheckpoint | None = None
+        self._pinned: str | None = None
+        self._tried_at = 0
+        self._held: SignedCheckpoint | None = None
+        """The largest checkpoint that the log was seen to begin with."""
+        self.alarm: str | None = None
+        """Why the log is not signed; None while it is."""
+        self.doubt: str | None = NOT_COMPARED
+        """Why nothing may be written: the log contradicts what was signed last. None once they fit together."""
+        self.pin_alarm: str | None = None
+        """Why the last checkpoint did not reach whoever keeps a copy; None while all did."""
+
+    def enter_key(self) -> None:
+        """Enter the key where the store knows none.
+
+        Raises LogError where it knows another one, BusyError or UnavailableError.
+        """
+        with self._store.read() as rows:
+            known = rows.log_keys()
+        if not known:
+            now = self._clock()
+            self._store.write(lambda rows: _enter_key(rows, str(self._signer.key), now)).result()
+            # Another process may have been first.
+            with self._store.read() as rows:
+                known = rows.log_keys()
+        self._check_key(known)
+
+    def look(self) -> None:
+        """Compare the log with what was signed last; a contradiction raises the alarm, and its end lifts it.
+
+        Raises BusyError or UnavailableError.
+        """
+        try:
+            with self._signer.turn() as kept, self._store.read() as rows:
+                _, last = self._hold(rows, kept)
+                self._witness(kept, last)
+        except LogError as error:
+            self._raise_alarm(error)
+
+    def _raise_alarm(self, error: LogError) -> None:
+        alarm = f"The log is not signed any more. {error}"
+        if alarm != self.alarm:
+            _log.error("the log was not signed: %s", error)
+        self.alarm = alarm
+        if isinstance(error, ContradictionError):
+            self.doubt = alarm
+
+    def check(self) -> int:
+        """Refuse while the log contradicts what was signed last; return the size that it has at least.
+
+        Raises ClosedError.
+        """
+        if self.doubt is not None:
+            raise ClosedError(self.doubt)
+        return self._held.size if self._held is not None else 0
+
+    def check_inside(self, rows: Rows, size: int) -> None:
+        """Refuse inside a transaction, also where the log is shorter than it was before that began.
+
+        Raises ClosedError.
+        """
+        self.check()
+        if rows.log_size() < size:
+            self.doubt = f"The log had {size} leaves and has fewer now. It is compared with what was signed last."
+            raise ClosedError(self.doubt)
+
+    def tick(self, *, at_once: bool = False) -> None:
+        """Sign where it is time.
+
+        Raises BusyError or UnavailableError.
+        """
+        if self.doubt is not None:
+            self.look()
+        with contextlib.suppress(LogError):
+            if at_once or self._due():
+                self._sign(everything=True)
+
+    def _due(self) -> bool:
+        with self._store.read() as rows:
+            size = rows.log_size()
+            last = self._last = rows.checkpoint()
+            changed = last is not None and size != last.size and rows.changed_since(last.size)
+        if self.doubt is None and self._held is not None and (last != self._held or size < self._held.size):
+            # Another process signed the log, or it is not what it was.
+            self.look()
+        now = self._clock()
+        if last is None or self.alarm is not None:
+            return now - self._tried_at >= SIGN_EVERY
+        waits = now - last.signed_at
+        # What auditors took is signed with the next change: until then checkpoint and export go on fitting together.
+        return size != last.size and (
+            waits >= TAKEN_WAIT or (changed and (waits >= SIGN_EVERY or size - last.size >= SIGN_AFTER))
+        )
+
+    def pin(self) -> None:
+        """Bring the last checkpoint to whoever keeps a copy; a failure is an alarm, and tried again."""
+        last = self._last
+        if self._publish is None or last is None or last.note == self._pinned:
+            return
+        try:
+            self._publish(last.note)
+        except AntechamberError as error:
+            self.pin_alarm = f"The log's last checkpoint could not be pinned: {error}. It is tried again."
+        else:
+            self._pinned, self.pin_alarm = last.note, None
+
+    def checkpoint(self) -> SignedCheckpoint:
+        """Return a checkpoint that covers every change so far; what only auditors took may wait for the next one.
+
+        Raises LogError where the log contradicts what was signed before, BusyError or UnavailableError.
+        """
+        return self._sign(everything=False)
+
+    def _sign(self, *, everything: bool) -> SignedCheckpoint:
+        with self._turn():
+            self._tried_at = self._clock()
+            try:
+                with self._signer.turn() as kept:
+                    signed = self._signed(kept, everything=everything)
+            except LogError as error:
+                self._raise_alarm(error)
+                raise
+            self.alarm, self._last, self._held = None, signed, signed
+            return signed
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Take turns with other threads.
+
+        Raises BusyError where one of them takes long.
+        """
+        if not self._gate.acquire(timeout=LOCK_TIMEOUT_SECONDS):
+            message = "the log is being signed"
+            raise BusyError(message)
+        try:
+            yield
+        finally:
+            self._gate.release()
+
+    def _signed(self, kept: str | None, *, everything: bool, missing: bool = False) -> SignedCheckpoint:
+        with self._store.read() as rows:
+            tree, last = self._hold(rows, kept, missing=missing)
+            self._witness(kept, last)
+            keys = rows.log_keys()
+            retiring = self._check_key(keys)
+            if retiring:
+                leaf = rows.leaf_of(keys[-1])
+                size = leaf.sequence + 1 if leaf else tree.size
+                everything = True
+            else:
+                size = tree.size
+            known = last is not None and last.note.startswith(f"{self._signer.key.name}\n")
+            current = last if last and known else None
+            if current and (size <= current.size or not (everything or rows.changed_since(current.size))):
+                signed, root = current, b""
+            else:
+                signed, root = None, tree.root(size)
+        if signed is None:
+            signed = self._write(tree, size, root)
+        if retiring:
+            # What the old key signed last ends with the leaf that names the new one.
+            self._signer.refresh(keys[-1])
+            return self._signed(signed.note, everything=everything)
+        return signed
+
+    def _hold(self, rows: Rows, kept: str | None, *, missing: bool = False) -> tuple[Tree, SignedCheckpoint | None]:
+        """Compare the log with all that is known to be signed of it; return its tree and the last checkpoint.
+
+        `missing` says that nothing may be kept although the log was signed.
+
+        Raises ContradictionError; LogError where a checkpoint cannot be compared.
+        """
+        tree, last, held = Tree(rows), rows.checkpoint(), self._held
+        if kept is None and not missing and last is not None and self._signer.alone:
+            raise ContradictionError(self._signer.missed)
+        self._compare(rows, tree, [note for note in (kept, last and last.note, held and held.note) if note])
+        if (lost := self._store.lost()) is not None:
+            raise ContradictionError(lost)
+        later = held is not None and last is not None and _name(held.note) == _name(last.note) and held.size > last.size
+        self._held = held if later else last
+        if self.doubt is not None:
+            self.alarm = None if self.alarm == self.doubt else self.alarm
+            self.doubt = None
+        return tree, last
+
+    def _witness(self, kept: str | None, last: SignedCheckpoint | None) -> None:
+        """Keep what another machine signed: it holds the database to its word here as well."""
+        if last is None or self._signer.alone:
+            return
+        before = _said(kept)
+        if before is None or before.origin != _name(last.note) or before.size < last.size:
+            self._signer.keep(last.note, _name(last.note))
+
+    def _write(self, tree: Tree, size: int, root: bytes) -> SignedCheckpoint:
+        note = self._signer.sign(Checkpoint(self._signer.key.name, size, root))
+        signed = SignedCheckpoint(size=size, note=note, signed_at=self._clock())
+        self._store.write(lambda rows: _keep(rows, tree, signed)).result()
+        return signed
+
+    def change_key(self) -> str:
+        """Sign with a new key from now on, and return it; the old one signs that there is a new one.
+
+        A key that was lost is replaced by the one that is in its place now.
+
+        Raises LogError, BusyError or UnavailableError; what was begun then is finished by the next attempt.
+        """
+        with self._turn(), self._signer.turn() as kept:
+            with self._store.read() as rows:
+                keys = rows.log_keys()
+                self._refuse_stranger(keys)
+                self._hold(rows, kept)
+            made, now = str(self._signer.key) not in keys, self._clock()
+            new = self._signer.key if made else self._signer.draft()
+            self._store.write(lambda rows: rows.add_log_key(str(new), now)).result()
+            self._last, self.alarm = self._signed(kept, everything=True), None
+            return str(new)
+
+    def give_up(self) -> tuple[str, EndedAccess]:
+        """Give up a log that cannot go on where it ended; return the new key and the access that ended with it.
+
+        The new key's log has another name, and its leaf names the checkpoint that was lost. What was revoked after the
+        backup is not known, so all tokens, sign-in links and sessions end in the same transaction.
+
+        Raises LogError, BusyError or UnavailableError; what was begun then is finished by the next attempt.
+        """
+        with self._turn(), self._signer.turn(missing=True) as kept:
+            with self._store.read() as rows:
+                made = str(self._signer.key) not in rows.log_keys()
+                if kept:
+                    self._refuse_needless(rows, kept)
+            new, now = self._signer.key if made else self._signer.draft(other_log=True), self._clock()
+            gone = _said(kept)
+            told = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
+
+            def begin(rows: Rows) -> EndedAccess:
+                rows.add_log_key(str(new), now, **told)
+                return rows.end_access(now, now - ABSOLUTE)
+
+            ended = self._store.write(begin).result()
+            self._store.accept_loss()
+            self._signer.refresh(str(new))
+            self._last, self.alarm = self._signed(None, everything=True, missing=True), None
+            return str(new), ended
+
+    def _refuse_stranger(self, keys: list[str]) -> None:
+        if self._signer.key.name != read_key(keys[-1]).name:
+            message = f"The folder's log.key is of another log, {self._signer.key.name}: restore the right one."
+            raise LogError(message)
+
+    def _refuse_needless(self, rows: Rows, kept: str) -> None:
+        try:
+            self._hold(rows, kept)
+        except LogError:
+            return
+        message = "The log begins with what was signed last, so nothing was lost; change the key without --restored."
+        raise LogError(message)
+
+    def _check_key(self, keys: list[str]) -> bool:
+        """Take up a key that was changed meanwhile; tell whether ours is the old one, which has to sign once more.
+
+        Raises LogError where the folder holds another one than the store.
+        """
+        own = str(self._signer.key)
+        if own == keys[-1]:
+            return False
+        if self._signer.drafted(keys[-1]) and own in keys and read_key(keys[-1]).name == self._signer.key.name:
+            return True
+        self._signer.refresh(keys[-1])
+        if keys[-1] != str(self._signer.key):
+            message = (
+                f"The folder's log.key is {self._signer.key}, and the log is signed by {keys[-1]}: copy the file from "
+                "the machine that signs, or restore it."
+            )
+            raise LogError(message)
+        return False
+
+    def _compare(self, rows: Rows, tree: Tree, notes: list[str], *, pinned: bool = False) -> None:
+        """Compare the log with checkpoints that were signed before; one that was given up counts only where `pinned`.
+
+        Raises ContradictionError where it does not begin with what they say.
+        """
+        keys = [read_key(key) for key in rows.log_keys()]
+        for note in notes:
+            before = self._read(note, keys, "The pinned checkpoint" if pinned else "The checkpoint that is kept")
+            if before.origin != keys[-1].name and not pinned:
+                continue
+            if before.size > tree.size:
+                message = (
+                    f"It had {before.size} leaves when it was signed last, and has {tree.size} now: an older backup "
+                    "was put in its place, or leaves were taken away. Restore the newest backup; if there is no "
+                    "newer one, auditors have to know: antechamber log new-key --restored"
+                )
+                raise ContradictionError(message)
+            if tree.root(before.size) != before.root:
+                message = (
+                    f"Its first {before.size} leaves are not those that were signed: the database was altered, or an "
+                    "older backup was restored and grew into something else. Restore the newest backup; if there is no "
+                    "newer one, auditors have to know: antechamber log new-key --restored"
+                )
+                raise ContradictionError(message)
+
+    def _read(self, note: str, keys: list[VerifierKey], what: str) -> Checkpoint:
+        """Read a checkpoint by whichever of the log's keys signed it.
+
+        Raises ContradictionError for one that is damaged, or of another log.
+        """
+        for key in keys:
+            try:
+                return read_checkpoint(note, key, self._signer.verify)
+            except NoteError:
+                continue
+        said = _said(note)
+        if said is not None and said.origin not in {key.name for key in keys}:
+            message = f"{what} is of another log, {said.origin[:80]!a}: they do not belong together."
+            raise ContradictionError(message)
+        message = f"{what} is damaged: it is no signed note, or its signature is wrong."
+        raise ContradictionError(message)
+
+    def contradictions(self, pinned: str | None = None) -> list[str]:
+        """Compare the log with what was signed last, and with a checkpoint from elsewhere; change nothing."""
+        try:
+            with self._signer.turn() as kept, self._store.read() as rows:
+                tree, _ = self._hold(rows, kept)
+                self._compare(rows, tree, [pinned] if pinned is not None else [], pinned=True)
+                self._check_key(rows.log_keys())
+        except LogError as error:
+            return [str(error)]
+        return []
+
+
+def _name(note: str) -> str:
+    """Return which log a checkpoint is of."""
+    return note.partition("\n")[0]
+
+
+def _said(kept: str | None) -> Checkpoint | None:
+    """Return what a checkpoint says, if anything can be read of it."""
+    try:
+        return read_text(kept or "")
+    except NoteError:
+        return None
+
+
+def _enter_key(rows: Rows, key: str, now: int) -> None:
+    if not rows.log_keys():
+        rows.add_log_key(key, now)
+
+
+def _keep(rows: Rows, tree: Tree, signed: SignedCheckpoint) -> None:
+    for level, (first, hashes) in tree.grown.items():
+        rows.add_nodes(level, first, hashes)
+    rows.add_checkpoint(signed)

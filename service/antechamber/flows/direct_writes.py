@@ -1,0 +1,42 @@
+"""Producers that ask for a durable write: refused each time, and once an hour it is in the log."""
+
+import logging
+from concurrent.futures import Future
+
+from antechamber.core.errors import AntechamberError
+from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.store import Store
+
+HOUR = 3_600_000_000
+"""Microseconds of an hour."""
+_log = logging.getLogger(__name__)
+
+
+class DirectWrites:
+    """Notes who asked."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        """Keep notes in a store."""
+        self._store = store
+        self._clock = clock
+        self._noted: dict[str, int] = {}
+
+    def note(self, producer_identity: str) -> None:
+        """Note a request, unless one of this hour is noted; the refusal does not wait for it."""
+        now = self._clock()
+        hour = now // HOUR
+        if self._noted.get(producer_identity) == hour:
+            return
+        self._noted[producer_identity] = hour
+        try:
+            noted = self._store.write(lambda rows: rows.note_direct_write(producer_identity, hour, now))
+        except AntechamberError:
+            self._noted.pop(producer_identity, None)
+            return
+        noted.add_done_callback(lambda done: self._look(done, producer_identity))
+
+    def _look(self, done: Future[None], producer_identity: str) -> None:
+        """Let the next request try again where this one left no note."""
+        if error := done.exception():
+            self._noted.pop(producer_identity, None)
+            _log.warning("a request for a durable write was not noted: %s", error)

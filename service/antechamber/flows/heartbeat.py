@@ -1,0 +1,56 @@
+"""The fleet: processes that serve one database tell each other which policy they enforce."""
+
+from typing import Final
+
+from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.store import Store
+from antechamber.core.rows.reports import ProcessRow
+from antechamber.flows.live_policy import PolicyReloader
+
+GONE_AFTER: Final = 60_000_000
+"""Microseconds without a sign of life after which a process no longer counts."""
+
+
+class Heartbeat:
+    """One process among those that share a store."""
+
+    def __init__(self, store: Store, policies: PolicyReloader, clock: Clock, *, process_id: str, name: str) -> None:
+        """Belong to a fleet under an id of one's own; `name` is what people read."""
+        self._store = store
+        self._policies = policies
+        self._clock = clock
+        self._process_id = process_id
+        self._name = name
+        self._first = process_id
+        self.alarm: str | None = None
+        """Whose policy differs from this process's; None while all agree."""
+
+    def beat(self) -> None:
+        """Give a sign of life and look whether all enforce the same policy.
+
+        Raises BusyError or UnavailableError.
+        """
+        now, digest = self._clock(), self._policies.current.digest
+        own = ProcessRow(process_id=self._process_id, name=self._name, policy_digest=digest, seen_at=now)
+        self._store.write(lambda rows: rows.note_process(own, now - GONE_AFTER)).result()
+        with self._store.read() as rows:
+            others = rows.processes(now - GONE_AFTER)
+        self._first = min((row.process_id for row in others), default=self._process_id)
+        differing = sorted(row.name for row in others if row.policy_digest != digest)
+        self.alarm = (
+            f"The processes enforce different policies: this one ({self._name}) {digest}, another one "
+            f"{', '.join(differing)}. Bring their policy folders to the same state."
+            if differing
+            else None
+        )
+
+    def leads(self) -> bool:
+        """Tell whether this process does what only one of them has to do; for a moment two of them may think so."""
+        return self._first >= self._process_id
+
+    def leave(self) -> None:
+        """Sign off.
+
+        Raises BusyError or UnavailableError.
+        """
+        self._store.write(lambda rows: rows.forget_process(self._process_id)).result()

@@ -1,0 +1,124 @@
+"""Keeping a policy in force: edited files come into force as a whole, a bad edit leaves the old ones and an alarm."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from blake3 import blake3
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from antechamber.core.admission.canonical import canonical
+from antechamber.core.admission.submission import Submission
+from antechamber.core.errors import ClosedError, PolicyError
+from antechamber.core.policy import Policy, Verdict, evaluate
+from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.store import Store
+from antechamber.policy_files import read_policy
+
+_log: Final = logging.getLogger(__name__)
+
+
+class ActivePolicy(Struct, frozen=True):
+    """A policy with its digest, taken together so that no answer mixes two."""
+
+    policy: Policy
+    digest: str
+    off: frozenset[str]
+    """Rules of privacy that stay silent."""
+    passed: dict[str, Verdict]
+    """What is said of a submission that nothing speaks against, for each producer."""
+    stranger: Verdict
+    """The same for a producer that an edit took off the list a moment ago; its submission lacks the grant."""
+
+    def judge(self, submission: Submission, now: int) -> Verdict:
+        """Say what this policy says of a submission at a time (microseconds since 1970 UTC)."""
+        reasons = evaluate(self.policy, submission, now)
+        passed = self.passed.get(submission.producer_identity, self.stranger)
+        return replace(passed, reasons=reasons) if reasons else passed
+
+
+def _in_force(policy: Policy) -> ActivePolicy:
+    digest = policy.digest()
+    stranger = Verdict(reasons=[], owner="", policy_digest=digest, limits=policy.limits)
+    passed = {name: replace(stranger, owner=producer.owner) for name, producer in policy.producers.items()}
+    return ActivePolicy(policy, digest, frozenset(policy.privacy.off), passed, stranger)
+
+
+class PolicyReloader:
+    """Holds the policy in force and looks for edits when told to."""
+
+    def __init__(self, folder: Path, read: Callable[[Path], Policy] = read_policy) -> None:
+        """Read the folder.
+
+        Raises PolicyError where there is no good policy to start with.
+        """
+        self._folder = folder
+        self._read = read
+        self._seen = self._fingerprint()
+        policy = read(folder)
+        self.current = _in_force(policy)
+        self._record: Callable[[ActivePolicy], None] = lambda _: None
+        self._unrecorded = False
+        self.alarm: str | None = None
+        """Why the files as they stand are not in force; None while they are."""
+
+    def keep_record(self, store: Store, clock: Clock) -> None:
+        """Record the policy in force in a store, and every later one before it comes into force.
+
+        While the log contradicts what was signed, recording the first one waits for `refresh`.
+
+        Raises BusyError or UnavailableError.
+        """
+
+        def record(force: ActivePolicy) -> None:
+            with store.read() as rows:
+                if rows.recorded_policy() == force.digest:
+                    return
+            text, now = canonical(to_builtins(force.policy)).decode(), clock()
+            store.write(lambda rows: rows.note_policy(force.digest, text, now)).result()
+
+        self._record = record
+        self._record_current()
+
+    def _record_current(self) -> None:
+        try:
+            self._record(self.current)
+        except ClosedError:
+            self._unrecorded = True
+        else:
+            self._unrecorded = False
+
+    def _fingerprint(self) -> bytes:
+        hasher = blake3()
+        for file in sorted(self._folder.glob("*.toml")):
+            try:
+                data = file.read_bytes()
+            except OSError:
+                data = b""
+            hasher.update(f"{file.name}:{len(data)}:".encode() + data)
+        return hasher.digest()
+
+    def refresh(self) -> None:
+        """Bring edited files into force, or keep the old policy and raise the alarm.
+
+        Raises BusyError or UnavailableError where the change cannot be recorded; then the old policy stays in force.
+        """
+        if self._unrecorded:
+            self._record_current()
+        seen = self._fingerprint()
+        if seen == self._seen:
+            return
+        try:
+            policy = self._read(self._folder)
+        except PolicyError as error:
+            self.alarm = str(error)
+            _log.error("policy not reloaded, the old one stays in force: %s", error)
+        else:
+            force = _in_force(policy)
+            # Where this fails the files count as unseen, and are looked at again a second later.
+            self._record(force)
+            self.current, self.alarm = force, None
+            _log.warning("policy %s is in force", self.current.digest)
+        self._seen = seen

@@ -1,0 +1,117 @@
+"""The log as auditors read it: checkpoints that were published, and proofs by them."""
+
+from msgspec import Struct
+
+from antechamber.core.errors import NotFoundError
+from antechamber.core.log.checkpoint import Proof, write_proof
+from antechamber.core.log.merkle import consistency_proof, inclusion_proof
+from antechamber.core.log.rows import LeafRow, SignedCheckpoint
+from antechamber.core.log.tree import Tree
+from antechamber.flows.checkpoints import Checkpoints
+
+
+class Included(Struct, frozen=True, kw_only=True):
+    """That a leaf stands in the log, as text that is verified without us."""
+
+    sequence: int
+    leaf: str
+    proof: str
+    """C2SP tlog-proof."""
+
+
+class LogStatus(Struct, frozen=True, kw_only=True):
+    """How many leaves the log has, and the last checkpoint."""
+
+    size: int
+    signed: SignedCheckpoint | None
+    alarm: str | None
+    """Why it is not signed any more."""
+
+
+class Consistent(Struct, frozen=True, kw_only=True):
+    """That an earlier tree is the beginning of the signed one."""
+
+    size: int
+    path: list[bytes]
+    checkpoint: SignedCheckpoint
+
+
+class Log(Checkpoints):
+    """Proves things by the checkpoints that are signed."""
+
+    def published(self, size: int | None = None) -> SignedCheckpoint:
+        """Return the last checkpoint, or the one of a size.
+
+        Raises NotFoundError.
+        """
+        with self._store.read() as rows:
+            found = rows.checkpoint(size)
+        if found is None:
+            message = "There is no checkpoint of that size."
+            raise NotFoundError(message)
+        return found
+
+    def standing(self) -> LogStatus:
+        """Say how far the log is signed."""
+        with self._store.read() as rows:
+            return LogStatus(size=rows.log_size(), signed=rows.checkpoint(), alarm=self.alarm)
+
+    def verifier_keys(self) -> list[str]:
+        """Return the verifier keys, the one in use first."""
+        with self._store.read() as rows:
+            return rows.log_keys()[::-1]
+
+    def included(self, sequence: int) -> Included:
+        """Prove that a leaf stands at its place in the log that was signed last.
+
+        Raises NotFoundError, LogError, BusyError or UnavailableError.
+        """
+        last = self._covering(sequence)
+        with self._store.read() as rows:
+            leaves = rows.leaf_texts(sequence, 1) if 0 <= sequence < last.size else []
+            if not leaves:
+                message = f"The log has no leaf {sequence}."
+                raise NotFoundError(message)
+            path = inclusion_proof(sequence, last.size, Tree(rows, last.size).nodes)
+        return Included(sequence=sequence, leaf=leaves[0], proof=write_proof(Proof(sequence, path, last.note)))
+
+    def _covering(self, sequence: int) -> SignedCheckpoint:
+        """Return the last checkpoint, or a new one where it does not cover a leaf yet."""
+        last = self._last or self.standing().signed
+        return last if last is not None and sequence < last.size else self._sign(everything=True)
+
+    def sequence_of(self, subject: str) -> LeafRow:
+        """Return the last leaf about something.
+
+        Raises NotFoundError.
+        """
+        with self._store.read() as rows:
+            found = rows.leaf_of(subject)
+        if found is None:
+            message = "The log has no leaf about that."
+            raise NotFoundError(message)
+        return found
+
+    def scope_of(self, sequence: int) -> tuple[str, str]:
+        """Return scope and id of what a leaf is about; empty where it has none."""
+        with self._store.read() as rows:
+            scope, scope_id = rows.scope_of(sequence)
+        return scope or "", scope_id or ""
+
+    def consistent(self, old: int) -> Consistent:
+        """Prove that the log as it was is the beginning of the one that was signed last.
+
+        Raises NotFoundError where it never had that size, LogError, BusyError or UnavailableError.
+        """
+        last = self.checkpoint()
+        if not 0 < old <= last.size:
+            message = f"The signed log has {last.size} leaves; ask for a size from 1 up to that."
+            raise NotFoundError(message)
+        with self._store.read() as rows:
+            path = consistency_proof(old, last.size, Tree(rows, last.size).nodes)
+        return Consistent(size=old, path=path, checkpoint=last)
+
+    def item(self, proposal_id: str) -> list[LeafRow]:
+        """Return all leaves about a proposal, in their order."""
+        with self._store.read() as rows:
+            return rows.leaves_of_item(proposal_id)

@@ -1,0 +1,62 @@
+"""Tools of MCP clients that speak to the service itself: the same admission and recall as every other way in."""
+
+import asyncio
+from functools import partial
+
+import msgspec
+
+from antechamber.core.access.callers import Bearer
+from antechamber.core.contract import MemoryPage, Receipt, Scope
+from antechamber.core.delivery import ServerAnswer, rule
+from antechamber.core.errors import AntechamberError, NotFoundError
+from antechamber.core.mcp_tools import ProposeMemory, Status, ToolReceipt, event_of
+from antechamber.core.outgoing import body_of
+from antechamber.flows.admit import Admission
+from antechamber.flows.recall import Recall
+
+
+class InProcessTools:
+    """What one bearer's tools do (implements core.mcp_tools.Submitting)."""
+
+    def __init__(self, admission: Admission, recall: Recall, bearer: Bearer) -> None:
+        """Act for whoever holds this token."""
+        self._admission = admission
+        self._recall = recall
+        self._bearer = bearer
+
+    async def propose(self, proposed: ProposeMemory) -> ToolReceipt:
+        """Submit an event under a key derived from its content: there is no ledger here, and none is needed.
+
+        Raises RefusedError where it is malformed, AntechamberError for a token that is no producer's.
+        """
+        if self._bearer.role != "producer":
+            message = "this token is no producer's; use one that is"
+            raise AntechamberError(message)
+        found = body_of(event_of(proposed, self._bearer.name), None)
+        reply = await self._admission.submit(found.body, [], self._bearer, "mcp")
+        receipt = msgspec.json.decode(reply.body, type=Receipt)
+        ruling = rule(
+            ServerAnswer(status=reply.status, receipt=receipt),
+            producer=self._bearer.name,
+            key=found.key,
+            source_event_hash=found.source_event_hash,
+            sole=True,
+        )
+        return ToolReceipt(
+            state=ruling.state, receipt=receipt, reason=ruling.reason, operation_id=found.key, sent=not ruling.over
+        )
+
+    async def status(self, submission_id: str) -> Status | None:
+        """Return an own submission's receipt and review; None where there is none by that id."""
+        try:
+            told = await asyncio.to_thread(partial(self._recall.receipt, self._bearer, submission_id=submission_id))
+        except NotFoundError:
+            return None
+        return msgspec.convert(told, Status, from_attributes=True)
+
+    async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
+        """Return the newest memories of exactly one scope that hold all words.
+
+        Raises RefusedError.
+        """
+        return await asyncio.to_thread(self._recall.memories, self._bearer, submission_scope, scope_id, query)

@@ -1,0 +1,111 @@
+"""Sorting what was proposed since the last look, in the background and never in the way of submissions."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from itertools import groupby
+from typing import Final
+
+from antechamber.background import Work
+from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.ports.store import Rows, Store
+from antechamber.core.review.hidden_text import reveal
+from antechamber.core.review.queue_order import FoldAssignment, Mark, Unsorted, marks_of, risk_of, sort
+from antechamber.core.review.similarity import plain
+
+BATCH: Final = 256
+"""Proposals of one look while nothing else comes."""
+BUSY_BATCH: Final = 32
+"""Proposals of one look while submissions keep coming, which need the interpreter more.
+
+What is not sorted yet waits behind what is.
+"""
+MIN_INTERVAL_SECONDS = 1.0
+"""Seconds between two such looks."""
+NEAR: Final = 300
+"""Folds of a scope, the newest that wait, among which near duplicates are looked for."""
+IDLE_POLL_SECONDS: Final = 5.0
+"""Seconds after which it looks even if nobody told it to."""
+
+
+class QueueSorter:
+    """Sorts the queue."""
+
+    def __init__(self, store: Store, leads: Callable[[], bool], work: Work) -> None:
+        """Work on a store; of several processes only the one that `leads` sorts. `work` hears whether it can."""
+        self._store = store
+        self._leads = leads
+        self._work = work
+        self._most = BUSY_BATCH
+        self._news = threading.Event()
+        self._over = threading.Event()
+        self._forget = store.watch(self._news.set)
+
+    def run(self) -> None:
+        """Sort until `stop`; runs in a thread of its own."""
+        self._work.loop(self._turn, self._over)
+
+    def _turn(self) -> None:
+        self._news.clear()
+        try:
+            number = self.look(self._most) if self._leads() else 0
+        except (BusyError, UnavailableError):
+            number = 0
+        # Its own writing wakes nobody, so news are others'.
+        busy = number > 0 and self._news.is_set()
+        self._work.worked()
+        if busy:
+            self._over.wait(MIN_INTERVAL_SECONDS)
+        elif number < self._most:
+            self._news.wait(IDLE_POLL_SECONDS)
+        self._most = BUSY_BATCH if busy else BATCH
+
+    def stop(self) -> None:
+        """End `run` soon."""
+        self._over.set()
+        self._news.set()
+        self._forget()
+
+    def look(self, most: int = BATCH) -> int:
+        """Sort the oldest proposals that are unsorted, so many at most, and return how many there were.
+
+        Raises BusyError or UnavailableError.
+        """
+        with self._store.read() as rows:
+            unsorted = rows.unsorted(most)
+            places = [
+                index
+                for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
+                for index in _sorted(rows, scope, list(some))
+            ]
+        if places:
+            texts = {one.id: (one.payload["kind"], plain(one.payload["content"])) for one in unsorted}
+            ordered = sorted(places, key=lambda one: one.proposal)
+            self._store.write(partial(_write, ordered, [texts[one.proposal] for one in ordered])).result()
+        return len(unsorted)
+
+
+def _scope(one: Unsorted) -> tuple[str, str]:
+    return one.submission_scope, one.scope_id
+
+
+def _sorted(rows: Rows, scope: tuple[str, str], some: list[Unsorted]) -> list[FoldAssignment]:
+    risks = [risk_of(marks_of_unsorted(one)) for one in some]
+    lines = {(one.producer, risk): rows.line(one.producer, risk) for one, risk in zip(some, risks, strict=True)}
+    return sort(some, rows.fold_heads(*scope, NEAR), risks, lines)
+
+
+def marks_of_unsorted(one: Unsorted) -> list[Mark]:
+    """Return what of an unsorted proposal asks for care."""
+    content = one.payload["content"]
+    return marks_of(
+        content,
+        one.submission_scope,
+        supersedes=one.supersedes is not None,
+        conflicts=one.conflicts,
+        hidden=sum(bool(piece.code) for piece in reveal(content)),
+    )
+
+
+def _write(places: list[FoldAssignment], texts: list[tuple[str, str]], rows: Rows) -> None:
+    rows.sort(places, texts)

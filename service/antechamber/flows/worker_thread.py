@@ -1,0 +1,34 @@
+"""Work that takes too long for the event loop: done in a thread, one piece after the other."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from antechamber.core.errors import UnavailableError
+
+T = TypeVar("T")
+
+
+class WorkerThread:
+    """One thread beside the event loop. More than one would keep the interpreter from the loop for longer."""
+
+    def __init__(self, name: str, most: int) -> None:
+        """Name the thread; `most` pieces of work may wait or run at once."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._most = most
+        self._waiting = 0
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns, or raise what it raises.
+
+        Raises UnavailableError where too much waits already.
+        """
+        if self._waiting >= self._most:
+            message = "too many long requests wait; try again later"
+            raise UnavailableError(message)
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        finally:
+            self._waiting -= 1

@@ -1,0 +1,58 @@
+"""A store that takes no writes while the log contradicts what was signed last."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple, TypeVar, cast
+
+from antechamber.core.ports.store import Item, Rows, Store
+from antechamber.flows.checkpoints import Checkpoints
+
+T = TypeVar("T")
+
+
+class _Checked(NamedTuple):
+    """Work that looks once more before it begins; equal where log and work are, so that it is still gathered."""
+
+    log: Checkpoints
+    work: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.log.check()
+        return self.work(*arguments)
+
+
+class WriteGate:
+    """Implements core.ports.Store over another one. Each write raises ClosedError while the log is in doubt."""
+
+    def __init__(self, store: Store, log: Checkpoints) -> None:
+        """Pass work on to a store as long as its log holds."""
+        self._store = store
+        self._log = log
+        self.read = store.read
+        self.watch = store.watch
+        self.trouble = store.trouble
+        self.lost = store.lost
+        self.accept_loss = store.accept_loss
+        self.close = store.close
+
+    def write(self, work: Callable[[Rows], T]) -> Future[T]:
+        """Run `work` in a transaction; the size of the log is compared in it."""
+        size = self._log.check()
+        return self._store.write(lambda rows: self._inside(work, size, rows))
+
+    def gather(
+        self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item], size: int
+    ) -> Future[list[T]]:
+        """Run `work` on these items and all others that wait for the same `work`; no query is added to it."""
+        self._log.check()
+        checked = cast("Callable[[Sequence[Item], Rows], list[T]]", _Checked(self._log, work))
+        return self._store.gather(checked, items, size)
+
+    def promote(self, work: Callable[[Rows], T]) -> Future[T]:
+        """Run a decision; the size of the log is compared in its transaction."""
+        size = self._log.check()
+        return self._store.promote(lambda rows: self._inside(work, size, rows))
+
+    def _inside(self, work: Callable[[Rows], T], size: int, rows: Rows) -> T:
+        self._log.check_inside(rows, size)
+        return work(rows)

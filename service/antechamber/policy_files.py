@@ -1,0 +1,208 @@
+"""Policy files: reading a folder of TOML into a policy, with errors that name the line to change."""
+
+import difflib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from antechamber.core.contract import PRODUCER, SCOPES, Scope
+from antechamber.core.errors import PolicyError
+from antechamber.core.policy import Case, Guideline, Limits, Policy, Privacy, Producer, Rules, ScopeRules
+from antechamber.core.policy_help import IDENTITY, explain_value
+from antechamber.core.policy_tests import failures
+from antechamber.core.privacy import RULES
+
+TESTS: Final = "tests.toml"
+
+
+class ProducersFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`producers.toml`."""
+
+    producer: list[Producer] = []
+
+
+class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`scopes.toml`."""
+
+    defaults: Rules = field(default_factory=Rules)
+    scope: dict[Scope, ScopeRules] = {}
+    limits: Limits = field(default_factory=Limits)
+
+
+class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`privacy.toml`."""
+
+    off: list[str] = []
+
+
+class GuidelinesFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`guidelines.toml`."""
+
+    guideline: list[Guideline] = []
+
+
+class TestsFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`tests.toml`."""
+
+    test: list[Case] = []
+
+
+_FILES: Final[dict[str, type[Struct]]] = {
+    "producers.toml": ProducersFile,
+    "scopes.toml": ScopesFile,
+    "privacy.toml": PrivacyFile,
+    "guidelines.toml": GuidelinesFile,
+    TESTS: TestsFile,
+}
+
+
+_UNKNOWN: Final = re.compile(r"unknown field `(.+?)`(?: - at `\$(.*)`)?")
+
+
+_UNKNOWN_SCOPE: Final = re.compile(
+    r"Invalid enum value '(.*)' - at `(?:key` in `\$\.(scope)|\$\.(guideline\[.*\]\.scopes)\[.*\])`"
+)
+
+
+_KEYS: Final = {
+    "producer": Producer,
+    "defaults": Rules,
+    "scope": ScopeRules,
+    "limits": Limits,
+    "guideline": Guideline,
+    "test": Case,
+}
+
+
+def read_policy(folder: Path) -> Policy:
+    """Read the policy files of a folder, check them and run their decision tables.
+
+    Raises PolicyError, whose text names file, key and what to write instead.
+    """
+    if not folder.is_dir():
+        message = f"{folder} is no folder; name one that holds producers.toml"
+        raise PolicyError(message)
+    unknown = sorted({file.name for file in folder.glob("*.toml")} - _FILES.keys())
+    if unknown:
+        message = f"{unknown[0]}: no such policy file{_instead(unknown[0], _FILES)}"
+        raise PolicyError(message)
+    producers = _decode(folder, "producers.toml", ProducersFile)
+    scopes = _decode(folder, "scopes.toml", ScopesFile)
+    privacy = _decode(folder, "privacy.toml", PrivacyFile)
+    guidelines = _decode(folder, "guidelines.toml", GuidelinesFile)
+    tests = _decode(folder, TESTS, TestsFile)
+    policy = Policy(
+        producers=_by_identity(producers.producer),
+        defaults=scopes.defaults,
+        scopes=_over_shipped(scopes.scope),
+        limits=scopes.limits,
+        privacy=Privacy(off=_known_rules(privacy.off)),
+        guidelines=guidelines.guideline,
+        cases=tests.test,
+    )
+    for case in policy.cases:
+        _check_case(case)
+    if broken := failures(policy):
+        raise PolicyError("\n".join(f"{TESTS}: {line}" for line in broken))
+    return policy
+
+
+def _over_shipped(own: dict[Scope, ScopeRules]) -> dict[Scope, ScopeRules]:
+    """Lay what a file says over what is shipped, key by key: narrower kinds do not drop the second curator."""
+    merged = dict(Policy().scopes)
+    for scope, rules in own.items():
+        said = {name: value for name in rules.__struct_fields__ if (value := getattr(rules, name)) is not None}
+        merged[scope] = msgspec.structs.replace(merged.get(scope, ScopeRules()), **said)
+    return merged
+
+
+def _check_case(case: Case) -> None:
+    place = f'{TESTS}: test "{case.name}"'
+    scope = case.scope.partition(":")[0]
+    if scope not in SCOPES:
+        message = f'{place}: "{case.scope}" names no scope{_instead(scope, SCOPES)}'
+        raise PolicyError(message)
+    if isinstance(case.producer, Producer):
+        _check_grants(place, case.producer)
+    elif not PRODUCER.fullmatch(case.producer):
+        message = f'{place}: producer cannot be "{case.producer}"; write {IDENTITY}'
+        raise PolicyError(message)
+
+
+_F = TypeVar("_F", ProducersFile, ScopesFile, PrivacyFile, GuidelinesFile, TestsFile)
+
+
+def _decode(folder: Path, name: str, form: type[_F]) -> _F:
+    """Decode one file; a missing one is the shipped default, which admits nobody."""
+    try:
+        document = msgspec.toml.decode((folder / name).read_bytes())
+    except FileNotFoundError:
+        return form()
+    except msgspec.DecodeError as error:
+        message = f"{name}: this is no TOML: {error}"
+        raise PolicyError(message) from None
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{name}: cannot be read: {error}"
+        raise PolicyError(message) from None
+    try:
+        return msgspec.convert(document, form)
+    except msgspec.ValidationError as error:
+        raise _explain(name, error, form, document) from None
+
+
+def _by_identity(producers: list[Producer]) -> dict[str, Producer]:
+    found: dict[str, Producer] = {}
+    for producer in producers:
+        if producer.identity in found:
+            message = f"producers.toml: {producer.identity} is listed twice; keep one [[producer]] for it"
+            raise PolicyError(message)
+        _check_grants("producers.toml", producer)
+        found[producer.identity] = producer
+    return found
+
+
+def _check_grants(place: str, producer: Producer) -> None:
+    for grant in (*producer.submit, *producer.read):
+        scope = grant.partition(":")[0]
+        if scope != "*" and scope not in SCOPES:
+            message = f'{place}: {producer.identity}: "{grant}" names no scope{_instead(scope, SCOPES)}'
+            raise PolicyError(message)
+
+
+def _known_rules(off: list[str]) -> list[str]:
+    names = [rule.rule_id for rule in RULES]
+    for name in off:
+        if name not in names:
+            message = f'privacy.toml: off: "{name}" is no rule{_instead(name, names)}'
+            raise PolicyError(message)
+    return off
+
+
+def _instead(word: str, known: Iterable[str]) -> str:
+    """Say what to write instead: the nearest known word, else all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=1)
+    return f'; write "{near[0]}"' if near else "; known are " + ", ".join(names)
+
+
+def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], document: Any) -> PolicyError:
+    """Turn msgspec's message into one that names file, key and remedy."""
+    text = str(error)
+    if found := _UNKNOWN_SCOPE.fullmatch(text):
+        scope, place = found.group(1), found.group(3) or f"scope.{found.group(1)}"
+        return PolicyError(f'{name}: [{place}]: "{scope}" is no scope{_instead(scope, SCOPES)}')
+    match = _UNKNOWN.search(text)
+    if match is None:
+        return PolicyError(f"{name}: {explain_value(text, document) or text}")
+    key, place = match.group(1), (match.group(2) or "").strip(".")
+    if key in {"test", "tests"} and not place:
+        renamed = "" if key == "test" else " and call it [[test]]"
+        return PolicyError(f"{name}: tests belong in {TESTS}; move each [[{key}]] there{renamed}")
+    table = "producer" if ".producer" in place else place.split("[")[0].split(".")[0]
+    known = _KEYS.get(table, form).__struct_fields__
+    where = f" in [{place}]" if place else ""
+    return PolicyError(f'{name}: unknown key "{key}"{where}{_instead(key, known)}')

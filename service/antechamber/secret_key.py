@@ -1,0 +1,64 @@
+"""The data folder's secret, which seals commitments and cookies."""
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from blake3 import blake3
+
+from antechamber.settings import DATABASE, SettingsError
+
+SECRET: Final = "secret.key"  # noqa: S105 -- a file name
+
+
+SECRET_BYTES: Final = 32
+
+
+def load_secret(data: Path, *, begun: bool | None = None) -> bytes:
+    """Return the folder's secret, made at first use with mode 0600; it never enters the database.
+
+    `begun` tells that the database was used before; by default a file in the folder does.
+
+    Raises SettingsError where it is damaged, or missing beside a database that was used.
+    """
+    path = data / SECRET
+    # Asked first, because the secret is always made before the database: another process may be making both.
+    begun = (data / DATABASE).exists() if begun is None else begun
+    if not path.exists():
+        if begun:
+            message = (
+                f"{path} is missing, but the database is there. Restore the file from the backup of this folder, or "
+                "copy it from the machine that made the database: without it replays of private submissions are not "
+                "recognized."
+            )
+            raise SettingsError(message)
+        _write_secret(path)
+    secret = path.read_bytes()
+    if len(secret) != SECRET_BYTES:
+        message = f"{path} is damaged: it must hold {SECRET_BYTES} bytes. Restore it from the backup of this folder."
+        raise SettingsError(message)
+    return secret
+
+
+def secret_check(secret: bytes) -> str:
+    """Return what the database may know of a secret: enough to tell another one, nothing to guess it by."""
+    return blake3(b"antechamber secret.key", key=secret).hexdigest()
+
+
+def _write_secret(path: Path) -> None:
+    """Write the secret under another name first: a crash leaves none or a whole one, and the first process wins."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_suffix(f".{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(SECRET_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+    with contextlib.suppress(FileExistsError):
+        path.hardlink_to(draft)
+    draft.unlink()
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)

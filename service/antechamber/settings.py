@@ -1,0 +1,145 @@
+"""Settings of the service: where its data is, where it listens, what it trusts."""
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from antechamber.core.addresses import HIDDEN, has_secrets, is_address, is_database, shown
+from antechamber.core.errors import AntechamberError
+
+DATABASE: Final = "antechamber.db"
+
+
+_FIELD: Final = re.compile("[A-Za-z0-9-]+")
+
+
+_NO_ADDRESSES: Final = frozenset({"forwarded", "host", "via"})
+"""Headers that are near, and hold something else: Forwarded names more than addresses (RFC 7239)."""
+
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class SettingsError(AntechamberError):
+    """Settings that cannot work; the text says what to change."""
+
+
+class Location(Struct, frozen=True, kw_only=True):
+    """Where everything is kept: a folder with the secret, and the database in it or at an address."""
+
+    data: Path
+    database_url: str | None = None
+    """Address of a PostgreSQL database; without one, SQLite in the folder."""
+    checkpoint_file: Path | None = None
+    """Where the last signed checkpoint is kept; by default in the folder."""
+
+    def check(self) -> None:
+        """Refuse an address that is none of PostgreSQL's.
+
+        Raises SettingsError.
+        """
+        if self.database_url is None:
+            return
+        if not self.database_url.startswith(("postgresql://", "postgres://")):
+            message = (
+                "--database-url must begin with postgresql:// ; leave it out to keep everything in the data folder"
+            )
+            raise SettingsError(message)
+        if not is_database(self.database_url):
+            message = (
+                "--database-url cannot be read; write it like postgresql://user:password@host:5432/name, and special "
+                "characters of the password as %40 for @, %2F for / and so on"
+            )
+            raise SettingsError(message)
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Everything `serve` needs to know."""
+
+    data: Path
+    policies: Path
+    database_url: str | None = None
+    checkpoint_file: Path | None = None
+    pin_url: str | None = None
+    """Address that gets each signed checkpoint."""
+    host: str = "127.0.0.1"
+    port: int = 8080
+    public_url: str | None = None
+    """Address that browsers use, where a proxy with TLS stands in front."""
+    client_address_header: str | None = None
+    """Header in which that proxy names the client's address, as X-Forwarded-For does."""
+
+    @property
+    def location(self) -> Location:
+        """Where everything is kept."""
+        return Location(data=self.data, database_url=self.database_url, checkpoint_file=self.checkpoint_file)
+
+    @property
+    def url(self) -> str:
+        """The address to print and to compare origins with."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url.rstrip("/") if self.public_url else f"http://{host}:{self.port}"
+
+    @property
+    def secure(self) -> bool:
+        """Whether browsers reach this service over TLS."""
+        return self.url.startswith("https://")
+
+    @property
+    def hosts(self) -> list[str]:
+        """Host names that requests may name: a defense against DNS rebinding."""
+        public = urlsplit(self.url).hostname or ""
+        return sorted({*LOOPBACK, self.host, public, "[::1]"})
+
+    def check(self) -> None:
+        """Refuse to send sign-ins in the clear over a network.
+
+        Raises SettingsError.
+        """
+        self.location.check()
+        if self.public_url is not None:
+            _check_public(self.public_url)
+        if self.pin_url is not None and (not is_address(self.pin_url) or shown(self.pin_url) == HIDDEN):
+            message = (
+                f"--pin-url {shown(self.pin_url)} is no address; write it like https://pins.example.org/antechamber, "
+                "and special characters of a password as %40 for @, %2F for / and so on"
+            )
+            raise SettingsError(message)
+        header = self.client_address_header
+        if header is not None and (not _FIELD.fullmatch(header) or header.lower() in _NO_ADDRESSES):
+            message = (
+                f"--client-address-header {header} cannot be used: name a header whose last item is an address, as in "
+                "X-Forwarded-For or X-Real-IP"
+            )
+            raise SettingsError(message)
+        if not is_loopback(self.host) and not self.secure:
+            message = (
+                f"--host {self.host} is reachable from other machines, and sign-ins would cross the network in the "
+                "clear. Put a proxy with TLS in front and name its address with --public-url https://…"
+            )
+            raise SettingsError(message)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a name or address reaches this machine only (RFC 1122 section 3.2.1.3: all of 127.0.0.0/8)."""
+    try:
+        return host in LOOPBACK or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check_public(url: str) -> None:
+    """Refuse an address that browsers cannot use, or that would show a secret where it is printed and linked.
+
+    Raises SettingsError.
+    """
+    if not is_address(url):
+        message = f"--public-url {shown(url)} is no address; write it as browsers do: https://desk.example.org"
+        raise SettingsError(message)
+    if has_secrets(url):
+        message = f"--public-url is printed and linked; write it without user name, password and query: {shown(url)}"
+        raise SettingsError(message)

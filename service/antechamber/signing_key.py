@@ -1,0 +1,229 @@
+"""Who signs the log: an Ed25519 key in a file, and beside it what was signed last, in a file outside the database."""
+
+import base64
+import contextlib
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from antechamber.core.errors import BusyError, ContradictionError, LogError
+from antechamber.core.log.checkpoint import ED25519, KEY_SIZE, Checkpoint, NoteError, VerifierKey, sign
+
+KEY_FILE: Final = "log.key"
+STATE_FILE: Final = "log.checkpoint"
+MARKER_FILE: Final = "log.where"
+"""Says where what was signed last is kept, so that nobody signs without it by mistake."""
+DRAFT: Final = ".next"
+"""Ending of a key that is about to be used."""
+LOCK_TIMEOUT_SECONDS: Final = 2.0
+"""Seconds that one process waits for another's signature."""
+_PAUSE: Final = 0.02
+_PREFIX: Final = "PRIVATE+KEY+"
+"""How a signer's key begins that is written as text (golang.org/x/mod/sumdb/note)."""
+
+
+class FileSigner:
+    """Implements core.log.ports.Signer over files: the key, what was signed last, and where that is kept."""
+
+    def __init__(
+        self, folder: Path, state: Path | None = None, *, name: str | None = None, alone: bool = False
+    ) -> None:
+        """Read the key of a folder; where there is none, `name` says that the key of that log is made anew.
+
+        Without `state` what was signed last is kept where it was kept before, at first in the folder. `alone` says that
+        the database belongs to this folder, so that all that was signed was signed here.
+
+        Raises LogError where the key is damaged, or missing though the log was signed before.
+        """
+        self.alone = alone
+        self._path = folder / KEY_FILE
+        self._marker = folder / MARKER_FILE
+        known = folder / self._marker.read_text(encoding="utf-8") if self._marker.exists() else None
+        self._state = (state or known or folder / STATE_FILE).absolute()
+        # By its name alone where it is in the folder: a copy of the folder has a file of its own.
+        inside = self._state.parent == folder.absolute()
+        self._where = self._state.name if inside else str(self._state)
+        if not self._path.exists():
+            if name is None:
+                message = (
+                    f"{self._path} is missing, but the log was signed before. Restore the file from the backup of this "
+                    "folder, or copy it from the machine that signs; if it is lost: antechamber log new-key --lost"
+                )
+                raise LogError(message)
+            write_key(self._path, name)
+        self.refresh()
+
+    @property
+    def key(self) -> VerifierKey:
+        """By which its signatures are recognized."""
+        return self._key
+
+    def refresh(self, wanted: str | None = None) -> None:
+        """Read the key again; one that was made to be `wanted`, and never put in its place, is put there now."""
+        if wanted is not None and self.drafted(wanted):
+            self._path.with_suffix(DRAFT).replace(self._path)
+            _sync(self._path.parent)
+        self._key, self._private = read_key_file(self._path)
+
+    def drafted(self, key: str) -> bool:
+        """Tell whether this key was made and waits to be used."""
+        draft = self._path.with_suffix(DRAFT)
+        return draft.exists() and str(read_key_file(draft)[0]) == key
+
+    def draft(self, *, other_log: bool = False) -> VerifierKey:
+        """Make another key, of the same log or of another one, which `refresh` brings into use."""
+        draft = self._path.with_suffix(DRAFT)
+        draft.unlink(missing_ok=True)
+        return write_key(draft, new_name() if other_log else self._key.name)
+
+    @contextlib.contextmanager
+    def turn(self, *, missing: bool = False) -> Iterator[str | None]:
+        """Keep other processes of the same folder from signing; yield the last checkpoint from the file.
+
+        Raises LogError where the files cannot be used, or what was signed last is not where it was kept and not said to
+        be `missing`; BusyError where another process takes long.
+        """
+        try:
+            with open(self._state.with_name(f"{self._state.name}.lock"), "a", opener=_private) as lock:
+                _hold(lock)
+                yield self._kept(missing=missing)
+        except OSError as error:
+            message = f"What was signed last cannot be kept in {self._state}: {error}"
+            raise LogError(message) from None
+
+    def _kept(self, *, missing: bool) -> str | None:
+        kept = self._state.read_bytes().decode("utf-8", "replace") if self._state.exists() else ""
+        if kept or missing or not self._marker.exists():
+            return kept or None
+        raise ContradictionError(self.missed)
+
+    @property
+    def missed(self) -> str:
+        """What to do where the last checkpoint is not where it was kept."""
+        return (
+            f"{self._state} is missing or empty, and it held what was signed last. Bring it back, or put there any "
+            "checkpoint that somebody kept; if it was kept in another place, name that with --checkpoint-file. If it "
+            "is lost, auditors have to know: antechamber log new-key --restored"
+        )
+
+    def sign(self, checkpoint: Checkpoint) -> str:
+        """Sign a checkpoint, which is on disk before anybody sees it; only inside a turn.
+
+        What another log had signed last is put aside, as evidence.
+        """
+        note = sign(checkpoint, self._key, self._private.sign)
+        self.keep(note, checkpoint.origin)
+        return note
+
+    def keep(self, note: str, origin: str) -> None:
+        """Keep a checkpoint as the last one, also one that another machine signed; only inside a turn."""
+        if self._state.exists() and not self._state.read_bytes().startswith(f"{origin}\n".encode()):
+            self._state.replace(self._state.with_name(f"{self._state.name}.given-up-{secrets.token_hex(4)}"))
+        write_durably(self._state, note.encode(), 0o600)
+        if not self._marker.exists() or self._marker.read_text(encoding="utf-8") != self._where:
+            write_durably(self._marker, self._where.encode(), 0o600)
+
+    def verify(self, public: bytes, signature: bytes, text: bytes) -> bool:
+        """Say whether a signature of a text is right (RFC 8032)."""
+        return verify(public, signature, text)
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that nobody but its owner may read where it is made now."""
+    return os.open(path, flags, 0o600)
+
+
+def _hold(lock: IO[str]) -> None:
+    """Take a file's lock.
+
+    Raises BusyError where another process keeps it.
+    """
+    deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                message = "another process is signing the log"
+                raise BusyError(message) from None
+            time.sleep(_PAUSE)
+        else:
+            return
+
+
+def new_name() -> str:
+    """Name a log as nobody else does."""
+    return f"antechamber/{secrets.token_hex(4)}"
+
+
+def verify(public: bytes, signature: bytes, text: bytes) -> bool:
+    """Say whether an Ed25519 signature of a text is right (RFC 8032)."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def read_key_file(path: Path) -> tuple[VerifierKey, Ed25519PrivateKey]:
+    """Read a private key.
+
+    Raises LogError.
+    """
+    try:
+        name, key_id, encoded = path.read_text(encoding="utf-8").strip().removeprefix(_PREFIX).split("+", 2)
+        raw = base64.b64decode(encoded, validate=True)
+        private = Ed25519PrivateKey.from_private_bytes(raw[1:])
+        key = VerifierKey(name, private.public_key().public_bytes_raw())
+    except (OSError, ValueError, NoteError) as error:
+        message = f"{path} is no key of a log: {error}. Restore it from the backup of this folder."
+        raise LogError(message) from None
+    if raw[0] != ED25519 or len(raw) != KEY_SIZE + 1 or key.key_id.hex() != key_id:
+        message = f"{path} is damaged. Restore it from the backup of this folder."
+        raise LogError(message)
+    return key, private
+
+
+def write_key(path: Path, name: str) -> VerifierKey:
+    """Make a key of a log, with mode 0600; of two processes that make one, the first wins."""
+    private = Ed25519PrivateKey.generate()
+    key = VerifierKey(name, private.public_key().public_bytes_raw())
+    encoded = base64.b64encode(bytes([ED25519]) + private.private_bytes_raw()).decode()
+    draft = path.with_suffix(f".{os.getpid()}")
+    _write_synced(draft, f"{_PREFIX}{name}+{key.key_id.hex()}+{encoded}\n".encode(), 0o600)
+    with contextlib.suppress(FileExistsError):
+        path.hardlink_to(draft)
+    draft.unlink()
+    _sync(path.parent)
+    return read_key_file(path)[0]
+
+
+def write_durably(path: Path, data: bytes, mode: int) -> None:
+    """Put a whole file in the place of another: a crash leaves the old one or the new one."""
+    draft = path.with_suffix(f".draft-{os.getpid()}")
+    _write_synced(draft, data, mode)
+    draft.replace(path)
+    _sync(path.parent)
+
+
+def _write_synced(path: Path, data: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,101 @@
+"""Rows beside each other: what two places record has to be the same in both."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from antechamber.core.log.leaf import granted, known_as
+from antechamber.store.statements import Statements
+
+Found = dict[str, Any]
+_CROSSED: Final = (
+    "crossed_proposals",
+    "crossed_states",
+    "crossed_evidence",
+    "crossed_submissions",
+    "crossed_quarantine",
+    "crossed_records",
+    "crossed_memories",
+)
+
+
+class CrossCheck(Statements):
+    """Compares rows of the store with each other, with the policies of their time and with the leaves of access."""
+
+    def check_rows(self) -> Iterator[str]:
+        """Yield whatever differs; nothing is mended."""
+        for name in _CROSSED:
+            for row in self.all(name):
+                yield row["finding"]
+        policies = dict(self._policies())
+        for row in self.each("owned_submissions"):
+            policy = policies.get(row["policy_digest"])
+            if policy is not None and row["owner"] != _owner(policy, row["producer_identity"]):
+                yield f"{row['what']} has another owner than the policy of its time named"
+        for row in self.each("required_approvals"):
+            policy = policies.get(row["policy_digest"])
+            if policy is not None and row["approvals_required"] < _curators(policy, row["submission_scope"]):
+                yield f"review record {row['review_record_id']} needs fewer approvals than the policy of its time"
+        yield from self._check_tokens()
+        yield from self._check_users()
+
+    def _policies(self) -> Iterator[tuple[str, Found]]:
+        """Yield the policies that can be read; one with another text than its digest is found elsewhere."""
+        for row in self.all("logged_policies"):
+            try:
+                policy = msgspec.json.decode(row["policy"])
+            except msgspec.MsgspecError:
+                continue
+            if isinstance(policy, dict):
+                yield row["policy_digest"], policy
+
+    def _check_tokens(self) -> Iterator[str]:
+        for row in self.all("granted_tokens"):
+            leaf = self._subject(row["token_id"], "issue-token")
+            try:
+                expected = granted(row | {"read": msgspec.json.decode(row["read"])})
+            except (msgspec.MsgspecError, ArithmeticError, TypeError, ValueError):
+                expected = {}
+            if leaf is not None and leaf != expected:
+                yield f"token {row['token_id']} has another name, role, scope, expiry or secret than its leaf"
+
+    def _check_users(self) -> Iterator[str]:
+        for row in self.all("known_users"):
+            leaf = self._subject(row["name"], "add-user")
+            if leaf is None:
+                continue
+            if leaf.get("person") != row["person"]:
+                yield f"account {row['name']} is of another person than its leaf says"
+            said = row["changed"] or leaf.get("password")
+            if known_as(row["name"], row["person"], row["password"]).get("password") != said:
+                yield f"account {row['name']} has another password than its last leaf says"
+
+    def _subject(self, subject: str, action: str) -> Found | None:
+        """Return what the first leaf about something names; None where it is of another action."""
+        for one in self.all("leaves_of", subject=subject):
+            leaf = _decoded(one["leaf"])
+            if leaf.get("action") == action and isinstance(leaf.get("subject"), dict):
+                named: Found = leaf["subject"]
+                return named
+        return None
+
+
+def _decoded(leaf: str) -> Found:
+    """Return a leaf; an empty one where it cannot be read, which is found elsewhere."""
+    try:
+        found = msgspec.json.decode(leaf)
+    except msgspec.MsgspecError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _owner(policy: Found, producer_identity: str) -> str:
+    """Return who answered for a producer; an empty name where the policy did not list it."""
+    return str(policy.get("producers", {}).get(producer_identity, {}).get("owner", ""))
+
+
+def _curators(policy: Found, scope: str) -> int:
+    """Return how many persons had to approve in a scope."""
+    special = policy.get("scopes", {}).get(scope, {}).get("curators")
+    return int(special or policy.get("defaults", {}).get("curators") or 1)

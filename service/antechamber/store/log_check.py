@@ -1,0 +1,295 @@
+"""The log beside what it tells of: each change has its leaf, each leaf its change, and both say the same."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from antechamber.core.admission.canonical import canonical, digest
+from antechamber.core.admission.submission import fingerprint
+from antechamber.core.log.checkpoint import NoteError, VerifierKey, read_checkpoint, read_key
+from antechamber.core.log.leaf import DecisionFacts, commitment, decision_text, export_text, submission_text
+from antechamber.core.log.merkle import BLOCK_LEVELS, Frontier, leaf_hash, up
+from antechamber.core.log.rows import ExportRow
+from antechamber.core.times import format_time
+from antechamber.signing_key import verify
+from antechamber.store.statements import Statements
+
+Found = dict[str, Any]
+
+
+class Growing:
+    """The tree, formed anew from all leaves, beside what was signed on the way."""
+
+    def __init__(self, checkpoints: list[Found], keys: list[VerifierKey]) -> None:
+        """Take the checkpoints of the store and the keys that may have signed them."""
+        self._due: dict[int, list[str]] = {}
+        for row in checkpoints:
+            self._due.setdefault(row["size"], []).append(row["note"])
+        self._keys = keys
+        self._tree = Frontier()
+        self.blocks: list[bytes] = []
+        """The roots of the complete blocks of leaves."""
+        self._block: list[bytes] = []
+
+    def append(self, leaf: bytes) -> Iterator[str]:
+        """Take in a leaf; yield the checkpoints of that size that say something else."""
+        if not self._tree.size:
+            yield from self._compare()
+        value = leaf_hash(leaf)
+        self._tree.append(value)
+        self._block.append(value)
+        if len(self._block) == 1 << BLOCK_LEVELS:
+            while len(self._block) > 1:
+                self._block = up(self._block)
+            self.blocks += self._block
+            self._block = []
+        yield from self._compare()
+
+    def _compare(self) -> Iterator[str]:
+        size = self._tree.size
+        for note in self._due.pop(size, []):
+            if not any(self._holds(note, key) for key in self._keys):
+                yield f"the checkpoint of {size} leaves is not that of the first {size} leaves of the log"
+
+    def _holds(self, note: str, key: VerifierKey) -> bool:
+        try:
+            found = read_checkpoint(note, key, verify)
+        except NoteError:
+            return False
+        return (found.size, found.root) == (self._tree.size, self._tree.root())
+
+    def missing(self) -> Iterator[str]:
+        """Yield the checkpoints that are of more leaves than there are."""
+        for size in sorted(self._due):
+            yield f"the log has {self._tree.size} leaves, and a checkpoint of {size} was signed"
+
+
+class LogCheck(Statements):
+    """Compares the log with the rows of the store."""
+
+    def check_log(self) -> Iterator[str]:
+        """Yield whatever differs; nothing is mended."""
+        number = 0
+        tree = Growing(self.all("checkpoints"), [key for row in self.all("log_keys") if (key := _key(row))])
+        for number, row in enumerate(self.each("leaves_in_order"), 1):
+            if row["id"] != number - 1:
+                yield f"leaf {number - 1} of the log is missing"
+                return
+            if not _is_canonical(row["leaf"]):
+                yield f"leaf {row['id']} of the log is not in its canonical form"
+            yield from tree.append(row["leaf"].encode())
+        yield from tree.missing()
+        yield from self._check_nodes(number, tree.blocks)
+        changes = 0
+        for told in self._told():
+            changes += 1
+            if told:
+                yield told
+        if number != changes:
+            yield f"the log has {number} leaves for {changes} changes"
+
+    def _check_nodes(self, size: int, hashes: list[bytes]) -> Iterator[str]:
+        """Compare the stored nodes with those that the leaves lead to."""
+        level = BLOCK_LEVELS
+        while hashes:
+            for number, row in enumerate(self.each("nodes_of_level", level=level)):
+                if row["number"] != number or number >= len(hashes) or row["hash"] != hashes[number]:
+                    yield f"node {row['number']} of level {level} of the tree is not what its leaves lead to"
+            for _ in range(BLOCK_LEVELS):
+                hashes = up(hashes)
+            level += BLOCK_LEVELS
+        for row in self.all("node_levels"):
+            if row["level"] % BLOCK_LEVELS or row["number"] > size >> row["level"]:
+                yield f"level {row['level']} of the tree has {row['number']} nodes, more than its leaves lead to"
+
+    def _told(self) -> Iterator[str]:
+        """Yield for each change what is wrong with its leaf, or nothing."""
+        for row in self.each("logged_submissions"):
+            yield _guarded(f"submission {row['submission_id']}", partial(_submission, row))
+        for name, kind, told in (
+            ("logged_conflicts", "refused event", self._conflict),
+            ("logged_decisions", "review record", self._decision),
+            ("logged_exports", "export", self._export),
+            ("logged_erasures", "erasure", self._erasure),
+            ("logged_passwords", "password change", self._password),
+        ):
+            for row in self.all(name):
+                yield _guarded(f"{kind} {next(iter(row.values()))}", partial(told, row))
+        yield from self._sequences()
+
+    def _conflict(self, row: Found, what: str) -> str:
+        text = submission_text(row["payload"], row["answer"], row["source_span"])
+        expected = _submitted(row, "rejected-conflict", "key-reused")
+        if told := self._only(what, row["quarantine_id"], expected, text, erased=row["erased"]):
+            return told
+        differing = _beside(row, row["answer"])
+        return f"{what} has another {differing} than its answer" if differing else ""
+
+    def _decision(self, row: Found, what: str) -> str:
+        text = decision_text(DecisionFacts(**{name: row[name] for name in DecisionFacts.__struct_fields__}))
+        expected = {
+            "action": row["decision"],
+            "actor": row["curator"],
+            "reason_code": row["reason_code"],
+            "policy_digest": row["policy_digest"],
+            "time": format_time(row["decided_at"]),
+            "subject": {name: row[name] for name in _DECIDED if row[name] is not None},
+        }
+        if told := self._only(what, row["review_record_id"], expected, text, erased=row["erased"]):
+            return told
+        return f"{what} has another hash than its text" if row["erased"] is None and not _hashes_hold(row) else ""
+
+    def _export(self, row: Found, what: str) -> str:
+        expected = {"action": "export", "actor": row["actor"], "to": row["exported"], "role": row["role"]}
+        expected["time"] = format_time(row["exported_at"])
+        return self._only(what, row["export_id"], expected, export_text(msgspec.convert(row, ExportRow)))
+
+    def _erasure(self, row: Found, what: str) -> str:
+        subject = {name: row[name] for name in ("erasure_id", "proposal_id", "quarantine_id") if row[name] is not None}
+        expected = {"action": "erase", "reason_code": row["reason_code"], "subject": subject}
+        return self._only(what, row["erasure_id"], expected | {"time": format_time(row["erased_at"])}, None)
+
+    def _password(self, row: Found, what: str) -> str:
+        names = {"password_change_id": row["password_change_id"], "user": row["name"]}
+        subject = names | {"password": row["password_digest"]}
+        expected = {"action": "set-password", "actor": row["actor"], "role": row["role"], "subject": subject}
+        return self._only(what, row["password_change_id"], expected | {"time": format_time(row["changed_at"])}, None)
+
+    def _only(self, what: str, subject: str, expected: Found, text: Found | None, *, erased: int | None = None) -> str:
+        leaves = self.all("leaves_of", subject=subject)
+        if len(leaves) != 1:
+            return f"{what} has {len(leaves)} leaves"
+        return _compared(what, leaves[0] | {"erased": erased}, expected, text)
+
+    def _sequences(self) -> Iterator[str]:
+        """Compare what may have several leaves: memories by their states, tokens and people by their ends, policies."""
+        seen = Counter[str]()
+        for row in self.all("logged_memories"):
+            expected = {"action": "memory", "actor": row["curator"], "to": row["state"]}
+            expected["subject"] = {name: row[name] for name in ("memory_id", "review_record_id")}
+            told = partial(self._next, seen, row["memory_id"], row["changed_at"], expected)
+            yield _guarded(f"memory {row['memory_id']}", told)
+        for row in self.all("logged_access"):
+            told = partial(self._next, seen, row["subject"], row["at"], {"action": row["action"], "to": row["became"]})
+            yield _guarded(f"{row['action']} of {row['subject']}", told)
+        for row in self.all("logged_policies"):
+            digest_now = row["policy_digest"]
+            expected = {"action": "policy", "from": row["previous"], "to": digest_now, "policy_digest": digest_now}
+            told = partial(self._next, seen, digest_now, row["changed_at"], expected)
+            wrong = "" if digest(row["policy"].encode()) == digest_now else f"policy {digest_now} has another text"
+            yield wrong or _guarded(f"policy {digest_now}", told)
+
+    def _next(self, seen: Counter[str], subject: str, at: int | None, expected: Found, what: str) -> str:
+        leaves = self.all("leaves_of", subject=subject)
+        place = seen[subject]
+        seen[subject] += 1
+        if place >= len(leaves):
+            return f"{what} has no leaf"
+        when = {} if at is None else {"time": format_time(at)}
+        return _compared(what, leaves[place], expected | when, None)
+
+
+_DECIDED: Final = ("review_record_id", "proposal_id", "quarantine_id", "undoes")
+
+
+def _hashes_hold(row: Found) -> bool:
+    """Tell whether the hashes of a review record are those of its texts."""
+    resulting = None if row["resulting"] is None else digest(row["resulting"].encode())
+    return (digest(row["shown"].encode()), resulting) == (row["shown_hash"], row["resulting_hash"])
+
+
+def _guarded(what: str, told: Callable[[str], str]) -> str:
+    """Say what is wrong, also where a row holds something that cannot be read."""
+    try:
+        return told(what)
+    except (msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return f"{what} or its leaf cannot be read: {error}"
+
+
+def _is_canonical(leaf: str) -> bool:
+    try:
+        return canonical(msgspec.json.decode(leaf)) == leaf.encode()
+    except (msgspec.MsgspecError, ValueError):
+        return False
+
+
+def _key(row: Found) -> VerifierKey | None:
+    """Read a key; checkpoints of one that cannot be read have no signature that counts."""
+    try:
+        return read_key(row["verifier_key"])
+    except NoteError:
+        return None
+
+
+def _submission(row: Found, what: str) -> str:
+    text = submission_text(row["payload"], row["receipt"], row["source_span"])
+    if told := _compared(what, row, _submitted(row, row["disposition"], row["reason_code"]), text):
+        return told
+    differing = _beside(row, row["receipt"]) or _other_print(row)
+    return f"{what} has another {differing} than its receipt" if differing else ""
+
+
+_RECEIPT: Final = (
+    "submission_id",
+    "producer_identity",
+    "idempotency_key",
+    "disposition",
+    "status",
+    "submission_scope",
+    "scope_id",
+    "source_event_hash",
+    "proposal_id",
+    "quarantine_id",
+    "duplicate_of",
+    "policy_digest",
+)
+"""What a receipt says that has a column of its own."""
+
+
+def _beside(row: Found, receipt: str) -> str | None:
+    """Name what a row says otherwise than the receipt that its leaf commits to."""
+    said = msgspec.json.decode(receipt)
+    return next((name for name in _RECEIPT if name in said and row[name] != said[name]), None)
+
+
+def _other_print(row: Found) -> str | None:
+    """Compare what recognizes a replay; only where all that it is made of is kept."""
+    if row["keyed"] or row["payload"] is None or row["erased"] is not None:
+        return None
+    supersedes = None if row["supersedes"] is None else msgspec.json.decode(row["supersedes"])
+    compared = [row["source_event_hash"], row["submission_scope"], row["scope_id"], row["visibility"], supersedes]
+    return None if bytes(row["fingerprint"]) == fingerprint(canonical(compared)) else "fingerprint, visibility or claim"
+
+
+def _submitted(row: Found, disposition: str, reason_code: str | None) -> Found:
+    return {
+        "action": "seal" if reason_code == "sealed" else "submit",
+        "actor": row["producer_identity"],
+        "policy_digest": row["policy_digest"],
+        "reason_code": reason_code,
+        "time": format_time(row["received_at"]),
+        "to": disposition,
+    }
+
+
+def _compared(what: str, row: Found, expected: Found, text: Found | None) -> str:
+    """Say what is wrong with a leaf, or nothing; a text that was erased has no salt any more, and is not compared."""
+    if row["leaf"] is None:
+        return f"{what} has no leaf"
+    leaf = msgspec.json.decode(row["leaf"])
+    for name, value in expected.items():
+        if leaf[name] != value:
+            return f"{what} says {name} {value}, and its leaf {leaf[name]}"
+    if text is None or row["erased"] is not None:
+        return ""
+    if row["salt"] is None:
+        return f"{what} lost the salt of its commitment, and no erasure says so"
+    return f"{what} differs from what its leaf commits to" if _differs(leaf, row["salt"], text) else ""
+
+
+def _differs(leaf: Found, salt: bytes, text: Found) -> bool:
+    """Tell whether a commitment is to something else."""
+    return bool(leaf["payload_commitment"] != commitment(salt, text))

@@ -1,0 +1,226 @@
+"""One connection to PostgreSQL whose every operation ends in time, and what its errors mean."""
+
+import contextlib
+import logging
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import psycopg
+from psycopg import errors
+from psycopg.rows import DictRow, dict_row
+
+from antechamber.background import Work
+from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.store.errors import StoreError
+from antechamber.store.group_commit import AgainError
+
+Connection = psycopg.Connection[DictRow]
+_log: Final = logging.getLogger(__name__)
+
+LOCK_SECONDS: Final = 2
+"""How long a statement waits for another process before its callers hear 409."""
+STATEMENT_SECONDS: Final = 5
+OVERDUE_SECONDS: Final = 7
+"""After this without an answer the network counts as cut: the server would have given up before."""
+CONNECT_SECONDS: Final = 3
+_IDLE_SECONDS: Final = {False: 30, True: 600}
+"""How long a transaction may stand still; one that reads may wait for a slow reader of an export."""
+_SETTINGS: Final = (
+    "SET search_path = antechamber, pg_temp",
+    "SET default_transaction_isolation = 'read committed'",
+    "SET synchronous_commit = on",
+    f"SET lock_timeout = '{LOCK_SECONDS}s'",
+    f"SET statement_timeout = '{STATEMENT_SECONDS}s'",
+    "SET ROLE antechamber_admission",
+)
+NO_ROLE: Final = (
+    "the database user may not act as Antechamber's roles; as the owner run: "
+    "GRANT antechamber_admission, antechamber_promotion TO that_user"
+)
+
+
+class Watchdog:
+    """Hangs up on connections whose operation is overdue, so that a cut network does not hold a thread for ever."""
+
+    def __init__(self, work: Work) -> None:
+        """Start the thread that looks."""
+        self._due: dict[int, tuple[float, Connection]] = {}
+        self._stop = threading.Event()
+        looking = threading.Thread(target=work.loop, args=(self._look, self._stop), name="antechamber-watchdog")
+        looking.daemon = True
+        looking.start()
+
+    @contextlib.contextmanager
+    def over(self, connection: Connection) -> Iterator[None]:
+        """Watch one operation."""
+        self._due[id(connection)] = (time.monotonic() + OVERDUE_SECONDS, connection)
+        try:
+            yield
+        finally:
+            self._due.pop(id(connection), None)
+
+    def _look(self) -> None:
+        self._stop.wait(0.5)
+        now = time.monotonic()
+        for due, connection in list(self._due.values()):
+            if due < now:
+                _log.error("PostgreSQL did not answer within %s s; hanging up", OVERDUE_SECONDS)
+                hang_up(connection)
+
+    def close(self) -> None:
+        """Stop looking."""
+        self._stop.set()
+
+
+def hang_up(connection: Connection) -> None:
+    """Shut the socket under a connection: whoever waits on it gets an error at once."""
+    with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as raw:
+        raw.shutdown(socket.SHUT_RDWR)
+
+
+def connect(url: str, watchdog: Watchdog) -> Connection:
+    """Open a connection as Antechamber uses it.
+
+    Raises psycopg.Error where there is no server, StoreError where the user lacks our roles.
+    """
+    connection = psycopg.connect(
+        url,
+        autocommit=True,
+        row_factory=dict_row,
+        connect_timeout=CONNECT_SECONDS,
+        client_encoding="utf8",
+        # In a pipeline the driver loses track of what a failed statement or a ROLLBACK TO took from the server.
+        prepare_threshold=None,
+    )
+    try:
+        with watchdog.over(connection):
+            configure(connection)
+    except errors.InsufficientPrivilege as error:
+        connection.close()
+        raise StoreError(NO_ROLE) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def configure(connection: Connection, *, reads: bool = False) -> None:
+    """Set what every transaction relies on, whatever the server's defaults are."""
+    idle = f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS[reads]}s'"
+    only = f"SET default_transaction_read_only = {'on' if reads else 'off'}"
+    for setting in (*_SETTINGS, idle, only):
+        connection.execute(setting)
+
+
+class WatchedConnection:
+    """Runs statements over one connection, watched."""
+
+    def __init__(self, connection: Connection, watchdog: Watchdog) -> None:
+        """Use a connection whose transactions somebody else controls."""
+        self.connection = connection
+        self._watchdog = watchdog
+        self.pipeline: psycopg.Pipeline | None = None
+
+    def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[DictRow]:
+        """Run a query and return all rows."""
+        with self._watchdog.over(self.connection):
+            return self._send(sql, values).fetchall()
+
+    def fetch(self, cursor: psycopg.Cursor[DictRow]) -> list[DictRow]:
+        """Return all rows of a query that was sent."""
+        with self._watchdog.over(self.connection):
+            return cursor.fetchall()
+
+    def send(self, sql: str, values: Mapping[str, Any] | None = None) -> psycopg.Cursor[DictRow]:
+        """Run a statement; inside a pipeline its outcome is known after `settle`."""
+        with self._watchdog.over(self.connection):
+            return self._send(sql, values)
+
+    def _send(self, sql: str, values: Mapping[str, Any] | None) -> psycopg.Cursor[DictRow]:
+        # Statements come from this package's own files; values travel apart from them.
+        cursor = self.connection.execute(sql, values)
+        self._drain()
+        return cursor
+
+    def _drain(self) -> None:
+        """Send all that a pipeline has queued.
+
+        The driver (3.3.9) leaves what the socket did not take at once to its next read, and that may never come: the
+        server waits for the rest of a large message before it answers.
+        """
+        if self.pipeline is None:
+            return
+        connection = self.connection.pgconn
+        waiting = select.poll()
+        waiting.register(connection.socket, select.POLLIN | select.POLLOUT)
+        while connection.flush():
+            if any(happened & ~select.POLLOUT for _, happened in waiting.poll()):
+                connection.consume_input()
+
+    def many(self, sql: str, values: Sequence[Mapping[str, Any]]) -> None:
+        """Run a statement once for each set of values."""
+        with self._watchdog.over(self.connection):
+            self.connection.cursor().executemany(sql, values)
+            self._drain()
+
+    def settle(self) -> None:
+        """Wait for all that was sent.
+
+        Raises the first error among it.
+        """
+        if self.pipeline is not None:
+            with self._watchdog.over(self.connection):
+                self.pipeline.sync()
+
+    def stream(self, sql: str, values: Mapping[str, Any]) -> Iterator[DictRow]:
+        """Yield rows through a cursor of the server's, a few hundred at a time."""
+        with self.connection.cursor("stream") as cursor:
+            with self._watchdog.over(self.connection):
+                cursor.execute(sql, values)
+            while True:
+                with self._watchdog.over(self.connection):
+                    part = cursor.fetchmany(500)
+                if not part:
+                    return
+                yield from part
+
+
+def is_lost(connection: Connection) -> bool:
+    """Tell whether a connection cannot be used any more."""
+    return connection.closed or connection.broken
+
+
+_AGAIN: Final = (
+    errors.DeadlockDetected,
+    errors.SerializationFailure,
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+    errors.IdleInTransactionSessionTimeout,
+    errors.ReadOnlySqlTransaction,
+)
+"""The transaction left nothing and may begin again; the last one is what a server says that is no primary any more.
+
+So does every error without SQLSTATE: it is the driver's own, and says that the connection was lost.
+"""
+
+
+def translate(error: Exception) -> Exception:
+    """Turn a driver's error into ours; a broken constraint stays what it is, a mistake of ours."""
+    if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
+        return error
+    if isinstance(error, errors.LockNotAvailable):
+        return BusyError("another process is writing")
+    if isinstance(error, errors.QueryCanceled):
+        return UnavailableError("the database takes too long")
+    if isinstance(error, _AGAIN) or (isinstance(error, psycopg.Error) and error.sqlstate is None):
+        return AgainError(str(error))
+    if isinstance(error, psycopg.Error | OSError):
+        _log.error("the database cannot commit: %s", error)
+        return UnavailableError("the database cannot commit now")
+    return error

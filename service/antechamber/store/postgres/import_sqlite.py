@@ -1,0 +1,118 @@
+"""Moving in: everything a SQLite file holds, taken into an empty PostgreSQL database in one transaction."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+import psycopg
+from psycopg.rows import dict_row
+
+from antechamber.background import Work
+from antechamber.core.review.decision import ERASED
+from antechamber.core.search_terms import words_of
+from antechamber.store.errors import MOVED, StoreError
+from antechamber.store.postgres.connection import Watchdog, WatchedConnection
+from antechamber.store.postgres.rows import PostgresRows, single
+
+T = TypeVar("T")
+TABLES: Final = (
+    "meta",
+    "producers",
+    "folds",
+    "proposals",
+    "submissions",
+    "evidence",
+    "quarantine",
+    "log_leaves",
+    "log_keys",
+    "checkpoints",
+    "log_nodes",
+    "policy_changes",
+    "direct_writes",
+    "exports",
+    "erasures",
+    "replays",
+    "tally",
+    "users",
+    "password_changes",
+    "review_records",
+    "memories",
+    "memory_changes",
+    "tokens",
+    "links",
+    "sessions",
+    "sign_in_failures",
+)
+"""In an order in which every row finds those that it refers to, but for the memories that proposals and records name.
+
+Claims are left behind: they last five minutes."""
+_GUARDED: Final = ("review_records", "memories", "memory_changes")
+"""Their guards ask what may be decided today; what was right when it was decided is asked by the check at the end."""
+
+
+def move(file: Path, url: str, tell: Callable[[str, int], None]) -> None:
+    """Copy every row, check the copy, and mark the file as moved; `tell` hears table and rows as each is done.
+
+    Nobody can write to the file meanwhile. Raises StoreError where the database is not empty or the copy does not hold;
+    then nothing was changed.
+    """
+    source = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=2)
+    watchdog = Watchdog(Work("ending overdue database operations"))
+    try:
+        source.execute("BEGIN IMMEDIATE")
+        with psycopg.connect(url, row_factory=dict_row, connect_timeout=5) as target:
+            _move(source, PostgresRows(WatchedConnection(target, watchdog)), target, tell)
+        source.execute("INSERT INTO meta (name, value) VALUES (?, 'true')", [MOVED])
+        source.execute("COMMIT")
+    except (sqlite3.Error, psycopg.Error) as error:
+        message = f"the data could not be moved: {str(error).strip()}"
+        raise StoreError(message) from error
+    finally:
+        watchdog.close()
+        source.close()
+
+
+def _move(
+    source: sqlite3.Connection,
+    rows: PostgresRows,
+    target: psycopg.Connection[dict[str, object]],
+    tell: Callable[[str, int], None],
+) -> None:
+    target.execute("SET LOCAL search_path = antechamber, pg_temp")
+    target.execute("LOCK TABLE producers, users, tokens IN EXCLUSIVE MODE")
+    if target.execute(
+        "SELECT 1 FROM producers UNION ALL SELECT 1 FROM users UNION ALL SELECT 1 FROM tokens"
+    ).fetchone():
+        message = "the database holds data already; move into an empty one"
+        raise StoreError(message)
+    target.execute("SET CONSTRAINTS ALL DEFERRED")
+    for table in _GUARDED:
+        target.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+    for table in TABLES:
+        tell(table, _copy(source, target, table))
+    for row in target.execute("SELECT id, payload FROM memories WHERE payload <> %s ORDER BY id", [ERASED]).fetchall():
+        words = " ".join(words_of(msgspec.json.decode(str(row["payload"]))["content"]))
+        target.execute(single("index_memory"), {"memory": row["id"], "words": words})
+    # What was deferred is checked before the tables may be altered again.
+    target.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    for table in _GUARDED:
+        target.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+    if broken := list(rows.check()):
+        message = "the file does not hold what it should, so it was not moved: " + "; ".join(broken[:5])
+        raise StoreError(message)
+
+
+def _copy(source: sqlite3.Connection, target: psycopg.Connection[dict[str, object]], table: str) -> int:
+    """Copy one table, with its integer keys, and let new rows follow them."""
+    names = [row[1] for row in source.execute(f"PRAGMA table_info({table})")]
+    columns = ", ".join(f'"{name}"' for name in names)
+    number = 0
+    with target.cursor().copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+        for row in source.execute(f"SELECT {columns} FROM {table}"):  # noqa: S608 -- names of our own schema
+            copy.write_row(row)
+            number += 1
+    if number and "id" in names:
+        target.execute(f"SELECT setval(pg_get_serial_sequence('antechamber.{table}', 'id'), max(id)) FROM {table}")  # noqa: S608
+    return number

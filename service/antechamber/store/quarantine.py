@@ -1,0 +1,75 @@
+"""Rows of refused events: the quarantine, and what curators made of it."""
+
+from typing import Any
+
+import msgspec
+
+from antechamber.core.access.callers import Person
+from antechamber.core.log.leaf import of_settlement
+from antechamber.core.review.quarantine import QuarantineDecision
+from antechamber.core.rows.quarantine import QuarantineRow
+from antechamber.core.rows.review import ReviewRecordRow
+from antechamber.store.memories import decoded
+from antechamber.store.statements import Statements
+
+
+def _refused(row: dict[str, Any]) -> QuarantineRow:
+    own = ("payload", "source_span", "findings", "supersedes")
+    members = (*own, "original_payload", "original_span", "original_supersedes")
+    return msgspec.convert(decoded(row, *members), QuarantineRow, strict=False)
+
+
+class QuarantineQueries(Statements):
+    """Implements core.ports.RefusedRows over named statements."""
+
+    def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
+        """Return waiting refused events, newest first."""
+        return [_refused(row) for row in self.all("waiting_quarantine", after=after, number=number)]
+
+    def quarantined_event(self, quarantine_id: str) -> QuarantineRow | None:
+        """Return one refused event, waiting or settled."""
+        row = self.one("quarantined_event", quarantine_id=quarantine_id)
+        return _refused(row) if row else None
+
+    def hold_quarantine(self, quarantine_id: str) -> None:
+        """Let no other transaction decide on a refused event until this one ends."""
+        self.one("hold_quarantine", quarantine_id=quarantine_id)
+
+    def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
+        """Return the decisions on a refused event, oldest first."""
+        return msgspec.convert(self.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow])
+
+    def settle(self, event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> None:
+        """Write the review record of a refused event that is held, and let it be settled or wait again."""
+        form = settlement.form
+        self.all(
+            "add_review_record",
+            review_record_id=settlement.review_record_id,
+            proposal=None,
+            quarantine=event.id,
+            version=event.version,
+            resulting_version=event.version + 1,
+            decision=form.kind,
+            reason_code=settlement.reason_code,
+            reason_text=form.reason_text,
+            curator=person.id,
+            person=person.person,
+            shown=settlement.shown.decode(),
+            shown_hash=settlement.shown_hash,
+            resulting=None,
+            resulting_hash=None,
+            approvals_required=1,
+            target=None,
+            undoes=form.undoes if form.kind == "undo" else None,
+            decision_key=form.decision_key,
+            policy_digest=settlement.policy_digest,
+            decided_at=settlement.decided_at,
+        )
+        self.log([of_settlement(event, person, settlement)])
+        self.run("settle_quarantine", quarantine=event.id, state=settlement.state)
+        self.announce()
+
+    def count_quarantined(self, most: int) -> int:
+        """Count waiting refused events, at most `most`."""
+        row = self.one("count_quarantined", most=most)
+        return row["number"] if row else 0

@@ -1,0 +1,195 @@
+"""Rows of what waits: the queue, claims on it, and how it is sorted."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from antechamber.core.review.queue_filter import MAX_WORDS, QueueFilter
+from antechamber.core.review.queue_order import MAX_RISK, FoldAssignment, FoldHead, ProducerTurn, QueueCursor, Unsorted
+from antechamber.core.rows.review import QueueRow
+from antechamber.store.memories import decoded
+from antechamber.store.reviews import with_text
+from antechamber.store.statements import Statements
+
+_FRONT: Final = QueueCursor(rank=-1, turn=0, fold=0, proposal=0)
+WINDOW: Final = 20_000
+"""Folds that one filtered page looks through."""
+NEARBY: Final = 1000
+"""Folds that it looks through first."""
+_SUNK: Final = 4
+"""Rank of a fold of which a group was rejected; as the statement `grow_fold` knows it."""
+_BEHIND_FOLDS: Final = 9
+"""Rank of what is not sorted yet."""
+_AFTER_ALL_CLAIMS: Final = 2**62
+"""A time at which every claim has ended."""
+_FREE_SAMPLE: Final = 5
+_ROWS: Final = 100
+"""Rows of a filter that are looked at together for one that is free."""
+_MAX_PAGES: Final = 3
+
+
+class QueueQueries(Statements):
+    """Implements core.ports.WaitingRows over named statements."""
+
+    def queue_page(self, after: QueueCursor | None, number: int) -> list[QueueRow]:
+        """Return rows of the queue in its order: folds first, then what is not sorted yet."""
+        start = after or _FRONT
+        found: list[dict[str, Any]] = []
+        if start.rank < _BEHIND_FOLDS:
+            found = self.all("folds_in_line", rank=start.rank, turn=start.turn, fold=start.fold, number=number)
+        if len(found) < number:
+            first = start.proposal if start.rank == _BEHIND_FOLDS else 0
+            found += self.all("unsorted_in_line", proposal=first, number=number - len(found))
+        return [_queued(row) for row in found]
+
+    def matching(
+        self, chosen: QueueFilter, after: QueueCursor | None, number: int
+    ) -> tuple[list[QueueRow], QueueCursor | None]:
+        """Return sorted rows that match a filter, and where the looking ended if it did before the queue did.
+
+        So many folds are looked through at once and no more, however few match.
+        """
+        start = after or _FRONT
+        place = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
+        patterns = [_pattern(word) for word in chosen.words] + ["%"] * MAX_WORDS
+        wanted = {
+            "producer": chosen.producer,
+            "submission_scope": chosen.submission_scope,
+            "scope_id": chosen.scope_id,
+            "kind": chosen.kind,
+            "most_rank": 1 if chosen.care else _BEHIND_FOLDS,
+            **dict(zip(("first", "second", "third", "fourth"), patterns, strict=False)),
+        }
+        rows: list[dict[str, Any]] = []
+        # Most filters find a page of rows nearby; only those that do not look through all of the window.
+        for window in (NEARBY, WINDOW):
+            rows = self.all("folds_matching", **place, **wanted, window=window, number=number)
+            if len(rows) >= number:
+                return [_queued(row) for row in rows], None
+        end = self.one("end_of_window", **place, window=WINDOW - 1)
+        return [_queued(row) for row in rows], msgspec.convert(end | {"proposal": 0}, QueueCursor) if end else None
+
+    def for_second(self, person: str, number: int) -> list[QueueRow]:
+        """Return proposals that need one more person, oldest first, of which this person could be the one."""
+        return [_queued(row) for row in self._for_second(person, 0, _AFTER_ALL_CLAIMS, number)]
+
+    def _for_second(self, person: str, after: int, free_at: int, number: int) -> list[dict[str, Any]]:
+        return self.all("for_second", person=person, proposal=after, free_at=free_at, number=number)
+
+    def count_pending(self, most: int) -> int:
+        """Count pending proposals, at most `most`."""
+        row = self.one("count_pending", most=most)
+        return row["number"] if row else 0
+
+    def queue_position(self, proposal_id: str) -> QueueCursor | None:
+        """Return where a proposal stands, or stood, in the queue."""
+        row = self.one("queue_position", proposal_id=proposal_id)
+        return msgspec.convert(row, QueueCursor) if row else None
+
+    def free_proposals(self, person: str, after: QueueCursor | None, now: int) -> list[str]:
+        """Return a few proposals behind a place that this person could judge and nobody else holds.
+
+        What needs one more person comes before everything else, and none of it comes again in the line.
+        """
+        start = after or _FRONT
+        found: list[dict[str, Any]] = []
+        if start.rank < 0:
+            found = self._for_second(person, start.proposal, now, _FREE_SAMPLE)
+        if not found and start.rank < _BEHIND_FOLDS:
+            place = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
+            found = self.all("free_in_line", person=person, now=now, **place)
+        if not found:
+            first = start.proposal if start.rank == _BEHIND_FOLDS else 0
+            found = self.all("free_unsorted", person=person, now=now, proposal=first)
+        return [row["proposal_id"] for row in found]
+
+    def free_matching(self, chosen: QueueFilter, person: str, after: QueueCursor | None, now: int) -> list[str]:
+        """Return a few free proposals behind a place, as `free_proposals` does, that match a filter.
+
+        So many rows are looked at and no more, however few of them are free.
+        """
+        for _ in range(_MAX_PAGES):
+            found, end = self.matching(chosen, after, _ROWS)
+            if free := [row.proposal_id for row in found if self._is_free(row, person, now)][:_FREE_SAMPLE]:
+                return free
+            if len(found) == _ROWS:
+                last = found[-1]
+                after = QueueCursor(rank=last.rank, turn=last.turn, fold=last.fold, proposal=last.id)
+            elif end is not None:
+                after = end
+            else:
+                break
+        return []
+
+    def _is_free(self, row: QueueRow, person: str, now: int) -> bool:
+        if row.approvals or row.second:
+            # One that has begun is for those only who have not yet said anything about this text.
+            return any(one["proposal_id"] == row.proposal_id for one in self._for_second(person, row.id - 1, now, 1))
+        held = row.claimed_by not in {None, person} and (row.claimed_until or 0) > now
+        return row.owner != person and not held
+
+    def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
+        """Claim a pending proposal; False where somebody else holds it."""
+        values = {"proposal_id": proposal_id, "person": person, "now": now, "until": until}
+        return self.run("claim", **values, override=int(override)) > 0
+
+    def release(self, proposal_id: str, person: str | None) -> None:
+        """End a person's claim, or whosever it is."""
+        self.run("release", proposal_id=proposal_id, person=person)
+
+    def count_held(self, person: str, now: int) -> int:
+        """Count the proposals that others hold."""
+        row = self.one("count_held", person=person, now=now)
+        return row["number"] if row else 0
+
+    def group_like(self, proposal_id: str, number: int) -> list[str]:
+        """Return the waiting proposals of a proposal's fold, oldest first."""
+        return [row["proposal_id"] for row in self.all("group_like", proposal_id=proposal_id, number=number)]
+
+    def group_of_producer(self, producer_identity: str, since: int, number: int) -> list[str]:
+        """Return the waiting proposals of a producer that came since a time, oldest first, of the newest 20,000."""
+        rows = self.all("group_of_producer", producer_identity=producer_identity, since=since, number=number)
+        return [row["proposal_id"] for row in rows]
+
+    def sink(self, proposal_id: str) -> None:
+        """Let what is left of a proposal's fold wait behind all other folds."""
+        self.run("sink_fold", proposal_id=proposal_id, rank=_SUNK)
+
+    def unsorted(self, number: int) -> list[Unsorted]:
+        """Return the oldest pending proposals that no fold holds."""
+        rows = self.all("unsorted", number=number)
+        return [msgspec.convert(decoded(row, "payload"), Unsorted) for row in rows]
+
+    def fold_heads(self, submission_scope: str, scope_id: str, number: int) -> list[FoldHead]:
+        """Return a scope's newest folds that wait."""
+        rows = self.all("fold_heads", submission_scope=submission_scope, scope_id=scope_id, number=number)
+        return msgspec.convert(rows, list[FoldHead])
+
+    def line(self, producer: int, risk: int) -> ProducerTurn:
+        """Return where a producer stands in the line of a risk."""
+        rank = MAX_RISK - risk
+        first, last = self.one("first_turn", rank=rank), self.one("last_turn", producer=producer, rank=rank)
+        return ProducerTurn(served=first["turn"] if first else 0, last=last["turn"] if last else None)
+
+    def sort(self, places: Sequence[FoldAssignment], texts: Sequence[tuple[str, str]]) -> None:
+        """Put proposals into their folds; one that was sorted or decided meanwhile stays as it is."""
+        made: dict[int, int] = {}
+        for index, (kind, content) in zip(places, texts, strict=True):
+            rank = MAX_RISK - index.risk
+            fold = index.fold or made.get(index.like or 0)
+            if fold is None:
+                values = {"proposal": index.proposal, "kind": kind, "content": content}
+                fold = int(self.all("add_fold", **values, rank=rank, turn=index.turn)[0]["id"])
+                made[index.proposal] = fold
+            if self.run("put_into_fold", fold=fold, proposal=index.proposal):
+                self.run("grow_fold", fold=fold, rank=rank)
+
+
+def _pattern(word: str) -> str:
+    """Return a word as a LIKE pattern that finds it anywhere; `!` escapes what has a meaning there."""
+    return "%" + word.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+
+
+def _queued(row: dict[str, Any]) -> QueueRow:
+    return msgspec.convert(with_text(row), QueueRow, strict=False)

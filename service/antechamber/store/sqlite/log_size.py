@@ -1,0 +1,115 @@
+"""How far the log of a SQLite file got, kept in a small file beside it.
+
+SQLite keeps what is newest in the write-ahead log (`-wal`). A copy without that file opens as an older database, and
+nothing in it says so. The size that is kept here says so. It is written after each commit and before the answers, and
+not synced: a crash of the process keeps it, and after a power cut it says too little and never too much.
+"""
+
+import contextlib
+import logging
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+SUFFIX: Final = "-reached"
+_log: Final = logging.getLogger(__name__)
+_FORM: Final = re.compile(rb"(\d{20}) (whole|short)\n")
+
+REPLACED: Final = (
+    "another file was put in the place of the database, so nothing more is stored until the service is started again"
+)
+"""What is written to a file that has no name any more is lost when the process ends."""
+
+
+class LogSizeFile:
+    """The size that a log reached, and whether the end of the log is missing."""
+
+    def __init__(self, database: Path) -> None:
+        """Take the place of a database, before it is opened."""
+        self._database = database
+        self._identity: tuple[int, int] | None = None
+        self._path = database.with_name(database.name + SUFFIX)
+        wal = database.with_name(f"{database.name}-wal")
+        # SQLite deletes the file only after everything in it is in the database.
+        self._without_wal = not wal.exists() or wal.stat().st_size == 0
+        self._file: int | None = None
+        self._short = False
+
+    def compare(self, measure: Callable[[], int]) -> None:
+        """Note that the end is missing if the database was opened without its write-ahead log and has fewer leaves.
+
+        `measure` returns the size of the log. It is called last: another process may append at the same time.
+        """
+        self._identity = self._identify()
+        reached, self._short = self._read()
+        if self._without_wal and not self._short and reached > measure():
+            self._short = True
+            self._write(reached, sync=True)
+
+    def note(self, size: int, added: int) -> None:
+        """Note that a commit brought the log to a size; where its end is missing, that number stays missing."""
+        reached, self._short = self._read() if self._short else (size, False)
+        self._write(reached + added if self._short else size)
+
+    def missing(self, measure: Callable[[], int]) -> int:
+        """Return how many leaves are missing at the end of the log; `measure` returns its size."""
+        reached, self._short = self._read()
+        return max(reached - measure(), 0) if self._short else 0
+
+    def replaced(self) -> str | None:
+        """Say that the name belongs to another file by now; None while it is the one that was opened."""
+        if self._identify() == self._identity:
+            return None
+        _log.critical(REPLACED)
+        return REPLACED
+
+    def _identify(self) -> tuple[int, int] | None:
+        """Return what tells a file from another one of the same name; None where there is none."""
+        try:
+            found = os.stat(self._database)  # noqa: PTH116 -- once for each transaction: half as long as Path.stat
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def tell(self, measure: Callable[[], int]) -> str | None:
+        """Say what is missing and what to do; None where nothing is."""
+        missing = self.missing(measure)
+        if not missing:
+            return None
+        name = self._database.name
+        return (
+            f"Its last {missing} leaves are missing, with the changes that they record: {name} was opened without "
+            f"{name}-wal, which held them, or is an older file. Stop the service and copy all files of the folder "
+            f"again; if {name}-wal is gone, restore the newest backup; if there is none, auditors have to know: "
+            "antechamber log new-key --restored"
+        )
+
+    def accept(self, size: int) -> None:
+        """Go on from this size: what is missing is given up."""
+        self._short = False
+        self._write(size, sync=True)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _read(self) -> tuple[int, bool]:
+        """Return size and state; what cannot be read says nothing."""
+        try:
+            match = _FORM.fullmatch(self._path.read_bytes())
+        except OSError:
+            match = None
+        return (int(match[1]), match[2] == b"short") if match else (0, False)
+
+    def _write(self, size: int, *, sync: bool = False) -> None:
+        """Write in place; where the disk refuses, the file says too little, and the commit counts all the same."""
+        with contextlib.suppress(OSError):
+            if self._file is None:
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.pwrite(self._file, b"%020d %s\n" % (size, b"short" if self._short else b"whole"), 0)
+            if sync:
+                os.fsync(self._file)

@@ -1,0 +1,247 @@
+"""Building the application: routes, pages, error answers and headers around the flows it is given."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from blake3 import blake3
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from litestar import Litestar, Router
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.exceptions import HTTPException, InternalServerException
+from litestar.middleware import DefineMiddleware
+from litestar.plugins.jinja import JinjaTemplateEngine
+from litestar.static_files import create_static_files_router
+from litestar.template import TemplateConfig
+from litestar.types import Message, Scope
+
+from antechamber.background import Background
+from antechamber.core.errors import BusyError, LogError, NotFoundError, RefusedError, UnavailableError
+from antechamber.core.review.edit_field import to_field
+from antechamber.core.review.hidden_text import glimpse, pretty, reveal, shorten
+from antechamber.core.review.shortcuts import SHORTCUTS
+from antechamber.core.times import format_time
+from antechamber.flows.access import Access
+from antechamber.flows.admit import Admission
+from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.export import Export
+from antechamber.flows.log_proofs import Log
+from antechamber.flows.quarantine import Quarantine
+from antechamber.flows.recall import Recall
+from antechamber.flows.review import Desk
+from antechamber.settings import Settings
+from antechamber.web import (
+    api,
+    audit_api,
+    audit_pages,
+    contract_pages,
+    decisions,
+    desk,
+    live,
+    login,
+    operations,
+    problems,
+    quarantine,
+    submit,
+)
+from antechamber.web import mcp as mcp_endpoint
+from antechamber.web import settings as preferences
+from antechamber.web.auth import Authentication, SignInNeededError
+from antechamber.web.body_deadline import BodyReader
+from antechamber.web.connections import ConnectionTable
+from antechamber.web.passwords import Passwords
+from antechamber.web.request_turns import RequestTurns
+
+_HEADERS: Final = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+_TLS_HEADERS: Final = {"strict-transport-security": "max-age=31536000"}
+
+
+class Services(msgspec.Struct, frozen=True, kw_only=True):
+    """The flows that the routes call."""
+
+    admission: Admission
+    recall: Recall
+    desk: Desk
+    quarantine: Quarantine
+    access: Access
+    export: Export
+    log: Log
+    dashboard: Dashboard
+    passwords: Passwords
+    background: Background
+
+
+def build(
+    settings: Settings,
+    services: Services,
+    secret: bytes,
+    templates: Path,
+    lifespan: Callable[[Litestar], AbstractAsyncContextManager[None]],
+    mcp: mcp_endpoint.Start | None = None,
+) -> Litestar:
+    """Return the application; `secret` are the 32 bytes that bind forms to sessions, `mcp` starts the MCP server."""
+    flows = {name: getattr(services, name) for name in Services.__struct_fields__}
+    state = State(
+        flows
+        | {
+            "settings": settings,
+            "hosts": frozenset(settings.hosts),
+            "secret": secret,
+            "alarms": services.dashboard.alarms,
+            # Set when the process is told to end: streams end by themselves, and nothing is cut off.
+            "stopping": asyncio.Event(),
+            "uploads": BodyReader(),
+            "peers": ConnectionTable(),
+            "turns": RequestTurns(),
+            "tools": mcp_endpoint.ToolServer(mcp, services.background.work("serving MCP clients")),
+        }
+    )
+    assets = create_static_files_router(
+        "/assets",
+        directories=[templates / "assets"],
+        exception_handlers={InternalServerException: problems.on_not_found, ValueError: problems.on_not_found},
+    )
+    application = submit.AntechamberApp(
+        route_handlers=[*_handlers(), assets],
+        state=state,
+        dependencies={name: Provide(_constant(flow), sync_to_thread=False) for name, flow in flows.items()},
+        middleware=[DefineMiddleware(Authentication, exclude_http_methods=[])],
+        template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment(templates))),
+        exception_handlers={
+            RefusedError: problems.on_refused,
+            NotFoundError: problems.on_not_found,
+            BusyError: problems.on_unavailable,
+            UnavailableError: problems.on_unavailable,
+            LogError: problems.on_unavailable,
+            SignInNeededError: problems.on_sign_in_needed,
+            HTTPException: problems.on_http_error,
+            Exception: problems.on_bug,
+        },
+        before_send=[_add_headers(settings)],
+        lifespan=[lifespan],
+        openapi_config=None,
+        logging_config=None,
+    )
+    application.common_headers = tuple(_common_headers(settings))
+    return application
+
+
+def _handlers() -> list[Any]:
+    return [
+        Router(
+            "/", route_handlers=[submit.submit, api.Submissions, api.Memories, api.whose_token, api.refuse_direct_write]
+        ),
+        Router(
+            "/",
+            route_handlers=[
+                desk.ReviewPages,
+                decisions.DecisionRoutes,
+                quarantine.show_quarantine,
+                quarantine.show_refused,
+                quarantine.settle,
+                desk.memories,
+                desk.memory,
+            ],
+        ),
+        mcp_endpoint.mcp,
+        live.changes,
+        Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
+        # Handlers of one path have to come together: Litestar 2.25 wraps a lone one again for each that follows.
+        Router("/", route_handlers=[preferences.show_settings, preferences.choose_keys, preferences.change_password]),
+        *audit_api.ROUTES,
+        audit_pages.audit,
+        audit_pages.item,
+        audit_pages.verifier_file,
+        audit_pages.submissions,
+        operations.show_dashboard,
+        operations.show_policy,
+        operations.healthz,
+        operations.readyz,
+        contract_pages.openapi,
+        contract_pages.schema,
+        contract_pages.contract,
+    ]
+
+
+def _constant(value: Any) -> Callable[[], Any]:
+    def provide() -> Any:
+        return value
+
+    return provide
+
+
+def _common_headers(settings: Settings) -> list[tuple[bytes, bytes]]:
+    ours = _HEADERS | (_TLS_HEADERS if settings.secure else {})
+    return [(name.encode(), value.encode()) for name, value in ours.items()]
+
+
+def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[None]]:
+    """Return what adds the headers that every answer has, where it does not say otherwise itself."""
+    always = _common_headers(settings)
+    unstored = [(b"cache-control", b"no-store"), *always]
+
+    async def add(message: Message, scope: Scope) -> None:
+        if message["type"] == "http.response.start":
+            headers = list(message.get("headers", ()))
+            named = {name.lower() for name, _ in headers}
+            added = always if scope["path"].startswith("/assets/") else unstored
+            message["headers"] = headers + [pair for pair in added if pair[0] not in named]
+
+    return add
+
+
+@cache
+def environment(templates: Path) -> Environment:
+    """Return the template environment: everything escaped, nothing undefined.
+
+    It is the same for all applications of a process, because to compile a template takes longer than to render it.
+    """
+    made = Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for name, file in (("sheet", "antechamber.css"), ("keys_script", "keys.js"), ("live_script", "live.js")):
+        digest = blake3((templates / "assets" / file).read_bytes()).hexdigest()[:12]
+        made.globals[name] = f"/assets/{file}?{digest}"
+    made.globals["shortcuts"] = SHORTCUTS
+    made.filters |= {
+        "reveal": reveal,
+        "shorten": shorten,
+        "glimpse": glimpse,
+        "in_field": to_field,
+        "moment": format_time,
+        "json": _json,
+        "span": _span,
+        "pretty": pretty,
+        "decoded": msgspec.json.decode,
+    }
+    return made
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _span(microseconds: int) -> str:
+    """Say how long something takes, as people would."""
+    seconds = max(microseconds, 0) // 1_000_000
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,206 @@
+"""What auditors take away: exports, checkpoints, keys and proofs, all of it to be verified without us."""
+
+import base64
+from collections.abc import Iterator
+from typing import Any, Final, get_args
+
+import msgspec
+from litestar import Request, Response, get
+from litestar.di import NamedDependency
+from litestar.params import FromPath
+from litestar.response import Stream
+
+from antechamber.core.access.callers import Bearer, Caller
+from antechamber.core.contract import CODES, REASON_CODES, SCOPES, Disposition
+from antechamber.core.errors import NotFoundError, refuse
+from antechamber.core.log.rows import Format
+from antechamber.core.policy import covers
+from antechamber.core.review.decision import DECISIONS, SETTLEMENTS
+from antechamber.core.rows.review import AuditFilter
+from antechamber.core.rows.submissions import SubmissionFilter
+from antechamber.core.times import parse_time
+from antechamber.flows.export import MEDIA_TYPES, Export, Exporter
+from antechamber.flows.log_proofs import Log
+from antechamber.web.auth import needs_auditor
+from antechamber.web.pages import NO_STORE
+
+AuditRequest = Request[Caller, Any, Any]
+DISPOSITIONS: Final[tuple[Disposition, ...]] = get_args(Disposition)
+CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "reason_code": REASON_CODES,
+    "submission_scope": SCOPES,
+    "decision": (*DECISIONS, *SETTLEMENTS),
+}
+_ANY: Final = "any"
+"""What a form sends for all dispositions."""
+_DIGITS: Final = 18
+_PLAIN: Final = "text/plain"
+
+
+def _time(name: str, text: str) -> int:
+    """Read a moment, or a date as browsers send it: its first moment in UTC."""
+    whole = f"{text}T00:00:00Z" if len(text) == len("2026-11-20") else text.replace(" ", "+")
+    try:
+        return parse_time(whole)
+    except ValueError:
+        raise refuse("malformed", f"{name} must be an RFC 3339 time or a date", f"/{name}") from None
+
+
+def read_filter(query: Any) -> AuditFilter:
+    """Read the filters of an export; an empty one is none.
+
+    Raises RefusedError (`malformed`).
+    """
+    return AuditFilter(**_values(query, AuditFilter.__struct_fields__, CHOICES))
+
+
+def read_submission_filter(query: Any) -> SubmissionFilter:
+    """Read the filters of a list of answers; an empty one is none.
+
+    Raises RefusedError (`malformed`).
+    """
+    choices = {"disposition": (*DISPOSITIONS, _ANY), "submission_scope": SCOPES, "reason_code": CODES}
+    values = _values(query, SubmissionFilter.__struct_fields__, choices)
+    return SubmissionFilter(**values | {"disposition": None} if values["disposition"] == _ANY else values)
+
+
+def _values(query: Any, names: tuple[str, ...], choices: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in names:
+        given = (query.get(name) or "").replace("\0", "") or None
+        if given is not None and name in {"since", "until"}:
+            values[name] = _time(name, given)
+        elif given is not None and name in choices and given not in choices[name]:
+            raise refuse("malformed", f"{name} must be one of " + ", ".join(choices[name]), f"/{name}")
+        else:
+            values[name] = given
+    return values
+
+
+def _only(request: AuditRequest, *names: str) -> None:
+    """Refuse what nobody asked for: a filter with a typing error must not select everything.
+
+    Raises RefusedError (`malformed`).
+    """
+    for name in request.query_params:
+        if name not in names:
+            known = "; known are " + ", ".join(names) if names else ""
+            raise refuse("malformed", f"{name[:80]} is no parameter of this route{known}", "/")
+
+
+def _format(request: AuditRequest) -> Format:
+    form = request.query_params.get("format", "jsonl")
+    if form not in MEDIA_TYPES:
+        raise refuse("malformed", "format must be jsonl or csv", "/format")
+    return "jsonl" if form == "jsonl" else "csv"
+
+
+def _taker(request: AuditRequest) -> Exporter:
+    """Return who asks; only a token can be limited to some scopes."""
+    caller = request.user
+    return Exporter(caller.name, caller.role, (caller.read or None) if isinstance(caller, Bearer) else None)
+
+
+def _number(request: AuditRequest, name: str) -> int | None:
+    """Read a number of leaves.
+
+    Raises RefusedError (`malformed`).
+    """
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise refuse("malformed", f"{name} must be a number of leaves, from 0", f"/{name}")
+    return int(text)
+
+
+def _stream(chunks: Iterator[bytes], name: str, form: Format) -> Stream:
+    headers = NO_STORE | {"content-disposition": f'attachment; filename="{name}.{form}"'}
+    return Stream(chunks, media_type=MEDIA_TYPES[form], headers=headers)
+
+
+@get("/v1/audit/review-records", guards=[needs_auditor], sync_to_thread=True)
+def export_review_records(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
+    """Export review records as JSONL or CSV: those that a new checkpoint covers, which closes them."""
+    _only(request, "format", *AuditFilter.__struct_fields__)
+    form = _format(request)
+    chosen = read_filter(request.query_params)
+    return _stream(export.review_records(chosen, form, _taker(request)), "review-records", form)
+
+
+@get("/v1/audit/review-records/{review_record_id:str}", guards=[needs_auditor], sync_to_thread=True)
+def review_record(
+    review_record_id: FromPath[str], request: AuditRequest, export: NamedDependency[Export]
+) -> Response[dict[str, Any]]:
+    """Return one review record with its tlog-proof."""
+    return Response(export.record(review_record_id, _taker(request).grants), headers=NO_STORE)
+
+
+@get("/v1/audit/dispositions", guards=[needs_auditor], sync_to_thread=True)
+def export_dispositions(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
+    """Export stored answers as JSONL or CSV: those that a new checkpoint covers, which closes them."""
+    _only(request, "format", *SubmissionFilter.__struct_fields__)
+    form = _format(request)
+    chosen = read_submission_filter(request.query_params)
+    return _stream(export.dispositions(chosen, form, _taker(request)), "dispositions", form)
+
+
+@get("/v1/audit/export", guards=[needs_auditor], sync_to_thread=True)
+def export_log(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
+    """Export every leaf of the log, closed by its checkpoint."""
+    _only(request)
+    return _stream(export.log(_taker(request)), "log", "jsonl")
+
+
+@get("/v1/audit/checkpoint", guards=[needs_auditor], sync_to_thread=True)
+def checkpoint(request: AuditRequest, log: NamedDependency[Log]) -> Response[str]:
+    """Return a signed checkpoint of all that was changed, or an earlier one by its size."""
+    _only(request, "size")
+    size = _number(request, "size")
+    signed = log.checkpoint() if size is None else log.published(size)
+    name = "checkpoint" if size is None else f"checkpoint-{size}"
+    headers = NO_STORE | {"content-disposition": f'inline; filename="{name}.txt"'}
+    return Response(signed.note, media_type=_PLAIN, headers=headers)
+
+
+@get("/v1/audit/key", guards=[needs_auditor], sync_to_thread=True)
+def key(log: NamedDependency[Log]) -> Response[str]:
+    """Return the verifier keys, one a line, the one in use first."""
+    return Response("".join(f"{one}\n" for one in log.verifier_keys()), media_type=_PLAIN, headers=NO_STORE)
+
+
+@get("/v1/audit/proof/inclusion", guards=[needs_auditor], sync_to_thread=True)
+def inclusion(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict[str, Any]]:
+    """Prove that a leaf stands in the log: by its sequence, or by the id of what it is about."""
+    _only(request, "sequence", "subject")
+    sequence, subject = _number(request, "sequence"), request.query_params.get("subject")
+    if (sequence is None) == (subject is None):
+        raise refuse("malformed", "name the leaf, by sequence or by subject", "/sequence")
+    found = log.included(log.sequence_of(subject or "").sequence if sequence is None else sequence)
+    leaf = msgspec.json.decode(found.leaf)
+    grants = _taker(request).grants
+    if grants is not None and not covers(grants, *log.scope_of(found.sequence)):
+        # The same words as where there is none: that it exists is not theirs to know.
+        message = "The log has no leaf about that." if sequence is None else f"The log has no leaf {sequence}."
+        raise NotFoundError(message)
+    return Response({"sequence": found.sequence, "leaf": leaf, "proof": found.proof}, headers=NO_STORE)
+
+
+@get("/v1/audit/proof/consistency", guards=[needs_auditor], sync_to_thread=True)
+def consistency(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict[str, Any]]:
+    """Prove that the log as it was at an earlier size is the beginning of today's."""
+    _only(request, "old_size")
+    old = _number(request, "old_size")
+    if old is None:
+        raise refuse("malformed", "name the size of the earlier checkpoint", "/old_size")
+    if old == 0:
+        raise refuse("malformed", "old_size must be at least 1: a log of 0 leaves is the beginning of any", "/old_size")
+    proven = log.consistent(old)
+    path = [base64.b64encode(one).decode() for one in proven.path]
+    told = {"old_size": old, "size": proven.checkpoint.size, "proof": path, "checkpoint": proven.checkpoint.note}
+    return Response(told, headers=NO_STORE)
+
+
+ROUTES: Final = (
+    export_review_records, review_record, export_dispositions, export_log, checkpoint, key, inclusion, consistency,
+)  # fmt: skip

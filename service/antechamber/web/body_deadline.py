@@ -1,0 +1,140 @@
+"""Bodies of requests, read in one way on all routes: limited in bytes, in time and in how many come at once."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final
+
+from litestar.types import Receive
+
+from antechamber.core.contract import MAX_BODY
+from antechamber.core.errors import UnavailableError, refuse
+
+UPLOAD_SECONDS: Final = 20.0
+"""How long a body may take; 4 MiB within it is 1.7 Mbit/s."""
+MAX_UPLOADS: Final = 2048
+"""Bodies of one caller that are read at once; where one more comes, the oldest of them is given up."""
+MAX_STRANGE_UPLOADS: Final = 256
+"""The same for all requests together that name no caller, e.g. those of the sign-in form."""
+MAX_UPLOAD_BYTES: Final = 128 << 20
+"""Bytes of all bodies that are being read; beyond them the body with most of them is given up."""
+TOO_LARGE: Final = f"a submission may have {MAX_BODY} bytes, a batch 4 MiB, a request to /mcp 1 MiB"
+LATE: Final = f"the upload took longer than {UPLOAD_SECONDS:.0f} seconds"
+BROKEN_OFF: Final = "the upload broke off before its declared end"
+ENDING: Final = "the service is shutting down"
+TOO_MANY: Final = "too many uploads are unfinished at once"
+_EVERY: Final = 1.0
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+
+class _Upload:
+    """A body that is being read."""
+
+    __slots__ = ("begun", "caller", "given_up", "held", "task")
+
+    def __init__(self, task: "asyncio.Task[Any]", caller: object) -> None:
+        self.task = task
+        self.caller = caller
+        self.begun = task.get_loop().time()
+        self.held = 0
+        """Bytes that are here while more are to come."""
+        self.given_up: Exception | None = None
+
+
+class BodyReader:
+    """Bodies that are being read. One look at all of them each second costs less than a timer for each."""
+
+    def __init__(
+        self,
+        seconds: float = UPLOAD_SECONDS,
+        most: int = MAX_UPLOADS,
+        most_strange: int = MAX_STRANGE_UPLOADS,
+        most_bytes: int = MAX_UPLOAD_BYTES,
+    ) -> None:
+        """Begin with none, under the limits of this module or others."""
+        self._seconds = seconds
+        self._most, self._most_strange, self._most_bytes = most, most_strange, most_bytes
+        # Each caller's bodies, oldest first.
+        self._open: dict[object, dict[_Upload, None]] = {}
+        self._held = 0
+
+    async def read(self, headers: RawHeaders, receive: Receive, most: int, caller: object) -> bytes:
+        """Read a body of at most `most` bytes that `caller` sends (None for a request without token or session).
+
+        Raises RefusedError (`body-too-large`, where the headers say so before anything is read; `malformed` for a body
+        that breaks off or takes too long), UnavailableError where it gives way to other bodies or the process ends.
+        """
+        declared = next((int(value) for name, value in headers if name == b"content-length" and value.isdigit()), None)
+        if declared is not None and declared > most:
+            raise refuse("body-too-large", TOO_LARGE)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 -- what awaits runs in a task
+        upload = _Upload(task, caller)
+        self._enter(upload)
+        try:
+            return await self._whole(upload, receive, most, declared)
+        except asyncio.CancelledError:
+            if upload.given_up is None:
+                raise
+            task.uncancel()
+            raise upload.given_up from None
+        finally:
+            self._leave(upload)
+
+    async def _whole(self, upload: _Upload, receive: Receive, most: int, declared: int | None) -> bytes:
+        chunks, size, more = list[bytes](), 0, True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise refuse("malformed", BROKEN_OFF)
+            chunk, more = message["body"], message["more_body"]
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > most:
+                raise refuse("body-too-large", TOO_LARGE)
+            if more:
+                self._hold(upload, len(chunk))
+        if declared is not None and size != declared:
+            raise refuse("malformed", BROKEN_OFF)
+        return b"".join(chunks)
+
+    def _enter(self, upload: _Upload) -> None:
+        """Begin a body; the oldest one of a caller who sends too many at once is given up."""
+        own = self._open.setdefault(upload.caller, {})
+        own[upload] = None
+        if len(own) > (self._most_strange if upload.caller is None else self._most):
+            self._give_up(next(iter(own)), UnavailableError(TOO_MANY))
+
+    def _hold(self, upload: _Upload, size: int) -> None:
+        """Count bytes that have to be kept until the rest is there."""
+        if upload.given_up is not None:
+            return
+        upload.held += size
+        self._held += size
+        if self._held > self._most_bytes:
+            every = (one for own in self._open.values() for one in own)
+            self._give_up(max(every, key=lambda one: one.held), UnavailableError(TOO_MANY))
+
+    def _leave(self, upload: _Upload) -> None:
+        own = self._open.get(upload.caller, {})
+        if upload in own:
+            del own[upload]
+            self._held -= upload.held
+            if not own:
+                del self._open[upload.caller]
+
+    def _give_up(self, upload: _Upload, error: Exception) -> None:
+        """Let whoever reads a body go on with an error."""
+        self._leave(upload)
+        upload.given_up = error
+        upload.task.cancel()
+
+    async def watch(self, stopping: asyncio.Event) -> None:
+        """End what takes too long, and once the process stops, everything that is not there yet."""
+        while True:
+            await asyncio.sleep(_EVERY)
+            now, ending = asyncio.get_running_loop().time(), stopping.is_set()
+            for upload in [one for own in self._open.values() for one in own]:
+                if ending:
+                    self._give_up(upload, UnavailableError(ENDING))
+                elif now - upload.begun > self._seconds:
+                    self._give_up(upload, refuse("malformed", LATE))

@@ -1,0 +1,49 @@
+"""The contract for readers and programs: OpenAPI and the table of outcomes."""
+
+from functools import cache
+from typing import Any
+
+import msgspec
+from litestar import Response, get
+from litestar.response import Template
+
+from antechamber.core.contract import CODES
+from antechamber.core.outcomes import FIXTURES, OUTCOMES
+from antechamber.web.audit_api import DISPOSITIONS
+from antechamber.web.auth import needs_role, needs_token_or_sign_in
+from antechamber.web.openapi import document
+from antechamber.web.pages import PersonRequest, page
+from antechamber.web.problems import AnyRequest
+
+
+@get("/schema/openapi.json", guards=[needs_token_or_sign_in], sync_to_thread=False)
+def openapi() -> Response[bytes]:
+    """Return the OpenAPI document."""
+    return Response(_encoded_document(), media_type="application/json")
+
+
+@cache
+def _encoded_document() -> bytes:
+    return msgspec.json.encode(document())
+
+
+@get("/schema", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
+def schema(request: PersonRequest) -> Template:
+    """Show the OpenAPI document to people."""
+    return page(request, "schema.html", document=document())
+
+
+@get("/contract", sync_to_thread=False)
+def contract(request: AnyRequest) -> Response[str]:
+    """Publish the idempotency contract from the code's own tables."""
+    return Response(_contract(request.app.template_engine.engine), media_type="text/html")  # type: ignore[union-attr]
+
+
+@cache
+def _contract(templates: Any) -> str:
+    """Render the contract once: it is public, so that a flood of requests costs little."""
+    outcomes = [(code, OUTCOMES[code]) for code in CODES]
+    text: str = templates.get_template("contract.html").render(
+        outcomes=outcomes, dispositions=DISPOSITIONS, fixtures=FIXTURES
+    )
+    return text

@@ -1,0 +1,62 @@
+"""News for open pages: how much waits, told again whenever it changed, from whichever process the change came."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+import msgspec
+from litestar import get
+from litestar.di import NamedDependency
+from litestar.response import ServerSentEvent
+from litestar.response.sse import ServerSentEventMessage
+
+from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.flows.review import Desk
+from antechamber.web.auth import needs_role
+from antechamber.web.pages import PersonRequest
+
+MIN_INTERVAL_SECONDS: Final = 1.0
+"""Seconds between two messages at least: a busy queue is no reason to flood a page."""
+KEEPALIVE_SECONDS: Final = 15.0
+"""Seconds after which a message goes out without a change, so that a dead connection shows on both sides."""
+MAX_MESSAGES: Final = 40
+"""Messages of one stream; then the page asks again, and whether it still may is looked at anew."""
+
+
+@get("/review/changes", guards=[needs_role("curator", "auditor")])
+async def changes(request: PersonRequest, desk: NamedDependency[Desk]) -> ServerSentEvent:
+    """Stream the counters of queue and quarantine (event `counters`, JSON {pending, quarantined, proposal}).
+
+    `proposal` is state and version of the one that the query names, null without.
+    """
+    watched = request.query_params.get("proposal")
+    return ServerSentEvent(_counters(desk, request.app.state.stopping, watched), headers={"cache-control": "no-store"})
+
+
+async def _counters(desk: Desk, stopping: asyncio.Event, watched: str | None) -> AsyncIterator[ServerSentEventMessage]:
+    loop, changed = asyncio.get_running_loop(), asyncio.Event()
+    end = desk.watch(lambda: loop.call_soon_threadsafe(changed.set))
+    try:
+        for _ in range(MAX_MESSAGES):
+            changed.clear()
+            with contextlib.suppress(BusyError, UnavailableError):
+                counters = await asyncio.to_thread(desk.counters, watched)
+                yield ServerSentEventMessage(event="counters", data=msgspec.json.encode(counters).decode())
+            await _first(changed, stopping, KEEPALIVE_SECONDS)
+            await _first(stopping, stopping, MIN_INTERVAL_SECONDS)
+            if stopping.is_set():
+                return
+    finally:
+        end()
+
+
+async def _first(one: asyncio.Event, other: asyncio.Event, seconds: float) -> None:
+    """Wait for the first of two events, or for so many seconds."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in (one, other)]
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        # Also where the reader has gone and the stream is closed in the middle of this.
+        for task in waiting:
+            task.cancel()

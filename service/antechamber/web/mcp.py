@@ -1,0 +1,91 @@
+"""`/mcp`: tools for MCP clients that speak to the service itself, with the tokens of every other route."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from litestar import asgi
+from litestar.exceptions import MethodNotAllowedException, NotFoundException
+from litestar.response.base import ASGIResponse
+from litestar.types import HTTPScope, Receive, Send
+
+from antechamber.background import Work
+from antechamber.core.access.callers import Bearer
+from antechamber.resources import how_to_install
+from antechamber.web.auth import needs_token, unauthorized
+from antechamber.web.request_body import read_body, replayed
+
+AsgiApplication = Callable[..., Awaitable[None]]
+Start = Callable[[Callable[[Any], Bearer]], AbstractAsyncContextManager[AsgiApplication]]
+MAX_BYTES: Final = 1 << 20
+"""Bytes of a request: arguments have at most 128 Ki characters, each of them at most six bytes."""
+METHODS: Final = ("OPTIONS", "POST")
+"""There are no sessions to end and no stream to listen to, so the transport's GET and DELETE are not offered."""
+
+
+class ToolServer:
+    """Starts the MCP server when it is first asked for: who has no MCP clients pays nothing for it."""
+
+    def __init__(self, start: Start | None, work: Work) -> None:
+        """Use what starts it; None where the extra is not installed. `work` hears whether it runs."""
+        self._start = start
+        self._work = work
+        self._ready: asyncio.Future[AsgiApplication] | None = None
+        self._run: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+
+    async def application(self) -> AsgiApplication:
+        """Return the running MCP application.
+
+        Raises NotFoundException where there is none.
+        """
+        if self._start is None:
+            raise NotFoundException(detail=f"This service runs without its MCP server. {how_to_install('mcp')}")
+        if self._ready is None:
+            self._ready = asyncio.get_running_loop().create_future()
+            self._run = asyncio.create_task(self._serve(self._start, self._ready))
+        return await asyncio.shield(self._ready)
+
+    async def _serve(self, start: Start, ready: "asyncio.Future[AsgiApplication]") -> None:
+        """Hold the server open from the first request to the end, in one task as its task group wants it."""
+        try:
+            async with start(_bearer) as application:
+                ready.set_result(application)
+                self._work.worked()
+                await self._over.wait()
+        except Exception as error:  # noqa: BLE001 -- the next request starts it again
+            self._work.failed(error)
+            self._ready = None
+            if not ready.done():
+                ready.set_exception(error)
+
+    async def stop(self) -> None:
+        """End it."""
+        self._over.set()
+        if self._run is not None:
+            with contextlib.suppress(Exception):
+                await self._run
+
+
+def _bearer(request: Any) -> Bearer:
+    """Return whose token came with the HTTP request of a call."""
+    bearer: Bearer = request.scope["user"]
+    return bearer
+
+
+@asgi("/mcp", guards=[needs_token], copy_scope=True, opt={"methods": METHODS})
+async def mcp(scope: HTTPScope, receive: Receive, send: Send) -> None:
+    """Answer an MCP client (streamable HTTP)."""
+    if scope["method"] not in METHODS:
+        raise MethodNotAllowedException(headers={"Allow": ", ".join(METHODS)})
+    if scope["method"] == "OPTIONS":
+        await ASGIResponse(status_code=204, headers={"Allow": ", ".join(METHODS)})(scope, receive, send)
+        return
+    body = await read_body(scope, receive, MAX_BYTES)
+    # The token may have been revoked while the body came.
+    if not isinstance(scope["user"], Bearer):
+        raise unauthorized()
+    application = await scope["litestar_app"].state.tools.application()
+    await application(scope, replayed(body, receive), send)

@@ -1,0 +1,64 @@
+"""Pages and probes for operators: dashboard, policy, health."""
+
+from typing import Any, Final
+
+from litestar import Request, Response, get
+from litestar.di import NamedDependency
+from litestar.response import Template
+
+from antechamber.core.access.callers import Caller, Person
+from antechamber.core.contract import SCOPES
+from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.privacy import RULES
+from antechamber.flows.dashboard import MARKED_TAX, Dashboard
+from antechamber.web.auth import needs_role
+from antechamber.web.pages import NO_STORE, PersonRequest, page
+
+_DAYS: Final = {"1": 1, "7": 7, "30": 30}
+
+
+@get("/dashboard", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
+def show_dashboard(request: PersonRequest, dashboard: NamedDependency[Dashboard]) -> Template:
+    """Show the figures; operators also see tokens, people and the policy."""
+    operator = request.user.role == "operator"
+    days = _DAYS.get(request.query_params.get("days", ""), 1)
+    standing = dashboard.standing() if operator else None
+    return page(
+        request,
+        "dashboard.html",
+        figures=dashboard.figures(days),
+        marked_tax=MARKED_TAX,
+        choices=_DAYS,
+        standing=standing,
+    )
+
+
+@get("/policy", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
+def show_policy(request: PersonRequest, dashboard: NamedDependency[Dashboard]) -> Template:
+    """Show the policy in force; it is changed in its files and nowhere else."""
+    policy, digest = dashboard.policy()
+    rules = [(scope, policy.rules(scope)) for scope in SCOPES]
+    return page(
+        request, "policy.html", policy=policy, digest=digest, rules=rules, privacy=sorted(one.rule_id for one in RULES)
+    )
+
+
+@get("/healthz", sync_to_thread=False)
+def healthz() -> dict[str, str]:
+    """Say that the process runs."""
+    return {"status": "ok"}
+
+
+@get("/readyz", sync_to_thread=True)
+def readyz(
+    request: Request[Caller | None, Any, Any], dashboard: NamedDependency[Dashboard]
+) -> Response[dict[str, Any]]:
+    """Say whether requests can be served; operators also hear why not."""
+    try:
+        details = dashboard.health()
+    except (BusyError, UnavailableError):
+        return Response({"status": "unavailable"}, status_code=503, headers=NO_STORE | {"retry-after": "2"})
+    stores = dashboard.stores()
+    status = {"status": "degraded" if details["alarms"] else "ready"} if stores else {"status": "read-only"}
+    operator = isinstance(request.user, Person) and request.user.role == "operator"
+    return Response(status | (details if operator else {}), status_code=200 if stores else 503, headers=NO_STORE)

@@ -1,0 +1,109 @@
+"""What every page of the desk shares: rendering, forms, and what was just done."""
+
+import contextlib
+import secrets
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from litestar import Request
+from litestar.exceptions import ClientException, InternalServerException
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
+from litestar.response import Template
+
+from antechamber.core.access.callers import Person
+from antechamber.core.contract import REASON_CODES
+from antechamber.core.errors import BusyError, RefusedError, UnavailableError
+from antechamber.core.review.shortcuts import keys_of
+from antechamber.web.auth import csrf_token
+from antechamber.web.problems import AnyRequest
+from antechamber.web.request_body import read_body, replayed
+
+MAX_FORM: Final = 512 * 1024
+
+
+NO_STORE: Final = {"cache-control": "no-store"}
+
+
+PersonRequest = Request[Person, Any, Any]
+
+
+_OF_THE_WAY: Final = frozenset({"done", "last", "refused"})
+
+
+_DONE: Final = {
+    "approved": "Approved. It is a memory now.",
+    "waits": "Recorded. It waits for a second person.",
+    "rejected": "Rejected.",
+    "merged": "Merged: the memory stands, and this was not remembered twice.",
+    "flagged": "A second curator is asked for.",
+    "undone": "Taken back. Both records stay.",
+    "retracted": "Retracted. Nobody reads it any more.",
+    "expired": "Expired. Nobody reads it any more.",
+    "settled": "Settled. The original stands.",
+    "opened": "Opened as a proposal of its own.",
+    "claimed": "It is yours for five minutes.",
+    "all-held": "All that waits for you is held by somebody else, or needs somebody else.",
+    "filter-done": "Nothing else that matches this filter is free for you.",
+    "kept": "Kept. It holds for all your sessions.",
+    "password": "The new password is set. Your other sessions have ended.",
+}
+
+
+async def read_form(request: AnyRequest) -> dict[str, str]:
+    """Read a form's text fields; the last of equal names counts.
+
+    Raises ClientException for a form that cannot be read, UnavailableError where it gives way to other requests.
+    """
+    try:
+        most = request.route_handler.resolve_request_max_body_size() or MAX_FORM
+        body = await read_body(request.scope, request.receive, most)
+        form = await Request[Any, Any, Any](request.scope, replayed(body, request.receive)).form()
+    except (RefusedError, ValueError, LookupError, InternalServerException) as error:
+        if isinstance(error, RefusedError) and error.code == "body-too-large":
+            raise RequestEntityTooLarge from None
+        raise ClientException(detail="The form could not be read, so nothing was changed. Send it again.") from error
+    fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
+    if any("\0" in value for value in fields.values()):
+        raise ClientException(detail="The form holds U+0000, which no text may have. Nothing was changed.")
+    return fields
+
+
+def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> Template:
+    """Render a page with what every page shows: who is signed in, how much waits, what is wrong."""
+    state, person = request.app.state, request.scope["user"]
+    common = {
+        "person": person,
+        "csrf": csrf_token(state.secret, person),
+        "counters": None if person.role == "operator" else state.desk.counters(),
+        "alarms": state.alarms(),
+        "here": request.scope["path"],
+        "again": _again(request),
+        "keys": keys_of(person.keys),
+        "reasons": REASON_CODES,
+        # Each form gets a key of its own: a decision counts once, however often its form is sent.
+        "one_time_key": lambda: secrets.token_urlsafe(24),
+        # The filter inside which a curator goes on from this page.
+        "within": "",
+    }
+    common |= _just_done(request, person)
+    return Template(name, context=common | context, status_code=status, headers=NO_STORE)
+
+
+def _again(request: AnyRequest) -> str:
+    """Return this page's own address, without what says how one came to it."""
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name not in _OF_THE_WAY]
+    return f"{request.scope['path']}?{urlencode(kept)}" if kept else str(request.scope["path"])
+
+
+def _just_done(request: AnyRequest, person: Person) -> dict[str, Any]:
+    """Say what the act before this page led to, and how to take it back while that is still easy."""
+    query, state = request.query_params, request.app.state
+    if request.method != "GET" or query.get("done", "") not in _DONE:
+        return {"done": None, "taken": None, "settled": None}
+    last, refused = query.get("last"), query.get("refused")
+    taken = settled = None
+    if person.role == "curator":
+        with contextlib.suppress(BusyError, UnavailableError):
+            taken = state.desk.taken(last, person) if last else None
+            settled = state.quarantine.taken(refused, person) if refused else None
+    return {"done": _DONE[query["done"]], "taken": taken, "settled": settled}

@@ -1,0 +1,48 @@
+"""Reading the body of a request on any route, and then looking again whether its caller may still send it."""
+
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.datastructures import State
+from litestar.types import Receive, Scope
+
+from antechamber.core.access.callers import Caller
+from antechamber.core.errors import RefusedError, UnavailableError
+from antechamber.web.auth import caller_of
+from antechamber.web.body_deadline import BodyReader
+
+
+async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
+    """Read a body of at most `most` bytes and put whose it is by then into the scope: its token may have been revoked.
+
+    Raises RefusedError (`body-too-large`, `malformed`) or UnavailableError.
+    """
+    connection: ASGIConnection[Any, Any, Any, Any] = ASGIConnection(scope)
+    body = await read_whole(scope, receive, most, connection.app.state, scope["user"])
+    scope["user"] = await caller_of(connection)
+    return body
+
+
+async def read_whole(scope: Scope, receive: Receive, most: int, state: State, caller: Caller | None) -> bytes:
+    """Read a body; the connection of one that cannot be read is ended after the answer.
+
+    Raises RefusedError (`body-too-large`, `malformed`) or UnavailableError.
+    """
+    uploads: BodyReader = state.uploads
+    # Bodies are counted by token or account.
+    sender = None if caller is None else (type(caller), caller.id)
+    try:
+        return await uploads.read(scope["headers"], receive, most, sender)
+    except (RefusedError, UnavailableError):
+        state.peers.end(scope["client"])
+        raise
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives a body that was read, once, and then what else comes."""
+    left: list[bytes] = [body]
+
+    async def again() -> Any:
+        return {"type": "http.request", "body": left.pop(), "more_body": False} if left else await receive()
+
+    return again

@@ -1,0 +1,186 @@
+"""Calls of other tools: what an answer makes of one, where its token goes, and by what it is found again."""
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antechamber.client.resend_strategy import (
+    UNDECLARED,
+    CallError,
+    Ending,
+    IdempotencyKey,
+    NeverResend,
+    ReadOnly,
+    ReconcileRead,
+    ResendTolerant,
+    Strategy,
+    canonical,
+    check,
+    embed,
+    embedding,
+    fingerprint,
+    hidden,
+    needed,
+    reading,
+    rule_call,
+)
+
+TOKEN = "0198c7f2-6a0e-7c1e-9d55-0f6f3c2b9a10"
+
+
+def reconciled(**members: Any) -> ReconcileRead:
+    """Return a strategy that looks for its token in posts."""
+    known: dict[str, Any] = {
+        "argument": "text",
+        "template": "{value}\n\nref {token}",
+        "read": "find_posts",
+        "arguments": {"query": "{token}", "limit": 5},
+        "found": lambda _, __: False,
+    }
+    return ReconcileRead(**known | members)
+
+
+STRATEGIES: list[Strategy] = [IdempotencyKey(argument="key"), reconciled(), ResendTolerant(), NeverResend()]
+ENDINGS: list[Ending] = ["done", "error", "unclear", "silent"]
+
+
+@pytest.mark.parametrize(("strategy", "ending", "sole"), list(itertools.product(STRATEGIES, ENDINGS, [True, False])))
+def test_each_ending_of_each_kind_leads_to_one_state(strategy: Strategy, ending: Ending, *, sole: bool) -> None:
+    """A result ends it; an error only where no other attempt can have had an effect; nothing else proves anything."""
+    ruling = rule_call(strategy, ending, "said", sole=sole)
+    if ending == "done":
+        assert (ruling.state, ruling.final) == ("committed", True)
+    elif sole and ending == "error":
+        assert (ruling.state, ruling.reason, ruling.final) == ("failed", "said", True)
+    else:
+        assert ruling.state == ("needs_review" if isinstance(strategy, NeverResend) else "uncertain")
+        assert "said" in ruling.reason
+
+
+@pytest.mark.parametrize(
+    ("strategy", "state"),
+    [
+        (IdempotencyKey(argument="key", errors_are_final=False), "uncertain"),
+        (ResendTolerant(errors_are_final=False), "uncertain"),
+        (UNDECLARED, "needs_review"),
+    ],
+)
+def test_an_error_that_may_hide_an_effect_ends_nothing(strategy: Strategy, state: str) -> None:
+    """A tool that wraps another service may fail after the effect; whoever declares it knows."""
+    assert rule_call(strategy, "error", "upstream timed out", sole=True).state == state
+
+
+def test_a_key_goes_where_the_caller_does_not_see_it() -> None:
+    """The caller's own arguments stay; one that it may not give is refused."""
+    strategy = IdempotencyKey(argument="key")
+    assert hidden(strategy) == "key"
+    assert embed(strategy, {"amount": 5}, TOKEN) == {"amount": 5, "key": TOKEN}
+    with pytest.raises(CallError, match="argument key is filled in"):
+        embed(strategy, {"amount": 5, "key": "mine"}, TOKEN)
+
+
+def test_a_token_goes_beside_the_callers_text() -> None:
+    """Whatever that text says; without a text there is no place for it."""
+    strategy = reconciled()
+    assert hidden(strategy) is None
+    assert embed(strategy, {"text": "{token} and {value}"}, TOKEN) == {
+        "text": f"{{token}} and {{value}}\n\nref {TOKEN}"
+    }
+    assert embed(reconciled(template="{token}: {value}"), {"text": "x"}, TOKEN) == {"text": f"{TOKEN}: x"}
+    for given_ in ({}, {"text": 5}):
+        with pytest.raises(CallError, match="must be a text"):
+            embed(strategy, given_, TOKEN)
+    alone = reconciled(template="ref-{token}")
+    assert hidden(alone) == "text"
+    assert embed(alone, {"title": "x"}, TOKEN) == {"title": "x", "text": f"ref-{TOKEN}"}
+
+
+@pytest.mark.parametrize("strategy", [ResendTolerant(), NeverResend()])
+def test_other_calls_go_as_they_are(strategy: Strategy) -> None:
+    """They carry nothing."""
+    assert hidden(strategy) is None
+    assert hidden(ReadOnly()) is None
+    assert embed(strategy, {"a": [1, {"b": None}]}, TOKEN) == {"a": [1, {"b": None}]}
+    check(strategy)
+
+
+def test_the_token_is_looked_for_wherever_the_arguments_say() -> None:
+    """In texts at any depth; what is no text stays."""
+    strategy = reconciled(arguments={"query": {"any": ["ref {token}", 5]}, "limit": 5})
+    check(strategy)
+    assert reading(strategy, TOKEN) == {"query": {"any": [f"ref {TOKEN}", 5]}, "limit": 5}
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"template": "{value}"}, "needs {token} once"),
+        ({"template": "{token} {token}"}, "needs {token} once"),
+        ({"template": "{value} {value} {token}"}, "needs {token} once"),
+        ({"arguments": {"query": "all"}}, "no argument of find_posts says {token}"),
+        ({"late": -1.0}, "late is a number of seconds"),
+        ({"late": float("nan")}, "late is a number of seconds"),
+    ],
+)
+def test_a_strategy_that_could_not_work_is_refused(members: dict[str, Any], said: str) -> None:
+    """When it is declared, not when a call has broken."""
+    check(reconciled())
+    with pytest.raises(CallError, match=said):
+        check(reconciled(**members))
+
+
+@pytest.mark.parametrize("strategy", [NeverResend, "never", None])
+def test_what_is_no_strategy_is_refused(strategy: Any) -> None:
+    """A class in the place of one of its kind, for example, which would pass for one that allows everything."""
+    with pytest.raises(CallError, match="is no strategy"):
+        check(strategy)
+    check(ReadOnly())
+
+
+def test_a_strategy_says_what_it_puts_where() -> None:
+    """So that a declaration that changed, or that does not fit its tool, is noticed."""
+    key = IdempotencyKey(argument="key")
+    assert [embedding(one) for one in STRATEGIES] == [
+        ["key", "key"],
+        ["token", "text", "{value}\n\nref {token}"],
+        [],
+        [],
+    ]
+    assert needed(key, "charge") == {"charge": {"key"}}
+    assert needed(reconciled(), "post") == {"post": {"text"}, "find_posts": {"query", "limit"}}
+    assert needed(ReadOnly(), "look") == {"look": set()}
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), "\ud800", {1, 2}, b"x", object()])
+def test_arguments_that_are_no_json_are_refused(bad: Any) -> None:
+    """Before anything is recorded."""
+    with pytest.raises(CallError, match="no JSON"):
+        canonical({"a": bad})
+
+
+def test_arguments_without_end_are_refused() -> None:
+    """A list that holds itself."""
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(CallError, match="no JSON"):
+        fingerprint({"a": endless}, None)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(), one, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4))
+def test_the_same_arguments_in_any_order_are_the_same_call(arguments: dict[str, Any]) -> None:
+    """Named calls are found by their name alone, and never by arguments that look like one."""
+    turned = dict(reversed(list(arguments.items())))
+    assert fingerprint(arguments, None) == fingerprint(turned, None)
+    assert fingerprint(arguments, "step 4") == fingerprint({}, "step 4")
+    assert fingerprint(arguments, "step 4") != fingerprint(arguments, "step 5")
+    assert fingerprint({"operation": "step 4"}, None) != fingerprint({}, "step 4")

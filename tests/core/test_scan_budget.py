@@ -1,0 +1,236 @@
+"""The work of a scan: it grows with the text and no faster, however many candidates overlap, and ends where it must."""
+
+import re
+import sys
+import unicodedata
+from collections.abc import Callable
+from itertools import pairwise
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stdnum import iban, luhn
+from stdnum.iso7064 import mod_97_10
+
+from antechamber.core.admission.canonical import normalize_text, order_marks
+from antechamber.core.privacy import Finding, scan
+from antechamber.core.privacy.effort import MAX_EFFORT, Effort, EffortSpentError
+from antechamber.core.privacy.numbers import holds_card, holds_iban
+from antechamber.core.search_terms import words_of
+from support import belgian
+
+BODY = 65_536
+MAX_LINES = 10
+"""Lines of Python for each character of the most expensive text; a check of each candidate by itself took 25."""
+OVERLAPPING = [
+    "4 ",
+    "4-4 ",
+    "4404 ",
+    "40 5",
+    "62\u00a0",
+    "3528 ",
+    "4000 0000 0000 0001 ",
+    "DE89 ",
+    "DE89-",
+    "MT84 ",
+    "NO93 8601 ",
+    "AZ21 NABZ ",
+    "a1 ",
+    "a@b.test,",
+    "a@",
+    "a.",
+    "@",
+    "x@y.z@",
+    "a://:p@a ",
+    "antp_" + "a" * 36 + " ",
+    "26240490-8637-4856-9139-e2ec35ba2d48 ",
+]
+
+
+def work(job: Callable[[], Any]) -> int:
+    """Count the lines of Python that a job runs."""
+    lines = 0
+
+    def trace(_frame: FrameType, kind: str, _value: Any) -> Any:
+        nonlocal lines
+        lines += kind == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        job()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def long(unit: str) -> str:
+    """Repeat a unit until it fills a body."""
+    return (unit * (BODY // len(unit) + 1))[:BODY]
+
+
+@pytest.mark.parametrize("unit", OVERLAPPING, ids=ascii)
+def test_the_work_of_a_body_is_bounded(unit: str) -> None:
+    """Every row that is made to have many candidates costs a few lines a character."""
+    assert work(lambda: scan({"/payload": {"content": long(unit)}})) <= MAX_LINES * BODY
+
+
+def test_the_work_of_many_short_strings_is_bounded() -> None:
+    """A near miss in front does not make each of thousands of members expensive, nor does a value."""
+    for first in ("4111 1111 1111 1112", "4111 1111 1111 1111 a@" + "b.cd"):
+        names = {"content": first, "attributes": {f"a{number}": ["x", "a@b.test", 7] for number in range(2_500)}}
+        assert work(lambda held=names: scan({"/payload": held})) <= MAX_LINES * BODY
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["4", "51", "36", "DE89", "NO93", "MT84MALT", "a@b.test", " ", "-", ",", "0"]),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_no_row_of_pieces_costs_more(pieces: list[str]) -> None:
+    """A search for expensive rows: whatever is repeated, the work stays within the same bound."""
+    text = ("".join(pieces) * 4_096)[:4_096]
+    assert work(lambda: scan({"/payload": text})) <= MAX_LINES * len(text) + 500
+
+
+def cards(text: str) -> bool:
+    """Look for a card the long way: at each pair of bounds of groups."""
+    issuers = re.compile(
+        r"4(?:.{12}|.{15}|.{18})|5[1-5].{14}|(?:222[1-9]|22[3-9].|2[3-6]..|27[01].|2720).{12}|3[47].{13}|30[0-5].{11}"
+        r"|3[689].{12}|(?:6011.{12}|6011.{15})|(?:64[4-9]|65.)(?:.{13}|.{16})"
+        r"|(?:352[89]|35[3-8].)(?:.{12}|.{13}|.{14}|.{15})|62(?:.{14}|.{15}|.{16}|.{17})"
+    )
+    for match in re.finditer(r"(?<![0-9A-Za-z.])(?=[0-9])", text):
+        for end in range(match.end() + 13, min(len(text), match.end() + 37) + 1):
+            value = text[match.end() : end]
+            digits = re.sub("[ \u00a0-]", "", value)
+            if (
+                re.fullmatch("[0-9](?:[ \u00a0-]?[0-9])*", value)
+                and not re.match("[0-9A-Za-z]", text[end:])
+                and issuers.fullmatch(digits)
+                and len(set(digits)) > 1
+                and luhn.is_valid(digits)
+            ):
+                return True
+    return False
+
+
+def ibans(text: str) -> bool:
+    """Look for an IBAN the long way: at each group, with each length."""
+    for match in re.finditer("(?<![0-9A-Za-z])(?=[A-Za-z]{2}[0-9]{2})", text):
+        run = re.match("[0-9A-Za-z](?:[ -]?[0-9A-Za-z])*", text[match.end() :])
+        compact = re.sub("[ -]", "", run[0]).upper() if run else ""
+        if any(iban.is_valid(compact[:length]) for length in range(15, min(34, len(compact)) + 1)):
+            return True
+    return False
+
+
+DIGITS = [
+    "4111",
+    "1111",
+    "1112",
+    "4",
+    "5555",
+    "0",
+    "37",
+    "8282",
+    "62",
+    "9",
+    " ",
+    "-",
+    "\u00a0",
+    ".",
+    "a",
+    "\u00e9",
+    "  ",
+]
+ACCOUNTS = ["DE89", "3704", "0044", "0532", "0130", "00", "NO93", "8601", "1117", "947", "be68", "5390", "0754", "7034",
+            "GB82WEST12345698765432", "MT84MALT011000012345MTLCAST001S", " ", "-", "  ", ".", "x"]  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(DIGITS), max_size=16))
+def test_a_card_is_found_wherever_a_slow_look_finds_one(pieces: list[str]) -> None:
+    """The sums over a row of digits say the same as the check of each candidate."""
+    text = "".join(pieces)
+    assert holds_card(text, Effort()) == cards(text)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(ACCOUNTS), max_size=14))
+def test_an_iban_is_found_wherever_a_slow_look_finds_one(pieces: list[str]) -> None:
+    """Structure first and check digits later say the same as the check of each candidate."""
+    text = "".join(pieces)
+    assert holds_iban(text, Effort()) == ibans(text)
+
+
+LOOK_ALIKES = " ".join(belgian(number) for number in range(1, 3_700))
+
+
+def test_a_text_that_cannot_be_verified_is_a_finding() -> None:
+    """Thousands of look-alikes that each take long are not verified one by one: the text is refused; a thousand are."""
+    assert not iban.is_valid(belgian(1))
+    assert mod_97_10.is_valid(belgian(1)[4:] + belgian(1)[:4])
+    assert len(LOOK_ALIKES) < BODY
+    for off in (frozenset[str](), frozenset({"email-address"})):
+        assert scan({"/a": {"b": ["x", LOOK_ALIKES]}}, off) == [Finding("/a/b/1", "too-many-look-alikes")]
+    assert scan({"/a": LOOK_ALIKES}, frozenset({"iban"})) == []
+    assert scan({"/a": LOOK_ALIKES[: 1_000 * 17]}) == []
+
+
+def test_what_is_found_before_the_effort_ends_is_told_too() -> None:
+    """And nothing is looked at behind it."""
+    mail = "ada@love" + "lace.dev"
+    found = scan({"/a": [mail, LOOK_ALIKES, mail]})
+    assert found == [Finding("/a/0", "email-address"), Finding("/a/1", "too-many-look-alikes")]
+
+
+def test_the_first_hundred_findings_are_enough() -> None:
+    """The rest of the event is not looked at."""
+    mail = "ada@love" + "lace.dev"
+    findings = scan({"/a": [mail] * 3_000})
+    assert len(findings) == 100
+    assert {finding.pointer for finding in findings} == {f"/a/{number}" for number in range(100)}
+    assert work(lambda: scan({"/a": [mail] * 3_000})) < 100_000
+
+
+def test_effort_ends() -> None:
+    """What was spent counts, and one more than allowed is refused."""
+    effort = Effort()
+    effort.spend(MAX_EFFORT)
+    assert effort.spent == MAX_EFFORT
+    with pytest.raises(EffortSpentError):
+        effort.spend()
+
+
+MARKS = [chr(code) for code in range(0x300, 0x1E95B) if unicodedata.combining(chr(code))]
+SINGULAR = ["\u0340", "\u0344", "\u0f73", "\u0f75", "\u0f81"]
+"""Marks that decompose, some of them into several that move while they do not themselves."""
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.text(st.sampled_from(MARKS[:60] + SINGULAR), min_size=31, max_size=120),
+    st.text(st.sampled_from([*MARKS, *SINGULAR, "a", "\u1ebf", "\u1100", "\u1161", "\u4e00", " ", "1"]), max_size=80),
+)
+def test_ordered_marks_normalize_to_the_same_text(run: str, other: str) -> None:
+    """In all four forms; and no run of marks is left out of order, which is what takes quadratic time."""
+    text = f"{other}a{run}{other}"
+    ordered = order_marks(text)
+    for form in ("NFC", "NFD", "NFKC", "NFKD"):
+        assert unicodedata.normalize(form, ordered) == unicodedata.normalize(form, text)  # type: ignore[arg-type]
+    classes = [unicodedata.combining(mark) for mark in order_marks("a" + run)[1:]]
+    assert all(after == 0 or before <= after for before, after in pairwise(classes))
+
+
+def test_a_long_run_of_marks_is_normalized_in_the_end() -> None:
+    """A body of marks in the worst order: both the normal form and the words for searching are there at once."""
+    text = "a" + "\u0301" * 16_000 + "\u0316" * 16_000
+    assert normalize_text(text) == "\u00e1" + "\u0316" * 16_000 + "\u0301" * 15_999
+    assert words_of(text) == ["a"]

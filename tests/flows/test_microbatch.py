@@ -1,0 +1,91 @@
+"""Handing over together: one call for what arrives at once, and to each caller its own."""
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from antechamber.flows.microbatch import MicroBatcher
+
+
+class Desk:
+    """Somebody who takes lists of numbers and answers when told to."""
+
+    def __init__(self) -> None:
+        """Begin with nothing taken."""
+        self.taken: list[list[int]] = []
+        self.futures: list[Future[list[int]]] = []
+
+    def take(self, numbers: list[int]) -> Future[list[int]]:
+        """Take a list."""
+        if 13 in numbers:
+            message = "not this one"
+            raise ValueError(message)
+        self.taken.append(numbers)
+        self.futures.append(Future())
+        return self.futures[-1]
+
+
+def finish(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in a thread of its own: a browser test may keep a loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, work).result()
+
+
+async def settled() -> None:
+    """Let the loop turn until everything that could happen has happened."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_what_arrives_in_one_turn_is_one_call() -> None:
+    """Three at once are one list, a later one is another; each hears its own double."""
+
+    async def work() -> None:
+        desk = Desk()
+        together = MicroBatcher(desk.take)
+        tasks = [asyncio.create_task(together.submit(number)) for number in (1, 2, 3)]
+        await settled()
+        tasks.append(asyncio.create_task(together.submit(4)))
+        await settled()
+        assert desk.taken == [[1, 2, 3], [4]]
+        for future, numbers in zip(desk.futures, desk.taken, strict=True):
+            future.set_result([2 * number for number in numbers])
+        assert await asyncio.gather(*tasks) == [2, 4, 6, 8]
+
+    finish(work())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_caller_who_left_harms_nobody(fails: bool) -> None:  # noqa: FBT001 -- a parameter of the test
+    """The others hear their result, or the failure that they share."""
+
+    async def work() -> None:
+        desk = Desk()
+        together = MicroBatcher(desk.take)
+        gone, stays = (asyncio.create_task(together.submit(number)) for number in (1, 2))
+        await settled()
+        gone.cancel()
+        await settled()
+        if fails:
+            desk.futures[0].set_exception(ValueError("broken"))
+        else:
+            desk.futures[0].set_result([10, 20])
+        results = await asyncio.gather(gone, stays, return_exceptions=True)
+        assert isinstance(results[0], asyncio.CancelledError)
+        assert str(results[1]) == ("broken" if fails else "20")
+
+    finish(work())
+
+
+def test_a_call_that_fails_at_once_is_heard_by_all() -> None:
+    """What the taker raises reaches everybody of that turn."""
+
+    async def work() -> None:
+        together = MicroBatcher(Desk().take)
+        results = await asyncio.gather(together.submit(1), together.submit(13), return_exceptions=True)
+        assert [str(result) for result in results] == ["not this one"] * 2
+
+    finish(work())

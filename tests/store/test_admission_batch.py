@@ -1,0 +1,116 @@
+"""Judging a group together: the same answers and the same rows as judging one after another."""
+
+import itertools
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from antechamber.core.admission.disposition import AdmissionWrite, AssignedIds, Candidate, Judgement, candidate, decide
+from antechamber.core.admission.submission import Draft, read_event
+from antechamber.core.policy import Limits, Verdict
+from antechamber.core.ports.store import Rows, Store
+from antechamber.core.privacy import Finding
+from antechamber.store.sqlite.store import SqliteStore
+from support import event
+
+SECRET = bytes(range(32))
+VERDICT = Verdict(
+    reasons=[], owner="ada", policy_digest="policy", limits=Limits(conflicts_per_key=2, waiting_per_producer=3)
+)
+Wish = tuple[str, str, str, str | None, bool]
+"""Producer, key, content, visibility, and whether a detector found something."""
+
+wishes = st.tuples(
+    st.sampled_from(["worker:a", "worker:b"]),
+    st.sampled_from(["k1", "k2", "k3"]),
+    st.sampled_from(["x", "y", "z"]),
+    st.sampled_from([None, None, None, "private"]),
+    st.sampled_from([False, False, False, False, True]),
+)
+
+
+def candidate_of(wish: Wish) -> Candidate:
+    """Return the candidate that a wish describes."""
+    producer, key, content, visibility, found = wish
+    body = event(content, producer_identity=producer, idempotency_key=key, visibility=visibility)
+    findings = [Finding("/payload/content", "email-address")] if found else []
+    return candidate(read_event(Draft(body=body, idempotency_key=key)), findings, SECRET)
+
+
+class Judge:
+    """Judges candidates over a store with ids that are counted up."""
+
+    def __init__(self, store: Store) -> None:
+        """Start counting."""
+        self._store = store
+        self._numbers = itertools.count(1)
+        self.said: list[tuple[Any, ...]] = []
+
+    def judge(self, group: Sequence[Candidate]) -> None:
+        """Judge a group in one transaction and note what each one heard."""
+        self._store.gather(self._settle, group, 0).result()
+
+    def _settle(self, group: Sequence[Candidate], rows: Rows) -> list[None]:
+        book = rows.open_batch(group)
+        for one in group:
+            judgement = decide(one, VERDICT, book.known(one))
+            named = self._named(judgement)
+            self.said.append((judgement.outcome.title, judgement.replay, named, judgement.withdraw))
+            if judgement.replay is None or judgement.withdraw:
+                number = next(self._numbers)
+                book.enter(
+                    AdmissionWrite(
+                        candidate=one,
+                        judgement=judgement,
+                        named=named if judgement.replay is None else AssignedIds(),
+                        receipt=f"answer {number}".encode() if judgement.replay is None else b"",
+                        channel="http",
+                        policy_digest="policy",
+                        owner="ada",
+                        received_at=number,
+                    )
+                )
+        rows.record(book)
+        return [None] * len(group)
+
+    def _named(self, judgement: Judgement) -> AssignedIds:
+        if judgement.replay is not None:
+            return AssignedIds()
+        proposal = judgement.proposal
+        return AssignedIds(
+            submission_id=judgement.original.submission_id if judgement.original else f"s{next(self._numbers)}",
+            duplicate_of=proposal.own_submission_id if proposal else None,
+            proposal_id=f"p{next(self._numbers)}" if judgement.propose else proposal and proposal.proposal_id,
+            quarantine_id=f"q{next(self._numbers)}" if judgement.quarantine else None,
+        )
+
+
+def outcome(folder: Path, groups: Sequence[Sequence[Candidate]]) -> tuple[list[tuple[Any, ...]], list[str]]:
+    """Judge groups over a fresh store; return what was said and everything the store holds."""
+    folder.mkdir()
+    store = SqliteStore(folder / "store.db")
+    # Both producers beforehand, so that their integer keys do not depend on who came first.
+    store.write(lambda rows: rows._known_or_new({"worker:a": 0, "worker:b": 0})).result()
+    judge = Judge(store)
+    for group in groups:
+        judge.judge(group)
+    store.close()
+    with sqlite3.connect(folder / "store.db") as raw:
+        held = [line for line in raw.iterdump() if "_sqlite_migrations" not in line]
+    raw.close()
+    return judge.said, held
+
+
+@settings(max_examples=150, deadline=None)
+@given(made=st.lists(wishes, max_size=14), cuts=st.sets(st.integers(1, 13), max_size=4))
+def test_a_group_is_judged_as_if_one_after_another(tmp_path_factory: Any, made: list[Wish], cuts: set[int]) -> None:
+    """However candidates are cut into groups, everybody hears the same and the store holds the same."""
+    folder = tmp_path_factory.mktemp("book")
+    candidates = [candidate_of(wish) for wish in made]
+    edges = [0, *sorted(cut for cut in cuts if cut < len(candidates)), len(candidates)]
+    groups = [candidates[start:end] for start, end in itertools.pairwise(edges)]
+    assert outcome(folder / "grouped", groups) == outcome(folder / "single", [[one] for one in candidates])

@@ -1,0 +1,133 @@
+"""Moving in: a folder that outgrew its machine keeps everything it had."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from antechamber.settings import DATABASE, Location
+from support import Databases, Service, antechamber, database, event, running, where
+
+
+@pytest.fixture
+def grown(tmp_path: Path, policies: Path) -> Location:
+    """A folder with every kind of row in it."""
+    location = Location(data=tmp_path / "data")
+    with running(location, policies) as service:
+        fill(service)
+    return location
+
+
+def fill(service: Service) -> None:
+    """Submit, refuse, replay and decide."""
+    first = event("Größe of the café.", idempotency_key="first", supersedes="an\0id")
+    bodies = [
+        first,
+        first,
+        first | {"producer_identity": "tool:watcher"},
+        event("Waits.", idempotency_key="second"),
+        event("Another text.", idempotency_key="second"),
+        event("Private by word.", visibility="private"),
+        event("For everybody.", submission_scope="organization", scope_id="labs"),
+    ]
+    for body in bodies:
+        service.submit(body)
+    bob, cleo = service.sign_in("bob"), service.sign_in("cleo")
+    path = "/v1/submissions/by-key/first"
+    proposal = service.client.get(path, headers=service.bearer()).json()["proposal_id"]
+    assert bob.decide(proposal, "approve").status_code == 303
+    wide = re.findall(r'href="/review/([^"]+)"', cleo.browser.get("/review").text)
+    assert cleo.decide(wide[-1], "approve").status_code == 303
+    service.state.access.disable("bob")
+
+
+@pytest.fixture
+def target(postgres: Databases, grown: Location) -> Iterator[Location]:
+    """The same folder with an empty database beside it."""
+    url = postgres.empty()
+    yield Location(data=grown.data, database_url=url)
+    postgres.drop(url)
+
+
+def held(location: Location) -> dict[str, list[str]]:
+    """Return the rows of every table that both engines have, in the same words."""
+    tables: dict[str, list[str]] = {}
+    with database(location) as raw:
+        for table in ("producers", "proposals", "submissions", "evidence", "quarantine", "users", "review_records"):
+            tables[table] = rows(raw, table)
+        for table in ("memories", "tokens", "links", "sessions", "sign_in_failures", "replays"):
+            tables[table] = rows(raw, table)
+    return tables
+
+
+def rows(raw: object, table: str) -> list[str]:
+    """Return a table's rows by column name."""
+    cursor = raw.execute(f"SELECT * FROM {table}")  # type: ignore[attr-defined]
+    names = [column[0] for column in cursor.description]
+    return sorted(str(sorted(zip(names, map(str, row), strict=True))) for row in cursor.fetchall())
+
+
+def test_everything_moves_and_goes_on(grown: Location, target: Location, policies: Path) -> None:
+    """Every row is there under its own keys, replays are recognized, words are found, new rows follow the old ones."""
+    before = held(grown)
+    assert all(before[table] for table in before if table not in {"sign_in_failures", "replays"})
+    moved = antechamber("migrate", "--move", "--json", *where(target))
+    assert moved.returncode == 0, moved.stderr
+    counts = msgspec.json.decode(moved.stdout)["moved"]
+    assert held(target) == before
+    assert {table: counts[table] for table in before} == {table: len(found) for table, found in before.items()}
+    assert "Healthy" in antechamber("doctor", *where(target)).stdout
+    with running(target, policies) as service:
+        again = service.submit(event("Größe of the café.", idempotency_key="first", supersedes="an\0id"))
+        assert (again.status_code, again.json()["duplicate"]) == (201, True)
+        assert [item["content"] for item in service.recall(q="GROSSE cafe")] == ["Größe of the café."]
+        assert service.submit(event("Later.")).status_code == 201
+        later = service.client.get("/v1/memories", params={}, headers=service.bearer())
+        assert later.status_code == 400
+
+
+def test_a_folder_that_was_moved_is_not_used_again(grown: Location, target: Location) -> None:
+    """Two copies would grow apart, so the old one refuses, and the new one takes no second move."""
+    assert antechamber("migrate", "--move", *where(target)).returncode == 0
+    assert "was moved to a PostgreSQL database" in antechamber("user", "list", *where(grown)).stderr
+    again = antechamber("migrate", "--move", *where(target))
+    assert again.returncode == 1
+    assert "was moved" in again.stderr
+
+
+def test_a_database_with_data_takes_nothing_in(grown: Location, target: Location) -> None:
+    """Nothing is mixed: the move is refused, and the folder stays in use."""
+    assert antechamber("migrate", *where(target)).returncode == 0
+    assert antechamber("user", "add", "zoe", "--role", "auditor", *where(target)).returncode == 0
+    refused = antechamber("migrate", "--move", *where(target))
+    assert refused.returncode == 1
+    assert "holds data already" in refused.stderr
+    assert antechamber("user", "list", *where(grown)).returncode == 0
+
+
+def test_a_folder_that_does_not_hold_what_it_should_stays(grown: Location, target: Location) -> None:
+    """A memory that lost its approvals is found before the commit; nothing has moved."""
+    with database(grown) as raw:
+        raw.execute("DROP TRIGGER review_records_lose_their_text")
+        raw.execute("UPDATE review_records SET resulting = '{}' WHERE resulting IS NOT NULL")
+    refused = antechamber("migrate", "--move", *where(target))
+    assert refused.returncode == 1
+    assert "lacks the approvals of its text" in refused.stderr
+    assert held(target)["producers"] == []
+    assert antechamber("user", "list", *where(grown)).returncode == 0
+
+
+def test_a_folder_in_use_or_without_data_is_not_moved(grown: Location, target: Location, tmp_path: Path) -> None:
+    """Somebody who writes keeps the file; an empty folder is named."""
+    with sqlite3.connect(grown.data / DATABASE, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        busy = antechamber("migrate", "--move", *where(target))
+        other.execute("ROLLBACK")
+    other.close()
+    assert busy.returncode == 1
+    empty = Location(data=tmp_path / "nothing", database_url=target.database_url)
+    assert "holds no data" in antechamber("migrate", "--move", *where(empty)).stderr
+    assert "--move needs --database-url" in antechamber("migrate", "--move", *where(grown)).stderr

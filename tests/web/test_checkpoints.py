@@ -1,0 +1,861 @@
+"""The log is signed, never against what was signed before, and says so where it cannot be; keys change, texts go."""
+
+import base64
+import contextlib
+import http.server
+import json
+import logging
+import os
+import re
+import stat
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antechamber import app
+from antechamber.app import erase, examine, open_log, open_store, opened_log
+from antechamber.app.pinning import PinError, pinning
+from antechamber.core.errors import BusyError, ClosedError, EraseError, LogError
+from antechamber.core.log.checkpoint import read_checkpoint, read_text
+from antechamber.core.log.leaf import of_direct_write
+from antechamber.core.log.rows import SignedCheckpoint
+from antechamber.core.ports.store import Store
+from antechamber.flows.checkpoints import NOT_COMPARED, SIGN_AFTER, SIGN_EVERY
+from antechamber.flows.direct_writes import DirectWrites
+from antechamber.flows.export import Export, Exporter
+from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.log_proofs import Log
+from antechamber.settings import Location
+from antechamber.signing_key import verify as verify_signature
+from antechamber.signing_key import write_key
+from support import (
+    PRODUCERS,
+    Service,
+    antechamber,
+    database,
+    dump,
+    event,
+    free_port,
+    locked,
+    running,
+    until,
+    write_policies,
+)
+from web.test_audit_api import fill, get, lines, verified
+
+
+def owner_does(location: Location, *statements: str) -> None:
+    """Do what whoever owns the database can, with its guards off."""
+    with database(location) as raw:
+        if location.database_url:
+            raw.execute("ALTER TABLE log_leaves DISABLE TRIGGER USER; ALTER TABLE checkpoints DISABLE TRIGGER USER")
+        else:
+            for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                raw.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            raw.execute(statement)
+
+
+def readiness(service: Service) -> tuple[str, list[str]]:
+    """Return what everyone is told, and what is wrong; no operator can sign in to be told while the log is in doubt."""
+    answer = service.client.get("/readyz")
+    assert answer.status_code == 200
+    return answer.json()["status"], service.state.dashboard.alarms()
+
+
+def test_the_key_is_made_once_and_for_its_owner_alone(location: Location, policies: Path) -> None:
+    """Mode 0600; the same log goes on after a restart."""
+    with running(location, policies) as service:
+        key = get(service, "key").text
+        size = read_text(get(service, "checkpoint").text).size
+    assert stat.S_IMODE((location.data / "log.key").stat().st_mode) == 0o600
+    with running(location, policies) as service:
+        assert get(service, "key").text == key
+        assert read_text(get(service, "checkpoint").text).size >= size
+
+
+def test_of_two_that_start_at_once_one_enters_the_key(location: Location, store: Store) -> None:
+    """The other one takes it up from the folder they share."""
+    entered: list[str] = []
+
+    def another_is_first() -> int:
+        entered.extend(open_log(store, location, app.clock).verifier_keys())
+        return app.clock()
+
+    log = open_log(store, location, another_is_first)
+    assert entered == log.verifier_keys()
+    with store.read() as rows:
+        assert rows.log_keys() == entered
+
+
+def test_of_two_folders_for_one_database_the_second_is_refused(
+    location: Location, store: Store, tmp_path: Path
+) -> None:
+    """Also where both of them start at once: the key has to be copied."""
+
+    def another_is_first() -> int:
+        open_log(store, location, app.clock)
+        return app.clock()
+
+    elsewhere = Location(data=tmp_path, database_url=location.database_url)
+    with pytest.raises(LogError, match="copy the file from the machine that signs"):
+        open_log(store, elsewhere, another_is_first)
+
+
+def test_an_older_backup_of_the_database_trips_the_signer(location: Location, policies: Path) -> None:
+    """The file beside the database knows more: nothing is signed, and nothing is written."""
+    with running(location, policies) as service:
+        service.token()
+        size = read_text(get(service, "checkpoint").text).size
+        tokens = service._tokens
+        service.submit(event("What the backup does not have."))
+        after = read_text(get(service, "checkpoint").text).size
+        assert after > size
+    owner_does(location, f"DELETE FROM log_leaves WHERE id >= {size}", f"DELETE FROM checkpoints WHERE size > {size}")
+    with running(location, policies) as service:
+        service._tokens = tokens
+        status, alarms = readiness(service)
+        assert status == "degraded"
+        assert re.search(rf"had {after} leaves when it was signed last, and has \d+ now: an older backup", alarms[0])
+        assert get(service, "checkpoint").status_code == 503
+        # Nothing is given out as whole; single leaves can be proven by what was signed before.
+        for kind in ("export", "review-records", "dispositions"):
+            assert get(service, kind).status_code == 503
+        assert get(service, "proof/inclusion", sequence=0).status_code == 200
+        assert service.submit(event("Something else.")).status_code == 503
+    assert any("an older backup" in line for line in examine(location))
+
+
+def test_a_restored_log_goes_on_under_another_name_and_says_what_was_lost(location: Location, policies: Path) -> None:
+    """The leaf of the new key names the checkpoint that was given up, and the old one is kept as evidence."""
+    with running(location, policies) as service:
+        size = read_text(get(service, "checkpoint").text).size
+        service.submit(event("What the backup does not have."))
+        lost = read_text(get(service, "checkpoint").text)
+    owner_does(
+        location, f"DELETE FROM log_leaves WHERE id >= {size}", f"DELETE FROM checkpoints WHERE size > {size}",
+        "DELETE FROM tokens",
+    )  # fmt: skip
+    with opened_log(location) as (log, _), pytest.raises(LogError):
+        log.checkpoint()
+    with opened_log(location) as (log, _):
+        new = log.give_up()[0]
+    assert not new.startswith(lost.origin)
+    assert [read_text(file.read_text()) for file in location.data.glob("log.checkpoint.given-up-*")] == [lost]
+    with running(location, policies) as service:
+        assert readiness(service) == ("ready", [])
+        assert get(service, "key").text.split("\n")[0] == new
+        (leaf,) = [
+            one["leaf"] for one in lines(get(service, "export"))[:-1] if one["leaf"]["reason_code"] == "restored"
+        ]
+        assert leaf["subject"]["abandoned_size"] == str(lost.size)
+        assert leaf["subject"]["abandoned_root"] == lost.root.hex()
+
+
+def test_an_altered_leaf_trips_the_signer(location: Location, policies: Path) -> None:
+    """Also where the altered database kept its size."""
+    with running(location, policies) as service:
+        service.submit(event())
+        get(service, "checkpoint")
+    owner_does(location, "UPDATE log_leaves SET leaf = replace(leaf, 'operator', 'producer') WHERE id = 1")
+    with running(location, policies) as service:
+        status, alarms = readiness(service)
+    assert status == "degraded"
+    assert "are not those that were signed" in alarms[0]
+    assert any("is not that of the first" in line for line in examine(location))
+
+
+def test_an_altered_node_trips_nobody_into_signing_it(location: Location, store: Store) -> None:
+    """Nodes are formed anew from the leaves; the doctor names the one that differs."""
+    grow(store, 600)
+    log = open_log(store, location, app.clock)
+    log.checkpoint()
+    owner_does(location, "UPDATE log_nodes SET hash = (SELECT hash FROM log_nodes WHERE number = 1) WHERE number = 0")
+    grow(store, 1)
+    with pytest.raises(LogError, match="not those that were signed"):
+        log.checkpoint()
+    assert any("node 0 of level 8" in line for line in examine(location))
+
+
+@pytest.fixture
+def store(location: Location) -> Iterator[Store]:
+    """A store without a service."""
+    made = open_store(location)
+    yield made
+    made.close()
+
+
+def grow(store: Store, number: int) -> None:
+    """Add leaves as the command line does: accounts."""
+
+    def add(rows: Any) -> None:
+        rows.log(one for one in made)
+
+    from store.test_log import logged  # noqa: PLC0415 -- the helper of the log's own tests
+
+    made = [logged(f"user {number}") for number in range(number)]
+    store.write(add).result()
+
+
+def test_it_is_signed_after_so_many_leaves_or_so_long(location: Location, store: Store) -> None:
+    """By the clock that it is given; and never again while nothing changes."""
+    now = [1_795_168_800_000_000]
+    log = open_log(store, location, lambda: now[0])
+    log.tick(at_once=True)
+    first = log.published()
+    grow(store, 1)
+    log.tick()
+    assert log.published() == first
+    now[0] += SIGN_EVERY
+    log.tick()
+    second = log.published()
+    assert second.size == first.size + 1
+    now[0] += 10 * SIGN_EVERY
+    log.tick()
+    assert log.published() == second
+    grow(store, SIGN_AFTER)
+    log.tick()
+    assert log.published().size == second.size + SIGN_AFTER
+
+
+def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, store: Store) -> None:
+    """And the alarm ends by itself once it can."""
+    now = [1_795_168_800_000_000]
+    log = open_log(store, location, lambda: now[0])
+    log.tick(at_once=True)
+    state, log._signer._state = log._signer._state, Path("/proc/no-such-folder/checkpoint")
+    grow(store, 1)
+    log.tick(at_once=True)
+    assert "cannot be kept" in (log.alarm or "")
+    # It could not be compared, which is no contradiction.
+    assert log.doubt is None
+    log._signer._state = state
+    log.tick()
+    assert log.alarm
+    now[0] += SIGN_EVERY
+    log.tick()
+    assert log.alarm is None
+    assert log.published().size == log.standing().size
+
+
+def test_a_contradiction_ends_with_its_cause(location: Location, store: Store) -> None:
+    """It is looked at each second, so that the desk opens as soon as the right file is back."""
+    log = open_log(store, location, app.clock)
+    assert log.doubt == NOT_COMPARED
+    log.tick(at_once=True)
+    assert log.doubt is None
+    state = location.data / "log.checkpoint"
+    good = state.read_text()
+    state.write_text("damaged\n")
+    log.look()
+    assert "damaged" in (log.doubt or "")
+    with pytest.raises(ClosedError):
+        log.check()
+    log.tick()
+    assert log.doubt
+    state.write_text(good)
+    log.tick()
+    assert (log.doubt, log.alarm) == (None, None)
+
+
+def test_two_processes_sign_one_log(location: Location, store: Store) -> None:
+    """With a folder each and the same key: whoever signs, it is consistent with what the other one signed."""
+    log = open_log(store, location, app.clock)
+    log.tick(at_once=True)
+    other = Location(data=location.data.parent / "other", database_url=location.database_url)
+    other.data.mkdir()
+    with pytest.raises(LogError, match="copy it from the machine that signs"):
+        open_log(store, other, app.clock)
+    (other.data / "log.key").write_bytes((location.data / "log.key").read_bytes())
+    if location.database_url is None:
+        # The database of one folder has been signed in that folder alone.
+        (other.data / "log.checkpoint").write_bytes((location.data / "log.checkpoint").read_bytes())
+    beside = open_log(store, other, app.clock)
+    for signing in (log, beside, log, beside):
+        grow(store, 3)
+        assert signing.checkpoint().size == signing.standing().size
+    assert log.contradictions() == beside.contradictions() == []
+
+
+def test_a_leaf_of_yesterday_is_pointed_at(location: Location, store: Store, tmp_path: Path) -> None:
+    """Order is the tree's; a time that lies before others in front of it is worth a look, and no alteration."""
+    log = open_log(store, location, app.clock)
+    late = of_direct_write("worker:release-bot", app.clock() - 90_000_000_000)
+    store.write(lambda rows: rows.log([late])).result()
+    chunks = Export(store, log, app.clock, os.urandom).log(Exporter("ida", "auditor"))
+    (tmp_path / "log.jsonl").write_bytes(b"".join(chunks))
+    (tmp_path / "checkpoint.txt").write_text(log.published().note)
+    arguments = [str(tmp_path / "log.jsonl"), "--checkpoint", str(tmp_path / "checkpoint.txt")]
+    said = antechamber("verify", *arguments, "--key", log.verifier_keys()[0])
+    assert said.returncode == 0
+    assert "Leaf 1: its time lies 1 day" in said.stdout
+
+
+def test_many_threads_sign_one_log(location: Location, store: Store) -> None:
+    """Requests on demand beside the clock's: sizes only grow, and each checkpoint is the log's."""
+    log = open_log(store, location, app.clock)
+    sizes: list[int] = []
+
+    def work() -> None:
+        for _ in range(5):
+            grow(store, 1)
+            sizes.append(log.checkpoint().size)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(sizes) == 20
+    assert log.contradictions() == []
+    assert log.checkpoint().size == log.standing().size
+
+
+def test_the_old_key_signs_that_there_is_a_new_one(location: Location, policies: Path, tmp_path: Path) -> None:
+    """An auditor who knows the old key learns the new one from the log, and a running service takes it up."""
+    with running(location, policies) as service:
+        old = get(service, "key").text
+        kept = tmp_path / "kept.txt"
+        kept.write_text(get(service, "checkpoint").text)
+        with opened_log(location) as (log, _):
+            new = log.change_key()
+        last = get(service, "checkpoint").text
+        leaf = lines(get(service, "export"))[-2]["leaf"]
+        assert (leaf["action"], leaf["from"], leaf["to"]) == ("log-key", old.strip(), new)
+        assert f"+{old.split('+')[1]}+" in old
+        assert last.split("\n")[0] == new.split("+")[0]
+        service.submit(event())
+        assert get(service, "key").text == f"{new}\n{old}"
+        status, said = verified(service, tmp_path, get(service, "export").content, "--previous", str(kept))
+        assert (status, "earlier checkpoint" in said) == (0, True)
+        assert readiness(service)[0] == "ready"
+    assert examine(location) == []
+
+
+def test_a_change_of_keys_that_was_cut_off_is_finished(location: Location, store: Store) -> None:
+    """The store knows the new key, and the file was not put in its place yet."""
+    log = open_log(store, location, app.clock)
+    log.checkpoint()
+    old, new = log._signer.key, log._signer.draft()
+    store.write(lambda rows: rows.add_log_key(str(new), 1)).result()
+    assert log.checkpoint().size == log.standing().size
+    assert log.verifier_keys()[0] == str(new)
+    assert log.contradictions() == []
+    # The old key signed once more: the tree that ends with the leaf which names the new one.
+    with store.read() as rows:
+        size = rows.log_size()
+        leaf = json.loads(rows.leaf_texts(size - 1, 1)[0])
+    assert leaf["to"] == str(new)
+    assert read_checkpoint(log.published(size).note, old, verify_signature).size == size
+
+
+def test_a_lost_key_stops_the_service_and_can_be_given_up(location: Location, policies: Path) -> None:
+    """Nothing is signed by a key that nobody chose."""
+    with running(location, policies) as service:
+        old = get(service, "key").text.split("+")[0]
+    (location.data / "log.key").unlink()
+    with pytest.raises(LogError, match=r"log\.key is missing"):
+        Service(location, policies)
+    with opened_log(location, lost=True) as (log, _):
+        new = log.change_key()
+    with running(location, policies) as service:
+        assert get(service, "key").text.split("\n")[0] == new
+        # It is the same log still: what was signed before holds it to its word.
+        assert new.startswith(f"{old}+")
+        assert readiness(service)[0] == "ready"
+    with pytest.raises(LogError, match="is there"), opened_log(location, lost=True):
+        pass
+
+
+def test_a_lost_key_is_no_way_around_what_was_signed(location: Location, policies: Path) -> None:
+    """An older backup, and then `--lost`: the log is still compared."""
+    with running(location, policies) as service:
+        size = read_text(get(service, "checkpoint").text).size
+        service.submit(event("What the backup does not have."))
+        get(service, "checkpoint")
+    owner_does(location, f"DELETE FROM log_leaves WHERE id >= {size}", f"DELETE FROM checkpoints WHERE size > {size}")
+    (location.data / "log.key").unlink()
+    with opened_log(location, lost=True) as (log, _), pytest.raises(LogError, match="older backup"):
+        log.change_key()
+
+
+def test_nothing_is_given_up_without_need(location: Location, store: Store) -> None:
+    """`--restored` on a log that holds would tell auditors what is not true."""
+    log = open_log(store, location, app.clock)
+    log.checkpoint()
+    grow(store, 1)
+    with pytest.raises(LogError, match="nothing was lost"):
+        log.give_up()
+    assert log.contradictions() == []
+
+
+def test_a_log_that_could_not_be_given_up_is_still_held_to_its_word(location: Location, store: Store) -> None:
+    """The store was busy: nothing happened, and the next attempt names what was lost."""
+    grow(store, 3)
+    log = open_log(store, location, app.clock)
+    lost = log.checkpoint()
+    owner_does(location, f"DELETE FROM log_leaves WHERE id >= {lost.size - 1}", "DELETE FROM checkpoints")
+    with locked(location), pytest.raises(BusyError):
+        log.give_up()
+    with pytest.raises(LogError, match="older backup"):
+        log.checkpoint()
+    log.give_up()
+    with store.read() as rows:
+        leaf = json.loads(rows.leaf_texts(rows.log_size() - 1, 1)[0])
+    assert leaf["subject"]["abandoned_size"] == str(lost.size)
+    assert log.contradictions() == []
+    assert log.contradictions(lost.note)
+
+
+@pytest.mark.parametrize("how", ["gone", "empty", "elsewhere"])
+def test_what_was_signed_last_is_missed(location: Location, store: Store, how: str) -> None:
+    """Nobody signs without it by mistake; a checkpoint that somebody kept may take its place."""
+    log = open_log(store, location, app.clock)
+    kept = log.checkpoint().note
+    grow(store, 1)
+    state = location.data / "log.checkpoint"
+    if how == "gone":
+        state.unlink()
+    elif how == "empty":
+        state.write_bytes(b"")
+    else:
+        location = Location(
+            data=location.data, database_url=location.database_url, checkpoint_file=location.data.parent / "kept"
+        )
+        state = location.data.parent / "kept"
+        log = open_log(store, location, app.clock)
+    with pytest.raises(LogError, match="missing or empty"):
+        log.checkpoint()
+    state.write_text(kept)
+    assert log.checkpoint().size == log.standing().size
+
+
+def test_a_log_whose_last_checkpoint_is_gone_can_be_begun_anew(location: Location, store: Store) -> None:
+    """Nobody knows then what was lost, and the leaf of the new key names nothing."""
+    log = open_log(store, location, app.clock)
+    log.checkpoint()
+    (location.data / "log.checkpoint").unlink()
+    new = log.give_up()[0]
+    assert log.verifier_keys()[0] == new
+    assert log.contradictions() == []
+
+
+def test_a_key_of_another_log_changes_nothing(location: Location, store: Store) -> None:
+    """Put in the place of ours while the service runs."""
+    log = open_log(store, location, app.clock)
+    log.checkpoint()
+    write_key(location.data / "other.key", "antechamber/another")
+    (location.data / "other.key").replace(location.data / "log.key")
+    log._signer.refresh()
+    with pytest.raises(LogError, match="of another log"):
+        log.change_key()
+
+
+def test_giving_up_that_was_cut_off_is_finished(location: Location, store: Store) -> None:
+    """The store knows the key of the new log, and what the old one signed last is put aside."""
+    log = open_log(store, location, app.clock)
+    log.checkpoint()
+    new = log._signer.draft(other_log=True)
+    store.write(lambda rows: rows.add_log_key(str(new), 1)).result()
+    assert read_text(log.checkpoint().note).origin == new.name
+    assert len(list(location.data.glob("log.checkpoint.given-up-*"))) == 1
+
+
+def test_where_it_is_kept_is_remembered(location: Location, store: Store) -> None:
+    """Who forgets --checkpoint-file later uses the same file; and its lock is another one, whatever its name."""
+    kept = location.data.parent / "log.lock"
+    log = open_log(
+        store, Location(data=location.data, database_url=location.database_url, checkpoint_file=kept), app.clock
+    )
+    log.checkpoint()
+    grow(store, 1)
+    signed = open_log(store, location, app.clock).checkpoint()
+    assert kept.read_text() == signed.note
+    assert not (location.data / "log.checkpoint").exists()
+
+
+def test_who_signs_for_long_keeps_nobody_waiting(location: Location, store: Store) -> None:
+    """Neither another process nor another thread: who comes meanwhile hears that it is busy."""
+    log = open_log(store, location, app.clock)
+    log.checkpoint()
+    beside = open_log(store, location, app.clock)
+    with beside._signer.turn(), pytest.raises(BusyError):
+        log.checkpoint()
+    with log._turn(), ThreadPoolExecutor(1) as pool, pytest.raises(BusyError):
+        pool.submit(log.checkpoint).result()
+
+
+def test_the_last_checkpoint_is_the_largest(location: Location, store: Store) -> None:
+    """Also where a smaller one was stored after it, by a process that was slow."""
+    log = open_log(store, location, app.clock)
+    first = log.checkpoint()
+    grow(store, 1)
+    last = log.checkpoint()
+    late = first.note + "\u2014 somebody AAAAAAAA\n"
+    store.write(
+        lambda rows: rows.add_checkpoint(SignedCheckpoint(size=first.size, note=late, signed_at=last.signed_at))
+    ).result()
+    assert log.published() == last
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "PRIVATE+KEY+a+b", "PRIVATE+KEY+name+00000000+AAAA", "\udcff", "PRIVATE+KEY+x+0badc0de+" + "A" * 44,
+        "PRIVATE+KEY+a b+0badc0de+" + "A" * 44,
+    ],
+)  # fmt: skip
+def test_a_damaged_key_is_named(location: Location, policies: Path, text: str) -> None:
+    """With what to do about it."""
+    with running(location, policies):
+        pass
+    (location.data / "log.key").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(LogError, match="backup of this folder"):
+        Service(location, policies)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"\xff", b"something\n", b"antechamber/x\n1\nAAAA\n\n\xe2\x80\x94 antechamber/x AAAA\n"]
+)
+def test_a_damaged_checkpoint_trips_the_signer(location: Location, policies: Path, text: bytes) -> None:
+    """What was signed last is not known then."""
+    with running(location, policies) as service:
+        get(service, "checkpoint")
+    (location.data / "log.checkpoint").write_bytes(text)
+    with running(location, policies) as service:
+        status, alarms = readiness(service)
+        assert status == "degraded"
+        assert "not signed any more" in alarms[0]
+
+
+def test_another_key_than_the_stores_is_not_used(location: Location, store: Store) -> None:
+    """As after a wrong copy."""
+    open_log(store, location, app.clock).checkpoint()
+    other = Location(data=location.data.parent / "other", database_url=None)
+    other.data.mkdir()
+    stranger = open_store(other)
+    open_log(stranger, other, app.clock)
+    stranger.close()
+    (location.data / "log.key").write_bytes((other.data / "log.key").read_bytes())
+    with pytest.raises(LogError, match="copy the file from"):
+        open_log(store, location, app.clock)
+
+
+def test_a_pinned_checkpoint_is_compared_by_the_doctor(location: Location, policies: Path) -> None:
+    """One of this log fits, one of another does not."""
+    with running(location, policies) as service:
+        note = get(service, "checkpoint").text
+    assert examine(location, note) == []
+    assert "of another log" in examine(location, note.replace("antechamber/", "elsewhere/"))[0]
+    assert "no signed note" in examine(location, "\x7fELF" * 1000)[0]
+    assert "damaged" in examine(location, note[:-10] + "AAAAAAAA=\n")[0]
+
+
+keeper_heard: list[str] = []
+"""The credentials that a keeper was sent last."""
+
+
+@contextlib.contextmanager
+def keeper(status: int = 204) -> Iterator[tuple[str, list[str]]]:
+    """Run somebody who keeps checkpoints; yield the address, and what came."""
+    kept: list[str] = []
+
+    class Keeper(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            kept.append(self.rfile.read(int(self.headers["content-length"])).decode())
+            keeper_heard[:] = self.headers.get_all("authorization", [])
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Keeper)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/pins", kept
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_each_checkpoint_is_brought_to_whoever_keeps_a_copy(location: Location, store: Store) -> None:
+    """Once; and where that fails it is tried again, with an alarm meanwhile."""
+    with keeper() as (url, kept):
+        log = open_log(store, location, app.clock, url)
+        log.tick(at_once=True)
+        for _ in range(2):
+            log.pin()
+        assert kept == [log.published().note]
+    grow(store, 1)
+    log.tick(at_once=True)
+    log.pin()
+    assert "could not be pinned" in (log.pin_alarm or "")
+    with keeper() as (url, kept):
+        log._publish = pinning(url)
+        log.pin()
+    assert (log.pin_alarm, kept) == (None, [log.published().note])
+
+
+def test_a_keeper_that_refuses_is_named() -> None:
+    """With its answer."""
+    with keeper(500) as (url, _), pytest.raises(PinError, match="answered 500"):
+        pinning(url)("note")
+    for nowhere in ("http://a..b/", f"http://{'a' * 64}.example/", "http://127.0.0.1:1/\x01"):
+        with pytest.raises(PinError, match="cannot be reached"):
+            pinning(nowhere)("note")
+
+
+@pytest.mark.parametrize(
+    "secret", ["//me:s3cr3t@127.0.0.1:{port}/pins", "//127.0.0.1:{port}/pins?key=s3cr3t", "//me:1/s3cr3t@127.0.0.1"]
+)
+def test_a_keeper_is_named_without_its_password(
+    service: Service, secret: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither on a page, nor at /readyz, nor in a log; where the keeper is can still be seen."""
+    caplog.set_level(logging.DEBUG)
+    log = service.state.log
+    log._publish = pinning("http:" + secret.format(port=free_port()))
+    service.submit(event())
+    log.tick(at_once=True)
+    log.pin()
+    operator = service.sign_in("olga", "operator").browser
+    seen = [operator.get(path).text for path in ("/readyz", "/dashboard")]
+    seen.append(service.sign_in().browser.get("/review").text)
+    for text in seen:
+        assert "could not be pinned" in text
+        assert "http://127.0.0.1:" in text or "may hold a password" in text
+    assert "s3cr3t" not in "\n".join([*seen, *map(logging.LogRecord.getMessage, caplog.records)])
+
+
+def test_a_keeper_gets_its_credentials_by_header(caplog: pytest.LogCaptureFixture) -> None:
+    """As any address with a user name does; they are in no log of a library."""
+    caplog.set_level(logging.DEBUG)
+    with keeper() as (url, kept):
+        pinning(url.replace("//", "//me:s3%40cr3t@"))("note")
+    assert kept == ["note"]
+    assert keeper_heard == [f"Basic {base64.b64encode(b'me:s3@cr3t').decode()}"]
+    assert "cr3t" not in caplog.text
+
+
+def test_a_new_policy_is_in_the_log_before_it_is_in_force(service: Service, policies: Path) -> None:
+    """From which digest to which; the same again is no change."""
+    keeper: PolicyReloader = service.state.admission._policies
+    before = keeper.current.digest
+    write_policies(policies, PRODUCERS.replace('owner = "ada"', 'owner = "mona"'))
+    keeper.refresh()
+    keeper.refresh()
+    assert keeper.current.digest != before
+    leaves = [one["leaf"] for one in lines(get(service, "export"))[:-1]]
+    changes = [(leaf["from"], leaf["to"]) for leaf in leaves if leaf["action"] == "policy"]
+    assert changes == [(None, before), (before, keeper.current.digest)]
+    with database(service.location) as raw:
+        (text,) = raw.execute("SELECT policy FROM policy_changes ORDER BY id DESC LIMIT 1").fetchone()
+    assert "mona" in text
+
+
+def test_a_producer_that_asks_for_a_durable_write_is_in_the_log_once_an_hour(service: Service) -> None:
+    """However often it asks, and by which way."""
+    for _ in range(3):
+        assert service.submit(event(durable=True)).status_code == 403
+        assert service.client.post("/v1/memories", headers=service.bearer()).status_code == 403
+    assert (
+        service.client.post("/v1/memories", headers=service.bearer("notes", "reader", ("project:a",))).status_code
+        == 403
+    )
+    service.submit(event())
+    leaves = [one["leaf"] for one in lines(get(service, "export"))[:-1]]
+    asked = [leaf for leaf in leaves if leaf["action"] == "direct-write"]
+    assert [(leaf["actor"], leaf["to"]) for leaf in asked] == [("worker:release-bot", "rejected-invalid")]
+
+
+def test_a_request_for_a_durable_write_that_could_not_be_noted_is_noted_next_time(
+    location: Location, store: Store
+) -> None:
+    """The refusal never waits for the note, nor fails with it."""
+    direct = DirectWrites(store, app.clock)
+    with locked(location):
+        direct.note("worker:release-bot")
+        until(lambda: not direct._noted, "the note is given up")
+    direct.note("worker:release-bot")
+    until(lambda: bool(actions_of(location)), "the request is noted")
+    assert actions_of(location) == ["direct-write"]
+    store.close()
+    direct.note("worker:other")
+    assert set(direct._noted) == {"worker:release-bot"}
+
+
+def actions_of(location: Location) -> list[str]:
+    """Return what the log tells of."""
+    with database(location) as raw:
+        return [json.loads(leaf)["action"] for (leaf,) in raw.execute("SELECT leaf FROM log_leaves ORDER BY id")]
+
+
+def test_an_erased_text_is_nowhere_and_every_proof_holds(location: Location, policies: Path, tmp_path: Path) -> None:
+    """A retracted memory with its records, and a refused event: words, search and salts go, leaves stay."""
+    with running(location, policies) as service:
+        ids = fill(service)
+        desk = service.sign_in()
+        page = desk.browser.get(f"/quarantine/{ids['quarantine_id']}").text
+        hidden = dict(re.findall(r'name="(csrf|version|shown_hash|decision_key)" value="([^"]*)"', page))
+        assert desk.post(f"/quarantine/{ids['quarantine_id']}/keep", hidden).status_code == 303
+        kept = tmp_path / "kept.txt"
+        kept.write_text(get(service, "checkpoint").text)
+        erase(location, ids["proposal_id"], "private")
+        erase(location, ids["quarantine_id"], "other")
+        page = desk.browser.get(f"/quarantine/{ids['quarantine_id']}").text
+        hidden = dict(re.findall(r'name="(csrf|version|shown_hash|decision_key|undoes)" value="([^"]*)"', page))
+        assert desk.post(f"/quarantine/{ids['quarantine_id']}/undo", hidden).status_code == 403
+        for text in ("quokkas", "Something else"):
+            assert text not in dump(location)
+        if location.database_url is None:
+            with database(location) as raw:
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            assert b"quokka" not in b"".join(file.read_bytes() for file in location.data.iterdir())
+        for kind in ("export", "review-records", "dispositions"):
+            of_records = [] if kind == "export" else ["--records"]
+            status, said = verified(service, tmp_path, get(service, kind).content, *of_records)
+            assert status == 0, said
+        assert verified(service, tmp_path, get(service, "export").content, "--previous", str(kept))[0] == 0
+        told = [(one["leaf"]["action"], one["leaf"]["reason_code"]) for one in lines(get(service, "export"))[-3:-1]]
+        assert set(told) >= {("erase", "other")}
+        assert "(erased)" in desk.browser.get(f"/review/{ids['proposal_id']}").text
+        assert "its text erased" in desk.browser.get(f"/audit/items/{ids['proposal_id']}").text
+        assert desk.browser.get("/memories", params={"q": "quokkas"}).text.count("(erased)") == 0
+        answer = desk.decide(ids["proposal_id"], "undo", reason_code="other", reason_text="again")
+        assert answer.status_code in {403, 409}
+        # The event's hash stays, so that the same event is still recognized.
+        assert service.submit(event("Feed the quokkas first.")).json()["reasons"][0]["code"] == "already-decided"
+    assert examine(location) == []
+
+
+def test_another_text_of_the_row_is_still_found(service: Service) -> None:
+    """The queue's row of near duplicates stood for the text that is gone; what waits there is shown and searched."""
+    texts = [f"Feed the quokkas {when} the gates are opened in the morning." for when in ("before", "after")]
+    first, _ = (service.submit(event(text)).json()["proposal_id"] for text in texts)
+    service.wait_until_sorted()
+    desk = service.sign_in()
+    assert desk.decide(first, "reject", reason_code="wrong").status_code == 303
+    erase(service.location, first, "private")
+    assert texts[1] in desk.browser.get("/review", params={"q": '"after the gates"'}).text
+    assert texts[0] not in dump(service.location)
+
+
+def test_what_waits_or_is_remembered_is_not_erased(service: Service) -> None:
+    """The desk comes first; and nothing is erased twice or made up."""
+    waiting = service.submit(event("Waits.")).json()["proposal_id"]
+    admitted = service.submit(event("Stays.")).json()["proposal_id"]
+    rejected = service.submit(event("Goes.")).json()["proposal_id"]
+    desk = service.sign_in()
+    assert desk.decide(admitted, "approve").status_code == 303
+    assert desk.decide(rejected, "reject", reason_code="wrong").status_code == 303
+    erase(service.location, rejected, "private")
+    for subject, why in (
+        (waiting, "still waits"),
+        (admitted, "retract it"),
+        (rejected, "before"),
+        ("x", "there is no"),
+    ):
+        with pytest.raises(EraseError, match=why):
+            erase(service.location, subject, "private")
+    assert examine(service.location) == []
+
+
+def test_a_text_without_its_erasure_on_record_cannot_be_taken_away(service: Service) -> None:
+    """The database's own guards, for whoever opens it by hand."""
+    ids = fill(service)
+    mark = '{"content":"(erased)","kind":"erased"}'
+    for statement in (
+        f"UPDATE review_records SET shown = '{mark}'",
+        "UPDATE review_records SET reason_text = '(erased)'",
+        f"UPDATE memories SET payload = '{mark}', source_span = '{{\"uri\":\"erased:\"}}'",
+        f"UPDATE proposals SET payload = '{mark}', source_span = '{{\"uri\":\"erased:\"}}'",
+        "UPDATE quarantine SET payload = NULL WHERE payload IS NOT NULL",
+        "UPDATE exports SET actor = 'nobody'",
+        "DELETE FROM checkpoints",
+        "UPDATE log_keys SET verifier_key = 'x'",
+        "DELETE FROM policy_changes",
+    ):
+        get(service, "export")
+        with database(service.location) as raw, pytest.raises(Exception, match=r"append-only|never changes|stays"):
+            raw.execute(statement)
+    assert ids
+
+
+UNLOGGED = {
+    "GET": "reads change nothing; exports alone are logged, because they take something away",
+    "POST /login": "sessions open and end; who may sign in is logged",
+    "POST /logout": "as above",
+    "POST /settings": "somebody's own keys",
+    "POST /review/views": "somebody's own filters",
+    "POST /review/next": "a claim: a courtesy with an end",
+    "POST /review/{proposal_id}/claim": "as above",
+    "POST /review/{proposal_id}/skip": "puts a proposal behind the others",
+}
+"""Routes that write no leaf, and why; a new one has to be put here or to log."""
+LOGGED = {
+    "POST /v1/submissions",
+    "POST /v1/submissions/batch",
+    "PUT /v1/submissions/by-key/{idempotency_key}/seal",
+    "POST /mcp",
+    "POST /review/{proposal_id}/{decision}",
+    "POST /review/group/{decision}",
+    "POST /quarantine/{quarantine_id}/{decision}",
+    "POST /settings/password",
+    *(f"{method} /v1/memories{rest}" for method in ("POST", "PUT", "PATCH", "DELETE") for rest in ("", "/{rest}")),
+}
+
+
+def test_what_writes_no_leaf_is_an_explicit_list(service: Service) -> None:
+    """Every route that may change something logs it, or is on the list with its reason."""
+    from support import methods_of  # noqa: PLC0415 -- beside its only use
+
+    routes = {f"{method} {route.path_format}" for route in service.app.routes for method in methods_of(route)}
+    acting = {route for route in routes if not route.startswith(("GET ", "HEAD ", "OPTIONS "))}
+    assert acting == LOGGED | {route for route in UNLOGGED if " " in route}
+
+
+def leaves_of(service: Service) -> int:
+    """Count the leaves."""
+    with database(service.location) as raw:
+        found: int = raw.execute("SELECT count(*) FROM log_leaves").fetchone()[0]
+        return found
+
+
+def test_what_is_on_that_list_writes_no_leaf(service: Service) -> None:
+    """And everything else that is done at the desk does."""
+    proposal = service.submit(event()).json()["proposal_id"]
+    service.submit(event("Another."))
+    desk = service.sign_in()
+    service.wait_until_sorted()
+    form = desk.form(proposal)
+    before = leaves_of(service)
+    desk.post("/review/next", {"csrf": form["csrf"]})
+    desk.post(f"/review/{proposal}/claim", form)
+    desk.post(f"/review/{proposal}/skip", form)
+    desk.post("/settings", {"csrf": form["csrf"], "keys": "off"})
+    desk.post("/review/views", {"csrf": form["csrf"], "name": "mine", "filter": "scope:project"})
+    for path in ("/review", "/audit", "/memories", "/dashboard", "/submissions", "/quarantine"):
+        assert desk.browser.get(path).status_code == 200
+    desk.post("/logout", {"csrf": form["csrf"]})
+    service.state.access.link("bob")
+    assert leaves_of(service) == before
+    service.sign_in().decide(proposal, "approve")
+    assert leaves_of(service) == before + 2
+
+
+def test_the_log_that_nobody_can_sign_is_named(location: Location, store: Store) -> None:
+    """A folder that cannot be written to."""
+    log = open_log(store, location, app.clock)
+    log.checkpoint()
+    grow(store, 1)
+    log._signer._state = Path("/proc/no-such-folder/checkpoint")
+    with pytest.raises(LogError, match="cannot be kept"):
+        log.checkpoint()
+    assert isinstance(log, Log)

@@ -1,0 +1,45 @@
+"""The stream of news: what it tells, and that it leaves nothing behind."""
+
+import asyncio
+import contextlib
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from antechamber.web import live
+from support import Service, event
+
+
+def messages(service: Service, path: str) -> list[dict[str, Any]]:
+    """Return what a stream tells before the service ends it."""
+    service.state.stopping.set()
+    text = service.sign_in().browser.get(path).text
+    return [json.loads(line) for line in re.findall(r"^data: (.*?)\r?$", text, re.MULTILINE)]
+
+
+def test_the_stream_tells_counters_and_ids_only(service: Service) -> None:
+    """No text of any proposal goes over it; state and version of the one that was asked for do."""
+    proposal = service.submit(event("A text that stays on its page.")).json()["proposal_id"]
+    assert messages(service, "/review/changes") == [{"pending": 1, "quarantined": 0, "proposal": None}]
+    asked = messages(service, f"/review/changes?proposal={proposal}")
+    assert asked == [{"pending": 1, "quarantined": 0, "proposal": "pending 1"}]
+    assert messages(service, "/review/changes?proposal=%00")[0]["proposal"] is None
+
+
+def test_a_stream_that_is_closed_while_it_waits_leaves_no_task_behind() -> None:
+    """Tabs come and go all day; each of them would leave two."""
+
+    async def closed() -> set[asyncio.Task[Any]]:
+        waiting = asyncio.create_task(live._first(asyncio.Event(), asyncio.Event(), 60))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await waiting
+        await asyncio.sleep(0)
+        own = asyncio.current_task()
+        return {task for task in asyncio.all_tasks() if task is not own}
+
+    # In a thread of its own: where a browser is driven, this one has a loop already.
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: asyncio.run(closed())).result() == set()
