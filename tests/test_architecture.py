@@ -99,3 +99,13 @@ def test_the_package_is_typed_and_complete() -> None:
     build = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert (SOURCE / "py.typed").is_file()
     assert set(build["force-include"]) == {"templates", "policies", "scripts/verify_export.py"}
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    """A name in a traceback or a search leads to one class."""
+    places: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in ast.parse(module.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(module.relative_to(SOURCE)))
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}

@@ -36,7 +36,7 @@ from msgspec import Struct
 from antechamber import __version__
 from antechamber.core.admission.canonical import decode
 from antechamber.core.contract import MemoryPage, Reason, Receipt
-from antechamber.core.errors import AntechamberError, RefusedError
+from antechamber.core.errors import AntechamberError, RequestRefusedError
 from antechamber.core.mcp_tools import (
     ProposeMemory,
     SearchMemory,
@@ -205,7 +205,7 @@ def _misread(raw: bytes) -> JSONRPCError | None:
     """
     try:
         message = decode(raw)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return _no_message(PARSE_ERROR, str(error))
     try:
         jsonrpc_message_adapter.validate_python(message, by_name=False)
@@ -237,7 +237,7 @@ class ToolHandlers:
             return _failed(ToolFailure(code="unknown-tool", message=f"there is no such tool; there are {known}"))
         try:
             given = read_arguments(arguments, spec.arguments)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return _refused(error)
         task = asyncio.ensure_future(_guarded(submits, given))
         self._running.add(task)
@@ -253,7 +253,7 @@ class ToolHandlers:
 async def _guarded(submits: Submitting, given: Struct) -> CallToolResult:
     try:
         return await _ACTS[type(given)](submits, given)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return _refused(error)
     except AntechamberError as error:
         code = "unavailable" if error.temporary else "refused"
@@ -335,7 +335,7 @@ _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolRe
 }
 
 
-def _refused(error: RefusedError) -> CallToolResult:
+def _refused(error: RequestRefusedError) -> CallToolResult:
     first = error.reasons[0]
     argument = argument_of(first.pointer)
     place = f" (argument {argument})" if argument else ""

@@ -13,7 +13,7 @@ from support import Service, antechamber, running, serving
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses of microseconds."""
-    monkeypatch.setattr(wire, "_FIRST_PAUSE", 0.00001)
+    monkeypatch.setattr(wire, "_FIRST_PAUSE_SECONDS", 0.00001)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from antechamber.client.http import ATTEMPTS, Answer, Sender, SendError, batches
-from antechamber.core.errors import RefusedError
+from antechamber.core.errors import RequestRefusedError
 from antechamber.core.outgoing import fill_in, hash_event
 from support import event, free_port
 
@@ -252,7 +252,7 @@ def test_what_a_line_has_is_kept() -> None:
 )
 def test_a_line_that_is_no_event_is_refused_before_sending(raw: bytes) -> None:
     """What can never be accepted is refused at home, with a code."""
-    with pytest.raises(RefusedError) as raised:
+    with pytest.raises(RequestRefusedError) as raised:
         fill_in(raw)
     assert raised.value.code in {"malformed", "out-of-profile", "duplicate-member", "unknown-member"}
 

@@ -21,7 +21,7 @@ from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
 from antechamber.client.operation import Operation
 from antechamber.core.contract import CODES
 from antechamber.core.delivery import DeliveryRuling
-from antechamber.core.errors import RefusedError
+from antechamber.core.errors import RequestRefusedError
 from antechamber.core.outcomes import ACCEPTED, OUTCOMES
 from core.test_delivery import receipt
 
@@ -107,7 +107,7 @@ def test_when_it_was_observed_makes_no_other_operation(ledger: Ledger) -> None:
 )
 def test_a_malformed_event_is_refused_before_anything_is_recorded(ledger: Ledger, broken: Any, code: str) -> None:
     """The agent learns at once what to mend, and no key is spent."""
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         ledger.prepare(broken)
     assert refused.value.code == code
     assert list(ledger.entries()) == []

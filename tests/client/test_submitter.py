@@ -291,7 +291,7 @@ def test_a_batch_has_an_outcome_for_each_event(service: Service, sender: Submitt
     assert [path for _, path, _ in network.seen] == ["/v1/submissions/batch"] * 3
     with pytest.raises(InvalidEventError) as invalid:
         sender.submit_batch([lesson("Three."), {}])
-    assert isinstance(invalid.value, errors.RefusedError)
+    assert isinstance(invalid.value, errors.RequestRefusedError)
     assert (invalid.value.retry_same_key, invalid.value.safe_new_key) == (False, True)
     assert sender.ledger is not None
     assert sum(sender.ledger.counts().values()) == 4
@@ -619,7 +619,7 @@ def test_a_token_that_is_refused_leaves_the_operation_as_it_was(
             except RefusedError as error:
                 told = error
             assert isinstance(told, RefusedError)
-            assert isinstance(told, errors.RefusedError)
+            assert isinstance(told, errors.RequestRefusedError)
             assert told.code == ("producer-mismatch" if ":" in token else "unauthorized")
             assert told.receipt is not None
             assert "Nothing was stored; fix the token" in str(told)

@@ -24,7 +24,7 @@ from antechamber.core.admission.canonical import (
     normalize_text,
 )
 from antechamber.core.admission.submission import Submission, derived_key, read_draft, read_event
-from antechamber.core.errors import RefusedError
+from antechamber.core.errors import RequestRefusedError
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "hash-vectors.json").read_text())
 ENVELOPE = {
@@ -57,9 +57,9 @@ def parsed(vector: dict[str, Any]) -> Submission:
     return read_event(read_draft(msgspec.json.encode(body)))
 
 
-def refusal(raw: bytes) -> RefusedError:
+def refusal(raw: bytes) -> RequestRefusedError:
     """Decode and check a value, which must be refused."""
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RequestRefusedError) as caught:
         check_profile(decode(raw))
     return caught.value
 
@@ -208,7 +208,7 @@ def test_no_bytes_crash_the_decoder(raw: bytes) -> None:
     codes = set()
     try:
         check_profile(decode(raw))
-    except RefusedError as error:
+    except RequestRefusedError as error:
         codes.add(error.code)
     assert codes <= {"malformed", "out-of-profile", "duplicate-member"}
 
@@ -224,7 +224,7 @@ def test_extreme_nesting_is_out_of_profile(levels: int, opening: str, closing: s
 def test_sixteen_levels_pass_and_seventeen_do_not(depth: int, levels: int) -> None:
     """The depth of the value counts; scalars on the deepest level are fine."""
     check_profile(nested(levels), depth=depth)
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RequestRefusedError) as caught:
         check_profile(nested(levels + 1), depth=depth)
     assert (caught.value.code, caught.value.reasons[0].pointer) == ("out-of-profile", "/0" * levels)
 
@@ -238,14 +238,14 @@ def test_null_is_allowed_inside_attributes_only() -> None:
         ({"tags": [None]}, "/payload/tags/0"),
         ({"other": {"attributes": {"a": None}}}, "/payload/other/attributes/a"),
     ):
-        with pytest.raises(RefusedError) as caught:
+        with pytest.raises(RequestRefusedError) as caught:
             check_profile(value, "/payload")
         assert [reason.pointer for reason in caught.value.reasons] == [pointer]
 
 
 def test_at_most_twenty_violations_are_named() -> None:
     """An answer stays short however much is wrong."""
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RequestRefusedError) as caught:
         check_profile([0.5] * 21)
     assert [reason.pointer for reason in caught.value.reasons] == [f"/{index}" for index in range(20)]
 
@@ -369,7 +369,7 @@ def test_the_vectors_are_many_and_differ_by_name() -> None:
 @pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: vector["name"])
 def test_the_published_refusals_hold(vector: dict[str, Any]) -> None:
     """Each refused body is refused with the published code."""
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RequestRefusedError) as caught:
         read_event(read_draft(vector["raw"].encode()))
     assert caught.value.code == vector["code"]
 

@@ -22,7 +22,7 @@ from antechamber.core.admission.disposition import (
 )
 from antechamber.core.admission.submission import read_draft, read_event
 from antechamber.core.contract import CODES, Problem, Reason, Receipt
-from antechamber.core.errors import RefusedError
+from antechamber.core.errors import RequestRefusedError
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, FIXTURES, OUTCOMES, RETRY_AFTER
 from antechamber.core.policy import Limits, Verdict
 from antechamber.core.privacy import Finding, scan
@@ -429,9 +429,9 @@ def test_a_refusal_is_a_problem_document_with_the_same_members(code: Any) -> Non
     assert problem.reasons == reasons
 
 
-def refused(body: dict[str, Any]) -> RefusedError:
+def refused(body: dict[str, Any]) -> RequestRefusedError:
     """Read a body, which must be refused."""
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RequestRefusedError) as caught:
         read_event(read_draft(msgspec.json.encode(body)))
     return caught.value
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from antechamber.core.admission.canonical import digest, event_bytes, normalize
 from antechamber.core.admission.fast_path import read_fast
 from antechamber.core.admission.submission import Submission, read_draft, read_event
-from antechamber.core.errors import RefusedError
+from antechamber.core.errors import RequestRefusedError
 from support import event
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "hash-vectors.json").read_text())
@@ -69,7 +69,7 @@ def slowly(raw: bytes, header_key: str | None) -> Submission | None:
     """Read a body as every refusal is found; None for a refusal."""
     try:
         return read_event(read_draft(raw, header_key))
-    except RefusedError:
+    except RequestRefusedError:
         return None
 
 

@@ -22,7 +22,7 @@ from antechamber.core.admission.submission import (
     read_key_header,
 )
 from antechamber.core.contract import MAX_BODY, SCOPES
-from antechamber.core.errors import RefusedError
+from antechamber.core.errors import RequestRefusedError
 from antechamber.core.times import format_time, parse_time
 from support import event
 
@@ -52,9 +52,9 @@ def _normal(body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return normalize(body["payload"], body["source_span"])
 
 
-def refusal(raw: bytes, header_key: str | None = None) -> RefusedError:
+def refusal(raw: bytes, header_key: str | None = None) -> RequestRefusedError:
     """Read a body, which must be refused."""
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RequestRefusedError) as caught:
         read_event(read_draft(raw, header_key))
     return caught.value
 
@@ -395,7 +395,7 @@ def test_the_header_is_a_bare_key_or_a_quoted_string(lines: list[str], key: str 
 )
 def test_any_other_header_is_an_invalid_key(lines: list[str]) -> None:
     """Two lines, parameters, lists, escapes and odd characters are refused."""
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RequestRefusedError) as caught:
         read_key_header(lines)
     assert caught.value.code == "key-invalid"
 
@@ -456,7 +456,7 @@ def test_any_json_at_any_place_is_read_or_refused(value: Any, pointer: str) -> N
     codes = set()
     try:
         read_event(read_draft(json.dumps(body).encode()))
-    except RefusedError as error:
+    except RequestRefusedError as error:
         codes = {reason.code for reason in error.reasons}
     assert codes <= {
         "key-invalid",

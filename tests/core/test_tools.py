@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from antechamber.core.errors import RefusedError
+from antechamber.core.errors import RequestRefusedError
 from antechamber.core.mcp_tools import MAX_ARGUMENT_CHARACTERS, ProposeMemory, SearchMemory, read_arguments
 
 
@@ -30,7 +30,7 @@ def nested(depth: int) -> list[Any]:
 )
 def test_wrong_arguments_are_refused_in_words(arguments: dict[str, Any], said: str) -> None:
     """The error says what is wrong with them and repeats none of their text."""
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RequestRefusedError) as refused:
         read_arguments(arguments, ProposeMemory)
     (reason,) = refused.value.reasons
     assert (reason.code, said in reason.message) == ("malformed", True)

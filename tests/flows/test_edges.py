@@ -22,7 +22,7 @@ from antechamber.core.errors import (
     ForbiddenDecisionError,
     NotFoundError,
     PolicyError,
-    RefusedError,
+    RequestRefusedError,
     UnavailableError,
 )
 from antechamber.core.policy import Policy
@@ -475,7 +475,7 @@ def test_a_producers_token_may_be_narrowed_but_not_widened(flows: Flows) -> None
     assert recall.memories(BOT, "project", "apollo").items == []
     assert recall.memories(widened, "project", "apollo").items == []
     for bearer, scope_id in ((narrowed, "apollo"), (narrowed, "other"), (widened, "other")):
-        with pytest.raises(RefusedError):
+        with pytest.raises(RequestRefusedError):
             recall.memories(bearer, "project", scope_id)
 
 

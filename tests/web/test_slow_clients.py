@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from antechamber import app
-from antechamber.core.errors import RefusedError, UnavailableError
+from antechamber.core.errors import RequestRefusedError, UnavailableError
 from antechamber.settings import Location
 from antechamber.web.body_deadline import BodyReader
 from antechamber.web.connections import MAX_STRANGE_REQUESTS
@@ -58,7 +58,7 @@ async def outcome(uploads: BodyReader, receive: Any, caller: object = "a") -> An
     """Read a body of at most 100 bytes."""
     try:
         return await uploads.read([], receive, 100, caller)
-    except (RefusedError, UnavailableError) as error:
+    except (RequestRefusedError, UnavailableError) as error:
         return error
 
 
@@ -158,7 +158,7 @@ def test_a_body_over_its_limit_is_refused_before_it_is_read() -> None:
         declared = [(b"content-length", b"101")]
         try:
             await BodyReader().read(declared, half(), 100, "a")
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return error, await outcome(BodyReader(), half(b"1" * 60, b"1" * 60))
 
     assert [error.code for error in finish(work())] == ["body-too-large"] * 2

@@ -15,7 +15,7 @@ from antechamber.client.http import Answer, Sender, SendError, batches
 from antechamber.core.admission.canonical import decode
 from antechamber.core.admission.submission import read_draft, read_event
 from antechamber.core.contract import Disposition, Reason
-from antechamber.core.errors import AntechamberError, RefusedError
+from antechamber.core.errors import AntechamberError, RequestRefusedError
 from antechamber.core.outgoing import fill_in, hash_event
 
 _DISPOSITIONS: Final[tuple[str, ...]] = get_args(Disposition)
@@ -148,7 +148,7 @@ def _completed(raw: bytes) -> list[_Line]:
             try:
                 body = fill_in(line)
                 lines.append(_Line(number, body, read_event(read_draft(body)).idempotency_key))
-            except RefusedError as error:
+            except RequestRefusedError as error:
                 bad.append(f"line {number}: {_why(error.reasons)}")
     if bad:
         for one in bad[:_MOST]:
@@ -164,5 +164,5 @@ def hash_file(file: Any) -> None:
     """Print the source-event hash of a body, or of {payload, source_span}, in FILE (- for standard input)."""
     try:
         click.echo(hash_event(decode(file.read())))
-    except RefusedError as error:
+    except RequestRefusedError as error:
         fail(AntechamberError(f"{error.code}: {error} ({error.reasons[0].pointer or 'the whole body'})"))

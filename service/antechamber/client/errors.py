@@ -10,7 +10,7 @@ from antechamber.core.errors import AntechamberError
 from antechamber.core.outgoing import Body, body_of
 
 
-class InvalidEventError(errors.RefusedError):
+class InvalidEventError(errors.RequestRefusedError):
     """An event that is malformed: nothing was recorded and nothing was sent; `reasons` say what to change."""
 
     retry_same_key: bool = False
@@ -24,7 +24,7 @@ def completed(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
     """
     try:
         return body_of(event, key)
-    except errors.RefusedError as error:
+    except errors.RequestRefusedError as error:
         raise InvalidEventError(error.reasons) from None
 
 
@@ -63,7 +63,7 @@ class NotSentError(OperationError):
     advice = "It was not sent; send it again when the service can be reached."
 
 
-class RefusedError(OperationError, errors.RefusedError):
+class RefusedError(OperationError, errors.RequestRefusedError):
     """The service refused the token before anything was stored (401, 403), and no other attempt can still arrive.
 
     `reasons` and `receipt` are the service's. Once the token or the policy is fixed, `send`, `submit` or `recover`

@@ -12,7 +12,7 @@ class AntechamberError(Exception):
     """Whether the same again may work by itself."""
 
 
-class RefusedError(AntechamberError):
+class RequestRefusedError(AntechamberError):
     """A request that ends in one of the contract's codes before anything is stored."""
 
     def __init__(self, reasons: Sequence[Reason]) -> None:
@@ -26,9 +26,9 @@ class RefusedError(AntechamberError):
         return self.reasons[0].code
 
 
-def refuse(code: Code, message: str, pointer: str | None = None) -> RefusedError:
+def refuse(code: Code, message: str, pointer: str | None = None) -> RequestRefusedError:
     """Build a refusal with a single reason."""
-    return RefusedError([Reason(code=code, message=message, pointer=pointer)])
+    return RequestRefusedError([Reason(code=code, message=message, pointer=pointer)])
 
 
 class BusyError(AntechamberError):

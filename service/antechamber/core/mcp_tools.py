@@ -24,7 +24,7 @@ from antechamber.core.contract import (
     Scope,
 )
 from antechamber.core.delivery import State
-from antechamber.core.errors import RefusedError
+from antechamber.core.errors import RequestRefusedError
 
 MAX_ARGUMENT_CHARACTERS: Final = 128 * 1024
 """Characters of all arguments of a call together."""
@@ -161,12 +161,12 @@ def read_arguments(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
         text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
         raw = text.encode()
         if len(text) > MAX_ARGUMENT_CHARACTERS:
-            raise RefusedError([_reason(f"the arguments have more than {MAX_ARGUMENT_CHARACTERS} characters")])
+            raise RequestRefusedError([_reason(f"the arguments have more than {MAX_ARGUMENT_CHARACTERS} characters")])
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        raise RefusedError([_reason(_mild(str(error), kind))]) from None
+        raise RequestRefusedError([_reason(_mild(str(error), kind))]) from None
     except (ValueError, TypeError, RecursionError, msgspec.DecodeError):
-        raise RefusedError([_reason(_NO_JSON)]) from None
+        raise RequestRefusedError([_reason(_NO_JSON)]) from None
 
 
 def _reason(message: str) -> Reason:

@@ -28,7 +28,7 @@ from antechamber.core.admission.disposition import (
 from antechamber.core.admission.fast_path import read_fast
 from antechamber.core.admission.submission import Submission, read_draft, read_event, read_key_header
 from antechamber.core.contract import KEY, MAX_BATCH, MAX_LINES, Channel, Code, Reason
-from antechamber.core.errors import AntechamberError, BusyError, RefusedError, UnavailableError, refuse
+from antechamber.core.errors import AntechamberError, BusyError, RequestRefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER, Outcome
@@ -106,7 +106,7 @@ class Admission:
         """Answer a refused event that a curator opens; it is no attempt of its producer, so that no rate limits it."""
         try:
             self._check_listed(event.producer_identity)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return self.refusal(error.reasons, echo_of(event))
         return await self.judged(event)
 
@@ -144,7 +144,7 @@ class Admission:
         """Answer a batch of lines in order, all in one transaction; a Reply refuses the batch as a whole."""
         try:
             lines = split_batch(raw)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return self.refusal(error.reasons)
         try:
             prepared = await self._batches.run(partial(self._prepare_batch, [line for _, line in lines], bearer))
@@ -174,7 +174,7 @@ class Admission:
             draft = read_draft(raw, header_key)
             self._check_producer(draft.body["producer_identity"], bearer)
             return read_event(draft)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             if error.code == "direct-write":
                 self.direct.note(bearer.name)
             return self.refusal(error.reasons, guess_echo(raw, header_key))
@@ -267,7 +267,7 @@ class Admission:
         echo = Echo(idempotency_key=key if KEY.fullmatch(key) else None, producer_identity=bearer.name)
         try:
             self._check_rate(bearer)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             return self.refusal(error.reasons, echo)
         if bearer.role != "producer" or bearer.name not in self._policies.current.policy.producers:
             return self.refusal([_denied()], echo)

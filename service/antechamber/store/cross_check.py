@@ -8,7 +8,7 @@ import msgspec
 from antechamber.core.log.leaf import granted, known_as
 from antechamber.store.statements import Statements
 
-Found = dict[str, Any]
+SqlRow = dict[str, Any]
 _CROSSED: Final = (
     "crossed_proposals",
     "crossed_states",
@@ -40,7 +40,7 @@ class CrossCheck(Statements):
         yield from self._check_tokens()
         yield from self._check_users()
 
-    def _policies(self) -> Iterator[tuple[str, Found]]:
+    def _policies(self) -> Iterator[tuple[str, SqlRow]]:
         """Yield the policies that can be read; one with another text than its digest is found elsewhere."""
         for row in self.all("logged_policies"):
             try:
@@ -71,17 +71,17 @@ class CrossCheck(Statements):
             if known_as(row["name"], row["person"], row["password"]).get("password") != said:
                 yield f"account {row['name']} has another password than its last leaf says"
 
-    def _subject(self, subject: str, action: str) -> Found | None:
+    def _subject(self, subject: str, action: str) -> SqlRow | None:
         """Return what the first leaf about something names; None where it is of another action."""
         for one in self.all("leaves_of", subject=subject):
             leaf = _decoded(one["leaf"])
             if leaf.get("action") == action and isinstance(leaf.get("subject"), dict):
-                named: Found = leaf["subject"]
+                named: SqlRow = leaf["subject"]
                 return named
         return None
 
 
-def _decoded(leaf: str) -> Found:
+def _decoded(leaf: str) -> SqlRow:
     """Return a leaf; an empty one where it cannot be read, which is found elsewhere."""
     try:
         found = msgspec.json.decode(leaf)
@@ -90,12 +90,12 @@ def _decoded(leaf: str) -> Found:
     return found if isinstance(found, dict) else {}
 
 
-def _owner(policy: Found, producer_identity: str) -> str:
+def _owner(policy: SqlRow, producer_identity: str) -> str:
     """Return who answered for a producer; an empty name where the policy did not list it."""
     return str(policy.get("producers", {}).get(producer_identity, {}).get("owner", ""))
 
 
-def _curators(policy: Found, scope: str) -> int:
+def _curators(policy: SqlRow, scope: str) -> int:
     """Return how many persons had to approve in a scope."""
     special = policy.get("scopes", {}).get(scope, {}).get("curators")
     return int(special or policy.get("defaults", {}).get("curators") or 1)

@@ -17,13 +17,13 @@ from antechamber.core.times import format_time
 from antechamber.signing_key import verify
 from antechamber.store.statements import Statements
 
-Found = dict[str, Any]
+SqlRow = dict[str, Any]
 
 
 class Growing:
     """The tree, formed anew from all leaves, beside what was signed on the way."""
 
-    def __init__(self, checkpoints: list[Found], keys: list[VerifierKey]) -> None:
+    def __init__(self, checkpoints: list[SqlRow], keys: list[VerifierKey]) -> None:
         """Take the checkpoints of the store and the keys that may have signed them."""
         self._due: dict[int, list[str]] = {}
         for row in checkpoints:
@@ -120,7 +120,7 @@ class LogCheck(Statements):
                 yield _guarded(f"{kind} {next(iter(row.values()))}", partial(told, row))
         yield from self._sequences()
 
-    def _conflict(self, row: Found, what: str) -> str:
+    def _conflict(self, row: SqlRow, what: str) -> str:
         text = submission_text(row["payload"], row["answer"], row["source_span"])
         expected = _submitted(row, "rejected-conflict", "key-reused")
         if told := self._only(what, row["quarantine_id"], expected, text, erased=row["erased"]):
@@ -128,7 +128,7 @@ class LogCheck(Statements):
         differing = _beside(row, row["answer"])
         return f"{what} has another {differing} than its answer" if differing else ""
 
-    def _decision(self, row: Found, what: str) -> str:
+    def _decision(self, row: SqlRow, what: str) -> str:
         text = decision_text(DecisionFacts(**{name: row[name] for name in DecisionFacts.__struct_fields__}))
         expected = {
             "action": row["decision"],
@@ -142,23 +142,25 @@ class LogCheck(Statements):
             return told
         return f"{what} has another hash than its text" if row["erased"] is None and not _hashes_hold(row) else ""
 
-    def _export(self, row: Found, what: str) -> str:
+    def _export(self, row: SqlRow, what: str) -> str:
         expected = {"action": "export", "actor": row["actor"], "to": row["exported"], "role": row["role"]}
         expected["time"] = format_time(row["exported_at"])
         return self._only(what, row["export_id"], expected, export_text(msgspec.convert(row, ExportRow)))
 
-    def _erasure(self, row: Found, what: str) -> str:
+    def _erasure(self, row: SqlRow, what: str) -> str:
         subject = {name: row[name] for name in ("erasure_id", "proposal_id", "quarantine_id") if row[name] is not None}
         expected = {"action": "erase", "reason_code": row["reason_code"], "subject": subject}
         return self._only(what, row["erasure_id"], expected | {"time": format_time(row["erased_at"])}, None)
 
-    def _password(self, row: Found, what: str) -> str:
+    def _password(self, row: SqlRow, what: str) -> str:
         names = {"password_change_id": row["password_change_id"], "user": row["name"]}
         subject = names | {"password": row["password_digest"]}
         expected = {"action": "set-password", "actor": row["actor"], "role": row["role"], "subject": subject}
         return self._only(what, row["password_change_id"], expected | {"time": format_time(row["changed_at"])}, None)
 
-    def _only(self, what: str, subject: str, expected: Found, text: Found | None, *, erased: int | None = None) -> str:
+    def _only(
+        self, what: str, subject: str, expected: SqlRow, text: SqlRow | None, *, erased: int | None = None
+    ) -> str:
         leaves = self.all("leaves_of", subject=subject)
         if len(leaves) != 1:
             return f"{what} has {len(leaves)} leaves"
@@ -182,7 +184,7 @@ class LogCheck(Statements):
             wrong = "" if digest(row["policy"].encode()) == digest_now else f"policy {digest_now} has another text"
             yield wrong or _guarded(f"policy {digest_now}", told)
 
-    def _next(self, seen: Counter[str], subject: str, at: int | None, expected: Found, what: str) -> str:
+    def _next(self, seen: Counter[str], subject: str, at: int | None, expected: SqlRow, what: str) -> str:
         leaves = self.all("leaves_of", subject=subject)
         place = seen[subject]
         seen[subject] += 1
@@ -195,7 +197,7 @@ class LogCheck(Statements):
 _DECIDED: Final = ("review_record_id", "proposal_id", "quarantine_id", "undoes")
 
 
-def _hashes_hold(row: Found) -> bool:
+def _hashes_hold(row: SqlRow) -> bool:
     """Tell whether the hashes of a review record are those of its texts."""
     resulting = None if row["resulting"] is None else digest(row["resulting"].encode())
     return (digest(row["shown"].encode()), resulting) == (row["shown_hash"], row["resulting_hash"])
@@ -216,7 +218,7 @@ def _is_canonical(leaf: str) -> bool:
         return False
 
 
-def _key(row: Found) -> VerifierKey | None:
+def _key(row: SqlRow) -> VerifierKey | None:
     """Read a key; checkpoints of one that cannot be read have no signature that counts."""
     try:
         return read_key(row["verifier_key"])
@@ -224,7 +226,7 @@ def _key(row: Found) -> VerifierKey | None:
         return None
 
 
-def _submission(row: Found, what: str) -> str:
+def _submission(row: SqlRow, what: str) -> str:
     text = submission_text(row["payload"], row["receipt"], row["source_span"])
     if told := _compared(what, row, _submitted(row, row["disposition"], row["reason_code"]), text):
         return told
@@ -249,13 +251,13 @@ _RECEIPT: Final = (
 """What a receipt says that has a column of its own."""
 
 
-def _beside(row: Found, receipt: str) -> str | None:
+def _beside(row: SqlRow, receipt: str) -> str | None:
     """Name what a row says otherwise than the receipt that its leaf commits to."""
     said = msgspec.json.decode(receipt)
     return next((name for name in _RECEIPT if name in said and row[name] != said[name]), None)
 
 
-def _other_print(row: Found) -> str | None:
+def _other_print(row: SqlRow) -> str | None:
     """Compare what recognizes a replay; only where all that it is made of is kept."""
     if row["keyed"] or row["payload"] is None or row["erased"] is not None:
         return None
@@ -264,7 +266,7 @@ def _other_print(row: Found) -> str | None:
     return None if bytes(row["fingerprint"]) == fingerprint(canonical(compared)) else "fingerprint, visibility or claim"
 
 
-def _submitted(row: Found, disposition: str, reason_code: str | None) -> Found:
+def _submitted(row: SqlRow, disposition: str, reason_code: str | None) -> SqlRow:
     return {
         "action": "seal" if reason_code == "sealed" else "submit",
         "actor": row["producer_identity"],
@@ -275,7 +277,7 @@ def _submitted(row: Found, disposition: str, reason_code: str | None) -> Found:
     }
 
 
-def _compared(what: str, row: Found, expected: Found, text: Found | None) -> str:
+def _compared(what: str, row: SqlRow, expected: SqlRow, text: SqlRow | None) -> str:
     """Say what is wrong with a leaf, or nothing; a text that was erased has no salt any more, and is not compared."""
     if row["leaf"] is None:
         return f"{what} has no leaf"
@@ -290,6 +292,6 @@ def _compared(what: str, row: Found, expected: Found, text: Found | None) -> str
     return f"{what} differs from what its leaf commits to" if _differs(leaf, row["salt"], text) else ""
 
 
-def _differs(leaf: Found, salt: bytes, text: Found) -> bool:
+def _differs(leaf: SqlRow, salt: bytes, text: SqlRow) -> bool:
     """Tell whether a commitment is to something else."""
     return bool(leaf["payload_commitment"] != commitment(salt, text))

@@ -21,7 +21,7 @@ from litestar.template import TemplateConfig
 from litestar.types import Message, Scope
 
 from antechamber.background import Background
-from antechamber.core.errors import BusyError, LogError, NotFoundError, RefusedError, UnavailableError
+from antechamber.core.errors import BusyError, LogError, NotFoundError, RequestRefusedError, UnavailableError
 from antechamber.core.review.edit_field import to_field
 from antechamber.core.review.hidden_text import glimpse, pretty, reveal, shorten
 from antechamber.core.review.shortcuts import SHORTCUTS
@@ -121,7 +121,7 @@ def build(
         middleware=[DefineMiddleware(Authentication, exclude_http_methods=[])],
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment(templates))),
         exception_handlers={
-            RefusedError: problems.on_refused,
+            RequestRefusedError: problems.on_refused,
             NotFoundError: problems.on_not_found,
             BusyError: problems.on_unavailable,
             UnavailableError: problems.on_unavailable,

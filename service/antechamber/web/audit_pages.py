@@ -9,7 +9,7 @@ from litestar.params import FromPath
 from litestar.response import Template
 
 from antechamber.core.contract import CODES, REASON_CODES, SCOPES
-from antechamber.core.errors import NotFoundError, RefusedError
+from antechamber.core.errors import NotFoundError, RequestRefusedError
 from antechamber.core.rows.review import AuditFilter, AuditRow
 from antechamber.core.rows.submissions import ListedSubmission, SubmissionFilter
 from antechamber.flows.export import Export
@@ -58,7 +58,7 @@ def _records(query: Any, export: Export) -> tuple[tuple[list[AuditRow], str | No
     chosen, error = AuditFilter(), None
     try:
         chosen = read_filter(query)
-    except RefusedError as refused:
+    except RequestRefusedError as refused:
         error = str(refused)
     return export.latest(chosen, query.get("after"), _PAGE), error
 
@@ -67,7 +67,7 @@ def _answers(query: Any, export: Export) -> tuple[tuple[list[ListedSubmission], 
     chosen, error = SubmissionFilter(), None
     try:
         chosen = read_submission_filter(query)
-    except RefusedError as refused:
+    except RequestRefusedError as refused:
         error = str(refused)
     after = query.get("after", "")
     return export.submissions(chosen, after if _ID.fullmatch(after) else None, _PAGE), error

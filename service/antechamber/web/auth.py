@@ -16,7 +16,7 @@ from litestar.middleware.authentication import AbstractAuthenticationMiddleware,
 from antechamber.core.access.callers import Bearer, Caller, Person
 from antechamber.core.access.sign_ins import SignedOutError
 from antechamber.core.contract import Reason
-from antechamber.core.errors import AntechamberError, RefusedError, refuse
+from antechamber.core.errors import AntechamberError, RequestRefusedError, refuse
 from antechamber.flows.access import Access
 from antechamber.web import thread_pools
 
@@ -94,7 +94,7 @@ async def needs_token(connection: ASGIConnection[Any, Any, Any, Any], _handler: 
         raise unauthorized()
 
 
-def unauthorized() -> RefusedError:
+def unauthorized() -> RequestRefusedError:
     """Refuse without telling a missing token from a bad one."""
     return refuse("unauthorized", "no valid token came with this request")
 
@@ -114,7 +114,7 @@ async def needs_auditor(connection: ASGIConnection[Any, Any, Any, Any], _handler
     if caller is None:
         raise unauthorized()
     if caller.role not in {"auditor", "curator"}:
-        raise RefusedError([Reason(code="scope-not-granted", message="only an auditor may do that")])
+        raise RequestRefusedError([Reason(code="scope-not-granted", message="only an auditor may do that")])
 
 
 def needs_role(*roles: str) -> Any:

@@ -12,7 +12,7 @@ from litestar.response import Template
 
 from antechamber.core.access.callers import Person
 from antechamber.core.contract import REASON_CODES
-from antechamber.core.errors import BusyError, RefusedError, UnavailableError
+from antechamber.core.errors import BusyError, RequestRefusedError, UnavailableError
 from antechamber.core.review.shortcuts import keys_of
 from antechamber.web.auth import csrf_token
 from antechamber.web.problems import AnyRequest
@@ -58,8 +58,8 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
         most = request.route_handler.resolve_request_max_body_size() or MAX_FORM
         body = await read_body(request.scope, request.receive, most)
         form = await Request[Any, Any, Any](request.scope, replayed(body, request.receive)).form()
-    except (RefusedError, ValueError, LookupError, InternalServerException) as error:
-        if isinstance(error, RefusedError) and error.code == "body-too-large":
+    except (RequestRefusedError, ValueError, LookupError, InternalServerException) as error:
+        if isinstance(error, RequestRefusedError) and error.code == "body-too-large":
             raise RequestEntityTooLarge from None
         raise ClientException(detail="The form could not be read, so nothing was changed. Send it again.") from error
     fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from antechamber.core.admission.disposition import Echo
 from antechamber.core.admission.submission import read_key_header
 from antechamber.core.contract import Code, Reason
-from antechamber.core.errors import BusyError, ClosedError, LogError, RefusedError, UnavailableError
+from antechamber.core.errors import BusyError, ClosedError, LogError, RequestRefusedError, UnavailableError
 from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
 from antechamber.flows.replies import Reply
 from antechamber.web.auth import SAFE_METHODS, SignInNeededError
@@ -82,7 +82,7 @@ def is_for_agents(request: AnyRequest) -> bool:
     return request.scope["path"].startswith(("/v1/", "/mcp", "/schema/", "/readyz", "/healthz"))
 
 
-def on_refused(request: AnyRequest, error: RefusedError) -> Response[bytes]:
+def on_refused(request: AnyRequest, error: RequestRefusedError) -> Response[bytes]:
     """Answer one of the contract's codes."""
     reading = {"scope-not-granted": READ_DENIED, "malformed": READ_MALFORMED}
     outcome = None if request.scope["path"].startswith("/v1/submissions") else reading.get(error.code)
@@ -93,7 +93,7 @@ def header_echo(keys: list[str]) -> Echo:
     """Echo the key of the header where nothing else of a request was read."""
     try:
         return Echo(idempotency_key=read_key_header(keys))
-    except RefusedError:
+    except RequestRefusedError:
         return Echo()
 
 

@@ -7,7 +7,7 @@ from litestar.datastructures import State
 from litestar.types import Receive, Scope
 
 from antechamber.core.access.callers import Caller
-from antechamber.core.errors import RefusedError, UnavailableError
+from antechamber.core.errors import RequestRefusedError, UnavailableError
 from antechamber.web.auth import caller_of
 from antechamber.web.body_deadline import BodyReader
 
@@ -33,7 +33,7 @@ async def read_whole(scope: Scope, receive: Receive, most: int, state: State, ca
     sender = None if caller is None else (type(caller), caller.id)
     try:
         return await uploads.read(scope["headers"], receive, most, sender)
-    except (RefusedError, UnavailableError):
+    except (RequestRefusedError, UnavailableError):
         state.peers.end(scope["client"])
         raise
 

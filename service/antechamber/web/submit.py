@@ -15,7 +15,7 @@ from litestar.types import HTTPScope, Message, Receive, Scope, Send
 
 from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MAX_BODY, Reason
-from antechamber.core.errors import RefusedError, UnavailableError
+from antechamber.core.errors import RequestRefusedError, UnavailableError
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.replies import Reply
@@ -106,7 +106,7 @@ async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: B
     try:
         body = await read_whole(scope, receive, MAX_BODY, state, bearer)
         await _check_token(headers, state.access)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return admission.refusal(error.reasons, header_echo(keys))
     except UnavailableError as error:
         return admission.refusal([Reason(code="unavailable", message=str(error))], header_echo(keys))

@@ -11,7 +11,7 @@ import msgspec
 from blake3 import blake3
 
 from antechamber.core.contract import MAX_DEPTH, MAX_INTEGER, MEMBER, Reason
-from antechamber.core.errors import RefusedError, refuse
+from antechamber.core.errors import RequestRefusedError, refuse
 
 NORMAL_FORM: Final = 1
 HASH_PREFIX: Final = "blake3:"
@@ -49,7 +49,7 @@ def decode(raw: bytes) -> Any:
     return value
 
 
-def _undecodable(raw: bytes) -> RefusedError:
+def _undecodable(raw: bytes) -> RequestRefusedError:
     """Tell JSON text that no value of the profile has (a lone surrogate, a number without end) from what is no JSON."""
     try:
         json.loads(raw.decode(), parse_constant=_refuse_constant, parse_int=str, parse_float=str)
@@ -97,7 +97,7 @@ def check_profile(value: Any, pointer: str = "", depth: int = 1) -> None:
         if len(violations) == MAX_REASONS:
             break
     if violations:
-        raise RefusedError(violations)
+        raise RequestRefusedError(violations)
 
 
 def _violations(value: Any, pointer: str, depth: int, *, null_allowed: bool) -> Iterator[Reason]:

@@ -27,7 +27,7 @@ from antechamber.core.contract import (
     Scope,
     Visibility,
 )
-from antechamber.core.errors import RefusedError
+from antechamber.core.errors import RequestRefusedError
 from antechamber.core.times import parse_time
 
 _PLAIN_TAG: Final = re.compile(r"[!-@\[-~]{1,64}")
@@ -80,7 +80,7 @@ def read_fast(raw: bytes, header_key: str | None = None) -> Submission | None:
     try:
         body = _decoder.decode(raw)
         return _submission(body, raw, header_key) if _is_normal(body) else None
-    except (RefusedError, msgspec.DecodeError, ValueError, RecursionError):
+    except (RequestRefusedError, msgspec.DecodeError, ValueError, RecursionError):
         return None
 
 

@@ -34,7 +34,7 @@ from antechamber.core.contract import (
     SubmissionBody,
     Visibility,
 )
-from antechamber.core.errors import RefusedError, refuse
+from antechamber.core.errors import RequestRefusedError, refuse
 from antechamber.core.privacy import scan
 from antechamber.core.times import parse_time
 
@@ -240,7 +240,7 @@ def _check_members(body: dict[str, Any]) -> None:
         if isinstance(holder, dict) and name not in holder:
             reasons.append(Reason(code="malformed", message=f"missing; must be {_EXPECTED[pointer]}", pointer=pointer))
     if reasons:
-        raise RefusedError(reasons[:MAX_REASONS])
+        raise RequestRefusedError(reasons[:MAX_REASONS])
 
 
 def _place(parent: str, name: str) -> str:
@@ -291,7 +291,7 @@ class Shape(Struct, forbid_unknown_fields=True, kw_only=True):
 _PLACEHOLDER: Final = ""
 
 
-def _type_refusal(text: str) -> RefusedError:
+def _type_refusal(text: str) -> RequestRefusedError:
     """Turn msgspec's message into ours, which never repeats a value; the place is what follows the last mark."""
     steps = _STEP.findall(text.rpartition(" - at `$")[2]) if " - at `$" in text else []
     pointer = "".join(f"/{name or index}" for name, index in steps)
