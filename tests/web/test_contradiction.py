@@ -295,6 +295,12 @@ def fill(url: str, location: Location, number: int) -> None:
         assert answer.status_code == 201, answer.text
 
 
+def begin(location: Location) -> None:
+    """Make a folder whose database file holds the first checkpoint; what comes later stays in the write-ahead log."""
+    for verb in (["migrate"], ["log", "checkpoint"]):
+        assert antechamber(*verb, *where(location)).returncode == 0
+
+
 def killed(process: Any) -> None:
     """End a process as a crash does."""
     process.send_signal(signal.SIGKILL)
@@ -303,8 +309,7 @@ def killed(process: Any) -> None:
 
 def test_a_copy_without_the_write_ahead_log_is_noticed(folder: Location, policies: Path, tmp_path: Path) -> None:
     """By the doctor and by the service, with the number of leaves; all files together are healthy."""
-    with serving(folder, policies):
-        pass  # The database has its tables and the first leaves, and is closed.
+    begin(folder)
     with serving(folder, policies) as (url, process):
         fill(url, folder, 7)
         whole = copy(folder, tmp_path / "whole")
@@ -337,6 +342,7 @@ def test_the_write_ahead_log_that_is_brought_back_ends_the_alarm(
     folder: Location, policies: Path, tmp_path: Path
 ) -> None:
     """An operator finds the file and puts it beside the database."""
+    begin(folder)
     with serving(folder, policies) as (url, process):
         fill(url, folder, 3)
         killed(process)
@@ -369,6 +375,7 @@ def test_what_is_copied_after_a_clean_stop_is_whole(folder: Location, policies: 
 
 def test_access_that_ends_in_a_short_log_does_not_hide_what_is_missing(folder: Location, policies: Path) -> None:
     """As many leaves as are missing are written: the log has its old size, and not its old end."""
+    begin(folder)
     with serving(folder, policies) as (url, process):
         fill(url, folder, 1)
         killed(process)
