@@ -1,1 +1,1 @@
-"""Ports: what the flows need of a store, a clock and a source of randomness, by feature."""
+"""Ports: the interfaces that the flows need from a store, a clock and a source of randomness, by feature."""

@@ -1,4 +1,4 @@
-"""What admission needs of a store."""
+"""The store's interface for admissions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -8,25 +8,25 @@ from antechamber.core.admission.disposition import AssignedIds, Candidate
 from antechamber.core.contract import Channel
 
 ReplayKey = tuple[str, int, Channel]
-"""Id of a submission, hour since 1970, channel."""
+"""Submission id, hour since 1970, channel."""
 
 
 class AdmissionRows(Protocol):
-    """What an admission looks up and writes, all inside one transaction."""
+    """What an admission reads and writes, all inside one transaction."""
 
     def open_batch(self, candidates: Sequence[Candidate]) -> AdmissionBatch:
-        """Return all that decides the judgements of a group."""
+        """Return everything that the judgements of a group depend on."""
 
     def record(self, book: AdmissionBatch) -> None:
-        """Write the submissions, proposals, evidence and quarantine that a group's entries ask for."""
+        """Write the submissions, proposals, evidence and quarantined events of a group's entries."""
 
     def seal(
         self, producer_identity: str, key: str, named: AssignedIds, receipt: bytes, policy_digest: str, now: int
     ) -> None:
-        """Bind a free key to a receipt without event."""
+        """Bind an unused key to a receipt without an event."""
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
-        """Return id and receipt of the submission under a key."""
+        """Return the id and receipt of the submission under a key."""
 
     def count_replays(self, attempts: Mapping[ReplayKey, int]) -> None:
         """Add counted replays to their submissions and to the producers' hours."""

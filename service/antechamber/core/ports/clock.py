@@ -1,10 +1,10 @@
-"""Clock and randomness, which only the outermost layer has."""
+"""Interfaces for time and randomness, which only the outermost layer provides."""
 
 from collections.abc import Callable
 
 Clock = Callable[[], int]
-"""The time now, in microseconds since 1970 UTC."""
+"""Return the current time in microseconds since 1970 UTC."""
 
 
 Randomness = Callable[[int], bytes]
-"""That many unpredictable bytes."""
+"""Return the given number of unpredictable bytes."""

@@ -1,4 +1,4 @@
-"""What the quarantine needs of a store."""
+"""The store's interface for the quarantine."""
 
 from typing import Protocol
 
@@ -11,22 +11,22 @@ from antechamber.core.rows.review import (
 
 
 class QuarantineRows(Protocol):
-    """The quarantine."""
+    """Quarantined events and the decisions on them."""
 
     def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
-        """Return waiting refused events, newest first."""
+        """Return waiting quarantined events, newest first."""
 
     def quarantined_event(self, quarantine_id: str) -> QuarantineRow | None:
-        """Return one refused event, waiting or settled."""
+        """Return one quarantined event, waiting or settled."""
 
     def hold_quarantine(self, quarantine_id: str) -> None:
-        """Let no other transaction decide on a refused event until this one ends."""
+        """Lock a quarantined event: no other transaction decides on it until this one ends."""
 
     def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
-        """Return the decisions on a refused event, oldest first."""
+        """Return the decisions on a quarantined event, oldest first."""
 
     def settle(self, event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> None:
-        """Write the review record of a refused event that is held, and let it be settled or wait again."""
+        """Write the review record of a quarantined event and its new state; the caller holds the event's lock."""
 
     def count_quarantined(self, most: int) -> int:
-        """Count waiting refused events, at most `most`."""
+        """Count waiting quarantined events, at most `most`."""

@@ -1,4 +1,4 @@
-"""What exports, figures and the doctor need of a store."""
+"""The store's interface for exports, figures and the `doctor` command."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -13,7 +13,7 @@ class ReportRows(Protocol):
     """What auditors and operators read."""
 
     def export_review_records(self, chosen: AuditFilter, first: int, end: int) -> list[AuditRow]:
-        """Return the review records whose leaves stand from a place on and before another, in their order."""
+        """Return the review records whose leaves have sequences from `first` to `end` (excluded), in order."""
 
     def review_record(self, review_record_id: str) -> AuditRow | None:
         """Return one review record."""
@@ -24,22 +24,22 @@ class ReportRows(Protocol):
     def listed_submissions(
         self, chosen: SubmissionFilter, before: str | None, number: int
     ) -> tuple[list[ListedSubmission], str | None]:
-        """Return submissions, newest first, and where the looking ended if it did before the submissions did."""
+        """Return submissions, newest first, plus a cursor if the scan limit was reached before the last submission."""
 
     def totals(self) -> dict[str, int]:
-        """Return how many submissions got each disposition, and how many proposals stand approved and rejected."""
+        """Return the number of submissions by disposition, and of proposals that are approved and rejected."""
 
     def tally_by_hour(self, since_hour: int) -> list[CountRow]:
-        """Return what happened in each hour; `attempts` are replays."""
+        """Return counts for each hour; `attempts` counts replays."""
 
     def tally_by_producer(self, since_hour: int) -> list[CountRow]:
-        """Return what became of each producer's submissions."""
+        """Return the number of each producer's submissions by disposition."""
 
     def oldest_pending(self) -> OldestPending | None:
         """Return the proposal that has waited longest."""
 
     def decisions_since(self, since: int) -> list[DecisionFigure]:
-        """Return the latest decisions on proposals, 5,000 at most."""
+        """Return the latest decisions on proposals, at most 5,000."""
 
     def retries(self, since_hour: int, last_hour: int, number: int) -> list[DuplicateRateRow]:
         """Return attempts by producer and channel, marked ones first, then those with most attempts."""
@@ -48,19 +48,19 @@ class ReportRows(Protocol):
         """Return a note about the store itself."""
 
     def set_meta(self, name: str, value: str) -> None:
-        """Keep a note about the store itself."""
+        """Store a note about the store itself."""
 
     def claim_meta(self, name: str, value: str) -> str:
-        """Keep a note unless there is one already; return the one that stands."""
+        """Store a note unless there is one already; return the note that is stored now."""
 
     def note_process(self, row: ProcessRow, gone_before: int) -> None:
-        """Note a process's sign of life and forget those that gave none since."""
+        """Store a process's heartbeat and delete the processes whose last heartbeat is before `gone_before`."""
 
     def forget_process(self, process_id: str) -> None:
-        """Forget a process."""
+        """Delete a process."""
 
     def processes(self, since: int) -> list[ProcessRow]:
-        """Return the processes that gave a sign of life since then, by name."""
+        """Return the processes with a heartbeat since a time, by name."""
 
     def check(self) -> Iterator[str]:
-        """Yield every violation of the store's own promises."""
+        """Yield every violation of the store's own invariants."""

@@ -1,4 +1,4 @@
-"""What decisions need of a store."""
+"""The store's interface for decisions on proposals."""
 
 from typing import Protocol
 
@@ -22,13 +22,13 @@ class ReviewRows(Protocol):
         """Return one proposal."""
 
     def hold_proposal(self, proposal_id: str) -> None:
-        """Let no other transaction decide on a proposal until this one ends."""
+        """Lock a proposal: no other transaction decides on it until this one ends."""
 
     def evidence(self, proposal: int) -> list[EvidenceRow]:
         """Return the independent evidence for a proposal."""
 
     def own_duplicates(self, proposal: int) -> tuple[int, int]:
-        """Return how often the producer submitted the event again under other keys, and their replays."""
+        """Return how often the producer submitted the event under other keys, and the replays of these."""
 
     def review_records(self, proposal: int) -> list[ReviewRecordRow]:
         """Return the decisions on a proposal, oldest first."""
@@ -37,16 +37,16 @@ class ReviewRows(Protocol):
         """Return the quarantined events under a proposal's key."""
 
     def producer_record(self, producer_identity: str) -> ProducerRecord:
-        """Return what became of a producer's latest proposals."""
+        """Return the number of a producer's latest proposals by outcome."""
 
     def same_text(self, proposal: int, shown_hash: str) -> list[LatestDecision]:
-        """Return decisions that were made on exactly this text of other proposals, newest first."""
+        """Return decisions on other proposals with exactly this text, newest first."""
 
     def decision_with_key(self, decision_key: str) -> bool:
-        """Tell whether a one-time decision key was used."""
+        """Return whether a one-time decision key was used."""
 
     def refused_owners(self, proposal: int) -> list[str]:
-        """Return who answered for the producer when events were refused that a curator opened as this proposal."""
+        """Return who owned the producer when events were quarantined that a curator opened as this proposal."""
 
     def target(self, memory_id: str, submission_scope: str, scope_id: str) -> decision.Target | None:
         """Return a memory of exactly this scope that a decision may name."""
@@ -55,13 +55,13 @@ class ReviewRows(Protocol):
         """Return the newest active memories of exactly this scope."""
 
     def hold_memory(self, memory_id: str) -> None:
-        """Let no other transaction change a memory until this one ends."""
+        """Lock a memory: no other transaction changes it until this one ends."""
 
     def latest_decisions(self, number: int) -> list[LatestDecision]:
         """Return the latest decisions on proposals, newest first."""
 
     def decide(self, proposal: ProposalRow, person: Person, entry: decision.DecisionWrite) -> None:
-        """Write the review record, move the proposal and its memories as ruled, and admit one if so ruled."""
+        """Write the review record, update the proposal and its memories as ruled, and admit a memory if so ruled."""
 
     def browse_memories(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
         """Return memories, newest first."""

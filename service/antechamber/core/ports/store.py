@@ -1,4 +1,4 @@
-"""The store: transactions over all rows."""
+"""The interface of the store: transactions over all rows."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -21,17 +21,17 @@ Item = TypeVar("Item")
 
 
 class Rows(AdmissionRows, MemoryRows, QueueRows, ReviewRows, QuarantineRows, AccessRows, ReportRows, LogRows, Protocol):
-    """One open transaction, or one read snapshot (whose writes the engine refuses)."""
+    """One open transaction, or one read snapshot, in which the engine refuses writes."""
 
 
 class Store(Protocol):
-    """Durable rows: writes are grouped into common transactions, reads see one snapshot."""
+    """Durable rows: writes share transactions by group commit, reads see one snapshot."""
 
     def write(self, work: Callable[[Rows], T]) -> Future[T]:
         """Run `work` in a transaction; the future resolves once it is on disk.
 
-        The future raises what `work` raised (nothing of it is kept), BusyError or UnavailableError. Where several
-        processes share the store `work` may run again on what another one wrote first.
+        The future raises BusyError or UnavailableError, or what `work` raised; then nothing that `work` wrote is kept.
+        If several processes share the store, `work` may run again on top of what another process committed first.
         """
 
     def gather(
@@ -39,26 +39,26 @@ class Store(Protocol):
     ) -> Future[list[T]]:
         """Run `work` on these items and all others that wait for the same `work`, in one call and transaction.
 
-        `size` is how many bytes they hold together. Raises UnavailableError where too much waits already.
+        `size` is the number of bytes that the items hold together. Raises UnavailableError if too much waits already.
         """
 
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:
-        """Like `write`, with the right to admit memories."""
+        """Run `work` as `write` does, with the right to admit memories."""
 
     def read(self) -> AbstractContextManager[Rows]:
         """Open a read snapshot."""
 
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
-        """Call `wake` from some thread after the queue or the quarantine changed; return what ends that."""
+        """Call `wake` from any thread after the queue or the quarantine changed; return a function that stops this."""
 
     def trouble(self) -> str | None:
-        """Say why nothing is stored until the process is started again; None while all is well."""
+        """Return why nothing is stored until the process is restarted, or None if all is well."""
 
     def lost(self) -> str | None:
-        """Say which end of the log is missing from the files; None where nothing is known to be missing."""
+        """Return which end of the log is missing from the files, or None if nothing is known to be missing."""
 
     def accept_loss(self) -> None:
-        """Go on with the log as it is, because what is missing is given up."""
+        """Continue with the log as it is and give up the missing part."""
 
     def close(self) -> None:
-        """Finish what was accepted and release everything."""
+        """Finish the accepted work and release all resources."""
