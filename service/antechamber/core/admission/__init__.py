@@ -1,1 +1,1 @@
-"""Admission: how a submission is read, hashed, decided and answered."""
+"""Admission: parse, hash and judge a submission, and form its receipt."""

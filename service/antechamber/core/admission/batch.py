@@ -1,7 +1,7 @@
-"""The book of a group: what is known about candidates that are judged together, kept up after each of them.
+"""The facts about candidates that are judged together in one transaction, updated after each judgement.
 
-A store opens it with a handful of look-ups for the whole group and writes all entries afterwards. So a judgement may
-rest on rows that are not written yet: their integer key is 0 and their public id is what names them.
+A store fills them with a few queries for the whole group and writes all entries afterwards. A judgement may therefore
+depend on rows that are not written yet: their integer key is 0, and their public id identifies them.
 """
 
 from collections import Counter
@@ -27,12 +27,12 @@ Content: TypeAlias = tuple[str, str, str]
 
 
 def key_of(submission: Submission) -> Key:
-    """Return what no two submissions share."""
+    """Return the key that is unique among submissions."""
     return submission.producer_identity, submission.idempotency_key
 
 
 def content_of(submission: Submission) -> Content:
-    """Return what no two proposals share."""
+    """Return the key that is unique among proposals."""
     return submission.submission_scope, submission.scope_id, submission.source_event_hash
 
 
@@ -40,12 +40,11 @@ class AdmissionBatch:
     """Facts about one group of candidates, inside the transaction that judges them."""
 
     def __init__(self) -> None:
-        """Begin with knowing nothing."""
         self.entries: list[AdmissionWrite] = []
         self.distinct = False
-        """Whether no key and no content occurs twice in the group, so that no judgement rests on an earlier one."""
+        """Whether no key and no content repeats in the group, so that no judgement depends on an earlier one."""
         self.producers: dict[str, int] = {}
-        """Integer keys of the group's producers, 0 for one that was never seen."""
+        """Integer keys of the group's producers, 0 for a producer without a row."""
         self._submissions: dict[Key, KnownSubmission] = {}
         self._proposals: dict[Content, KnownProposal] = {}
         self._own: dict[tuple[str, str], tuple[int, str]] = {}
@@ -54,25 +53,25 @@ class AdmissionBatch:
         self._waiting: Counter[str] = Counter()
 
     def note_submission(self, key: Key, known: KnownSubmission) -> None:
-        """Note what the store holds under a key."""
+        """Add the stored submission under a key."""
         self._submissions[key] = known
 
     def note_proposal(self, content: Content, producer_identity: str, known: KnownProposal) -> None:
-        """Note the proposal of a content, and this producer's first submission of it."""
+        """Add the stored proposal of a content, and this producer's first submission of it."""
         self._proposals[content] = replace(known, own_submission=None, own_submission_id=None)
         if known.own_submission is not None and known.own_submission_id is not None:
             self._own[known.proposal_id, producer_identity] = (known.own_submission, known.own_submission_id)
 
     def note_conflict(self, submission_id: str, fingerprint: bytes, known: KnownConflict) -> None:
-        """Note an event that was refused under a submission's key before."""
+        """Add an earlier quarantined event under a submission's key."""
         self._conflicts[submission_id, fingerprint] = known
 
     def note_conflicts_of_key(self, submission_id: str, number: int) -> None:
-        """Note how many refused events a submission's key has."""
+        """Set how many quarantined events a submission's key has."""
         self._conflicts_of_key[submission_id] = number
 
     def note_waiting(self, producer_identity: str, number: int) -> None:
-        """Note how many of a producer's events wait in quarantine."""
+        """Set how many of a producer's events wait in quarantine."""
         self._waiting[producer_identity] = number
 
     def original(self, candidate: Candidate) -> KnownSubmission | None:
@@ -96,7 +95,7 @@ class AdmissionBatch:
         ]
 
     def known(self, candidate: Candidate) -> Known:
-        """Return all that decides a candidate's judgement, the earlier ones of the group included."""
+        """Return everything that a candidate's judgement depends on, including earlier judgements of the group."""
         submission = candidate.submission
         found = self._submissions.get(key_of(submission))
         waiting = self._waiting[submission.producer_identity]
@@ -117,7 +116,7 @@ class AdmissionBatch:
         return replace(proposal, own_submission=own[0], own_submission_id=own[1]) if own else proposal
 
     def enter(self, entry: AdmissionWrite) -> None:
-        """Take up what a judgement writes, so that the next one knows it."""
+        """Add what a judgement writes, so that later judgements of the group take it into account."""
         self.entries.append(entry)
         if entry.judgement.bind and not self.distinct:
             self._bind(entry)
@@ -157,10 +156,10 @@ class AdmissionBatch:
 
 
 def compared(candidate: Candidate, known: KnownSubmission) -> bytes:
-    """Return the fingerprint that is comparable with a known submission's."""
+    """Return the candidate's fingerprint of the same type, keyed or plain, as the known submission's."""
     return candidate.keyed_fingerprint if known.keyed else candidate.fingerprint
 
 
 def kept_fingerprint(candidate: Candidate) -> bytes:
-    """Return the fingerprint that is kept: of a private event only the keyed one."""
+    """Return the fingerprint that is stored; for a private event this is the keyed one."""
     return candidate.keyed_fingerprint if candidate.private else candidate.fingerprint

@@ -17,15 +17,18 @@ NORMAL_FORM: Final = 1
 HASH_PREFIX: Final = "blake3:"
 FREE: Final = "/payload/attributes"
 NORMAL_TRIM: Final = "\t\n "
-"""What content loses at both ends."""
+"""Characters that normalization strips from both ends of the content."""
 MAX_REASONS: Final = 20
-"""Violations that one answer names; the rest shows when these are mended."""
+"""Maximum number of violations that one response lists; others are reported once these are fixed."""
 
 WHITE_SPACE: Final = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 """The 25 code points with the property White_Space (Unicode, PropList.txt)."""
 
 _MARKS: Final = re.compile(r"[^\w\s\x00-\u02ff]{31,}")
-"""Runs that may be of combining marks: these are neither letters, numbers nor white space, and begin at U+0300."""
+"""Runs that may consist of combining marks.
+
+Combining marks are neither letters, numbers nor white space, and begin at U+0300.
+"""
 _UPPER_TO_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _encoder: Final = msgspec.json.Encoder(order="sorted")
 _in_order: Final = msgspec.json.Encoder()
@@ -33,9 +36,10 @@ _decoder: Final = msgspec.json.Decoder()
 
 
 def decode(raw: bytes) -> Any:
-    """Decode strict JSON, in which no object names a member twice (RFC 8259 leaves that open, RFC 7493 forbids it).
+    """Decode strict JSON, in which no object names a member twice (RFC 8259 leaves this open, RFC 7493 forbids it).
 
-    Raises RefusedError with `malformed`, `duplicate-member` or, for a nesting that no parser follows, `out-of-profile`.
+    Raises RequestRefusedError with `malformed`, `duplicate-member` or, if it is nested too deeply for a parser,
+    `out-of-profile`.
     """
     try:
         value = _decoder.decode(raw)
@@ -50,7 +54,11 @@ def decode(raw: bytes) -> Any:
 
 
 def _undecodable(raw: bytes) -> RequestRefusedError:
-    """Tell JSON text that no value of the profile has (a lone surrogate, a number without end) from what is no JSON."""
+    """Return the refusal for a body that the decoder rejects.
+
+    It distinguishes text that is not JSON from JSON outside the profile, such as a lone surrogate or an infinite
+    number.
+    """
     try:
         json.loads(raw.decode(), parse_constant=_refuse_constant, parse_int=str, parse_float=str)
     except ValueError:
@@ -65,10 +73,10 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _refuse_duplicates(raw: bytes, value: Any) -> None:
-    """Find a member named twice, which the decoder silently drops.
+    """Raise if an object names a member twice, which the decoder silently drops.
 
-    Where the compacted input equals the re-encoded value, nothing was dropped; only other spellings of the same
-    value (escapes) take the slow path through the standard library.
+    If the compacted input equals the re-encoded value, nothing was dropped. Otherwise, which includes other spellings
+    of the same value (escapes), the slower standard library checks the members.
     """
     if msgspec.json.format(raw, indent=-1) != _in_order.encode(value):
         json.loads(raw, object_pairs_hook=_unique_members, parse_int=str, parse_float=str)
@@ -87,9 +95,9 @@ def escape_pointer(name: str) -> str:
 
 
 def check_profile(value: Any, pointer: str = "", depth: int = 1) -> None:
-    """Refuse what lies outside the JSON profile; `depth` is that of `value`, the body being 1.
+    """Refuse values outside the JSON profile; `depth` is the nesting depth of `value`, and the body has depth 1.
 
-    Raises RefusedError (`out-of-profile`) with a pointer for each of the first 20 violations.
+    Raises RequestRefusedError (`out-of-profile`) with a pointer for each of the first 20 violations.
     """
     violations = []
     for violation in _violations(value, pointer, depth, null_allowed=False):
@@ -141,20 +149,20 @@ def _outside(pointer: str, message: str) -> Reason:
 def order_marks(text: str) -> str:
     """Put long runs of combining marks into canonical order (Unicode, D109); the text stays canonically equivalent.
 
-    The standard library sorts such a run by insertion, in quadratic time; of a run that is in order it moves nothing.
+    The standard library sorts such a run by insertion, which takes quadratic time unless the run is in order already.
     """
     return text if text.isascii() else _MARKS.sub(_ordered_run, text)
 
 
 def _ordered_run(run: re.Match[str]) -> str:
-    """Decompose each mark, because some become several, and sort what lies between characters that do not move."""
+    """Decompose each mark, because some become several, and sort each group of marks between non-reordering ones."""
     marks = "".join(unicodedata.normalize("NFD", mark) for mark in run[0])
     groups = groupby(marks, key=lambda mark: unicodedata.combining(mark) > 0)
     return "".join("".join(sorted(group, key=unicodedata.combining) if moving else group) for moving, group in groups)
 
 
 def normalize_text(text: str) -> str:
-    """Bring one string to NFC with LF line ends."""
+    """Convert one string to NFC with LF line ends."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", order_marks(text))
     if "\r" in text:
@@ -163,7 +171,7 @@ def normalize_text(text: str) -> str:
 
 
 def lower_ascii(text: str) -> str:
-    """Lower A-Z and nothing else."""
+    """Convert A-Z to lower case and leave all other characters unchanged."""
     return text.translate(_UPPER_TO_LOWER)
 
 
@@ -180,9 +188,9 @@ def _normalize_strings(value: Any) -> Any:
 
 
 def normalize(payload: dict[str, Any], source_span: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return payload and source span in normal form 1; both must have passed the profile and have their members' types.
+    """Return payload and source span in normal form 1; both must fit the profile, and their members the expected types.
 
-    Absent members stay absent, so that the hash never sees a default.
+    Absent members stay absent, so that the hash never includes a default.
     """
     payload = _normalize_strings(payload)
     payload["content"] = payload["content"].strip(NORMAL_TRIM)
@@ -193,17 +201,17 @@ def normalize(payload: dict[str, Any], source_span: dict[str, Any]) -> tuple[dic
 
 
 def canonical(value: Any) -> bytes:
-    """Encode a value of the profile as RFC 8785 does: within the profile msgspec's sorted form is the same bytes."""
+    """Encode a value as RFC 8785 does; for values of the profile msgspec's sorted form has the same bytes."""
     return _encoder.encode(value)
 
 
 def decoded(text: str) -> Any:
-    """Read back what `canonical` wrote."""
+    """Decode a text that `canonical` wrote."""
     return _decoder.decode(text)
 
 
 def digest(data: bytes) -> str:
-    """Name bytes by their BLAKE3-256, as `b3sum` prints it, with the prefix of normal form 1."""
+    """Return the BLAKE3-256 of bytes, as `b3sum` prints it, with the prefix of normal form 1."""
     return HASH_PREFIX + blake3(data).hexdigest()
 
 
@@ -213,5 +221,5 @@ def event_bytes(payload: dict[str, Any], source_span: dict[str, Any]) -> bytes:
 
 
 def join_event(payload: bytes, source_span: bytes) -> bytes:
-    """Join the canonical bytes of both objects to those of the event: its members are in order already."""
+    """Join the canonical bytes of payload and source span to those of the event; the members are sorted already."""
     return b'{"payload":%b,"source_span":%b,"version":%d}' % (payload, source_span, NORMAL_FORM)

@@ -1,4 +1,4 @@
-"""The judgement: what one submission becomes, given what the policy says and what is known already."""
+"""Judge one submission: its disposition follows from the policy and from what the store holds already."""
 
 from collections.abc import Callable
 
@@ -14,28 +14,28 @@ from antechamber.core.times import format_time
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A submission with its findings and the two digests of what is compared under its key."""
+    """A submission with its findings and the two fingerprints of what is compared under its key."""
 
     submission: Submission
     findings: list[Finding]
     private: bool
-    """Whether nothing of this event may be kept."""
+    """Whether no text of this event may be stored."""
     fingerprint: bytes
     hash_privately: Callable[[], bytes]
 
     @property
     def keyed_fingerprint(self) -> bytes:
-        """The digest that only who knows the secret can form; few candidates need it."""
+        """The fingerprint keyed with the secret; computed on demand, because few candidates need it."""
         return self.hash_privately()
 
     @property
     def hides_scope(self) -> bool:
-        """Whether the scope id itself is a private value, so that it is not kept either."""
+        """Whether the scope id itself is a private value, so that it is not stored either."""
         return any(finding.pointer == "/scope_id" for finding in self.findings)
 
 
 def candidate(submission: Submission, findings: list[Finding], secret: bytes) -> Candidate:
-    """Join a submission with its findings; `secret` are the 32 bytes kept outside the database."""
+    """Join a submission with its findings; `secret` is the 32-byte secret kept outside the database."""
     compared = compared_bytes(submission)
     return Candidate(
         submission=submission,
@@ -48,7 +48,7 @@ def candidate(submission: Submission, findings: list[Finding], secret: bytes) ->
 
 
 class KnownSubmission(Struct, frozen=True, kw_only=True):
-    """What the store holds under the same producer and key; its integer key is 0 until it is written."""
+    """The stored submission under the same producer and key; its integer key is 0 until it is written."""
 
     id: int
     submission_id: str
@@ -74,13 +74,13 @@ class KnownProposal(Struct, frozen=True, kw_only=True):
 
 
 class KnownConflict(Struct, frozen=True, kw_only=True):
-    """An event refused under the same key before, and the answer it got."""
+    """An earlier quarantined event under the same key, and the answer it received."""
 
     answer: str
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """All that the store knows about a candidate inside the transaction that judges it."""
+    """Everything that the store knows about a candidate inside the transaction that judges it."""
 
     submission: KnownSubmission | None = None
     proposal: KnownProposal | None = None
@@ -90,9 +90,9 @@ class Known(Struct, frozen=True, kw_only=True):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """What is to be done: the answer's outcome and reasons, and the rows to write.
+    """The result of judging a candidate: the outcome and reasons of the answer, and which rows to write.
 
-    Where `replay` holds a stored answer, nothing is written at all.
+    If `replay` holds a stored answer, no row is written, except that `withdraw` may mark a pending proposal.
     """
 
     outcome: Outcome
@@ -185,17 +185,17 @@ class AssignedIds(Struct, frozen=True, kw_only=True):
     proposal_id: str | None = None
     quarantine_id: str | None = None
     salt: bytes = b""
-    """Of the log's commitment to what was submitted and answered."""
+    """Salt of the log's commitment to what was submitted and answered."""
 
 
 class AdmissionWrite(Struct, frozen=True, kw_only=True):
-    """Everything that an admission writes, in one piece."""
+    """Everything that one admission writes."""
 
     candidate: Candidate
     judgement: Judgement
     named: AssignedIds
     receipt: bytes
-    """The answer as it is kept; empty where only a proposal is withdrawn."""
+    """The answer as it is stored; empty if only a proposal is withdrawn."""
     channel: Channel
     policy_digest: str
     owner: str
@@ -203,7 +203,7 @@ class AdmissionWrite(Struct, frozen=True, kw_only=True):
 
 
 class Echo(Struct, frozen=True, kw_only=True):
-    """What an answer repeats of its request, as far as it is known."""
+    """The fields of the request that the answer repeats, as far as they are known."""
 
     idempotency_key: str | None = None
     producer_identity: str | None = None
@@ -213,13 +213,13 @@ class Echo(Struct, frozen=True, kw_only=True):
 
 
 def shown(candidate: Candidate) -> Echo:
-    """Echo a judged submission; a scope id that is itself a private value is not repeated."""
+    """Return the echo of a judged submission; a scope id that is itself a private value is left out."""
     echo = echo_of(candidate.submission)
     return replace(echo, scope_id=None) if candidate.hides_scope else echo
 
 
 def echo_of(submission: Submission) -> Echo:
-    """Echo a parsed submission."""
+    """Return the echo of a parsed submission."""
     return Echo(
         idempotency_key=submission.idempotency_key,
         producer_identity=submission.producer_identity,
@@ -232,7 +232,7 @@ def echo_of(submission: Submission) -> Echo:
 def answer(
     outcome: Outcome, reasons: list[Reason], echo: Echo, named: AssignedIds, policy_digest: str, now: int
 ) -> Receipt:
-    """Form the answer: a receipt, or a problem where the outcome is a refusal."""
+    """Form the answer: a receipt, or a problem if the outcome is a refusal."""
     receipt = Receipt(
         status=outcome.status,
         submission_id=named.submission_id,

@@ -1,7 +1,8 @@
-"""The quick way to a submission: the same as `read_draft` and `read_event` for a normal body, or nothing at all.
+"""The fast path for reading a submission in normal form; its result equals that of `read_draft` and `read_event`.
 
-Most bodies come from clients that normalize before they hash. This reads such a body in a third of the time and leaves
-everything else, above all every refusal and its reasons, to the slow way. A property test holds that both agree.
+Most bodies come from clients that normalize before they hash. The fast path reads such a body in a third of the time
+and returns None for every other body, so that the slow path forms all refusals and reasons. A property test checks that
+both paths agree.
 """
 
 import re
@@ -31,11 +32,11 @@ from antechamber.core.errors import RequestRefusedError
 from antechamber.core.times import parse_time
 
 _PLAIN_TAG: Final = re.compile(r"[!-@\[-~]{1,64}")
-"""A tag of printable ASCII without space and capitals: normal as it stands."""
+"""A tag of printable ASCII without spaces and capitals, which is in normal form."""
 _PLAIN_TIME: Final = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d(?:\.\d{1,6})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
 )
-"""What the standard library reads as RFC 3339 means it: no leap second, no more digits than it keeps."""
+"""Times that the standard library parses as RFC 3339 defines: no leap second, at most 6 decimal places."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -74,7 +75,7 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 def read_fast(raw: bytes, header_key: str | None = None) -> Submission | None:
-    """Read a body in normal form with the right hash; None wherever something else would have to be said of it."""
+    """Read a body in normal form with the right hash; return None for every other body."""
     if len(raw) > MAX_BODY:
         return None
     try:
@@ -109,33 +110,33 @@ def _submission(body: _Body, raw: bytes, header_key: str | None) -> Submission |
 
 
 def _names_twice(raw: bytes, body: _Body) -> bool:
-    """Tell whether an object may have named a member twice, of which the decoder keeps one.
+    """Return whether an object may have named a member twice, of which the decoder keeps only one.
 
-    What the encoder writes is the shortest form of a value without floats, so a body as long as that lost nothing.
+    The encoder writes the shortest form of a value without floats, so a body of the same length lost nothing.
     """
     size = len(_encoder.encode(body))
     return size != len(raw) and size != len(msgspec.json.format(raw, indent=-1))
 
 
 def _is_composed(data: bytes) -> bool:
-    """Tell whether every string of a canonical text has its normal composition and line ends.
+    """Return whether every string of a canonical text is in NFC and has LF line ends.
 
-    An escaped carriage return may be one that would become a line feed; a quotation mark composes with nothing, so each
-    string of a normal text is normal.
+    An escaped carriage return counts as not normal, because it could become a line feed. A quotation mark composes with
+    no other character, so if the whole text is in NFC, each of its strings is.
     """
     return b"\\r" not in data and (data.isascii() or unicodedata.is_normalized("NFC", data.decode()))
 
 
 @lru_cache(maxsize=4096)
 def _is_named(producer_identity: str, scope_id: str, kind: str) -> bool:
-    """Hold the names that many submissions share against their grammars."""
+    """Return whether the names match their grammars; cached, because many submissions share them."""
     return bool(PRODUCER.fullmatch(producer_identity) and NAME.fullmatch(scope_id) and KIND.fullmatch(kind))
 
 
 def _is_normal(body: _Body) -> bool:
-    """Tell whether everything but key, composition and line ends is as the normal form has it.
+    """Return whether everything except key, composition and line ends is in normal form.
 
-    Raises RefusedError for attributes outside the profile.
+    Raises RequestRefusedError if attributes lie outside the profile.
     """
     payload, span = body.payload, body.source_span
     content, start = payload.content, span.start or 1
@@ -155,7 +156,7 @@ def _is_normal(body: _Body) -> bool:
 
 
 def _are_plain(attributes: dict[str, Any]) -> bool:
-    """Tell whether attributes are short enough of a look to see that they lie within the profile."""
+    """Return whether attributes fit the profile by a quick check that accepts only flat strings and integers."""
     return all(map(MEMBER.fullmatch, attributes)) and all(
         type(value) is str or (type(value) is int and -MAX_INTEGER <= value <= MAX_INTEGER)
         for value in attributes.values()
@@ -167,9 +168,9 @@ def _are_normal(tags: list[str]) -> bool:
 
 
 def _micros(text: str) -> int:
-    """Read a time.
+    """Return a time in microseconds since 1970 UTC.
 
-    Raises ValueError.
+    Raises ValueError if the text is not an RFC 3339 time.
     """
     if _PLAIN_TIME.fullmatch(text):
         return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND

@@ -1,4 +1,4 @@
-"""Reading a submission: from untrusted bytes to an event in normal form, or a refusal that says what to mend."""
+"""Parse untrusted bytes into an event in normal form, or raise a refusal that says what to fix."""
 
 import re
 from typing import Any, Final
@@ -118,16 +118,16 @@ class Submission(Struct, frozen=True, kw_only=True):
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """A body that is well-formed but whose hash was not yet compared; what is known already can be echoed."""
+    """A well-formed body whose hash is not compared yet; an answer can already echo its known members."""
 
     body: dict[str, Any]
     idempotency_key: str
 
 
 def read_key_header(values: list[str]) -> str | None:
-    """Read the Idempotency-Key field: one line, a structured-field string or the same characters bare, no parameters.
+    """Read the Idempotency-Key header: one line without parameters, a structured-field string or the bare characters.
 
-    Raises RefusedError (`key-invalid`).
+    Raises RequestRefusedError (`key-invalid`) if the header is repeated or its value is not a key.
     """
     if not values:
         return None
@@ -142,9 +142,9 @@ def read_key_header(values: list[str]) -> str | None:
 
 
 def read_draft(raw: bytes, header_key: str | None = None) -> Draft:
-    """Parse a request body and find its key; the event's hash is not looked at yet.
+    """Parse a request body and find its key; the event's hash is not compared yet.
 
-    Raises RefusedError with the 400 codes, `direct-write` or `body-too-large`.
+    Raises RequestRefusedError with the 400 codes, `direct-write` or `body-too-large`.
     """
     if len(raw) > MAX_BODY:
         raise refuse("body-too-large", f"a submission may have {MAX_BODY} bytes")
@@ -165,7 +165,7 @@ def read_draft(raw: bytes, header_key: str | None = None) -> Draft:
 def read_event(draft: Draft) -> Submission:
     """Normalize a draft's event and compare its hash.
 
-    Raises RefusedError (`malformed`, `hash-missing`, `hash-mismatch`).
+    Raises RequestRefusedError (`malformed`, `hash-missing`, `hash-mismatch`).
     """
     body = draft.body
     payload, source_span = normalize(body["payload"], body["source_span"])
@@ -191,7 +191,7 @@ def read_event(draft: Draft) -> Submission:
 
 
 def compared_bytes(submission: Submission) -> bytes:
-    """Return the canonical bytes of all that is compared under a key (design section 2.2)."""
+    """Return the canonical bytes of everything that is compared under a key (design section 2.2)."""
     return canonical(
         [
             submission.source_event_hash,
@@ -204,13 +204,13 @@ def compared_bytes(submission: Submission) -> bytes:
 
 
 def fingerprint(compared: bytes, secret: bytes | None = None) -> bytes:
-    """Digest what is compared under a key to 16 bytes; with the 32-byte secret where the event is private."""
+    """Digest what is compared under a key to 16 bytes; the 32-byte secret is used if the event is private."""
     hasher = blake3(compared, key=secret) if secret else blake3(compared)
     return hasher.digest(length=16)
 
 
 def derived_key(submission: Submission) -> str:
-    """Derive a key from content alone, for senders that keep no ledger: the same event always gets the same key."""
+    """Derive a key from content alone, for senders without a ledger: the same event always has the same key."""
     text = f"{submission.source_event_hash}\n{submission.submission_scope}\n{submission.scope_id}"
     return "ev1-" + blake3(text.encode()).hexdigest()[:32]
 
@@ -244,7 +244,7 @@ def _check_members(body: dict[str, Any]) -> None:
 
 
 def _place(parent: str, name: str) -> str:
-    """Point at a member; one whose name is a private value is not named."""
+    """Return the pointer of a member; if its name is a private value, return the parent's pointer instead."""
     return parent if scan({"": name}) else f"{parent}/{escape_pointer(name)}"
 
 
@@ -256,7 +256,7 @@ def _check_types(body: dict[str, Any]) -> None:
 
 
 class _Payload(Struct, forbid_unknown_fields=True):
-    """Types alone; grammar and limits are checked on the normal form."""
+    """The types only; grammar and limits are checked on the normal form."""
 
     kind: str
     content: str
@@ -292,7 +292,7 @@ _PLACEHOLDER: Final = ""
 
 
 def _type_refusal(text: str) -> RequestRefusedError:
-    """Turn msgspec's message into ours, which never repeats a value; the place is what follows the last mark."""
+    """Convert msgspec's message to a refusal without the value; the path follows the last ` - at ` of the message."""
     steps = _STEP.findall(text.rpartition(" - at `$")[2]) if " - at `$" in text else []
     pointer = "".join(f"/{name or index}" for name, index in steps)
     known = next((index for index in (pointer, pointer.rpartition("/")[0]) if index in _EXPECTED), None)

@@ -1,1 +1,1 @@
-"""Review: what the desk decides and what it shows."""
+"""Review: the rules of the desk's decisions, and how it orders and shows what is reviewed."""

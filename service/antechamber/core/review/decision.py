@@ -1,4 +1,4 @@
-"""The review: what a curator's decision does to a proposal, and who may make it."""
+"""The rules of a decision: what it does to a proposal, and who may make it."""
 
 from typing import Any, Final, Literal, cast, get_args
 
@@ -12,7 +12,7 @@ from antechamber.core.privacy import scan
 
 DecisionKind = Literal["approve", "edit", "supersede", "reject", "merge", "flag", "undo", "retract", "expire"]
 SettlementKind = Literal["keep", "open", "dismiss"]
-"""What becomes of a refused event: the original stands, it is opened as a proposal of its own, it was misuse."""
+"""Outcomes of a quarantined event: keep the original, open the event as its own proposal, dismiss it as misuse."""
 RecordKind = DecisionKind | SettlementKind
 DECISIONS: Final[tuple[DecisionKind, ...]] = get_args(DecisionKind)
 SETTLEMENTS: Final[tuple[SettlementKind, ...]] = get_args(SettlementKind)
@@ -23,21 +23,21 @@ _OF_MEMORY: Final[dict[str, MemoryState]] = {"retract": "retracted", "expire": "
 _UNREASONED: Final = frozenset({"approve", "supersede", "flag"})
 _TARGETED: Final = frozenset({"supersede", "merge"})
 NAMING: Final = _TARGETED | {"edit"}
-"""Decisions that name a memory; an edit may leave it out."""
+"""Decisions that name a memory; for an edit the memory is optional."""
 MAX_REASON: Final = 2000
-"""Characters of a typed reason."""
+"""Maximum number of characters of a typed reason."""
 EDITED_NEEDS: Final = 2
-"""Persons that an edited text needs: whoever edited is not the only approver."""
+"""Persons that must approve an edited text, because the editor must not be its only approver."""
 SECOND_NEEDS: Final = 2
-"""Persons that a text needs for which a curator asked for a second one."""
+"""Persons that must approve a text after a curator asked for a second person."""
 ERASED: Final = '{"content":"(erased)","kind":"erased"}'
-"""What stands where a text was erased: a payload like any other, so that every page can show it."""
+"""The payload that replaces an erased text; it is a normal payload, so that every page can show it."""
 QUICK_UNDO: Final = 600_000_000
-"""Microseconds within which people take their own decisions back without giving a reason."""
+"""Microseconds within which persons can undo their own decisions without giving a reason."""
 
 
 class InvalidDecisionError(AntechamberError):
-    """A decision form that is incomplete; the text says what to fill in."""
+    """Raised when a decision form is incomplete; the text says what to fill in."""
 
 
 class Approval(Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class CurrentDecision(Struct, frozen=True, kw_only=True):
-    """The last decision on a proposal that was not taken back."""
+    """The last decision on a proposal that was not undone."""
 
     review_record_id: str
     kind: RecordKind
@@ -66,29 +66,29 @@ class CurrentDecision(Struct, frozen=True, kw_only=True):
 
 
 class ReviewedProposal(Struct, frozen=True, kw_only=True):
-    """What a decision needs to know of a proposal."""
+    """The facts about a proposal that a decision depends on."""
 
     state: ProposalState
     version: int
     payload: dict[str, Any]
     owners: frozenset[str]
-    """The persons who answered for the producer when it submitted or was refused, and who do now."""
+    """The producer's owners: when it submitted, when events opened as this proposal were quarantined, and now."""
     edited: bool
     withdrawn: bool
     approvals: list[Approval]
     curators: int
-    """Persons that the policy wants."""
+    """Persons that the policy requires."""
     second: bool = False
-    """Whether a curator asked for a second one."""
+    """Whether a curator asked for a second person."""
     replaces: Target | None = None
     """The memory that this text supersedes once it is admitted."""
     memory: MemoryState | None = None
-    """The state of the memory that it became last."""
+    """The state of the memory that the proposal became last."""
     standing: CurrentDecision | None = None
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What a curator's form says."""
+    """The values of a curator's decision form."""
 
     kind: DecisionKind
     version: int
@@ -99,50 +99,50 @@ class Decision(Struct, frozen=True, kw_only=True):
     content: str = ""
     """The changed text, for an edit."""
     target: str = ""
-    """The memory to supersede or to merge into; for an edit it may be left out."""
+    """The memory to supersede or to merge into; optional for an edit."""
     undoes: str = ""
-    """The review record to take back, for an undo."""
+    """The review record to undo, for an undo."""
 
 
 class Ruling(Struct, frozen=True, kw_only=True):
-    """What a decision does: the record to write and the proposal's next state."""
+    """The effect of a decision: the record to write and the proposal's next state."""
 
     state: ProposalState
     version: int
     reason_code: ReasonCode | None
     shown: bytes
     resulting: bytes | None = None
-    """The canonical payload that was approved; None where nothing was."""
+    """The canonical payload that was approved; None if nothing was approved."""
     approvals_required: int
     admits: bool = False
     text: bytes
-    """The canonical payload that the proposal has from now on."""
+    """The canonical payload of the proposal after the decision."""
     second: bool
     target: str | None = None
     """The memory that the record names."""
     replaces: str | None = None
-    """The memory that the proposal is to supersede from now on."""
+    """The memory that the proposal supersedes after the decision."""
     memory: MemoryState | None = None
-    """The state of the proposal's own memory from now on, where the decision changes it."""
+    """The new state of the proposal's own memory; None if the decision does not change it."""
     undoes: str | None = None
 
 
 class DecisionWrite(Struct, frozen=True, kw_only=True):
-    """Everything that a decision writes, in one piece."""
+    """Everything that one decision writes."""
 
     decision: Decision
     ruling: Ruling
     review_record_id: str
     memory_id: str
-    """The id that the memory gets, if the ruling admits one."""
+    """The id of the new memory, if the ruling admits one."""
     policy_digest: str
     decided_at: int
     salt: bytes = b""
-    """Of the log's commitment to what was shown, typed and decided."""
+    """Salt of the log's commitment to what was shown, typed and decided."""
 
 
 def text_hash(text: bytes) -> str:
-    """Name the exact text that a curator was shown: the digest of a payload's canonical bytes."""
+    """Return the digest of a payload's canonical bytes, which identifies the exact text that a curator was shown."""
     return digest(text)
 
 
@@ -153,15 +153,15 @@ def required_persons(proposal: ReviewedProposal) -> int:
 
 
 def standing_approvals(proposal: ReviewedProposal) -> set[str]:
-    """Return who approved the current text at its current version."""
+    """Return the persons who approved the current text at its current version."""
     current = text_hash(canonical(proposal.payload))
     return {a.person for a in proposal.approvals if a.version == proposal.version and a.text_hash == current}
 
 
 def check_note(note: str, off: frozenset[str]) -> None:
-    """Refuse a note that is too long, or that repeats a private value.
+    """Refuse a note that is too long or repeats a private value.
 
-    Raises InvalidDecisionError.
+    Raises InvalidDecisionError if it is either.
     """
     if len(note) > MAX_REASON:
         message = f"Shorten the note to {MAX_REASON} characters."
@@ -172,12 +172,12 @@ def check_note(note: str, off: frozenset[str]) -> None:
 
 
 def undo_needs_reason(standing: CurrentDecision, person: str, now: int) -> bool:
-    """Tell whether taking a decision back has to be explained: somebody else's, or one that is not fresh any more."""
+    """Return whether an undo needs a reason: the decision is another person's, or older than `QUICK_UNDO`."""
     return standing.person != person or now - standing.decided_at > QUICK_UNDO
 
 
 def open_decisions(proposal: ReviewedProposal) -> list[DecisionKind]:
-    """Return the decisions that a proposal's state allows, whoever makes them."""
+    """Return the decisions that a proposal's state allows, regardless of the person."""
     found: list[DecisionKind] = []
     if proposal.state == "pending":
         found += ["approve", "edit", "supersede", "reject", "merge", "flag"]
@@ -187,7 +187,7 @@ def open_decisions(proposal: ReviewedProposal) -> list[DecisionKind]:
 
 
 def blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str | None:
-    """Say why this person cannot make this decision now, or None."""
+    """Return why this person cannot make this decision now, or None."""
     if person in proposal.owners:
         return "You answer or answered for this producer, so another person has to judge its proposals."
     if kind == "undo":
@@ -221,10 +221,10 @@ def _undo_blocker(proposal: ReviewedProposal) -> str | None:
 def rule(
     proposal: ReviewedProposal, decision: Decision, person: str, now: int = 0, target: Target | None = None
 ) -> Ruling:
-    """Apply a decision to a proposal at time `now`; `target` is the memory that the form names, where there is one.
+    """Apply a decision to a proposal at time `now`; `target` is the memory that the form names, if any.
 
-    Raises StaleDecisionError when the proposal is not what the curator was shown, ForbiddenDecisionError when this
-    person may not decide so, InvalidDecisionError when the form lacks something.
+    Raises StaleDecisionError if the proposal is not what the curator was shown, ForbiddenDecisionError if this person
+    may not make this decision, InvalidDecisionError if the form is incomplete.
     """
     shown = canonical(proposal.payload)
     _check_fresh(proposal, decision, shown)
@@ -262,7 +262,7 @@ def _effect(proposal: ReviewedProposal, decision: Decision, as_it_was: Ruling, p
 
 
 def _check_fresh(proposal: ReviewedProposal, decision: Decision, shown: bytes) -> None:
-    """Raise StaleDecisionError unless the proposal is still what the form was made for."""
+    """Raise StaleDecisionError unless the proposal is unchanged since the form was shown."""
     if decision.kind in _OF_PENDING and proposal.state != "pending":
         message = f"this proposal was {proposal.state} meanwhile"
         raise StaleDecisionError(message)
@@ -279,7 +279,10 @@ def _check_fresh(proposal: ReviewedProposal, decision: Decision, shown: bytes) -
 
 
 def _check_target(decision: Decision, target: Target | None) -> None:
-    """Raise unless the memory that the form names is there, or none has to be named."""
+    """Check that the memory named by the form is active, or that none is required.
+
+    Raises StaleDecisionError if the named memory is not active, InvalidDecisionError if a required one is missing.
+    """
     if decision.target and (target is None or target.state != "active"):
         message = "the memory that was named is not an active one of this scope"
         raise StaleDecisionError(message)
@@ -289,7 +292,7 @@ def _check_target(decision: Decision, target: Target | None) -> None:
 
 
 def _approved(proposal: ReviewedProposal, ruling: Ruling, person: str) -> Ruling:
-    """Approve the text; naming another memory to supersede raises the version, so that all approve the same."""
+    """Approve the text; naming another memory to supersede raises the version, so that all persons approve the same."""
     replaces = ruling.target or ruling.replaces
     renamed = replaces != ruling.replaces
     approved = set() if renamed else standing_approvals(proposal)
@@ -306,21 +309,21 @@ def _approved(proposal: ReviewedProposal, ruling: Ruling, person: str) -> Ruling
 
 
 def _edited(proposal: ReviewedProposal, ruling: Ruling, resulting: bytes) -> Ruling:
-    """Approve a changed text: it raises the version, voids earlier approvals and waits for a second person."""
+    """Approve a changed text: the version rises, earlier approvals become void and a second person is required."""
     return replace(
         ruling,
         version=proposal.version + 1,
         resulting=resulting,
         text=resulting,
-        # Whoever edits says anew what is superseded, if anything.
+        # The edit form names the superseded memory again, if there is one.
         replaces=ruling.target,
         approvals_required=max(ruling.approvals_required, EDITED_NEEDS),
     )
 
 
 def _undone(proposal: ReviewedProposal, ruling: Ruling) -> Ruling:
-    """Take the last standing decision back by a record of its own; the version rises, so that no approval is left."""
-    # Without one the blocker would have refused.
+    """Undo the last current decision with a new record; the version rises, so that earlier approvals become void."""
+    # The blocker refuses an undo without a current decision, so this is never None.
     last = cast("CurrentDecision", proposal.standing)
     ruling = replace(ruling, undoes=last.review_record_id)
     if last.kind in _OF_MEMORY:
@@ -356,9 +359,9 @@ def _reason_code(proposal: ReviewedProposal, decision: Decision, person: str, no
 
 
 def check_reason(given: str | None, *, required: bool) -> ReasonCode | None:
-    """Return the reason that a form gives.
+    """Return the reason code that a form gives.
 
-    Raises InvalidDecisionError where it gives none of the list and has to.
+    Raises InvalidDecisionError if the code is not listed, or is missing but required.
     """
     if given is None and not required:
         return None

@@ -1,7 +1,8 @@
-"""The edit field: a text as a form carries it, with a token for each character that a field does not show.
+"""The edit field: a text in a form, with a token for each character that an input field does not show.
 
-A token is `⟦U+200C⟧`, or with a number for several of the same, as `_token` writes it. The bracket that begins tokens
-is a token itself, so that a field means exactly one text, and a text that is sent back as it came is the same text.
+A token is `⟦U+200C⟧`, or has a repeat count for several of the same, as `_token` writes it. The opening bracket of
+tokens is itself written as a token. Therefore a field represents exactly one text, and an unchanged field yields the
+original text.
 """
 
 import re
@@ -15,12 +16,12 @@ from antechamber.core.contract import MAX_BODY
 from antechamber.core.review.hidden_text import is_hidden, kinds
 
 MAX_TOKENS: Final = 5000
-"""Tokens that a field holds; a text with more of them is not edited but rejected."""
+"""Maximum number of tokens in a field; a text with more of them cannot be edited, only rejected."""
 _OPEN: Final = "\u27e6"
 _CLOSE: Final = "\u27e7"
 _TIMES: Final = "\u00d7"
 _UNSEEN: Final = re.compile(r"(?:[thv]|(?<=[mv]{3})m)+")
-"""What a page draws as a token, as `kinds` names it; letters that look like others can be seen in a field."""
+"""Characters that a page draws as a token, in the letters of `kinds`; look-alike letters are visible in a field."""
 _TOKEN: Final = re.compile(
     f"{_OPEN}(?:U\\+(?P<code>[0-9A-F]{{1,6}})(?:{_TIMES}(?P<number>[0-9]{{1,5}}))?(?P<close>{_CLOSE}?)|(?P<begun>U\\+))?",
     re.IGNORECASE,
@@ -30,23 +31,23 @@ _WIDE_LETTERS: Final = ("CJK ", "HIRAGANA ", "KATAKANA ")
 
 
 class FieldError(ValueError):
-    """A field with a damaged token; the text says what to do."""
+    """Raised when a field has a damaged token; the text says what to do."""
 
 
 class Field(Struct, frozen=True):
-    """What an edit field shows."""
+    """The content of an edit field and the number of its tokens."""
 
     text: str
     tokens: int
 
     @property
     def fits(self) -> bool:
-        """Whether it is few enough tokens for a form."""
+        """Whether the number of tokens is within the limit of a form."""
         return self.tokens <= MAX_TOKENS
 
 
 def to_field(text: str) -> Field:
-    """Return a text with tokens for what a field would not show or a browser would change."""
+    """Return a text with tokens for the characters that a field would not show or a browser would change."""
     parts: list[str] = []
     end = tokens = 0
     for found in _UNSEEN.finditer(kinds(text)):
@@ -63,9 +64,9 @@ def to_field(text: str) -> Field:
 
 
 def from_field(field: str) -> str:
-    """Return the text that a field means.
+    """Return the text that a field represents.
 
-    Raises FieldError where a token is damaged or stands for no character of a text.
+    Raises FieldError if a token is damaged or represents no valid character.
     """
     room = MAX_BODY
 
@@ -99,10 +100,10 @@ def _token(character: str, number: int) -> str:
 
 
 def _shown(text: str, place: int) -> bool:
-    """Tell a character without ink that a field shows all the same, because it changes what is seen beside it.
+    """Return whether a field shows an invisible character as it is, because it changes how its neighbors look.
 
-    That is a non-joiner between Arabic letters, a joiner or a selector inside an emoji, and a wide space before a wide
-    letter: without it, what is seen is another text.
+    Such are a non-joiner between Arabic letters, a joiner or a selector inside an emoji, and a wide space before a wide
+    letter: without them the visible text would differ.
     """
     before, after = text[max(place - 1, 0) : place], text[place + 1 : place + 2]
     match text[place]:

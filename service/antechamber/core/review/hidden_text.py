@@ -1,4 +1,4 @@
-"""Drawing the invisible and the deceptive: text split into what may be shown as it is and what is drawn as a token."""
+"""Split text into runs shown as they are and tokens drawn for invisible or deceptive characters."""
 
 import re
 import unicodedata
@@ -19,18 +19,21 @@ _TAG_OFFSET: Final = 0xE0000
 _GAPS: Final = re.compile("[ \t\n]+")
 _LETTER: Final = "l"
 _DRAWN: Final = re.compile(r"t+|(?:[hv]|(?<=[mv]{3})m)+|l")
-"""What is drawn, as `kinds` names it. Natural writing puts up to three marks on a letter; more are drawn apart."""
+"""Characters that are drawn as tokens, in the letters of `kinds`.
+
+Natural writing puts up to three marks on a letter; further marks are drawn separately.
+"""
 _TOKEN_WEIGHT: Final = 60
 """Characters of the markup around a token."""
 _MAX_LISTED: Final = 6
-"""Code points that the token of a mixed run names."""
+"""Maximum number of code points that the token of a mixed run names."""
 
 
 _WORD: Final = re.compile(r"\w+")
 _ALPHABETS: Final = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC")
-"""Scripts whose letters pass for each other's (UTS 39, mixed-script confusables); a word of two of them deceives."""
+"""Scripts with letters that look alike (UTS 39, mixed-script confusables); a word that mixes two of them deceives."""
 _STYLED_LATIN: Final = ("MATHEMATICAL ", "FULLWIDTH LATIN ", "CIRCLED LATIN ", "PARENTHESIZED LATIN ", "SQUARED LATIN ")
-"""Latin letters in disguise."""
+"""Name prefixes of styled Latin letters, which pose as plain ones."""
 
 
 class Piece(Struct, frozen=True):
@@ -38,16 +41,16 @@ class Piece(Struct, frozen=True):
 
     text: str
     code: str = ""
-    """What the token says; empty for plain text."""
+    """The text of the token; empty for plain text."""
     name: str = ""
     letter: bool = False
-    """Whether it is a letter that looks like another one, and can be seen."""
+    """Whether it is a visible letter that looks like another one."""
     whole: bool = True
-    """Whether it names each character in its place; the token of a long mixed run counts them only."""
+    """Whether the token names each character in order; the token of a long mixed run only counts them."""
 
 
 class Glimpse(Struct, frozen=True):
-    """The beginning of a text, as far as a page has room for it."""
+    """The beginning of a text that fits on a page; `whole` is whether nothing is left out."""
 
     pieces: list[Piece]
     whole: bool
@@ -56,13 +59,13 @@ class Glimpse(Struct, frozen=True):
 def reveal(text: str) -> list[Piece]:
     """Split a text so that every invisible, bidirectional, tag, filler and look-alike character can be drawn.
 
-    A run of adjacent invisible characters is one piece, however long it is.
+    A run of adjacent invisible characters of any length is one piece.
     """
     return list(_pieces(text))
 
 
 def glimpse(text: str, most: int) -> Glimpse:
-    """Split the beginning of a text that weighs at most so much; see `fits`."""
+    """Split the beginning of a text with a weight of at most `most`; see `fits` for weights."""
     kept: list[Piece] = []
     for piece in _pieces(text):
         most -= _weight(piece)
@@ -73,9 +76,9 @@ def glimpse(text: str, most: int) -> Glimpse:
 
 
 def fits(texts: Iterable[str], most: int) -> bool:
-    """Tell whether some texts together weigh at most so much and no token of them leaves out what is in it.
+    """Return whether texts together weigh at most `most` and no token of them leaves out part of its run.
 
-    They weigh roughly as many characters as they take of a page: a token weighs as much as its markup.
+    A weight is roughly the number of characters on a page: a token weighs as much as its markup.
     """
     for text in texts:
         for piece in _pieces(text):
@@ -93,7 +96,7 @@ def texts_of(payload: dict[str, Any]) -> list[str]:
 
 
 def pretty(value: Any) -> str:
-    """Write JSON to be read, as pages show it."""
+    """Return a value as indented JSON, as pages show it."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
@@ -113,9 +116,9 @@ def _pieces(text: str) -> Iterator[Piece]:
 
 
 def kinds(text: str) -> str:
-    """Return one letter for each character of a text: what kind of character it is.
+    """Return one letter for each character of a text, which names its kind.
 
-    `t` is a tag, `v` an invisible mark, `h` any other hidden character, `m` a mark that combines, `p` all else.
+    `t` is a tag, `v` an invisible mark, `h` any other hidden character, `m` a combining mark, `p` any other character.
     """
     return text.translate({ord(character): _kind(character) for character in set(text)})
 
@@ -140,7 +143,7 @@ def _with_letters(found: str, posing: frozenset[int]) -> str:
 
 
 def _token(run: str, *, letter: bool) -> Piece:
-    """Return the token of a run: a code point, with how often it comes, or what tag characters spell."""
+    """Return the token of a run: its code points with repeat counts, or the text that tag characters spell."""
     if len(run) == 1:
         return _lone(run, letter=letter)
     counts = Counter(run)
@@ -170,7 +173,7 @@ def _times(character: str, number: int) -> str:
 
 
 def look_alikes(text: str) -> frozenset[int]:
-    """Return the places of letters that pose as others: those of the rarer alphabet of a word that mixes two."""
+    """Return the indexes of look-alike letters: in a word that mixes alphabets, those of the rarer ones."""
     if text.isascii():
         return frozenset()
     return frozenset(index for word in _WORD.finditer(text) for index in _posing(word[0], word.start()))
@@ -187,7 +190,7 @@ def _posing(word: str, start: int) -> Iterator[int]:
 
 @lru_cache(maxsize=8192)
 def _alphabet(character: str) -> str:
-    """Return a letter's alphabet where it is one whose letters are mistaken for others, else nothing."""
+    """Return a letter's alphabet if its letters can be mistaken for those of another one, else an empty string."""
     if character.isascii():
         return "LATIN" if character.isalpha() else ""
     name = unicodedata.name(character, "")
@@ -197,7 +200,7 @@ def _alphabet(character: str) -> str:
 
 
 def is_hidden(character: str) -> bool:
-    """Tell a character that a reader cannot see, or that moves what can be seen."""
+    """Return whether a character is invisible to a reader or moves visible ones."""
     if character in "\n\t ":
         return False
     category, code = unicodedata.category(character), ord(character)
@@ -216,7 +219,7 @@ def _name(character: str) -> str:
 
 
 def shorten(text: str, most: int = 160) -> str:
-    """Cut a text for a list, at a word if one is near."""
+    """Cut a text for a list, at a word boundary if one is near."""
     text = _GAPS.sub(" ", text).strip(" ")
     if len(text) <= most:
         return text

@@ -1,4 +1,4 @@
-"""The history of decisions: which of them still stand, and what was shown when they were made."""
+"""The history of decisions: which of them were not undone, and what was shown when they were made."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from antechamber.core.rows.review import ReviewRecordRow
 
 
 def last_standing(records: Sequence[ReviewRecordRow]) -> CurrentDecision | None:
-    """Return the last decision of one proposal or refused event that was not taken back."""
+    """Return the last decision on one proposal or quarantined event that was not undone."""
     gone = {record.undoes for record in records}
     for record in reversed(records):
         if record.decision != "undo" and record.review_record_id not in gone:
@@ -22,7 +22,7 @@ def last_standing(records: Sequence[ReviewRecordRow]) -> CurrentDecision | None:
 
 
 def text_with_hash(records: Sequence[ReviewRecordRow], shown_hash: str) -> str | None:
-    """Return the canonical payload that a form was made for, where a decision was made on it or led to it."""
+    """Return the canonical payload with this hash, if a decision was made on it or resulted in it."""
     for record in records:
         if record.shown_hash == shown_hash:
             return record.shown

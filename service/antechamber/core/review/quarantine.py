@@ -1,4 +1,4 @@
-"""The settlement: what a curator makes of a refused event, and how that is taken back."""
+"""The rules of decisions on quarantined events: how one is settled, and how a settlement is undone."""
 
 from typing import Final, Literal
 
@@ -23,33 +23,33 @@ SETTLINGS: Final[tuple[SettlingKind, ...]] = (*SETTLEMENTS, "undo")
 
 
 class QuarantineForm(Struct, frozen=True, kw_only=True):
-    """What a curator's form about a refused event says."""
+    """The values of a curator's form about a quarantined event."""
 
     kind: SettlingKind
     version: int
-    """How many decisions had been made on it when the form was shown."""
+    """How many decisions had been made on the event when the form was shown."""
     decision_key: str
     reason_code: str | None = None
     reason_text: str = ""
     undoes: str = ""
-    """The review record to take back, for an undo."""
+    """The review record to undo, for an undo."""
 
 
 class QuarantineDecision(Struct, frozen=True, kw_only=True):
-    """Everything that a decision on a refused event writes."""
+    """Everything that a decision on a quarantined event writes."""
 
     form: QuarantineForm
     state: QuarantineState
-    """The event's state from now on."""
+    """The event's state after the decision."""
     reason_code: ReasonCode | None
     shown: bytes
-    """The canonical payload that was shown; `null` where nothing was kept."""
+    """The canonical payload that was shown; `null` if nothing was kept."""
     shown_hash: str
     review_record_id: str
     policy_digest: str
     decided_at: int
     salt: bytes
-    """Of the log's commitment to what was shown and typed."""
+    """Salt of the log's commitment to what was shown and typed."""
 
 
 def opened_key(quarantine_id: str) -> str:
@@ -61,7 +61,7 @@ def opened_key(quarantine_id: str) -> str:
 
 
 def settlement_blocker(owners: frozenset[str], person: str) -> str | None:
-    """Say why this person cannot decide on an event, or None; `owners` answered for its producer, or do now."""
+    """Return why this person cannot decide on an event, or None; `owners` are its producer's owners, then or now."""
     if person in owners:
         return "You answer or answered for this producer, so another person has to judge its events."
     return None
@@ -70,10 +70,10 @@ def settlement_blocker(owners: frozenset[str], person: str) -> str | None:
 def check_settlement(
     event: QuarantineRow, standing: CurrentDecision | None, form: QuarantineForm, owners: frozenset[str], person: str
 ) -> None:
-    """Refuse what cannot be decided; `standing` is the decision on the event that stands.
+    """Refuse a decision that cannot be made; `standing` is the event's current decision.
 
-    Raises StaleDecisionError where the form was made for another state of the event, ForbiddenDecisionError where this
-    person may not decide, InvalidDecisionError where there is nothing to open or to take back.
+    Raises StaleDecisionError if the form was made for another state of the event, ForbiddenDecisionError if this person
+    may not decide or the text was erased, InvalidDecisionError if there is nothing to open or to undo.
     """
     if form.version != event.version or (form.kind != "undo" and event.state != "waiting"):
         message = "somebody else settled this event first, or took a decision on it back"
@@ -106,9 +106,9 @@ def settle(  # noqa: PLR0913 -- what a record holds
     now: int,
     salt: bytes,
 ) -> QuarantineDecision:
-    """Settle an event, or let it wait again.
+    """Settle a quarantined event, or return it to waiting.
 
-    Raises what check_settlement raises, and InvalidDecisionError where a reason is missing.
+    Raises what check_settlement raises, and InvalidDecisionError if a required reason is missing.
     """
     check_settlement(event, standing, form, owners, person)
     explained = form.kind == "undo" and standing is not None and undo_needs_reason(standing, person, now)

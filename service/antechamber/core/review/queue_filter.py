@@ -1,4 +1,4 @@
-"""Filters of the queue: one readable line of text, the same in the address, in the field and in a saved view."""
+"""Filters of the review queue: one readable line of text, the same in the URL, in the field and in a saved view."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ from antechamber.core.review.similarity import plain
 
 MAX_WORDS: Final = 4
 MAX_LENGTH: Final = 300
-"""Characters of a filter."""
+"""Maximum number of characters of a filter."""
 MAX_VIEWS: Final = 20
 MAX_NAME: Final = 40
 _PART: Final = re.compile(r'(?:(?P<name>[a-z]+):)?(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))')
@@ -21,15 +21,15 @@ NAMES: Final = {
     "kind": "of which kind, as in kind:procedure",
     "care": "what asks for care, as care:yes",
 }
-"""The parts that have a name, and what they mean; everything else is looked for in the text."""
+"""The named parts of a filter and their meanings; all other parts are words to find in the text."""
 
 
 class FilterError(ValueError):
-    """A filter or a view that cannot be used; the text says what to change."""
+    """Raised when a filter or a view cannot be used; the text says what to change."""
 
 
 class QueueFilter(Struct, frozen=True, kw_only=True):
-    """What of the queue is asked for; what is empty asks for nothing."""
+    """The conditions of a filter on the review queue; an empty member is no condition."""
 
     producer: str = ""
     submission_scope: str = ""
@@ -37,13 +37,13 @@ class QueueFilter(Struct, frozen=True, kw_only=True):
     kind: str = ""
     care: bool = False
     words: list[str] = []
-    """What the text has to hold, without regard to case and white space."""
+    """Words that the text must contain; case and white space are ignored."""
 
 
 def read_filter(text: str) -> QueueFilter:
-    """Read a filter.
+    """Parse a filter.
 
-    Raises FilterError.
+    Raises FilterError if the text is not a filter.
     """
     if len(text) > MAX_LENGTH or "\0" in text:
         message = f"A filter may have {MAX_LENGTH} characters"
@@ -86,15 +86,15 @@ def _checked(named: dict[str, str], words: list[str]) -> QueueFilter:
 
 
 def views_of(kept: str | None) -> dict[str, str]:
-    """Return a person's saved views by name, as they were kept."""
+    """Return a person's saved views by name."""
     views: dict[str, str] = msgspec.json.decode(kept) if kept else {}
     return views
 
 
 def with_view(kept: str | None, name: str, text: str) -> str:
-    """Return a person's saved views with one more, or one changed; an empty filter removes it.
+    """Return a person's saved views with one view added or changed; an empty filter removes it.
 
-    Raises FilterError.
+    Raises FilterError if the filter or the name is invalid, or if there are too many views.
     """
     views, name = views_of(kept), name.strip()
     read_filter(text)

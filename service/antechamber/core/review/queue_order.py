@@ -1,10 +1,10 @@
-"""Sorting the queue: what is nearly the same becomes one row, what needs care comes first, and nobody starves.
+"""The order of the review queue: near duplicates share one row, risky proposals come first, no producer starves.
 
-Proposals are sorted after they were stored, off the way of submissions. A *fold* is what one row of the queue stands
-for: a proposal and its near duplicates of the same scope. Folds are taken by risk, then by turn. Turns are those of
-start-time fair queueing (Goyal, Vin, Cheng, SIGCOMM 1996): each producer's next fold has the turn after its last one,
-and a producer without any waiting begins at the turn that is served now. So one that sends a thousand times as much
-waits behind itself, not others behind it.
+Proposals are sorted after they were stored, outside the path of submissions. A *fold* is what one row of the queue
+represents: a proposal and its near duplicates of the same scope. Folds are ordered by risk, then by turn. Turns are
+those of start-time fair queueing (Goyal, Vin, Cheng, SIGCOMM 1996): each producer's next fold has the turn after its
+last one, and a producer without a waiting fold starts at the turn that is served now. A producer that sends a thousand
+times as much as others therefore delays only its own folds.
 """
 
 import re
@@ -22,11 +22,11 @@ _TO_MODELS: Final = re.compile(
     r"|\bsystem prompt\b|\bdo not (?:tell|inform|alert)\b|\b(?:already|pre-?)\s?approved\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Text that speaks to whoever reads it instead of saying what was learned."""
+"""Text that addresses its reader, such as a model, instead of stating what was learned."""
 
 
 class Mark(Struct, frozen=True):
-    """One thing that asks for care, and how much it weighs."""
+    """One reason for caution, and its weight."""
 
     code: str
     weight: int
@@ -34,7 +34,7 @@ class Mark(Struct, frozen=True):
 
 
 class Unsorted(Struct, frozen=True, kw_only=True):
-    """A proposal that no fold holds yet."""
+    """A proposal without a fold."""
 
     id: int
     producer: int
@@ -46,16 +46,16 @@ class Unsorted(Struct, frozen=True, kw_only=True):
 
 
 class FoldHead(Struct, frozen=True, kw_only=True):
-    """A fold that waits, with the text that others are compared with."""
+    """A waiting fold, with the text that others are compared with."""
 
     id: int
     content: str
 
 
 class QueueCursor(Struct, frozen=True, kw_only=True):
-    """Where something stands in the queue.
+    """A position in the queue.
 
-    What needs a second person stands before all folds, what is not sorted yet behind them, both by their own keys.
+    Proposals that need a second person come before all folds, unsorted ones after them; both are ordered by their ids.
     """
 
     rank: int
@@ -65,14 +65,14 @@ class QueueCursor(Struct, frozen=True, kw_only=True):
 
 
 class ProducerTurn(Struct, frozen=True, kw_only=True):
-    """Where a producer stands in the line of one risk: the turn that is served now, and its own last one."""
+    """A producer's position in the order of one risk: the turn that is served now, and the producer's last turn."""
 
     served: int
     last: int | None
 
 
 class FoldAssignment(Struct, frozen=True, kw_only=True):
-    """Where a proposal belongs: a fold that is there, the fold of one sorted with it, or a fold of its own."""
+    """The assignment of a proposal to an existing fold, to the fold of a proposal sorted with it, or to a new fold."""
 
     proposal: int
     fold: int | None
@@ -83,7 +83,7 @@ class FoldAssignment(Struct, frozen=True, kw_only=True):
 
 
 def marks_of(content: str, submission_scope: str, *, supersedes: bool, conflicts: int, hidden: int) -> list[Mark]:
-    """Return what of a proposal asks for care; `hidden` counts characters that nobody can see."""
+    """Return a proposal's reasons for caution; `hidden` counts its invisible characters."""
     found = (
         (hidden > 0, Mark("hidden-characters", 2, "holds characters that nobody can see or that pose as others")),
         (_TO_MODELS.search(content) is not None, Mark("speaks-to-reader", 2, "speaks to its reader")),
@@ -95,7 +95,7 @@ def marks_of(content: str, submission_scope: str, *, supersedes: bool, conflicts
 
 
 def risk_of(marks: Sequence[Mark]) -> int:
-    """Return how much care a proposal asks for, from 0 to 3."""
+    """Return the risk of a proposal, from 0 to 3."""
     return min(MAX_RISK, sum(mark.weight for mark in marks))
 
 
@@ -110,10 +110,10 @@ def sort(
     risks: Sequence[int],
     lines: dict[tuple[int, int], ProducerTurn],
 ) -> list[FoldAssignment]:
-    """Find the place of each of some proposals of one scope.
+    """Assign each of some proposals of one scope to a fold.
 
-    `heads` are the scope's newest folds, newest first; `risks` belong to the proposals; `lines` are those of each
-    producer and risk, and are kept up.
+    `heads` are the scope's newest folds, newest first. `risks` belong to the proposals. `lines` holds the turns of each
+    producer and risk, and is updated.
     """
     folder = FoldFinder([head.content for head in heads])
     made: dict[int, int] = {}

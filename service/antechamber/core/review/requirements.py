@@ -1,6 +1,6 @@
-"""What an approval needs, point by point, as Gerrit's submit requirements: each says how to satisfy it.
+"""The requirements of an approval, modeled on Gerrit's submit requirements: each says how to satisfy it.
 
-Findings inform; only a requirement that is unsatisfied or could not be evaluated stands in the way.
+Findings inform; only a requirement that is unsatisfied or could not be evaluated prevents the approval.
 """
 
 from collections.abc import Callable
@@ -18,42 +18,42 @@ BLOCKING: Final = frozenset({"unsatisfied", "error"})
 
 
 class Requirement(Struct, frozen=True):
-    """One thing that an approval needs."""
+    """One requirement of an approval."""
 
     code: str
     state: RequirementState
     text: str
-    """What is so, and what to do where it is unsatisfied."""
+    """The current situation, and what to do if it is unsatisfied."""
     blocks: bool = True
-    """Whether it keeps this person from approving, and not only the text from being admitted."""
+    """Whether it prevents this person from approving, and not only the text from being admitted."""
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """What requirements are evaluated on."""
+    """The facts on which requirements are evaluated."""
 
     proposal: ReviewedProposal
     person: str
     rules: Rules
     findings: list[Finding]
-    """What the rules of privacy find in all of the proposal that a memory would repeat."""
+    """What the privacy rules find in everything of the proposal that a memory would repeat."""
     passed: list[Finding]
-    """What the rules would find there that the policy switched off."""
+    """What rules that the policy switched off would find there."""
 
 
 def evaluate(situation: Situation) -> list[Requirement]:
-    """Evaluate all requirements; one that fails to be evaluated is an error of its own and blocks."""
+    """Evaluate all requirements; one whose evaluation fails has the state `error` and blocks."""
     return [_evaluated(code, check, situation) for code, check in CHECKS.items()]
 
 
 def obstacle(requirements: list[Requirement]) -> str | None:
-    """Say what keeps a person from approving, or None."""
+    """Return what prevents a person from approving, or None."""
     return next((one.text for one in requirements if one.blocks and one.state in BLOCKING), None)
 
 
 def _evaluated(code: str, check: Callable[[Situation], Requirement], situation: Situation) -> Requirement:
     try:
         return check(situation)
-    except Exception as error:  # noqa: BLE001 -- whatever went wrong, it must not count as satisfied
+    except Exception as error:  # noqa: BLE001 -- after any failure the requirement must not count as satisfied
         return Requirement(code, "error", f"Whether {code} holds could not be found out ({type(error).__name__}).")
 
 

@@ -1,4 +1,4 @@
-"""The keys of the desk: one for each thing a person does all day, to be changed or switched off (WCAG 2.2, 2.1.4)."""
+"""Keyboard shortcuts of the desk: one for each frequent action; all can be changed or turned off (WCAG 2.2, 2.1.4)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,11 +7,11 @@ import msgspec
 from msgspec import Struct
 
 OFF: Final = "off"
-"""What is kept of somebody who wants no keys."""
+"""The stored value for a person who switched all shortcuts off."""
 
 
 class Shortcut(Struct, frozen=True):
-    """One action with the key that it has until a person chooses another."""
+    """One action with its default key and its label."""
 
     action: str
     key: str
@@ -39,13 +39,13 @@ USUAL: Final[dict[str, str]] = {one.action: one.key for one in SHORTCUTS}
 
 
 class ShortcutError(ValueError):
-    """Keys that cannot be kept; the text says what to change."""
+    """Raised when shortcuts cannot be stored; the text says what to change."""
 
 
 def keys_of(kept: str | None) -> dict[str, str]:
-    """Return the key of each action from what is kept of a person; none where they are switched off.
+    """Return the key of each action from a person's stored value; empty if shortcuts are switched off.
 
-    An action that is newer than the choice has its usual key, unless that was taken.
+    An action that is newer than the stored value has its default key, unless another action uses that key.
     """
     if kept is None:
         return dict(USUAL)
@@ -57,9 +57,9 @@ def keys_of(kept: str | None) -> dict[str, str]:
 
 
 def keep(chosen: Mapping[str, str]) -> str | None:
-    """Return what is to be kept of a choice of keys; None for the usual ones.
+    """Return the value to store for a choice of shortcuts; None for the defaults.
 
-    Raises ShortcutError unless every action has one key of its own that is a letter or a sign, neither digit nor space.
+    Raises ShortcutError unless every action has its own key that is a letter or a sign, neither digit nor space.
     """
     for one in SHORTCUTS:
         key = chosen.get(one.action, "")

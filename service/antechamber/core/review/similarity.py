@@ -1,4 +1,4 @@
-"""Likeness: how much two texts agree, and where they differ, word by word."""
+"""Text similarity: how similar two texts are, and where they differ, word by word."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,43 +11,43 @@ from rapidfuzz.distance import Indel
 from antechamber.core.review.hidden_text import fits
 
 NEARLY_SAME: Final = 92.0
-"""From this likeness on (0 to 100, Indel similarity of the characters) two texts count as near duplicates."""
+"""Similarity (0 to 100, Indel similarity of the characters) from which two texts count as near duplicates."""
 AKIN: Final = 55.0
-"""From this likeness on a text is worth showing beside another."""
+"""Similarity from which a text is shown beside another."""
 _MAX_COMPARED: Final = 4000
-"""Characters that are compared; more would take long and change little."""
+"""Maximum number of characters that are compared; more would take long and change little."""
 _AT_ONCE: Final = 16
-"""Texts that are compared in one call: other threads wait for its end."""
+"""Texts that are compared in one call, which holds the GIL, so that other threads wait for its end."""
 _MAX_PARTS: Final = 6000
-"""Words that are aligned; beyond it lines are, and beyond that nothing."""
+"""Maximum number of words that are aligned; longer texts are aligned by lines, and still longer ones not at all."""
 _MAX_CHANGES: Final = 1000
-"""Runs of a difference; beyond it a coarser one is shown."""
+"""Maximum number of runs of a difference; beyond it a coarser difference is shown."""
 _MAX_SHOWN: Final = 150_000
-"""What a difference that is shown weighs at most."""
+"""Maximum weight of a difference that is shown."""
 _CHANGE_WEIGHT: Final = 120
-"""Characters of the markup around what came or went."""
+"""Characters of the markup around an added or removed run."""
 _LONG: Final = 4000
-"""Characters from which on a difference is shown without most of what agrees."""
+"""Characters from which a difference is shown without most of the unchanged text."""
 _WORDS: Final = re.compile(r"\w+|\s+|(?P<sign>[^\w\s])(?P=sign)*")
 _LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _AROUND: Final = 60
-"""Characters of agreement shown on either side of a difference."""
+"""Characters of unchanged text shown on either side of a difference."""
 _GAPS: Final = re.compile(r"\s+")
 
 
 class TextRun(Struct, frozen=True):
-    """A run of text that stayed, came or went."""
+    """A run of text that is unchanged, added or removed."""
 
     kind: Literal["same", "added", "removed", "skipped"]
-    """`skipped` stands for agreement that is left out; the text is the number of its characters."""
+    """`skipped` represents unchanged text that is left out; the text is then the number of its characters."""
     text: str
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """How two texts differ, as a page has room for it."""
+    """How two texts differ, if that fits on a page."""
 
     changes: list[TextRun]
-    """Everything that came or went, with the agreement around it; empty where it does not fit."""
+    """Everything added or removed, with the unchanged text around it; empty if it does not fit."""
     fits: bool
 
 
@@ -55,20 +55,20 @@ class Hunk(Struct, frozen=True, kw_only=True):
     """One place in which two texts differ, with a few words around it."""
 
     skipped: int
-    """Characters since the hunk before, or since the beginning, in which the texts agree."""
+    """Characters of unchanged text since the hunk before, or since the beginning."""
     before: list[TextRun]
-    """What the first text says there, with what is missing in the second marked as removed."""
+    """The first text there, with what is missing in the second marked as removed."""
     after: list[TextRun]
-    """What the second text says there, with what is new marked as added."""
+    """The second text there, with what is new marked as added."""
 
 
 def plain(text: str) -> str:
-    """Return what of a text is compared: its beginning, without case and without regard to white space."""
+    """Return the part of a text that is compared: its beginning, with case folded and white space collapsed."""
     return _GAPS.sub(" ", text[:_MAX_COMPARED]).strip().casefold()
 
 
 def most_alike(text: str, others: Sequence[str], least: float, most: int) -> list[tuple[int, float]]:
-    """Return positions and likeness of the others that are at least so much like a text, the most alike first."""
+    """Return index and similarity of the others that are at least `least` similar to a text, the most similar first."""
     wanted = plain(text)
     found = [
         (first + position, score)
@@ -85,14 +85,13 @@ def most_alike(text: str, others: Sequence[str], least: float, most: int) -> lis
 
 
 class FoldFinder:
-    """Texts, newest first, among which near duplicates of others are found quickly."""
+    """Texts, newest first, in which near duplicates of other texts are found quickly."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Begin with some."""
         self._texts = [plain(text) for text in texts]
 
     def find(self, text: str, least: float) -> int | None:
-        """Return the position of the text that is most alike, if it is at least so much alike."""
+        """Return the index of the most similar text, if its similarity is at least `least`."""
         wanted, best = plain(text), None
         for first in range(0, len(self._texts), _AT_ONCE):
             some = self._texts[first : first + _AT_ONCE]
@@ -102,13 +101,13 @@ class FoldFinder:
         return best[0] if best else None
 
     def add(self, text: str) -> int:
-        """Take in one more and return its position."""
+        """Add one text and return its index."""
         self._texts.append(plain(text))
         return len(self._texts) - 1
 
 
 def compare(before: str, after: str) -> list[TextRun]:
-    """Return what has to be removed from one text and added to it to make the other, as runs in their order."""
+    """Return the runs, in order, that turn one text into the other."""
     for split in (_WORDS, _LINES):
         old, new = ([part[0] for part in split.finditer(text)] for text in (before, after))
         if max(len(old), len(new)) > _MAX_PARTS:
@@ -120,7 +119,7 @@ def compare(before: str, after: str) -> list[TextRun]:
 
 
 def differ(before: str, after: str) -> Difference:
-    """Return how two texts differ, with long agreement left out of long texts."""
+    """Return how two texts differ; in long texts, long unchanged runs are left out."""
     changes = compare(before, after)
     if sum(len(one.text) for one in changes) > _LONG:
         changes = [cut for one in changes for cut in _shortened(one)]
@@ -129,13 +128,13 @@ def differ(before: str, after: str) -> Difference:
 
 
 def _fit(changes: Sequence[TextRun]) -> bool:
-    """Tell whether a page has room for runs with their markup."""
+    """Return whether runs with their markup fit on a page."""
     room = _MAX_SHOWN - _CHANGE_WEIGHT * sum(one.kind != "same" for one in changes)
     return room >= 0 and fits((one.text for one in changes), room)
 
 
 def _shortened(change: TextRun) -> Iterator[TextRun]:
-    """Yield a run; of long agreement only a few words at both ends."""
+    """Yield a run; of a long unchanged one, yield only a few words at both ends."""
     if change.kind != "same" or len(change.text) <= 3 * _AROUND:
         yield change
         return
@@ -146,7 +145,7 @@ def _shortened(change: TextRun) -> Iterator[TextRun]:
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[TextRun]:
-    """Yield runs; of what went and came in the same place, what went comes first."""
+    """Yield runs; where text was replaced, the removed run comes before the added one."""
     place = (0, 0)
     for block in Indel.opcodes(old, new).as_matching_blocks():
         if removed := "".join(old[place[0] : block.a]):
@@ -159,9 +158,9 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[TextRun]:
 
 
 def hunks(changes: Sequence[TextRun]) -> list[Hunk]:
-    """Gather runs into the places in which two texts differ; agreement is cut to a few words around each.
+    """Group runs into the places in which two texts differ; unchanged text is cut to a few words around each.
 
-    There are none where what differs is too much for a page.
+    The list is empty if the differing text is too long for a page.
     """
     if not _fit([one for one in changes if one.kind != "same"]):
         return []
