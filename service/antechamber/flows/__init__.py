@@ -1,1 +1,1 @@
-"""The imperative shell: each flow joins the pure rules with the store, the clock and chance."""
+"""The imperative shell: each flow connects the pure rules with the store, the clock and randomness."""

@@ -1,4 +1,4 @@
-"""Access: tokens, people, sign-in and sessions. A secret is shown once and kept only as a digest."""
+"""Access: tokens, accounts, sign-in and sessions. A secret is shown once and stored only as a digest."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,21 +26,25 @@ SECOND: Final = 1_000_000
 LINK_LIFETIME: Final = 15 * 60 * SECOND
 IDLE: Final = 60 * 60 * SECOND
 CHECKED_FOR: Final = SECOND
-"""How long a looked-up token or session is trusted without another look: a revocation takes effect within this."""
+"""Microseconds for which a looked-up token or session is trusted; a revocation takes effect within this time."""
 MAX_REMEMBERED: Final = 10_000
 _ADDRESS: Final = "address"
 """Name of the note that holds the public address."""
 
 
 class SignedIn(Struct, frozen=True):
-    """A new session: its secret goes into the cookie and nowhere else."""
+    """A new session; its secret is only sent in the cookie."""
 
     secret: str
     person: Person
 
 
 class Access:
-    """Issues, checks and ends what lets callers in."""
+    """Issues, checks and ends tokens, sign-in links and sessions, whose digests are in a store.
+
+    `secret` is the folder's 32-byte secret, which proves that links and sessions were created by this service. `check`
+    raises ClosedError while sign-in is closed.
+    """
 
     def __init__(
         self,
@@ -50,11 +54,6 @@ class Access:
         secret: bytes,
         check: Callable[[], object] = lambda: None,
     ) -> None:
-        """Keep digests in a store.
-
-        `secret` are the folder's 32 bytes, which prove that links and sessions were begun here; `check` raises
-        ClosedError while no one may sign in.
-        """
         self._store = store
         self._clock = clock
         self._randomness = randomness
@@ -68,9 +67,9 @@ class Access:
         self.passwords = AccountPasswords(store, clock, randomness, self._people.clear)
 
     def issue(self, name: str, role: TokenRole, read: list[str], lifetime: int | None) -> tuple[str, str]:
-        """Make a token that lives for `lifetime` microseconds; return its id and the secret, to be shown once.
+        """Create a token that is valid for `lifetime` microseconds; return its id and the secret, which is shown once.
 
-        Raises AccessError.
+        Raises AccessError if the name or a grant is ill-formed.
         """
         _check_token(name, role, read)
         now, secret = self._clock(), mint(role, self._randomness(24))
@@ -88,23 +87,23 @@ class Access:
         return row.token_id, secret
 
     def tokens(self) -> list[TokenRow]:
-        """List all tokens."""
+        """Return all tokens."""
         with self._store.read() as rows:
             return rows.tokens()
 
     def revoke(self, name: str) -> int:
-        """Revoke by token id or name; return how many tokens ended."""
+        """Revoke tokens by id or name; return how many were revoked."""
         now = self._clock()
         return self._store.write(lambda rows: rows.revoke_tokens(name, now)).result()
 
     def remembers(self, secret: str) -> bool:
-        """Tell whether a token or session is answered without asking the store."""
+        """Return whether a token or session can be checked without a read from the store."""
         digest, since = digest_secret(secret), self._clock() - CHECKED_FOR
         known = self._bearers.get(digest) or self._people.get(digest)
         return known[0] > since if known else not has_checksum(secret)
 
     def remembered_bearer(self, secret: str) -> Bearer | None:
-        """Return whose token this is where that was looked up within the last second, else None."""
+        """Return the bearer of a token if it was looked up within the last second, else None."""
         now = self._clock()
         checked, bearer = self._bearers.get(digest_secret(secret), (0, None))
         if bearer is None or now - checked >= CHECKED_FOR:
@@ -113,7 +112,7 @@ class Access:
         return bearer
 
     def bearer(self, secret: str) -> Bearer | None:
-        """Return whose token this is; None where it is unknown, expired or revoked."""
+        """Return the bearer of a token, or None if the token is unknown, expired or revoked."""
         digest, now = digest_secret(secret), self._clock()
         checked, bearer = self._bearers.get(digest, (0, None))
         if now - checked >= CHECKED_FOR:
@@ -135,7 +134,7 @@ class Access:
     def add_user(self, name: str, role: PersonRole, person: str | None, password: str | None) -> None:
         """Add an account; `password` is already hashed.
 
-        Raises AccessError where the name is taken or ill-formed.
+        Raises AccessError if the name is taken or ill-formed.
         """
         for word in (name, person or name):
             if not NAME.fullmatch(word):
@@ -155,19 +154,19 @@ class Access:
             raise AccessError(message)
 
     def users(self) -> list[UserRow]:
-        """List all accounts."""
+        """Return all accounts."""
         with self._store.read() as rows:
             return rows.users()
 
     def disable(self, name: str) -> bool:
-        """Disable an account and end its sessions."""
+        """Disable an account and end its sessions; return False if there is no enabled account of this name."""
         now = self._clock()
         return self._store.write(lambda rows: rows.disable_user(name, now)).result()
 
     def link(self, name: str) -> str:
-        """Make a sign-in link's secret: it works once, within 15 minutes.
+        """Create a sign-in link and return its secret, which works once, within 15 minutes.
 
-        Raises AccessError where there is no such account.
+        Raises AccessError if there is no such account.
         """
         with self._store.read() as rows:
             user = rows.user(name)
@@ -180,13 +179,13 @@ class Access:
         return secret
 
     def sign_in_by_link(self, secret: str) -> SignedIn | None:
-        """Consume a link and begin a session; None where it is used, expired, unknown or was not made here.
+        """Consume a link and begin a session; return None if it is used, expired, unknown or was not created here.
 
-        Raises ClosedError while the log contradicts what was signed last.
+        Raises ClosedError while the log contradicts the last checkpoint.
         """
         self._check()
         with self._store.read() as rows:
-            # A write for each made-up link would stand in line before decisions.
+            # A read comes first, because a write for each made-up link would delay decisions.
             if rows.link(digest_secret(secret)) is None:
                 return None
         return self._store.write(partial(self._enter_by_link, secret)).result()
@@ -203,11 +202,11 @@ class Access:
     def sign_in(self, name: str, address: str, verify: Callable[[str | None], bool]) -> SignedIn | None:
         """Begin a session if `verify` accepts the account's password hash (None for names without one).
 
-        `address` is the client's, empty where a proxy hides it: then only names are throttled, or one attacker could
-        lock everybody out.
+        `address` is the client's address. It is empty if a proxy hides it; then only names are throttled, because
+        otherwise one attacker could lock all users out.
 
-        Raises TooManyAttemptsError, for known and unknown names alike; ClosedError while the log contradicts what was
-        signed last; BusyError or UnavailableError.
+        Raises TooManyAttemptsError, for known and unknown names alike; ClosedError while the log contradicts the last
+        checkpoint; BusyError or UnavailableError.
         """
         self._check()
         subjects = subjects_of(name, address)
@@ -221,8 +220,9 @@ class Access:
         return self._store.write(partial(self._enter, user, subjects, counted)).result()
 
     def _enter(self, user: UserRow, subjects: list[str], counted: list[int], rows: Rows) -> SignedIn | None:
-        """Take the count back and begin a session; None where the account was changed while its password was hashed."""
-        # First: who ends access does so before this transaction reads the account, or after it has committed.
+        """Undo the count and begin a session; return None if the account changed while its password was hashed."""
+        # This comes first: a transaction that ends access then commits either before this one reads the account, or
+        # after it.
         rows.share_sessions()
         known = rows.user(user.name)
         if known is None or known.disabled_at is not None or known.password != user.password:
@@ -231,16 +231,16 @@ class Access:
         return self._begin(user, rows)
 
     def _begin(self, user: UserRow, rows: Rows) -> SignedIn:
-        """Begin a session under a fresh id, whatever the browser sent along."""
+        """Begin a session with a new id; an id that the browser sent is ignored."""
         secret = mint("session", self._randomness(24))
         digest, now = digest_secret(secret), self._clock()
         rows.add_session(digest, user.id, now, self._proof("session", digest, user.id, now))
         return SignedIn(secret, Person(id=user.id, name=user.name, person=user.person, role=user.role, session=digest))
 
     def person(self, secret: str) -> Person | None:
-        """Return who signed in under a session; None where it ended, idled for an hour or is 12 hours old.
+        """Return the person of a session, or None if it was ended, was idle for an hour or is 12 hours old.
 
-        Everyone is signed out while the log contradicts what was signed last.
+        While the log contradicts the last checkpoint, all sessions count as ended.
         """
         try:
             self._check()
@@ -276,7 +276,7 @@ class Access:
         )
 
     def planted(self) -> list[str]:
-        """Name the links and sessions that no sign-in with this folder's secret began."""
+        """Return a message for each link and session that was not created with this folder's secret."""
         with self._store.read() as rows:
             kept = [("link", one) for one in rows.links()] + [("session", one) for one in rows.sessions()]
         return [
@@ -289,11 +289,11 @@ class Access:
         return kept.proof == self._proof(kind, kept.digest, kept.user, kept.at)
 
     def _proof(self, kind: str, digest: str, user: int, at: int) -> str:
-        """Prove that a link or session was begun here: BLAKE3 of what it says, keyed with the folder's secret."""
+        """Return the proof that a link or session was created here: BLAKE3 of its values, keyed with the secret."""
         return blake3(f"{kind} {digest} {user} {at}".encode(), key=self._secret).hexdigest()
 
     def choose_keys(self, person: Person, keys: str | None) -> None:
-        """Keep a person's choice of keys for every session of theirs.
+        """Store a person's keyboard shortcuts for all of the person's sessions.
 
         Raises SignedOutError, BusyError or UnavailableError.
         """
@@ -306,7 +306,7 @@ class Access:
         self._people.clear()
 
     def save_view(self, person: Person, name: str, text: str) -> None:
-        """Keep a filter of the queue under a name, or forget it where the filter is empty.
+        """Store a filter of the queue under a name, or delete the view if the filter is empty.
 
         Raises FilterError, SignedOutError, BusyError or UnavailableError.
         """
@@ -314,22 +314,23 @@ class Access:
         def work(rows: Rows) -> None:
             session = rows.signed_in(person.session)
             check_signed_in(person, session, self._clock())
-            # The person may have been looked up before an earlier view was kept.
+            # The views come from the row read here, because `person` may be older than the last saved view.
             rows.set_views(person.id, with_view(session.views if session else None, name, text))
 
         self._store.write(work).result()
         self._people.clear()
 
     def sign_out(self, person: Person) -> None:
-        """End a session at once."""
+        """End a session immediately."""
         now = self._clock()
         self._store.write(lambda rows: rows.end_session(person.session, now)).result()
         self._people.pop(person.session, None)
 
     def note_address(self, url: str) -> None:
-        """Remember the address under which the service is served, for the links that the command line prints.
+        """Store the address under which the service is served, for the links that the command line prints.
 
-        Once it is kept, the same again does nothing: of several processes the one that started last is named.
+        A repeated call with the same address does nothing, so among several processes the one started last sets the
+        address.
 
         Raises BusyError or UnavailableError.
         """
@@ -340,12 +341,12 @@ class Access:
         self._noted = url
 
     def address(self) -> str | None:
-        """Return the address under which the service was served last; None where it never was."""
+        """Return the address under which the service was served last, or None if it never was."""
         with self._store.read() as rows:
             return rows.meta(_ADDRESS)
 
     def flush(self) -> None:
-        """Write when tokens were used and sessions seen, with an ordinary commit."""
+        """Write when tokens were used and sessions seen, in an ordinary commit."""
         used, self._used = self._used, {}
         seen, self._seen = self._seen, {}
         if not (used or seen):
@@ -364,7 +365,7 @@ def _touch(used: dict[int, int], seen: dict[str, int], rows: Rows) -> None:
 
 
 def _remember(cache: dict[str, V], key: str, value: V) -> None:
-    """Keep a looked-up value; a full memory is emptied rather than grown."""
+    """Cache a looked-up value; a full cache is cleared."""
     if len(cache) >= MAX_REMEMBERED:
         cache.clear()
     cache[key] = value

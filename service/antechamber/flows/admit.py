@@ -1,4 +1,4 @@
-"""Admission: from a request's bytes to the one answer that is on disk before it is given."""
+"""Admission: turn a request's bytes into an answer, which is on disk before it is sent."""
 
 import asyncio
 from collections import Counter
@@ -45,17 +45,17 @@ from antechamber.flows.replies import Reply, first_reply, guess_echo, kept, repl
 from antechamber.flows.worker_thread import WorkerThread
 
 MAX_TEXT: Final = 1 << 18
-"""Bytes of the events that are looked through in one go."""
+"""Bytes of the events that are scanned in one call."""
 LONG: Final = 1 << 13
-"""Bytes of a body from which on it is read and looked through beside the event loop."""
+"""Bytes of a body from which it is parsed and scanned in a worker thread instead of the event loop."""
 MAX_LONG: Final = 256
-"""Long bodies that wait to be read or looked through; each takes some 30 ms at most."""
+"""Maximum number of long bodies that wait for the worker thread; each takes about 30 ms at most."""
 MAX_BATCHES: Final = 8
-"""Batches that wait for the same; each takes some 2 seconds at most."""
+"""Maximum number of batches that wait for the worker thread; each takes about 2 seconds at most."""
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """A candidate with its verdict, waiting for the transaction that judges it."""
+    """A candidate with its verdict, before the transaction that judges it."""
 
     candidate: Candidate
     verdict: Verdict
@@ -64,19 +64,18 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
 
 class JudgedReply(NamedTuple):
-    """A reply, and what it counts as where it is one more attempt at something already there."""
+    """A reply, and the key under which it counts as another attempt at an existing submission."""
 
     reply: Reply
     counted: ReplayKey | None
 
 
 class Admission:
-    """Answers submissions, seals keys and counts replays."""
+    """Answers submissions, seals keys and counts replays; `secret` is the 32-byte secret kept outside the database."""
 
     def __init__(
         self, store: Store, policies: PolicyReloader, secret: bytes, clock: Clock, randomness: Randomness
     ) -> None:
-        """Join the rules with a store; `secret` are the 32 bytes kept outside the database."""
         self._store = store
         self._policies = policies
         self._secret = secret
@@ -90,11 +89,11 @@ class Admission:
         self._arrivals: MicroBatcher[Submission, JudgedReply] = MicroBatcher(self._admit)
 
     async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel = "http") -> Reply:
-        """Answer one submission; every failure is an answer too."""
+        """Answer one submission; failures are answers too."""
         return await self.judged(await self.parsed(raw, key_header, bearer), channel)
 
     async def parsed(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Submission | Reply:
-        """Read a body as `read` does, a long one beside the event loop."""
+        """Parse a body as `read` does; a long one is parsed in a worker thread."""
         if len(raw) <= LONG:
             return self.read(raw, key_header, bearer)
         try:
@@ -103,7 +102,10 @@ class Admission:
             return self.refusal([_failure(error)])
 
     async def open(self, event: Submission) -> Reply:
-        """Answer a refused event that a curator opens; it is no attempt of its producer, so that no rate limits it."""
+        """Answer a quarantined event that a curator opens.
+
+        It does not count as an attempt of its producer, so no rate limit applies.
+        """
         try:
             self._check_listed(event.producer_identity)
         except RequestRefusedError as error:
@@ -111,7 +113,7 @@ class Admission:
         return await self.judged(event)
 
     async def judged(self, parsed: Submission | Reply, channel: Channel = "http") -> Reply:
-        """Answer one submission that was read; its bytes need not be kept while it waits."""
+        """Answer one parsed submission; its bytes can be freed while it waits."""
         if isinstance(parsed, Reply):
             return parsed
         try:
@@ -129,19 +131,19 @@ class Admission:
         return self._gather(self.prepare(submissions, "http"))
 
     def _gather(self, prepared: Sequence[Prepared | Reply]) -> Future[list[JudgedReply]]:
-        """Have candidates judged with all others that wait, and count the attempts that got no row of their own."""
+        """Judge candidates in one group with all others that wait, and count the attempts that have no row."""
         size = sum(one.candidate.submission.size for one in prepared if isinstance(one, Prepared))
         waiting = self._store.gather(self._settle, prepared, size)
         waiting.add_done_callback(self._count)
         return waiting
 
     def _count(self, done: Future[list[JudgedReply]]) -> None:
-        """Count what is on disk; nothing where it failed."""
+        """Count the attempts once they are on disk; a failed transaction counts none."""
         if not done.cancelled() and done.exception() is None:
             self._tally.add(Counter(settled.counted for settled in done.result() if settled.counted is not None))
 
     async def submit_batch(self, raw: bytes, bearer: Bearer) -> Reply | list[bytes]:
-        """Answer a batch of lines in order, all in one transaction; a Reply refuses the batch as a whole."""
+        """Answer the lines of a batch in order, all in one transaction; a Reply refuses the whole batch."""
         try:
             lines = split_batch(raw)
         except RequestRefusedError as error:
@@ -154,7 +156,7 @@ class Admission:
         return [_numbered(number, one.reply.body) for (number, _), one in zip(lines, settled, strict=True)]
 
     def _prepare_batch(self, lines: list[bytes], bearer: Bearer) -> list[Prepared | Reply]:
-        """Prepare a batch; in a thread, because looking through 4 MiB takes its time."""
+        """Prepare a batch; this runs in a thread, because scanning 4 MiB takes long."""
         read = [self.read(line, [], bearer) for line in lines]
         prepared = iter(self.prepare([one for one in read if isinstance(one, Submission)], "batch"))
         return [one if isinstance(one, Reply) else next(prepared) for one in read]
@@ -180,7 +182,7 @@ class Admission:
             return self.refusal(error.reasons, guess_echo(raw, header_key))
 
     def prepare(self, submissions: Sequence[Submission], channel: Channel) -> list[Prepared | Reply]:
-        """Look for private data and ask the policy; nothing was found in most, so all are looked through at once."""
+        """Scan for private data and evaluate the policy; texts are scanned together, because most are clean."""
         force, now = self._policies.current, self._clock()
         prepared: list[Prepared | Reply] = []
         for some in _portions(submissions):
@@ -221,7 +223,7 @@ class Admission:
         )
 
     def _settle(self, group: Sequence[Prepared | Reply], rows: AdmissionRows) -> list[JudgedReply]:
-        """Judge a group inside the transaction, one after another, and write what the judgements ask for."""
+        """Judge the candidates of a group in order, inside the transaction, and write their entries."""
         book = rows.open_batch([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
         settled = [JudgedReply(one, None) if isinstance(one, Reply) else self._settle_one(one, book) for one in group]
         rows.record(book)
@@ -231,7 +233,7 @@ class Admission:
         judgement = decide(prepared.candidate, prepared.verdict, book.known(prepared.candidate))
         counted: ReplayKey | None = None
         if judgement.original is not None and not judgement.quarantine:
-            # An attempt without a row of its own, a replay or a conflict beyond what is kept, is counted.
+            # An attempt without a row, which is a replay or a conflict beyond the limits, is only counted.
             counted = (judgement.original.submission_id, prepared.now // HOUR, prepared.channel)
         if judgement.replay is not None:
             if judgement.withdraw:
@@ -263,7 +265,7 @@ class Admission:
         )
 
     async def seal(self, key: str, bearer: Bearer) -> Reply:
-        """Bind a free key to a receipt without event, or return the receipt already there."""
+        """Bind an unused key to a receipt without an event, or return the receipt that the key has."""
         echo = Echo(idempotency_key=key if KEY.fullmatch(key) else None, producer_identity=bearer.name)
         try:
             self._check_rate(bearer)
@@ -300,7 +302,7 @@ class Admission:
         return msgspec.structs.replace(reply_of(body, key), status=201, problem=False)
 
     def refusal(self, reasons: list[Reason], echo: Echo | None = None, outcome: Outcome | None = None) -> Reply:
-        """Form an answer that left the key free; `outcome` where it is not that of the first code."""
+        """Form an answer that leaves the key unbound; `outcome` defaults to that of the first code."""
         code = reasons[0].code
         echo = echo or Echo()
         if code == "key-invalid":
@@ -311,7 +313,7 @@ class Admission:
         return reply_of(msgspec.json.encode(receipt), echo.idempotency_key, RETRY_AFTER.get(code))
 
     def flush(self) -> None:
-        """Write counted replays with an ordinary commit and wait for it; on failure they stay counted."""
+        """Write counted replays in an ordinary commit and wait for it; on failure they stay counted in memory."""
         counted = self._tally.take()
         if not counted:
             return
@@ -344,14 +346,14 @@ def _failure(error: AntechamberError) -> Reason:
 
 
 def _text(submission: Submission) -> str:
-    """Return every text of a submission that is looked through, apart from each other."""
+    """Return all scanned texts of a submission, separated by blank lines."""
     event = f"{submission.payload_json}\n\n{submission.source_span_json}\n\n{submission.idempotency_key}"
     claim = canonical(submission.supersedes).decode() if submission.supersedes else ""
     return f"{event}\n\n{submission.scope_id}\n\n{claim}"
 
 
 def _portions(submissions: Sequence[Submission]) -> Iterator[Sequence[Submission]]:
-    """Divide submissions so that the texts which are looked through together stay small."""
+    """Divide submissions into portions, so that the texts scanned together stay small."""
     start = size = 0
     for index, one in enumerate(submissions, 1):
         size += one.size
@@ -374,14 +376,14 @@ def _findings(submission: Submission, text: str, off: frozenset[str]) -> list[Fi
 
 
 def _numbered(number: int, body: bytes) -> bytes:
-    """Add the line's number to an answer, which is a JSON object with members."""
+    """Add the line's number to an answer, which is a non-empty JSON object."""
     return b'%b,"line":%d}\n' % (body[:-1], number)
 
 
 def split_batch(raw: bytes) -> list[tuple[int, bytes]]:
     """Split NDJSON into its non-empty lines, numbered from 1.
 
-    Raises RefusedError (`body-too-large`) over 4 MiB or 1,000 lines.
+    Raises RequestRefusedError (`body-too-large`) if it exceeds 4 MiB or 1,000 lines.
     """
     if len(raw) > MAX_BATCH:
         raise refuse("body-too-large", f"a batch may have {MAX_BATCH} bytes")

@@ -1,4 +1,4 @@
-"""Signing the log: checkpoints that never contradict each other, and a pin where somebody wants one."""
+"""Signing the log: checkpoints that never contradict each other, optionally published outside."""
 
 import contextlib
 import logging
@@ -23,24 +23,23 @@ from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Rows, Store
 
 SIGN_EVERY: Final = 60_000_000
-"""Microseconds after which a leaf is signed even if nobody asks."""
+"""Microseconds after which a changed log is signed, even without a request."""
 SIGN_AFTER: Final = 10_000
-"""Leaves after which the log is signed at once."""
+"""Number of new leaves from which a changed log is signed at the next tick."""
 TAKEN_WAIT: Final = 3_600_000_000
-"""Microseconds after which what only auditors took is signed, too."""
+"""Microseconds after which leaves about exports alone are signed, too."""
 LOCK_TIMEOUT_SECONDS: Final = 2.0
-"""Seconds that a thread waits for another one's signature before its caller hears 409."""
+"""Seconds that a thread waits for another thread's signature before its caller receives status 409."""
 NOT_COMPARED: Final = "The log has not been compared yet with what was signed last."
 _log: Final = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """Signs checkpoints of the log."""
+    """Signs checkpoints of the log in a store; `publish` sends each checkpoint to a place outside."""
 
     def __init__(
         self, store: Store, signer: Signer, clock: Clock, publish: Callable[[str], None] | None = None
     ) -> None:
-        """Sign what a store holds; `publish` takes each checkpoint to somebody outside."""
         self._store = store
         self._signer = signer
         self._clock = clock
@@ -50,31 +49,31 @@ class Checkpoints:
         self._pinned: str | None = None
         self._tried_at = 0
         self._held: SignedCheckpoint | None = None
-        """The largest checkpoint that the log was seen to begin with."""
+        """The largest checkpoint known to be a prefix of the log."""
         self.alarm: str | None = None
         """Why the log is not signed; None while it is."""
         self.doubt: str | None = NOT_COMPARED
-        """Why nothing may be written: the log contradicts what was signed last. None once they fit together."""
+        """Why no write is allowed: the log contradicts the last checkpoint or was not compared yet; else None."""
         self.pin_alarm: str | None = None
-        """Why the last checkpoint did not reach whoever keeps a copy; None while all did."""
+        """Why the last checkpoint was not published; None if all were."""
 
     def enter_key(self) -> None:
-        """Enter the key where the store knows none.
+        """Store the log's key if the store has none.
 
-        Raises LogError where it knows another one, BusyError or UnavailableError.
+        Raises LogError if the store has another key, BusyError or UnavailableError.
         """
         with self._store.read() as rows:
             known = rows.log_keys()
         if not known:
             now = self._clock()
             self._store.write(lambda rows: _enter_key(rows, str(self._signer.key), now)).result()
-            # Another process may have been first.
+            # Another process may have stored its key first.
             with self._store.read() as rows:
                 known = rows.log_keys()
         self._check_key(known)
 
     def look(self) -> None:
-        """Compare the log with what was signed last; a contradiction raises the alarm, and its end lifts it.
+        """Compare the log with the last checkpoint; a contradiction sets the alarm, and its end clears the alarm.
 
         Raises BusyError or UnavailableError.
         """
@@ -94,18 +93,18 @@ class Checkpoints:
             self.doubt = alarm
 
     def check(self) -> int:
-        """Refuse while the log contradicts what was signed last; return the size that it has at least.
+        """Return the minimum size of the log.
 
-        Raises ClosedError.
+        Raises ClosedError while the log contradicts the last checkpoint.
         """
         if self.doubt is not None:
             raise ClosedError(self.doubt)
         return self._held.size if self._held is not None else 0
 
     def check_inside(self, rows: Rows, size: int) -> None:
-        """Refuse inside a transaction, also where the log is shorter than it was before that began.
+        """Check inside a transaction that the log is open and has not become shorter than `size`.
 
-        Raises ClosedError.
+        Raises ClosedError if it is not.
         """
         self.check()
         if rows.log_size() < size:
@@ -113,7 +112,7 @@ class Checkpoints:
             raise ClosedError(self.doubt)
 
     def tick(self, *, at_once: bool = False) -> None:
-        """Sign where it is time.
+        """Sign the log if a checkpoint is due.
 
         Raises BusyError or UnavailableError.
         """
@@ -129,19 +128,20 @@ class Checkpoints:
             last = self._last = rows.checkpoint()
             changed = last is not None and size != last.size and rows.changed_since(last.size)
         if self.doubt is None and self._held is not None and (last != self._held or size < self._held.size):
-            # Another process signed the log, or it is not what it was.
+            # Another process signed the log, or the log was altered.
             self.look()
         now = self._clock()
         if last is None or self.alarm is not None:
             return now - self._tried_at >= SIGN_EVERY
         waits = now - last.signed_at
-        # What auditors took is signed with the next change: until then checkpoint and export go on fitting together.
+        # Leaves about exports are signed with the next change, so that an export stays consistent with the last
+        # checkpoint.
         return size != last.size and (
             waits >= TAKEN_WAIT or (changed and (waits >= SIGN_EVERY or size - last.size >= SIGN_AFTER))
         )
 
     def pin(self) -> None:
-        """Bring the last checkpoint to whoever keeps a copy; a failure is an alarm, and tried again."""
+        """Publish the last checkpoint; a failure sets `pin_alarm`, and the next call retries."""
         last = self._last
         if self._publish is None or last is None or last.note == self._pinned:
             return
@@ -153,9 +153,9 @@ class Checkpoints:
             self._pinned, self.pin_alarm = last.note, None
 
     def checkpoint(self) -> SignedCheckpoint:
-        """Return a checkpoint that covers every change so far; what only auditors took may wait for the next one.
+        """Return a checkpoint that covers all changes so far; leaves about exports alone may wait for the next one.
 
-        Raises LogError where the log contradicts what was signed before, BusyError or UnavailableError.
+        Raises LogError if the log contradicts an earlier checkpoint, BusyError or UnavailableError.
         """
         return self._sign(everything=False)
 
@@ -173,9 +173,9 @@ class Checkpoints:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        """Take turns with other threads.
+        """Hold the lock that serializes signing among threads.
 
-        Raises BusyError where one of them takes long.
+        Raises BusyError if another thread holds it for too long.
         """
         if not self._gate.acquire(timeout=LOCK_TIMEOUT_SECONDS):
             message = "the log is being signed"
@@ -206,17 +206,17 @@ class Checkpoints:
         if signed is None:
             signed = self._write(tree, size, root)
         if retiring:
-            # What the old key signed last ends with the leaf that names the new one.
+            # The old key's last checkpoint ends with the leaf that names the new key.
             self._signer.refresh(keys[-1])
             return self._signed(signed.note, everything=everything)
         return signed
 
     def _hold(self, rows: Rows, kept: str | None, *, missing: bool = False) -> tuple[Tree, SignedCheckpoint | None]:
-        """Compare the log with all that is known to be signed of it; return its tree and the last checkpoint.
+        """Compare the log with all known checkpoints; return its tree and the last checkpoint.
 
-        `missing` says that nothing may be kept although the log was signed.
+        `missing` allows that the folder holds no checkpoint although the log was signed.
 
-        Raises ContradictionError; LogError where a checkpoint cannot be compared.
+        Raises ContradictionError, or LogError if a checkpoint cannot be compared.
         """
         tree, last, held = Tree(rows), rows.checkpoint(), self._held
         if kept is None and not missing and last is not None and self._signer.alone:
@@ -232,7 +232,7 @@ class Checkpoints:
         return tree, last
 
     def _witness(self, kept: str | None, last: SignedCheckpoint | None) -> None:
-        """Keep what another machine signed: it holds the database to its word here as well."""
+        """Store a checkpoint that another machine signed, so that this machine can compare the log with it, too."""
         if last is None or self._signer.alone:
             return
         before = _said(kept)
@@ -246,11 +246,11 @@ class Checkpoints:
         return signed
 
     def change_key(self) -> str:
-        """Sign with a new key from now on, and return it; the old one signs that there is a new one.
+        """Sign with a new key from now on and return it; the old key signs the leaf that names the new one.
 
-        A key that was lost is replaced by the one that is in its place now.
+        If the old key was lost, the key now in its place replaces it.
 
-        Raises LogError, BusyError or UnavailableError; what was begun then is finished by the next attempt.
+        Raises LogError, BusyError or UnavailableError; the next attempt completes an interrupted change.
         """
         with self._turn(), self._signer.turn() as kept:
             with self._store.read() as rows:
@@ -264,12 +264,12 @@ class Checkpoints:
             return str(new)
 
     def give_up(self) -> tuple[str, EndedAccess]:
-        """Give up a log that cannot go on where it ended; return the new key and the access that ended with it.
+        """Start a new log in place of one that cannot be continued; return the new key and the access that was ended.
 
-        The new key's log has another name, and its leaf names the checkpoint that was lost. What was revoked after the
-        backup is not known, so all tokens, sign-in links and sessions end in the same transaction.
+        The new key's log has another name, and its leaf names the checkpoint that was lost. Revocations after the
+        backup are unknown, so all tokens, sign-in links and sessions end in the same transaction.
 
-        Raises LogError, BusyError or UnavailableError; what was begun then is finished by the next attempt.
+        Raises LogError, BusyError or UnavailableError; the next attempt completes an interrupted change.
         """
         with self._turn(), self._signer.turn(missing=True) as kept:
             with self._store.read() as rows:
@@ -304,9 +304,9 @@ class Checkpoints:
         raise LogError(message)
 
     def _check_key(self, keys: list[str]) -> bool:
-        """Take up a key that was changed meanwhile; tell whether ours is the old one, which has to sign once more.
+        """Load a key that was changed meanwhile; return whether ours is the old key, which must sign once more.
 
-        Raises LogError where the folder holds another one than the store.
+        Raises LogError if the folder's key is not the store's.
         """
         own = str(self._signer.key)
         if own == keys[-1]:
@@ -323,9 +323,9 @@ class Checkpoints:
         return False
 
     def _compare(self, rows: Rows, tree: Tree, notes: list[str], *, pinned: bool = False) -> None:
-        """Compare the log with checkpoints that were signed before; one that was given up counts only where `pinned`.
+        """Compare the log with earlier checkpoints; those of an abandoned log are compared only if `pinned`.
 
-        Raises ContradictionError where it does not begin with what they say.
+        Raises ContradictionError if one of them is not a prefix of the log.
         """
         keys = [read_key(key) for key in rows.log_keys()]
         for note in notes:
@@ -348,9 +348,9 @@ class Checkpoints:
                 raise ContradictionError(message)
 
     def _read(self, note: str, keys: list[VerifierKey], what: str) -> Checkpoint:
-        """Read a checkpoint by whichever of the log's keys signed it.
+        """Read a checkpoint with the key of the log that signed it.
 
-        Raises ContradictionError for one that is damaged, or of another log.
+        Raises ContradictionError if it is damaged, or belongs to another log.
         """
         for key in keys:
             try:
@@ -365,7 +365,7 @@ class Checkpoints:
         raise ContradictionError(message)
 
     def contradictions(self, pinned: str | None = None) -> list[str]:
-        """Compare the log with what was signed last, and with a checkpoint from elsewhere; change nothing."""
+        """Return how the log contradicts the last checkpoint and a pinned one; change nothing."""
         try:
             with self._signer.turn() as kept, self._store.read() as rows:
                 tree, _ = self._hold(rows, kept)
@@ -377,12 +377,12 @@ class Checkpoints:
 
 
 def _name(note: str) -> str:
-    """Return which log a checkpoint is of."""
+    """Return the name of the log that a checkpoint belongs to."""
     return note.partition("\n")[0]
 
 
 def _said(kept: str | None) -> Checkpoint | None:
-    """Return what a checkpoint says, if anything can be read of it."""
+    """Return the parsed text of a checkpoint, or None if it is not readable."""
     try:
         return read_text(kept or "")
     except NoteError:

@@ -1,4 +1,4 @@
-"""A clock that nobody sets: it takes the time of day once and then counts what has passed."""
+"""Wall-clock time that ignores later changes of the system clock: read once, then advanced by a monotonic clock."""
 
 from datetime import timedelta
 from typing import Final
@@ -6,28 +6,28 @@ from typing import Final
 from antechamber.core.ports.clock import Clock
 
 TOLERATED: Final = 10_000_000
-"""Microseconds that the system's time of day may differ before an operator hears of it."""
+"""Microseconds by which the system clock may differ before an alarm is raised."""
 
 
 class SteadyClock:
-    """The time by which a running service stamps and expires.
+    """The clock that a running service uses for timestamps and expiry.
 
-    A system clock that is set, jumps or stands still neither ends a session early nor keeps a revoked token alive.
+    `wall` is read once for the time of day; `elapsed` counts microseconds from any moment, including time asleep. If
+    the system clock is set, jumps or stops, no session ends early and no revoked token stays valid.
     """
 
     def __init__(self, wall: Clock, elapsed: Clock) -> None:
-        """Begin at the time of day; `elapsed` counts microseconds from any moment, time asleep included."""
         self._wall = wall
         self._elapsed = elapsed
         self._offset = wall() - elapsed()
 
     def __call__(self) -> int:
-        """Return the time now, in microseconds since 1970 UTC."""
+        """Return the current time in microseconds since 1970 UTC."""
         return self._elapsed() + self._offset
 
     @property
     def alarm(self) -> str | None:
-        """Say by how much the system's clock was set meanwhile; None while both agree."""
+        """Return by how much the system clock was set meanwhile; None while both clocks agree."""
         ahead = self._wall() - self()
         if abs(ahead) <= TOLERATED:
             return None

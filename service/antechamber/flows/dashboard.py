@@ -1,4 +1,4 @@
-"""Overview: figures and health for whoever operates the service."""
+"""Dashboard: figures and health for the operators of the service."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,65 +22,65 @@ from antechamber.flows.log_proofs import Log
 _DAY_HOURS: Final = 24
 _MAX_COUNTED: Final = 1001
 MAX_RETRIES: Final = 100
-"""Producers' channels whose retries are listed."""
+"""Maximum number of producer and channel pairs whose retries are listed."""
 MARKED_TAX: Final = 1.5
 """Attempts per submission above which retries are marked."""
 _DISPOSITIONS: Final = frozenset(get_args(Disposition))
 
 
 class Bucket(Struct, frozen=True, kw_only=True):
-    """What happened in an hour or a day, from `start` until before `end`, in microseconds since 1970 UTC."""
+    """Counts of an hour or a day, from `start` until before `end`, in microseconds since 1970 UTC."""
 
     start: int
     end: int
     arrived: int
-    """Proposals that came."""
+    """New proposals."""
     decided: int
-    """Proposals that were decided, less what was taken back."""
+    """Decided proposals, minus undone decisions."""
     submissions: int
     attempts: int
     """Submissions and their replays."""
 
     @property
     def tax(self) -> float | None:
-        """Attempts per distinct submission: what retries cost."""
+        """Attempts per distinct submission, which is the cost of retries."""
         return self.attempts / self.submissions if self.submissions else None
 
 
 class ProducerFigures(Struct, frozen=True, kw_only=True):
-    """What became of one producer's submissions."""
+    """The number of one producer's submissions by disposition."""
 
     producer_identity: str
     dispositions: dict[str, int]
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """What happened so far, and in the last days."""
+    """Figures since the beginning, and of the last days."""
 
     days: int
     totals: dict[str, int]
-    """Since the beginning: submissions by disposition, and proposals that stand approved and rejected."""
+    """Since the beginning: submissions by disposition, and proposals that are approved and rejected."""
     pending: int
-    """Proposals that wait; a thousand and one stands for more."""
+    """Waiting proposals; 1,001 means more than 1,000."""
     oldest: OldestPending | None
     since: int
-    """When the days that are looked at began."""
+    """The start of the days that are counted."""
     now: int
     buckets: list[Bucket]
     producers: list[ProducerFigures]
     retries: list[DuplicateRateRow]
     """By producer and channel, marked ones first."""
     decisions: int
-    """On proposals, in the days that are looked at."""
+    """Decisions on proposals within the counted days."""
     median_wait: int | None
     longest_tenth: int | None
-    """Microseconds within which half and nine tenths of the decisions came."""
+    """Microseconds within which 50 % (`median_wait`) and 90 % (`longest_tenth`) of the decisions were made."""
     overturned: int
     reasons: list[tuple[str, int]]
 
 
 class AccessList(Struct, frozen=True, kw_only=True):
-    """Who may do what."""
+    """All producers, tokens and accounts with their rights."""
 
     policy_digest: str
     producers: list[tuple[str, str]]
@@ -89,7 +89,7 @@ class AccessList(Struct, frozen=True, kw_only=True):
 
 
 class Dashboard:
-    """Reads figures, health and standing."""
+    """Reads figures, health and access rights from a store."""
 
     def __init__(
         self,
@@ -100,7 +100,6 @@ class Dashboard:
         log: Log,
         background: Background,
     ) -> None:
-        """Read from a store."""
         self._background = background
         self._heartbeat = heartbeat
         self._log = log
@@ -109,7 +108,7 @@ class Dashboard:
         self._clock = clock
 
     def alarms(self) -> list[str]:
-        """List what needs an operator now."""
+        """Return the alarms that need an operator now."""
         alarm = self._policies.alarm
         edited = f"The edited policy is not in force, the earlier one still is. {alarm}" if alarm else None
         told = (
@@ -119,20 +118,20 @@ class Dashboard:
         return [text for text in told if text is not None] + self._background.alarms()
 
     def stores(self) -> bool:
-        """Tell whether anything can be stored."""
+        """Return whether the store accepts writes."""
         return self._store.trouble() is None
 
     def health(self) -> dict[str, Any]:
-        """Check that the store answers, and say what runs.
+        """Check that the store can be read, and return the policy in force and all alarms.
 
-        Raises UnavailableError.
+        Raises UnavailableError if the store cannot be read.
         """
         with self._store.read() as rows:
             rows.meta("ready")
         return {"policy_digest": self._policies.current.digest, "alarms": self.alarms()}
 
     def figures(self, days: int = 1) -> Figures:
-        """Gather what happened in the last days, a day by the hour and more by the day."""
+        """Return the figures of the last days: by hour for one day, otherwise by day."""
         now = self._clock()
         step = HOUR if days == 1 else _DAY_HOURS * HOUR
         first = now // step * step - (days * _DAY_HOURS * HOUR // step - 1) * step
@@ -167,7 +166,7 @@ class Dashboard:
         return force.policy, force.digest
 
     def standing(self) -> AccessList:
-        """List tokens, people and producers."""
+        """Return tokens, accounts and producers."""
         force = self._policies.current
         with self._store.read() as rows:
             tokens, users = rows.tokens(), rows.users()
@@ -176,7 +175,7 @@ class Dashboard:
 
 
 def _buckets(hours: Sequence[CountRow], starts: range) -> list[Bucket]:
-    """Add hours up to buckets that begin at these times."""
+    """Sum hourly counts into buckets that begin at these times."""
     found: dict[int, Counter[str]] = {start: Counter() for start in starts}
     for one in hours:
         place = (one.hour * HOUR - starts.start) // starts.step
@@ -196,7 +195,7 @@ def _buckets(hours: Sequence[CountRow], starts: range) -> list[Bucket]:
 
 
 def _producers(tally: Sequence[CountRow]) -> list[ProducerFigures]:
-    """Gather each producer's dispositions, the one with most submissions first."""
+    """Group the dispositions by producer, the one with most submissions first."""
     found: dict[str, dict[str, int]] = {}
     for one in tally:
         if one.name in _DISPOSITIONS:

@@ -1,4 +1,4 @@
-"""What the desk shows: the queue, a proposal, memories; nothing here changes anything."""
+"""Read-only views of the desk: the review queue, a proposal, memories."""
 
 import re
 from collections.abc import Callable
@@ -21,56 +21,56 @@ R = TypeVar("R")
 
 PAGE: Final = 50
 MAX_COUNTED: Final = 1000
-"""Counters stop here: nobody needs to know how far a queue lies beyond a thousand."""
+"""Counters stop here, because exact numbers beyond a thousand are of no use."""
 _PLACE: Final = re.compile(r"(?P<rank>\d)\.(?P<turn>\d{1,18})\.(?P<fold>\d{1,18})\.(?P<proposal>\d{1,18})", re.ASCII)
 
 
 class Counters(Struct, frozen=True, kw_only=True):
-    """How much waits."""
+    """The numbers of waiting items."""
 
     pending: int
     quarantined: int
     proposal: str | None = None
-    """State and version of the proposal that was asked for."""
+    """State and version of the requested proposal."""
 
 
 class Queue(Struct, frozen=True, kw_only=True):
-    """One page of the queue."""
+    """One page of the review queue."""
 
     items: list[QueueRow]
     for_second: list[QueueRow]
-    """What needs one more person, of whom the curator could be one; only on the first page."""
+    """Proposals that need one more person and that this curator may judge; only on the first page."""
     next: str | None
     held: int
-    """Proposals that others hold."""
+    """Proposals that others have claimed."""
     now: int
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """One memory, the decisions that admitted it and what became of it."""
+    """One memory, the decisions that admitted it and its later changes."""
 
     memory: MemoryRow
     records: list[ReviewRecordRow]
     changes: list[MemoryChange]
     dossier: Dossier
-    """Its proposal, with what can be decided about it now."""
+    """The memory's proposal, with the decisions that are possible now."""
 
 
 def read_place(text: str | None) -> QueueCursor | None:
-    """Read where a page of the queue begins; anything else than what `place_after` wrote is the beginning."""
+    """Parse the cursor of a page; any text not written by `place_after` is the beginning."""
     require = _PLACE.fullmatch(text or "")
     return QueueCursor(**{name: int(number) for name, number in require.groupdict().items()}) if require else None
 
 
 def place_after(row: QueueRow) -> str:
-    """Write where the page behind a row begins."""
+    """Return the cursor of the page behind a row."""
     return f"{row.rank}.{row.turn}.{row.fold}.{row.id}"
 
 
 def require(row: R | None) -> R:
-    """Return what was found.
+    """Return the row.
 
-    Raises NotFoundError where nothing was.
+    Raises NotFoundError if it is None.
     """
     if row is None:
         message = "nothing here by that name"
@@ -79,17 +79,16 @@ def require(row: R | None) -> R:
 
 
 class DeskViews:
-    """Serves whoever looks at the desk."""
+    """Reads what the pages of the desk show."""
 
     def __init__(self, store: Store, policies: PolicyReloader, clock: Clock, randomness: Randomness) -> None:
-        """Join the review rules with a store."""
         self._store = store
         self._policies = policies
         self._clock = clock
         self._randomness = randomness
 
     def counters(self, proposal_id: str | None = None) -> Counters:
-        """Count what waits, up to a thousand and one, and look at one proposal."""
+        """Count waiting items, up to 1,001, and read the state of one proposal."""
         with self._store.read() as rows:
             proposal = rows.proposal(proposal_id) if proposal_id else None
             return Counters(
@@ -99,11 +98,11 @@ class DeskViews:
             )
 
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
-        """Call `wake` from some thread after what waits has changed, in whichever process; return what ends that."""
+        """Call `wake` from any thread after a change of queue or quarantine in any process; return a stop function."""
         return self._store.watch(wake)
 
     def queue_matching(self, chosen: QueueFilter, after: str | None, person: Person) -> Queue:
-        """Return one page of what waits and matches a filter; where the looking ended early, `next` goes on."""
+        """Return one page of the queue that matches a filter; `next` also continues after the scan limit."""
         now = self._clock()
         with self._store.read() as rows:
             items, end = rows.matching(chosen, read_place(after), PAGE + 1)
@@ -114,7 +113,7 @@ class DeskViews:
         return Queue(items=items[:PAGE], for_second=[], next=following, held=held, now=now)
 
     def queue(self, after: str | None, person: Person) -> Queue:
-        """Return one page of what waits: by risk, then by turn, and on the first page what needs a second person."""
+        """Return one page of the queue by risk and turn; the first page also has what needs a second person."""
         now, place = self._clock(), read_place(after)
         with self._store.read() as rows:
             items, held = rows.queue_page(place, PAGE + 1), rows.count_held(person.person, now)
@@ -127,7 +126,7 @@ class DeskViews:
     def dossier(self, proposal_id: str, person: Person) -> Dossier:
         """Gather one proposal with its evidence, history and findings.
 
-        Raises NotFoundError.
+        Raises NotFoundError if there is no such proposal.
         """
         with self._store.read() as rows:
             proposal = require(rows.proposal(proposal_id))
@@ -139,15 +138,15 @@ class DeskViews:
             return rows.latest_decisions(number)
 
     def memories(self, chosen: MemoryFilter, after: str | None) -> tuple[list[BrowsedMemory], str | None]:
-        """Return one page of memories, newest first, and where the next begins."""
+        """Return one page of memories, newest first, and the cursor of the next page."""
         with self._store.read() as rows:
             items = rows.browse_memories(chosen, after, PAGE + 1)
         return items[:PAGE], items[PAGE - 1].memory_id if len(items) > PAGE else None
 
     def memory(self, memory_id: str, person: Person) -> Provenance:
-        """Return one memory with the decisions behind it and what this person can do about it.
+        """Return one memory with the decisions behind it and the decisions that this person can make on it.
 
-        Raises NotFoundError.
+        Raises NotFoundError if there is no such memory.
         """
         with self._store.read() as rows:
             memory = require(rows.memory(memory_id))

@@ -1,4 +1,4 @@
-"""Producers that ask for a durable write: refused each time, and once an hour it is in the log."""
+"""Requests of producers for a durable write: each is refused, and one per hour is recorded in the log."""
 
 import logging
 from concurrent.futures import Future
@@ -13,16 +13,15 @@ _log = logging.getLogger(__name__)
 
 
 class DirectWrites:
-    """Notes who asked."""
+    """Records in a store which producers asked for a durable write."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        """Keep notes in a store."""
         self._store = store
         self._clock = clock
         self._noted: dict[str, int] = {}
 
     def note(self, producer_identity: str) -> None:
-        """Note a request, unless one of this hour is noted; the refusal does not wait for it."""
+        """Record a request unless one of this hour is recorded; the refusal does not wait for the record."""
         now = self._clock()
         hour = now // HOUR
         if self._noted.get(producer_identity) == hour:
@@ -36,7 +35,7 @@ class DirectWrites:
         noted.add_done_callback(lambda done: self._look(done, producer_identity))
 
     def _look(self, done: Future[None], producer_identity: str) -> None:
-        """Let the next request try again where this one left no note."""
+        """Let the next request retry if this one was not recorded."""
         if error := done.exception():
             self._noted.pop(producer_identity, None)
             _log.warning("a request for a durable write was not noted: %s", error)

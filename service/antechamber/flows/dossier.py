@@ -1,4 +1,4 @@
-"""Dossiers: everything that a curator sees of one proposal, gathered from one snapshot."""
+"""Dossiers: everything that a curator sees of one proposal, read from one snapshot."""
 
 from typing import Any, Final
 
@@ -39,15 +39,15 @@ from antechamber.core.rows.review import (
 )
 
 NEAR: Final = 500
-"""Memories of the scope, the newest ones, among which similar ones are looked for."""
+"""Number of the scope's newest memories that are searched for similar ones."""
 IN_GROUP: Final = 8000
-"""What a payload weighs at most to be shown whole beside ninety-nine others; see `core.review.hidden_text.fits`."""
+"""Maximum weight of a payload shown whole beside 99 others; see `core.review.hidden_text.fits`."""
 SIMILAR: Final = 4
-"""Similar memories that are shown: each has two buttons, and nine digits are all there are."""
+"""Maximum number of similar memories shown: each has two buttons, and there are only nine digits as shortcuts."""
 
 
 class Similar(Struct, frozen=True, kw_only=True):
-    """A memory that says something like a proposal's text."""
+    """A memory with a text similar to a proposal's."""
 
     memory: NearMemory
     likeness: int
@@ -55,21 +55,21 @@ class Similar(Struct, frozen=True, kw_only=True):
     difference: Difference
     """From the memory's text to the proposal's."""
     claimed: bool
-    """Whether the producer says that its event supersedes this memory."""
+    """Whether the producer claims that its event supersedes this memory."""
 
 
 class Member(Struct, frozen=True, kw_only=True):
-    """What a page of many shows of one proposal."""
+    """One proposal on a page of a group."""
 
     proposal: ProposalRow
     shown_hash: str
     marks: list[Mark]
     whole: bool
-    """Whether it is shown whole; what is not is decided on alone."""
+    """Whether the proposal is shown whole; otherwise it is decided on separately."""
 
 
 class Dossier(Struct, frozen=True, kw_only=True):
-    """Everything a curator sees of one proposal."""
+    """Everything that a curator sees of one proposal."""
 
     proposal: ProposalRow
     shown_hash: str
@@ -80,31 +80,31 @@ class Dossier(Struct, frozen=True, kw_only=True):
     conflicts: list[ConflictMark]
     findings: list[Finding]
     marks: list[Mark]
-    """What of it asks for care, which is why it stands where it does in the queue."""
+    """Reasons for caution, which determine the proposal's position in the queue."""
     similar: list[Similar]
     edits: Difference | None
-    """From the text as it was proposed to the text as it is now; None where it was not edited."""
+    """From the text as it was proposed to the current text; None if it was not edited."""
     approved_by: list[str]
     required: int
     requirements: list[Requirement]
-    """What an approval by this person needs; evaluated only while it waits."""
+    """The requirements of an approval by this person; evaluated only while the proposal waits."""
     producer: ProducerRecord
     """How often proposals of this producer were approved, rejected and overturned."""
     same_text: list[LatestDecision]
-    """Decisions on the same text elsewhere."""
+    """Decisions on other proposals with the same text."""
     blockers: dict[DecisionKind, str | None]
-    """For each decision that the proposal's state allows, why this person cannot make it."""
+    """For each decision that the proposal's state allows, why this person cannot make it, or None."""
     standing: CurrentDecision | None
-    """The last decision that was not taken back."""
+    """The last decision that was not undone."""
     undo_needs_reason: bool
     claimed_by: str | None
-    """Who holds it now."""
+    """The person who holds a claim on it now."""
     guidelines: list[str]
-    """What the policy wants a curator to ask of it; only while it waits."""
+    """The policy's guidelines for the curator; only while the proposal waits."""
 
 
 def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
-    """Gather what belongs to a proposal."""
+    """Gather the dossier of a proposal."""
     records = rows.review_records(proposal.id)
     duplicates, duplicate_replays = rows.own_duplicates(proposal.id)
     facts = reviewed(rows, policy, proposal, records)
@@ -143,7 +143,7 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
 
 
 def member(rows: Rows, proposal: ProposalRow) -> Member:
-    """Gather what a page of many shows of a proposal."""
+    """Gather what the page of a group shows of a proposal."""
     return Member(
         proposal=proposal,
         shown_hash=text_hash(canonical(proposal.payload)),
@@ -153,7 +153,7 @@ def member(rows: Rows, proposal: ProposalRow) -> Member:
 
 
 def fits_in_group(proposal: ProposalRow) -> bool:
-    """Tell whether a page of many has room for all of a proposal, and shows each of its characters."""
+    """Return whether the page of a group has room for the whole proposal and shows each of its characters."""
     return fits(texts_of(proposal.payload), IN_GROUP)
 
 
@@ -168,13 +168,13 @@ def _marks(proposal: ProposalRow, conflicts: list[ConflictMark]) -> list[Mark]:
 
 
 def owners_of(rows: Rows, policy: Policy, producer_identity: str, *then: str | None) -> frozenset[str]:
-    """Return who answered for a producer then, and who does now; once no policy lists it, the last person who did."""
+    """Return a producer's owners then and now; if no policy lists it any more, its last owner counts."""
     now = policy.owner(producer_identity) or rows.last_owner(producer_identity)
     return frozenset(owner for owner in (now, *then) if owner)
 
 
 def reviewed(rows: Rows, policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
-    """Return what the rules of review need to know of a proposal."""
+    """Return the facts about a proposal that the rules of review need."""
     refused = rows.refused_owners(proposal.id)
     return ReviewedProposal(
         state=proposal.state,
@@ -197,7 +197,7 @@ def reviewed(rows: Rows, policy: Policy, proposal: ProposalRow, records: list[Re
 
 
 def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
-    """Name all of a proposal that a memory would repeat, for a look by the privacy rules of today."""
+    """Return all values of a proposal that a memory would repeat, by JSON pointer, for a scan by the current rules."""
     return {
         "/scope_id": proposal.scope_id,
         "/payload": payload,
@@ -207,7 +207,7 @@ def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def situation(policy: Policy, proposal: ProposalRow, facts: ReviewedProposal, person: str) -> Situation:
-    """Return what requirements are evaluated on; the text is scanned once, or twice where rules are switched off."""
+    """Return the facts for requirements; the text is scanned once, or twice if rules are switched off."""
     looked_through, off = places(proposal, proposal.payload), frozenset(policy.privacy.off)
     findings = scan(looked_through, off)
     return Situation(
@@ -224,7 +224,7 @@ def _target(memory_id: str | None, state: MemoryState | None) -> Target | None:
 
 
 def _similar(proposal: ProposalRow, near: list[NearMemory]) -> list[Similar]:
-    """Return the memories most like a proposal's text, the one that its producer claims to supersede first."""
+    """Return the memories most similar to a proposal's text, first the one that its producer claims to supersede."""
     content = proposal.payload["content"]
     found = most_alike(content, [one.payload["content"] for one in near], AKIN, SIMILAR)
     claimed = next((index for index, one in enumerate(near) if one.memory_id == proposal.supersedes), None)

@@ -1,7 +1,7 @@
-"""Exports: the log, review records and dispositions, each record with its place in the log, in constant memory.
+"""Exports of the log, review records and dispositions, each record with its sequence, in constant memory.
 
-An export begins with a checkpoint and ends with it. What the checkpoint covers never changes, so it is the snapshot:
-all that stood there when it was signed and nothing that came later, read a window at a time.
+An export first signs a checkpoint, which also ends it. What the checkpoint covers never changes, so it serves as the
+snapshot: all leaves up to its size and no later ones, read in windows.
 """
 
 import base64
@@ -31,13 +31,13 @@ from antechamber.flows.log_proofs import Log
 MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 CLOSING: Final = "closing"
 _CHUNK: Final = 65_536
-"""Bytes that are gathered before they are handed on."""
+"""Bytes that are collected before they are yielded."""
 _WINDOW: Final = 256
-"""Places that are looked at in one read, each with a text of 64 kB at most."""
+"""Sequences covered by one read; each has a text of 64 kB at most."""
 _LEAVES: Final = 4096
 """Leaves of one read."""
 _OWN: Final = {"place", "leaf", "salt"}
-"""Members of a row that an export writes in a form of its own."""
+"""Members of a row that an export writes in a different form."""
 _END_COLUMNS: Final = ("count", "complete", "last_sequence")
 COLUMNS: Final = ("record", *sorted({*AuditRow.__struct_fields__, "leaf_hash"} - _OWN), *_END_COLUMNS)
 _DISPOSITION_COLUMNS: Final = (
@@ -50,7 +50,7 @@ _Row = TypeVar("_Row", AuditRow, DispositionRow)
 
 
 class Exporter(Struct, frozen=True):
-    """Who takes an export, and which scopes they are limited to; None for all."""
+    """The person or token that takes an export, and the scopes that it is limited to; None for all."""
 
     name: str
     role: Role
@@ -58,17 +58,16 @@ class Exporter(Struct, frozen=True):
 
 
 class Export:
-    """Lists and exports what was decided and answered."""
+    """Lists and exports decisions and stored answers from a store; `log` signs the checkpoint of each export."""
 
     def __init__(self, store: Store, log: Log, clock: Clock, randomness: Randomness) -> None:
-        """Read from a store, and have the log signed."""
         self._store = store
         self._log = log
         self._clock = clock
         self._randomness = randomness
 
     def latest(self, chosen: AuditFilter, after: str | None, number: int) -> tuple[list[AuditRow], str | None]:
-        """Return review records newest first, and where the next page begins."""
+        """Return review records, newest first, and the cursor of the next page."""
         with self._store.read() as rows:
             items = rows.latest_review_records(chosen, after, number + 1)
         return items[:number], items[number - 1].review_record_id if len(items) > number else None
@@ -76,7 +75,7 @@ class Export:
     def submissions(
         self, chosen: SubmissionFilter, after: str | None, number: int
     ) -> tuple[list[ListedSubmission], str | None]:
-        """Return submissions newest first, and where the next page begins."""
+        """Return submissions, newest first, and the cursor of the next page."""
         with self._store.read() as rows:
             items, end = rows.listed_submissions(chosen, after, number + 1)
         return items[:number], items[number - 1].place if len(items) > number else end
@@ -87,9 +86,9 @@ class Export:
             return rows.exports(number)
 
     def record(self, review_record_id: str, grants: list[str] | None = None) -> dict[str, Any]:
-        """Return one review record with the proof that its leaf stands in the log.
+        """Return one review record with the proof that the log includes its leaf.
 
-        Raises NotFoundError, also where the auditor may not see it, and LogError.
+        Raises NotFoundError if there is no such record or the auditor may not see it; raises LogError.
         """
         with self._store.read() as rows:
             row = rows.review_record(review_record_id)
@@ -99,14 +98,14 @@ class Export:
         return _reviewed(row, None) | {"tlog_proof": self._log.included(row.sequence).proof}
 
     def review_records(self, chosen: AuditFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
-        """Yield review records in chunks; the last record says how many there were.
+        """Yield review records in chunks; the last record contains their number.
 
-        Raises LogError, BusyError or UnavailableError before the first.
+        Raises LogError, BusyError or UnavailableError before the first chunk.
         """
         return self._export(_REVIEW_RECORDS, chosen, form, taker)
 
     def dispositions(self, chosen: SubmissionFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
-        """Yield the stored answers in chunks, with the events that were kept; as with review records."""
+        """Yield the stored answers in chunks, with the events that were kept; otherwise as `review_records`."""
         return self._export(_DISPOSITIONS, chosen, form, taker)
 
     def _export(self, kind: "_Kind[_Filter, _Row]", chosen: _Filter, form: Format, taker: Exporter) -> Iterator[bytes]:
@@ -122,9 +121,9 @@ class Export:
         return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, chosen, taker)))
 
     def log(self, taker: Exporter) -> Iterator[bytes]:
-        """Yield every leaf of the log in chunks, and the checkpoint that they add up to.
+        """Yield every leaf of the log in chunks, and last the checkpoint of these leaves.
 
-        Raises RefusedError (`scope-not-granted`) for an auditor who is limited to some scopes.
+        Raises RequestRefusedError (`scope-not-granted`) if the auditor is limited to some scopes.
         """
         if taker.grants is not None:
             raise refuse(
@@ -140,7 +139,7 @@ class Export:
             with self._store.read() as rows:
                 leaves = rows.leaf_texts(first, min(_LEAVES, size - first))
             for sequence, text in enumerate(leaves, first):
-                # A leaf is in canonical form, and so is a line of members in the order of their names.
+                # A leaf is in canonical form, and so is the line, because its members are sorted by name.
                 leaf = text.encode()
                 digest = sha256(b"\x00" + leaf).hexdigest()
                 yield b'{"leaf":%b,"leaf_hash":"%b","record":"leaf","sequence":%d}\n' % (
@@ -153,7 +152,7 @@ class Export:
     def _begin(
         self, exported: Exported, form: Format, chosen: AuditFilter | SubmissionFilter | None, taker: Exporter
     ) -> SignedCheckpoint:
-        """Sign what there is, and record who takes it; a log that contradicts what was signed is not given out.
+        """Sign the log and record the export; a log that contradicts the last checkpoint is not exported.
 
         Raises LogError, BusyError or UnavailableError.
         """
@@ -176,7 +175,7 @@ class Export:
     def _closing(
         self, signed: SignedCheckpoint, form: Format, chosen: AuditFilter | SubmissionFilter, taker: Exporter
     ) -> dict[str, Any]:
-        """Return the last record: records by themselves never prove that none is missing, so it does not claim it."""
+        """Return the last record; `complete` is False, because selected records never prove that none is missing."""
         closing: dict[str, Any] = {"record": CLOSING, "complete": False, "checkpoint": signed.note}
         if form == "csv":
             return closing
@@ -191,7 +190,7 @@ class Export:
         end: int,
         closing: dict[str, Any],
     ) -> Iterator[bytes]:
-        """Yield lines, a window of the log at a time: a reader who is slow, or gone, holds nothing of the store's."""
+        """Yield lines, one window of the log at a time, so that a slow or lost reader holds no read snapshot."""
         count, last = 0, None
         yield head
         for first in range(0, end, _WINDOW):
@@ -209,7 +208,7 @@ def _filters(chosen: AuditFilter | SubmissionFilter | None) -> dict[str, Any]:
 
 
 def _covered(grants: list[str] | None, row: AuditRow | DispositionRow) -> bool:
-    # A refused event whose scope was private has none; only those who may see everything see it.
+    # A quarantined event with a private scope has no scope here; only auditors of all scopes may see it.
     return grants is None or covers(grants, row.submission_scope or "", row.scope_id or "")
 
 
@@ -218,7 +217,7 @@ def _base64(raw: bytes) -> str:
 
 
 def _proven(row: LeafRow | AuditRow, tree: Tree | None) -> dict[str, Any]:
-    """Return a record's leaf, its place and, by a tree, the proof that it stands there."""
+    """Return a record's leaf hash and sequence and, if there is a tree, its leaf and inclusion proof."""
     proven = {"sequence": row.sequence, "leaf_hash": leaf_hash(row.leaf.encode()).hex()}
     if tree is None:
         return proven
@@ -236,9 +235,9 @@ def _reviewed(row: AuditRow, tree: Tree | None) -> dict[str, Any]:
 
 
 def _answered(row: DispositionRow, tree: Tree | None) -> dict[str, Any]:
-    """Return a stored answer with all that its leaf commits to, word by word; nothing where that cannot be opened.
+    """Return a stored answer with the exact texts that its leaf commits to; null texts if the commitment has no salt.
 
-    Without a tree, for a table: what its leaf says.
+    Without a tree, return the members of a table row from the leaf.
     """
     members = {"record": "disposition"} | _proven(row, tree)
     if tree is not None:
@@ -256,14 +255,14 @@ def _answered(row: DispositionRow, tree: Tree | None) -> dict[str, Any]:
 
 
 class _Kind(Struct, Generic[_Filter, _Row], frozen=True):
-    """What an export of records is made of."""
+    """One kind of export of records."""
 
     exported: Exported
     columns: tuple[str, ...]
     read: Callable[[Rows, _Filter, int, int], Iterable[_Row]]
-    """By a filter, from one place of the log up to another."""
+    """Reads rows by a filter, from one sequence up to another."""
     record: Callable[[_Row, Tree | None], dict[str, Any]]
-    """With its proof by a tree, or as cells of a table."""
+    """Returns a record, with its proof if there is a tree, otherwise as cells of a table."""
 
 
 _REVIEW_RECORDS: Final[_Kind[AuditFilter, AuditRow]] = _Kind(
@@ -281,7 +280,7 @@ _DISPOSITIONS: Final[_Kind[SubmissionFilter, DispositionRow]] = _Kind(
 
 
 def _writer(form: Format, columns: tuple[str, ...]) -> tuple[_Write, bytes]:
-    """Return what writes a record, and what comes first."""
+    """Return the function that writes a record, and the head of the export."""
     if form == "jsonl":
         return lambda members: canonical(members) + b"\n", b""
     return lambda members: csv_row(members.get(name) for name in columns), csv_row(columns)

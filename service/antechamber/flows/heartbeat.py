@@ -1,4 +1,4 @@
-"""The fleet: processes that serve one database tell each other which policy they enforce."""
+"""Heartbeats: the processes that share one database report which policy they enforce."""
 
 from typing import Final
 
@@ -8,14 +8,16 @@ from antechamber.core.rows.reports import ProcessRow
 from antechamber.flows.live_policy import PolicyReloader
 
 GONE_AFTER: Final = 60_000_000
-"""Microseconds without a sign of life after which a process no longer counts."""
+"""Microseconds without a heartbeat after which a process no longer counts."""
 
 
 class Heartbeat:
-    """One process among those that share a store."""
+    """The heartbeat of one process among those that share a store.
+
+    `process_id` is unique for each process; `name` is its name for people.
+    """
 
     def __init__(self, store: Store, policies: PolicyReloader, clock: Clock, *, process_id: str, name: str) -> None:
-        """Belong to a fleet under an id of one's own; `name` is what people read."""
         self._store = store
         self._policies = policies
         self._clock = clock
@@ -23,10 +25,10 @@ class Heartbeat:
         self._name = name
         self._first = process_id
         self.alarm: str | None = None
-        """Whose policy differs from this process's; None while all agree."""
+        """Which processes enforce another policy; None while all agree."""
 
     def beat(self) -> None:
-        """Give a sign of life and look whether all enforce the same policy.
+        """Write a heartbeat and compare the policies of all processes.
 
         Raises BusyError or UnavailableError.
         """
@@ -45,11 +47,11 @@ class Heartbeat:
         )
 
     def leads(self) -> bool:
-        """Tell whether this process does what only one of them has to do; for a moment two of them may think so."""
+        """Return whether this process is the leader; two processes may briefly both be leaders."""
         return self._first >= self._process_id
 
     def leave(self) -> None:
-        """Sign off.
+        """Delete this process's heartbeat.
 
         Raises BusyError or UnavailableError.
         """

@@ -1,4 +1,4 @@
-"""Keeping a policy in force: edited files come into force as a whole, a bad edit leaves the old ones and an alarm."""
+"""Reload an edited policy as a whole; an invalid edit leaves the old policy in force and sets an alarm."""
 
 import logging
 from collections.abc import Callable
@@ -21,19 +21,19 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ActivePolicy(Struct, frozen=True):
-    """A policy with its digest, taken together so that no answer mixes two."""
+    """A policy with its digest, read together so that no answer mixes two policies."""
 
     policy: Policy
     digest: str
     off: frozenset[str]
-    """Rules of privacy that stay silent."""
+    """Privacy rules that are switched off."""
     passed: dict[str, Verdict]
-    """What is said of a submission that nothing speaks against, for each producer."""
+    """The verdict on a submission without objections, for each producer."""
     stranger: Verdict
-    """The same for a producer that an edit took off the list a moment ago; its submission lacks the grant."""
+    """The same for a producer that an edit just removed from the policy; its submission lacks the grant."""
 
     def judge(self, submission: Submission, now: int) -> Verdict:
-        """Say what this policy says of a submission at a time (microseconds since 1970 UTC)."""
+        """Return the verdict of this policy on a submission at a time (microseconds since 1970 UTC)."""
         reasons = evaluate(self.policy, submission, now)
         passed = self.passed.get(submission.producer_identity, self.stranger)
         return replace(passed, reasons=reasons) if reasons else passed
@@ -47,12 +47,12 @@ def _in_force(policy: Policy) -> ActivePolicy:
 
 
 class PolicyReloader:
-    """Holds the policy in force and looks for edits when told to."""
+    """Holds the policy in force, and checks the folder for edits in `refresh`."""
 
     def __init__(self, folder: Path, read: Callable[[Path], Policy] = read_policy) -> None:
         """Read the folder.
 
-        Raises PolicyError where there is no good policy to start with.
+        Raises PolicyError if there is no valid policy to start with.
         """
         self._folder = folder
         self._read = read
@@ -62,12 +62,12 @@ class PolicyReloader:
         self._record: Callable[[ActivePolicy], None] = lambda _: None
         self._unrecorded = False
         self.alarm: str | None = None
-        """Why the files as they stand are not in force; None while they are."""
+        """Why the current files are not in force; None while they are."""
 
     def keep_record(self, store: Store, clock: Clock) -> None:
         """Record the policy in force in a store, and every later one before it comes into force.
 
-        While the log contradicts what was signed, recording the first one waits for `refresh`.
+        While the log contradicts the last checkpoint, recording the first policy is postponed to `refresh`.
 
         Raises BusyError or UnavailableError.
         """
@@ -101,9 +101,9 @@ class PolicyReloader:
         return hasher.digest()
 
     def refresh(self) -> None:
-        """Bring edited files into force, or keep the old policy and raise the alarm.
+        """Bring edited files into force, or keep the old policy and set the alarm.
 
-        Raises BusyError or UnavailableError where the change cannot be recorded; then the old policy stays in force.
+        Raises BusyError or UnavailableError if the change cannot be recorded; then the old policy stays in force.
         """
         if self._unrecorded:
             self._record_current()
@@ -117,7 +117,7 @@ class PolicyReloader:
             _log.error("policy not reloaded, the old one stays in force: %s", error)
         else:
             force = _in_force(policy)
-            # Where this fails the files count as unseen, and are looked at again a second later.
+            # If this raises, `_seen` keeps the old fingerprint, so that the next refresh, a second later, retries.
             self._record(force)
             self.current, self.alarm = force, None
             _log.warning("policy %s is in force", self.current.digest)

@@ -1,4 +1,4 @@
-"""The log as auditors read it: checkpoints that were published, and proofs by them."""
+"""The log for auditors: published checkpoints, and proofs based on them."""
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from antechamber.flows.checkpoints import Checkpoints
 
 
 class Included(Struct, frozen=True, kw_only=True):
-    """That a leaf stands in the log, as text that is verified without us."""
+    """The proof that the log includes a leaf, as text that can be verified without this service."""
 
     sequence: int
     leaf: str
@@ -20,16 +20,16 @@ class Included(Struct, frozen=True, kw_only=True):
 
 
 class LogStatus(Struct, frozen=True, kw_only=True):
-    """How many leaves the log has, and the last checkpoint."""
+    """The size of the log and its last checkpoint."""
 
     size: int
     signed: SignedCheckpoint | None
     alarm: str | None
-    """Why it is not signed any more."""
+    """Why the log is not signed any more; None while it is."""
 
 
 class Consistent(Struct, frozen=True, kw_only=True):
-    """That an earlier tree is the beginning of the signed one."""
+    """The proof that an earlier tree is a prefix of the signed one."""
 
     size: int
     path: list[bytes]
@@ -37,12 +37,12 @@ class Consistent(Struct, frozen=True, kw_only=True):
 
 
 class Log(Checkpoints):
-    """Proves things by the checkpoints that are signed."""
+    """Forms proofs based on the signed checkpoints."""
 
     def published(self, size: int | None = None) -> SignedCheckpoint:
         """Return the last checkpoint, or the one of a size.
 
-        Raises NotFoundError.
+        Raises NotFoundError if there is none.
         """
         with self._store.read() as rows:
             found = rows.checkpoint(size)
@@ -52,19 +52,19 @@ class Log(Checkpoints):
         return found
 
     def standing(self) -> LogStatus:
-        """Say how far the log is signed."""
+        """Return the size of the log, its last checkpoint and its alarm."""
         with self._store.read() as rows:
             return LogStatus(size=rows.log_size(), signed=rows.checkpoint(), alarm=self.alarm)
 
     def verifier_keys(self) -> list[str]:
-        """Return the verifier keys, the one in use first."""
+        """Return the verifier keys, the current one first."""
         with self._store.read() as rows:
             return rows.log_keys()[::-1]
 
     def included(self, sequence: int) -> Included:
-        """Prove that a leaf stands at its place in the log that was signed last.
+        """Prove that the last signed log includes a leaf.
 
-        Raises NotFoundError, LogError, BusyError or UnavailableError.
+        Raises NotFoundError if there is no such leaf, LogError, BusyError or UnavailableError.
         """
         last = self._covering(sequence)
         with self._store.read() as rows:
@@ -76,14 +76,14 @@ class Log(Checkpoints):
         return Included(sequence=sequence, leaf=leaves[0], proof=write_proof(Proof(sequence, path, last.note)))
 
     def _covering(self, sequence: int) -> SignedCheckpoint:
-        """Return the last checkpoint, or a new one where it does not cover a leaf yet."""
+        """Return the last checkpoint, or a new one if the last does not cover the leaf yet."""
         last = self._last or self.standing().signed
         return last if last is not None and sequence < last.size else self._sign(everything=True)
 
     def sequence_of(self, subject: str) -> LeafRow:
-        """Return the last leaf about something.
+        """Return the last leaf about a subject.
 
-        Raises NotFoundError.
+        Raises NotFoundError if there is none.
         """
         with self._store.read() as rows:
             found = rows.leaf_of(subject)
@@ -93,15 +93,15 @@ class Log(Checkpoints):
         return found
 
     def scope_of(self, sequence: int) -> tuple[str, str]:
-        """Return scope and id of what a leaf is about; empty where it has none."""
+        """Return the scope and scope id of a leaf's subject; both are empty if it has none."""
         with self._store.read() as rows:
             scope, scope_id = rows.scope_of(sequence)
         return scope or "", scope_id or ""
 
     def consistent(self, old: int) -> Consistent:
-        """Prove that the log as it was is the beginning of the one that was signed last.
+        """Prove that the log of an earlier size is a prefix of the last signed one.
 
-        Raises NotFoundError where it never had that size, LogError, BusyError or UnavailableError.
+        Raises NotFoundError if the log never had that size, LogError, BusyError or UnavailableError.
         """
         last = self.checkpoint()
         if not 0 < old <= last.size:
@@ -112,6 +112,6 @@ class Log(Checkpoints):
         return Consistent(size=old, path=path, checkpoint=last)
 
     def item(self, proposal_id: str) -> list[LeafRow]:
-        """Return all leaves about a proposal, in their order."""
+        """Return all leaves about a proposal, in order of their sequence."""
         with self._store.read() as rows:
             return rows.leaves_of_item(proposal_id)

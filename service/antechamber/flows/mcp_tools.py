@@ -1,4 +1,4 @@
-"""Tools of MCP clients that speak to the service itself: the same admission and recall as every other way in."""
+"""MCP tools inside the service, which use the same admission and recall as all other channels."""
 
 import asyncio
 from functools import partial
@@ -16,18 +16,18 @@ from antechamber.flows.recall import Recall
 
 
 class InProcessTools:
-    """What one bearer's tools do (implements core.mcp_tools.Submitting)."""
+    """The tools of one bearer (implements core.mcp_tools.Submitting)."""
 
     def __init__(self, admission: Admission, recall: Recall, bearer: Bearer) -> None:
-        """Act for whoever holds this token."""
         self._admission = admission
         self._recall = recall
         self._bearer = bearer
 
     async def propose(self, proposed: ProposeMemory) -> ToolReceipt:
-        """Submit an event under a key derived from its content: there is no ledger here, and none is needed.
+        """Submit an event under a key derived from its content, so that no ledger is needed.
 
-        Raises RefusedError where it is malformed, AntechamberError for a token that is no producer's.
+        Raises RequestRefusedError if the event is malformed, AntechamberError if the token does not belong to a
+        producer.
         """
         if self._bearer.role != "producer":
             message = "this token is no producer's; use one that is"
@@ -47,7 +47,7 @@ class InProcessTools:
         )
 
     async def status(self, submission_id: str) -> Status | None:
-        """Return an own submission's receipt and review; None where there is none by that id."""
+        """Return the receipt and review of the bearer's own submission, or None if there is none by that id."""
         try:
             told = await asyncio.to_thread(partial(self._recall.receipt, self._bearer, submission_id=submission_id))
         except NotFoundError:
@@ -55,8 +55,8 @@ class InProcessTools:
         return msgspec.convert(told, Status, from_attributes=True)
 
     async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
-        """Return the newest memories of exactly one scope that hold all words.
+        """Return the newest memories of exactly one scope that contain all words.
 
-        Raises RefusedError.
+        Raises RequestRefusedError as `Recall.memories` does.
         """
         return await asyncio.to_thread(self._recall.memories, self._bearer, submission_scope, scope_id, query)

@@ -1,4 +1,4 @@
-"""Handing over together what arrives within one turn of the event loop."""
+"""Micro-batches: items that arrive within one iteration of the event loop are handled together."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,10 +10,12 @@ Result = TypeVar("Result")
 
 
 class MicroBatcher(Generic[Input, Result]):
-    """Gathers items and gives each caller the result of its own; many requests cost one hand-over to a thread."""
+    """Collects items into micro-batches and returns each caller its own result; a batch costs one thread hand-over.
+
+    `handle` receives a list of items; its future resolves to their results in the same order.
+    """
 
     def __init__(self, handle: Callable[[list[Input]], Future[list[Result]]]) -> None:
-        """Hand lists of items to `handle`, whose future resolves to their results in the same order."""
         self._handle = handle
         self._arrived: dict[asyncio.AbstractEventLoop, list[tuple[Input, asyncio.Future[Result]]]] = {}
 
@@ -35,7 +37,7 @@ class MicroBatcher(Generic[Input, Result]):
         waiters = [waiter for _, waiter in arrived]
         try:
             done = self._handle([item for item, _ in arrived])
-        except Exception as error:  # noqa: BLE001 -- whoever waits must hear of it
+        except Exception as error:  # noqa: BLE001 -- every waiter must receive the error
             _fail(waiters, error)
             return
         done.add_done_callback(lambda done: loop.call_soon_threadsafe(_deliver, waiters, done))

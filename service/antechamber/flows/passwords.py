@@ -1,4 +1,4 @@
-"""Passwords of accounts: set by an operator, or changed by the person who signs in with them."""
+"""Passwords of accounts: set by an operator, or changed by the account's person."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,33 +12,35 @@ from antechamber.flows.sign_in_limits import count_attempt, forgive, subjects_of
 
 
 class AccountPasswords:
-    """Sets hashed passwords; the other sessions and the open links of the account end, and the log records it."""
+    """Sets hashed passwords; the account's other sessions and open links end, and the log records the change.
+
+    `forget_sessions` is called after a change, to clear sessions that are cached in memory.
+    """
 
     def __init__(self, store: Store, clock: Clock, randomness: Randomness, forget_sessions: Callable[[], Any]) -> None:
-        """Use a store; `forget_sessions` is called after a change, for sessions that are kept in memory."""
         self._store = store
         self._clock = clock
         self._randomness = randomness
         self._forget_sessions = forget_sessions
 
     def check_account(self, name: str) -> None:
-        """Refuse a name that no active account has.
+        """Check that an active account has this name.
 
-        Raises AccessError.
+        Raises AccessError if there is none.
         """
         if not self._active(name):
             raise no_account(name)
 
     def is_set(self, person: Person) -> bool:
-        """Tell whether a person has to give the present password to set a new one."""
+        """Return whether the account has a password, which must be given to set a new one."""
         with self._store.read() as rows:
             user = rows.user(person.name)
         return user is not None and user.password is not None
 
     def set(self, name: str, password: str) -> None:
-        """Set an account's password, already hashed, as its operator; all sessions of it end.
+        """Set an account's password, already hashed, as its operator; all its sessions end.
 
-        Raises AccessError where there is no such account.
+        Raises AccessError if there is no such account.
         """
         change = PasswordChange(
             change_id=uuid7(self._clock(), self._randomness(10)),
@@ -53,10 +55,11 @@ class AccountPasswords:
             raise no_account(name)
 
     def change(self, person: Person, verify: Callable[[str], bool], make: Callable[[], str]) -> bool:
-        """Set a person's own password; the session that they do it in goes on.
+        """Set a person's own password; the session that makes the change stays open.
 
-        `verify` says whether the present password was given, asked only where there is one; `make` hashes the new one.
-        Return False where the present password is wrong. Each attempt counts as a failed sign-in until it succeeds.
+        `verify` returns whether the current password was given, and is called only if there is one; `make` hashes the
+        new one. Return False if the current password is wrong. Each attempt counts as a failed sign-in until it
+        succeeds.
 
         Raises TooManyAttemptsError, SignedOutError, BusyError or UnavailableError, and what `make` raises.
         """
@@ -70,13 +73,13 @@ class AccountPasswords:
         counted, known = self._store.write(count).result()
         if known is not None and not verify(known):
             return False
-        # The present password was right, so a new one that is refused counts as no guess.
+        # The current password was right, so a refused new password does not count as a guess.
         self._store.write(lambda rows: forgive(rows, subjects, counted, self._clock())).result()
         password = make()
 
         def replace(rows: Rows) -> bool:
             now = self._clock()
-            # Held alone from the start: two changes that both shared the sessions first would wait for each other.
+            # The exclusive lock is taken first: two changes that both upgraded from a shared lock would deadlock.
             rows.hold_sessions()
             check_signed_in(person, rows.session(person.session), now)
             user = rows.user(person.name)

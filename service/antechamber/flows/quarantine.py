@@ -1,4 +1,4 @@
-"""The quarantine: refused events beside the originals they collided with, and what a curator makes of them."""
+"""The quarantine: quarantined events beside the originals they conflict with, and the decisions on them."""
 
 import asyncio
 from functools import partial
@@ -36,34 +36,33 @@ from antechamber.flows.live_policy import PolicyReloader
 
 PAGE: Final = 50
 IN_LIST: Final = 4000
-"""What all texts of a refused event and its original weigh at most to be shown whole in a list."""
+"""Maximum weight of all texts of a quarantined event and its original to be shown whole in a list."""
 
 
 class RefusedEvent(Struct, frozen=True, kw_only=True):
-    """Everything that a curator sees of one refused event."""
+    """Everything that a curator sees of one quarantined event."""
 
     event: QuarantineRow
     difference: list[Hunk]
-    """Where its text differs from the original's; empty where one of the two was not kept, or not shown whole."""
+    """Where its text differs from the original's; empty if one of them was not kept, or is not shown whole."""
     whole: bool
-    """Whether a list shows it whole; what is not is settled on its own page."""
+    """Whether a list shows it whole; otherwise it is settled on its own page."""
     records: list[ReviewRecordRow]
     standing: CurrentDecision | None
-    """The last decision on it that was not taken back."""
+    """The last decision on it that was not undone."""
     undo_needs_reason: bool
     owners: frozenset[str]
-    """The persons who cannot decide on it: they answer, or answered, for its producer."""
+    """The producer's owners, then and now, who cannot decide on it."""
     blocker: str | None
     """Why this person cannot decide on it."""
 
 
 class Quarantine:
-    """Shows refused events and settles them."""
+    """Shows quarantined events and settles them; `admission` admits events that are opened as proposals."""
 
     def __init__(
         self, store: Store, policies: PolicyReloader, admission: Admission, clock: Clock, randomness: Randomness
     ) -> None:
-        """Join the rules with a store; `admission` takes in what is opened as a proposal of its own."""
         self._store = store
         self._policies = policies
         self._admission = admission
@@ -71,16 +70,16 @@ class Quarantine:
         self._randomness = randomness
 
     def waiting(self, after: str | None, person: Person) -> tuple[list[RefusedEvent], str | None]:
-        """Return one page of waiting refused events, newest first, and where the next begins."""
+        """Return one page of waiting quarantined events, newest first, and the cursor of the next page."""
         with self._store.read() as rows:
             items = rows.quarantined(after, PAGE + 1)
             told = [self._gathered(rows, event, person, listed=True) for event in items[:PAGE]]
         return told, items[PAGE - 1].quarantine_id if len(items) > PAGE else None
 
     def refused(self, quarantine_id: str, person: Person) -> RefusedEvent:
-        """Return one refused event, waiting or settled.
+        """Return one quarantined event, waiting or settled.
 
-        Raises NotFoundError.
+        Raises NotFoundError if there is no such event.
         """
         with self._store.read() as rows:
             return self._gathered(rows, require(rows.quarantined_event(quarantine_id)), person)
@@ -102,23 +101,23 @@ class Quarantine:
         )
 
     def taken(self, quarantine_id: str, person: Person) -> RefusedEvent | None:
-        """Return the refused event that this person just decided on; None where another decision stands."""
+        """Return the quarantined event that this person just decided on; None if another decision is current."""
         with self._store.read() as rows:
             event = rows.quarantined_event(quarantine_id)
             one = self._gathered(rows, event, person) if event else None
         return one if one and one.standing and not one.undo_needs_reason and not one.blocker else None
 
     def _owners(self, rows: Rows, event: QuarantineRow) -> frozenset[str]:
-        """Return who answered for the producer of either event then, and who does now."""
+        """Return the owners of the producers of both events, then and now."""
         policy = self._policies.current.policy
         return owners_of(rows, policy, event.producer_identity, event.owner, event.original_owner)
 
     async def settle(self, quarantine_id: str, form: QuarantineForm, person: Person) -> str | None:
-        """Settle a refused event or take that back; return the proposal that it became, if it was opened as one.
+        """Settle a quarantined event or undo that; return the id of the proposal if the event was opened as one.
 
-        Opening is admission under a key that no producer can use, and the record follows: where the service is killed
-        or the curator's access ends between the two, the proposal waits for review like any other, the refused event
-        still waits too, and the same again finds the proposal there and only adds the record.
+        Opening admits the event under a key that no producer can use, and then writes the record. If the service is
+        killed or the curator's access ends in between, the proposal waits for review like any other and the quarantined
+        event still waits, too. A repetition then finds the proposal and only adds the record.
 
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError.
@@ -177,7 +176,7 @@ def _fits_in_list(event: QuarantineRow) -> bool:
 
 
 def _opened(row: QuarantineRow) -> Submission:
-    """Return a refused event as a submission of its own; it was parsed and hashed when it was refused."""
+    """Return a quarantined event as a submission; it was parsed and hashed when it was quarantined."""
     payload, span = canonical(row.payload), canonical(row.source_span)
     return Submission(
         idempotency_key=opened_key(row.quarantine_id),

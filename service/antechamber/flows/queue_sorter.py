@@ -1,4 +1,4 @@
-"""Sorting what was proposed since the last look, in the background and never in the way of submissions."""
+"""Sort new proposals into the review queue, in a background thread that does not delay submissions."""
 
 import threading
 from collections.abc import Callable
@@ -14,25 +14,27 @@ from antechamber.core.review.queue_order import FoldAssignment, Mark, Unsorted, 
 from antechamber.core.review.similarity import plain
 
 BATCH: Final = 256
-"""Proposals of one look while nothing else comes."""
+"""Proposals sorted in one turn while no others arrive."""
 BUSY_BATCH: Final = 32
-"""Proposals of one look while submissions keep coming, which need the interpreter more.
+"""Proposals sorted in one turn while submissions keep arriving, because these need the GIL more.
 
-What is not sorted yet waits behind what is.
+Unsorted proposals wait behind the sorted ones.
 """
 MIN_INTERVAL_SECONDS = 1.0
-"""Seconds between two such looks."""
+"""Seconds between two such turns."""
 NEAR: Final = 300
-"""Folds of a scope, the newest that wait, among which near duplicates are looked for."""
+"""Number of a scope's newest waiting folds that are searched for near duplicates."""
 IDLE_POLL_SECONDS: Final = 5.0
-"""Seconds after which it looks even if nobody told it to."""
+"""Seconds after which the sorter looks for proposals without a notification."""
 
 
 class QueueSorter:
-    """Sorts the queue."""
+    """Sorts the queue of a store in a background thread.
+
+    Among several processes only the one for which `leads` returns True sorts. `work` is notified of each turn.
+    """
 
     def __init__(self, store: Store, leads: Callable[[], bool], work: Work) -> None:
-        """Work on a store; of several processes only the one that `leads` sorts. `work` hears whether it can."""
         self._store = store
         self._leads = leads
         self._work = work
@@ -42,7 +44,7 @@ class QueueSorter:
         self._forget = store.watch(self._news.set)
 
     def run(self) -> None:
-        """Sort until `stop`; runs in a thread of its own."""
+        """Sort until `stop` is called; this runs in its own thread."""
         self._work.loop(self._turn, self._over)
 
     def _turn(self) -> None:
@@ -51,7 +53,7 @@ class QueueSorter:
             number = self.look(self._most) if self._leads() else 0
         except (BusyError, UnavailableError):
             number = 0
-        # Its own writing wakes nobody, so news are others'.
+        # The sorter's own writes do not wake it, so the event means writes of others.
         busy = number > 0 and self._news.is_set()
         self._work.worked()
         if busy:
@@ -61,13 +63,13 @@ class QueueSorter:
         self._most = BUSY_BATCH if busy else BATCH
 
     def stop(self) -> None:
-        """End `run` soon."""
+        """Make `run` return soon."""
         self._over.set()
         self._news.set()
         self._forget()
 
     def look(self, most: int = BATCH) -> int:
-        """Sort the oldest proposals that are unsorted, so many at most, and return how many there were.
+        """Sort the oldest unsorted proposals, at most `most`, and return how many there were.
 
         Raises BusyError or UnavailableError.
         """
@@ -96,7 +98,7 @@ def _sorted(rows: Rows, scope: tuple[str, str], some: list[Unsorted]) -> list[Fo
 
 
 def marks_of_unsorted(one: Unsorted) -> list[Mark]:
-    """Return what of an unsorted proposal asks for care."""
+    """Return an unsorted proposal's reasons for caution."""
     content = one.payload["content"]
     return marks_of(
         content,

@@ -1,4 +1,4 @@
-"""Metering: how many attempts somebody may make a minute (token bucket), and how many were made."""
+"""Rate limits: a token bucket of attempts per minute for each name, and a counter of replays."""
 
 import threading
 from collections import Counter
@@ -11,16 +11,15 @@ _MINUTE: Final = 60_000_000
 
 
 class TokenBuckets:
-    """One bucket per name, refilled evenly; counts live in this process, and several threads may take."""
+    """One token bucket for each name, full at first and refilled evenly; in memory and thread-safe."""
 
     def __init__(self, clock: Clock) -> None:
-        """Start with full buckets."""
         self._clock = clock
         self._gate = threading.Lock()
         self._buckets: dict[str, tuple[float, int]] = {}
 
     def take(self, name: str, per_minute: int) -> bool:
-        """Take one attempt from a bucket; False where it is empty."""
+        """Take one token from a bucket; return False if the bucket is empty."""
         now = self._clock()
         with self._gate:
             level, since = self._buckets.get(name, (float(per_minute), now))
@@ -31,10 +30,9 @@ class TokenBuckets:
 
 
 class ReplayCounter:
-    """Counts attempts until they are written; several threads may count."""
+    """Counts replays in memory until they are written; thread-safe."""
 
     def __init__(self) -> None:
-        """Begin at nothing."""
         self._gate = threading.Lock()
         self._counter: Counter[ReplayKey] = Counter()
 
@@ -44,7 +42,7 @@ class ReplayCounter:
             self._counter.update(counted)
 
     def take(self) -> Counter[ReplayKey]:
-        """Take all counts away."""
+        """Return all counts and reset them."""
         with self._gate:
             counted, self._counter = self._counter, Counter()
         return counted

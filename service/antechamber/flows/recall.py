@@ -1,4 +1,4 @@
-"""Recall: receipts for their producers, memories for those whom a grant lets read."""
+"""Recall: receipts for their producers, and memories for the bearers of a grant."""
 
 from typing import Any, Final
 
@@ -20,17 +20,16 @@ MAX_WORDS: Final = 32
 
 
 class Recall:
-    """Reads back what was answered and what was admitted."""
+    """Reads stored receipts and admitted memories under the policy in force."""
 
     def __init__(self, store: Store, policies: PolicyReloader) -> None:
-        """Read from a store under the policy in force."""
         self._store = store
         self._policies = policies
 
     def receipt(self, bearer: Bearer, *, submission_id: str | None = None, key: str | None = None) -> dict[str, Any]:
-        """Return a producer's own receipt with what became of its proposal.
+        """Return a producer's own receipt with the review status of its proposal.
 
-        Raises NotFoundError for everything else, without telling why.
+        Raises NotFoundError in all other cases, without the cause.
         """
         if bearer.role == "producer" and (key is None or KEY.fullmatch(key)):
             with self._store.read() as rows:
@@ -45,7 +44,7 @@ class Recall:
         raise NotFoundError(message)
 
     def holder(self, bearer: Bearer) -> Holder:
-        """Say whose a token is; a producer that the policy does not list may do nothing."""
+        """Return the holder of a token and its rights; a producer that the policy does not list has none."""
         producer = self._policies.current.policy.producers.get(bearer.name) if bearer.role == "producer" else None
         granted = producer.read if producer else bearer.read if bearer.role == "reader" else []
         own = _shared(bearer.read, granted) if bearer.read else granted
@@ -62,8 +61,8 @@ class Recall:
     ) -> MemoryPage:
         """Return a page of active memories of exactly one scope.
 
-        Raises RefusedError: `malformed` for a missing or unknown parameter, `scope-not-granted` whether or not
-        anything is there.
+        Raises RequestRefusedError: `malformed` if a parameter is missing or invalid, `scope-not-granted` whether or not
+        the scope contains memories.
         """
         words = _check(submission_scope, scope_id, q, limit)
         scope, identity = str(submission_scope), str(scope_id)
@@ -84,13 +83,13 @@ class Recall:
         producer = self._policies.current.policy.producers.get(bearer.name)
         if bearer.role != "producer" or producer is None:
             return False
-        # A producer's token may be narrowed further than its policy, never widened.
+        # A producer's token may narrow the grants of its policy, but never widen them.
         own = bearer.read or producer.read
         return all(may_read(grants, scope, scope_id, submitted=submitted) for grants in (producer.read, own))
 
 
 def _shared(some: list[str], others: list[str]) -> list[str]:
-    """Return the grants that both lists give; `*` as id gives every id of its scope."""
+    """Return the grants that both lists include; `*` as id includes every id of its scope."""
     return [one for one in some if _given(others, one)] + [
         one for one in others if one not in some and _given(some, one)
     ]
@@ -114,7 +113,7 @@ def _check(submission_scope: str | None, scope_id: str | None, q: str, limit: in
 
 
 def review_of(stored: StoredReceipt) -> ReviewStatus | None:
-    """Tell a producer what became of its proposal; None where the submission made or joined none."""
+    """Return the review status of a submission's proposal; None if the submission created or joined none."""
     if stored.state is None:
         return None
     decided = None if stored.decided_at is None else format_time(stored.decided_at)

@@ -1,4 +1,4 @@
-"""Replies: an answer's bytes with what its headers repeat, given for the first time or once more."""
+"""Replies: the bytes of an answer with its header values, for a first answer or a replay."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from antechamber.core.privacy import scan
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """An answer, ready to be sent: status, body bytes and what the headers repeat."""
+    """An answer that is ready to be sent: status, body bytes and header values."""
 
     status: int
     body: bytes
@@ -26,7 +26,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 def replay(submission: Submission, stored: str) -> Reply:
-    """Give the stored answer again; the hash that privacy kept out of it is echoed from the request."""
+    """Return the stored answer as a replay; a hash that was left out for privacy is echoed from the request."""
     members = msgspec.json.decode(stored)
     if any(reason["code"].startswith("private-") for reason in members["reasons"]):
         members["source_event_hash"] = submission.source_event_hash
@@ -35,12 +35,12 @@ def replay(submission: Submission, stored: str) -> Reply:
 
 
 def kept(receipt: Receipt) -> bytes:
-    """Form the answer to a private event as it is kept: not even with its hash."""
+    """Return the answer to a private event as it is stored, which is without the event's hash."""
     return msgspec.json.encode(msgspec.structs.replace(receipt, source_event_hash=None))
 
 
 def first_reply(receipt: Receipt) -> Reply:
-    """Give an answer for the first time."""
+    """Return the reply with a first answer."""
     accepted = receipt.disposition == "accepted-for-review"
     return Reply(
         status=receipt.status,
@@ -53,7 +53,7 @@ def first_reply(receipt: Receipt) -> Reply:
 
 
 def reply_of(body: bytes, key: str | None, retry_after: int | None = None) -> Reply:
-    """Give an answer that is there as bytes."""
+    """Return the reply with an encoded answer."""
     members = msgspec.json.decode(body, type=_Said)
     return Reply(
         status=members.status,
@@ -68,7 +68,7 @@ def reply_of(body: bytes, key: str | None, retry_after: int | None = None) -> Re
 
 
 class _Said(Struct):
-    """What the headers repeat of a body."""
+    """The members of a body that headers repeat."""
 
     status: int
     submission_id: str | None
@@ -78,7 +78,7 @@ class _Said(Struct):
 
 
 def guess_echo(raw: bytes, header_key: str | None) -> Echo:
-    """Echo what a refused body says of itself, as far as each member keeps to its grammar and is not private."""
+    """Echo the members of a refused body that fit their grammar and are not private."""
     try:
         body = msgspec.json.decode(raw) if len(raw) <= MAX_BATCH else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Review: what the desk shows, and the only path by which a proposal becomes a memory."""
+"""Review: the decisions of curators, which are the only path from a proposal to a memory."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -41,13 +41,13 @@ from antechamber.flows.dossier import Member, fits_in_group, member, places, rev
 R = TypeVar("R")
 
 MAX_AT_ONCE: Final = 100
-"""Proposals of a group that can be decided on at once."""
+"""Maximum number of proposals of a group that can be decided on at once."""
 HOUR: Final = 3_600_000_000
 LEASE: Final = 300_000_000
 """Microseconds that a claim lasts."""
 DecisionOutcome = Literal["approved", "waits", "rejected", "merged", "flagged", "undone", "retracted", "expired"]
 STAYING: Final = frozenset({"undo", "retract", "expire"})
-"""Decisions after which a curator stays with what was decided on."""
+"""Decisions after which the curator stays on the same page."""
 
 
 _OUTCOMES: Final[dict[DecisionKind, DecisionOutcome]] = {
@@ -65,18 +65,18 @@ def _outcome(kind: DecisionKind, ruling: Ruling) -> DecisionOutcome:
 
 
 class DecisionResult(Struct, frozen=True, kw_only=True):
-    """What a decision led to."""
+    """The result of a decision."""
 
     proposal_id: str
     outcome: DecisionOutcome
     memory_id: str | None
-    """The memory that the proposal became, or was."""
+    """The memory that the proposal became, or was before."""
     next: str | None
-    """The proposal that this person holds now."""
+    """The proposal that this person holds a claim on now."""
 
 
 class LastDecision(Struct, frozen=True, kw_only=True):
-    """A decision just made, and what taking it back would need to say."""
+    """A decision just made, and the values that an undo must repeat."""
 
     proposal: ProposalRow
     shown_hash: str
@@ -88,14 +88,14 @@ class EditPreview(Struct, frozen=True, kw_only=True):
 
     proposal: ProposalRow
     resulting_hash: str
-    """Of the payload that the edit results in."""
+    """The hash of the payload that the edit results in."""
     content: str
     """The changed text in normal form."""
     difference: Difference
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """Proposals that may be decided on together; of each the page shows all, or says that it does not."""
+    """Proposals that may be decided on together; the page shows each one whole or marks it as cut."""
 
     items: list[Member]
     more: bool
@@ -104,7 +104,7 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 def _failure_of(future: Future[None]) -> AntechamberError | None:
-    """Return what kept a decision of a group from being made; None where it was made."""
+    """Return the error that prevented a decision of a group, or None if it was made."""
     try:
         future.result()
     except AntechamberError as error:
@@ -113,10 +113,10 @@ def _failure_of(future: Future[None]) -> AntechamberError | None:
 
 
 class Desk(DeskViews):
-    """Serves curators; auditors see the same without deciding."""
+    """The desk for curators; auditors see the same, but cannot decide."""
 
     def taken(self, proposal_id: str, person: Person) -> LastDecision | None:
-        """Return the decision that this person just made on a proposal; None where another one stands."""
+        """Return the decision that this person just made on a proposal; None if another decision is current."""
         with self._store.read() as rows:
             proposal = rows.proposal(proposal_id)
             if proposal is None:
@@ -130,7 +130,7 @@ class Desk(DeskViews):
         return LastDecision(proposal=proposal, shown_hash=text_hash(canonical(proposal.payload)), standing=last)
 
     def draft(self, proposal_id: str, decision: Decision, person: Person) -> EditPreview:
-        """Say what an edit would change, without recording anything.
+        """Return what an edit would change, without recording anything.
 
         Raises what `decide` would: SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError,
         InvalidDecisionError, BusyError or UnavailableError.
@@ -149,7 +149,7 @@ class Desk(DeskViews):
     def decide(
         self, proposal_id: str, decision: Decision, person: Person, within: QueueFilter | None = None
     ) -> DecisionResult:
-        """Make one decision, in one transaction with everything it leads to; the next proposal matches the filter.
+        """Make one decision and all its effects in one transaction; the next proposal matches the filter `within`.
 
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError; then nothing was recorded.
@@ -158,7 +158,7 @@ class Desk(DeskViews):
         return self._store.promote(partial(self._decide, proposal_id, decision, person, within=within)).result()
 
     def _ruled(self, rows: Rows, proposal: ProposalRow, decision: Decision, person: Person, now: int) -> Ruling:
-        """Apply a decision to a proposal as it is; writes nothing."""
+        """Return the ruling of a decision on a proposal as it is now; writes nothing."""
         force = self._policies.current
         if not decision.decision_key or rows.decision_with_key(decision.decision_key):
             message = "this form was sent before, and counted once"
@@ -208,7 +208,7 @@ class Desk(DeskViews):
         )
 
     def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
-        """Return near duplicates of a proposal, or what a producer sent within the last hour; a hundred at most."""
+        """Return near duplicates of a proposal, or a producer's proposals of the last hour; at most 100."""
         with self._store.read() as rows:
             ids = rows.group_like(like, MAX_AT_ONCE + 1) if like else []
             if producer:
@@ -219,10 +219,10 @@ class Desk(DeskViews):
         return Group(items=items, more=len(ids) > MAX_AT_ONCE, approves=approves)
 
     def decide_many(self, decisions: Sequence[tuple[str, Decision]], person: Person) -> list[tuple[str, str | None]]:
-        """Make the same decision on each of a group, each with its own record; return ids and what kept one from it.
+        """Make the same decision on each proposal of a group, each with its own record; return ids and errors.
 
-        Raises ForbiddenDecisionError where the policy lets nobody do so, SignedOutError where nothing was recorded
-        because the session ended.
+        Raises ForbiddenDecisionError if a decision is neither approve nor reject or the person is no curator,
+        SignedOutError if nothing was recorded because the session ended.
         """
         _check_role(person)
         for _, decision in decisions:
@@ -239,7 +239,7 @@ class Desk(DeskViews):
         return [(one, None if failure is None else str(failure)) for one, failure in results]
 
     def _promoted(self, work: Callable[[Rows], None]) -> Future[None]:
-        """Run one decision of a group; where nothing can be recorded from here on, that is its result."""
+        """Start one decision of a group; if the store accepts no writes any more, return that error as its result."""
         try:
             return self._store.promote(work)
         except UnavailableError as error:
@@ -268,11 +268,11 @@ class Desk(DeskViews):
             raise ForbiddenDecisionError(message)
 
     def start(self, person: Person, within: QueueFilter | None = None) -> str | None:
-        """Claim the first proposal that this person could judge and that matches a filter; None where there is none."""
+        """Claim the first proposal that this person may judge and that matches a filter; return None without one."""
         return self._go_on(person, None, within)
 
     def skip(self, proposal_id: str, person: Person, within: QueueFilter | None = None) -> str | None:
-        """Let go of a proposal and claim the next one that matches a filter; None where there is no other."""
+        """Release a proposal and claim the next one that matches a filter; return None if there is no other."""
         return self._go_on(person, proposal_id, within)
 
     def _go_on(self, person: Person, after: str | None, within: QueueFilter | None) -> str | None:
@@ -286,9 +286,9 @@ class Desk(DeskViews):
         return self._store.write(work).result()
 
     def claim(self, proposal_id: str, person: Person) -> None:
-        """Claim a proposal, whoever holds it now.
+        """Claim a proposal, even if another person holds a claim on it.
 
-        Raises NotFoundError where no such proposal waits, SignedOutError.
+        Raises NotFoundError if no such proposal waits, SignedOutError.
         """
         now = self._clock()
 
@@ -307,7 +307,7 @@ class Desk(DeskViews):
         skipped: str | None = None,
         within: QueueFilter | None = None,
     ) -> str | None:
-        """Claim the proposal behind a place, or else the first, that nobody else holds."""
+        """Claim the first free proposal behind a cursor, or else the first free one of the queue."""
 
         def free(after: QueueCursor | None) -> list[str]:
             if within is None:
@@ -327,7 +327,7 @@ def _check_role(person: Person) -> None:
 
 
 def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
-    """Return a proposal that nobody else can decide on meanwhile, nor end the memories that it touches."""
+    """Return a proposal after locking it and the memories that a decision on it may change."""
     rows.hold_proposal(proposal_id)
     proposal = require(rows.proposal(proposal_id))
     touched = sorted({proposal.replaces or "", proposal.memory_id or "", target} - {""})
@@ -337,14 +337,14 @@ def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
 
 
 def _check_requirements(seen: Situation) -> None:
-    """Refuse an approval where a requirement could not even be evaluated; each rule refuses what is unsatisfied."""
+    """Refuse an approval if a requirement could not be evaluated; the rules refuse unsatisfied ones."""
     for one in evaluate(seen):
         if one.state == "error":
             raise ForbiddenDecisionError(one.text)
 
 
 def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling, seen: Situation | None) -> None:
-    """Refuse to remember a text that is private or too large for its scope; `seen` where it stays as it was scanned."""
+    """Refuse to admit a text that is private or too large for its scope; `seen` is the scan of an unchanged text."""
     if ruling.resulting is None:
         return
     most = policy.rules(proposal.submission_scope).max_bytes

@@ -1,6 +1,6 @@
-"""Guessed passwords: attempts are counted by name and by address before a password is looked at.
+"""Limits against password guessing: attempts are counted by name and by address before a password is checked.
 
-An attempt counts as failed until it is known better, so that attempts that arrive together are counted too.
+An attempt counts as failed until it succeeds, so that concurrent attempts are counted, too.
 """
 
 from typing import Final
@@ -11,29 +11,28 @@ from antechamber.core.errors import AntechamberError
 from antechamber.core.ports.store import Rows
 
 MAX_FAILURES: Final = 5
-"""Failures of one name within `COUNTED_MICROSECONDS` after which no further attempt is made."""
+"""Failures of one name within `COUNTED_MICROSECONDS` after which further attempts are refused."""
 MAX_FAILURES_OF_ADDRESS: Final = 50
 COUNTED_MICROSECONDS: Final = 15 * 60 * 1_000_000
 
 
 class TooManyAttemptsError(AntechamberError):
-    """Too many failed sign-ins; `wait` seconds are left."""
+    """Raised after too many failed sign-ins; `wait` is the number of seconds to wait."""
 
     def __init__(self, wait: int) -> None:
-        """Say how long to wait."""
         super().__init__(f"Too many failed attempts. Try again in {max(1, wait // 60)} minutes.")
         self.wait = wait
 
 
 def subjects_of(name: str, address: str = "") -> list[str]:
-    """Return what attempts are counted by: a digest of the name and, where it is known, one of the address."""
+    """Return the subjects under which attempts are counted: digests of the name and, if it is known, of the address."""
     return [_digest("name", name)] + ([_digest("address", address)] if address else [])
 
 
 def check_attempts(rows: Rows, subjects: list[str], now: int) -> None:
     """Refuse a further attempt after too many failures.
 
-    Raises TooManyAttemptsError.
+    Raises TooManyAttemptsError if a subject reached its limit.
     """
     for subject, most in zip(subjects, (MAX_FAILURES, MAX_FAILURES_OF_ADDRESS), strict=False):
         number, last = rows.failures(subject, now - COUNTED_MICROSECONDS)
@@ -42,9 +41,9 @@ def check_attempts(rows: Rows, subjects: list[str], now: int) -> None:
 
 
 def count_attempt(rows: Rows, subjects: list[str], now: int) -> list[int]:
-    """Count an attempt as failed; return the ids of what was counted.
+    """Count an attempt as failed; return the ids of the counted failures.
 
-    Raises TooManyAttemptsError.
+    Raises TooManyAttemptsError if a subject reached its limit.
     """
     rows.hold_failures()
     check_attempts(rows, subjects, now)
@@ -52,11 +51,11 @@ def count_attempt(rows: Rows, subjects: list[str], now: int) -> list[int]:
 
 
 def forgive(rows: Rows, subjects: list[str], counted: list[int], now: int) -> None:
-    """Take an attempt back that succeeded, and forget the failures of its name."""
+    """Delete the count of an attempt that succeeded, and the failures of its name."""
     rows.take_back_failures(counted)
     rows.forget_failures(subjects[0], now - COUNTED_MICROSECONDS)
 
 
 def _digest(kind: str, value: str) -> str:
-    """Return what an attempt is kept under: what was typed may be a password in the wrong field."""
+    """Return the digest that an attempt is stored under; the typed name itself may be a password in the wrong field."""
     return blake3(f"{kind}:{value}".encode("utf-8", "surrogatepass")).hexdigest()[:32]

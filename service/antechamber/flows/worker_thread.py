@@ -1,4 +1,4 @@
-"""Work that takes too long for the event loop: done in a thread, one piece after the other."""
+"""A worker thread for work that takes too long for the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,10 +11,12 @@ T = TypeVar("T")
 
 
 class WorkerThread:
-    """One thread beside the event loop. More than one would keep the interpreter from the loop for longer."""
+    """One thread that runs one piece of work at a time; more threads would keep the GIL from the event loop for longer.
+
+    `name` is the thread's name; at most `most` pieces of work may wait or run.
+    """
 
     def __init__(self, name: str, most: int) -> None:
-        """Name the thread; `most` pieces of work may wait or run at once."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._most = most
         self._waiting = 0
@@ -22,7 +24,7 @@ class WorkerThread:
     async def run(self, work: Callable[[], T]) -> T:
         """Return what `work` returns, or raise what it raises.
 
-        Raises UnavailableError where too much waits already.
+        Raises UnavailableError if too much work waits already.
         """
         if self._waiting >= self._most:
             message = "too many long requests wait; try again later"

@@ -1,4 +1,4 @@
-"""A store that takes no writes while the log contradicts what was signed last."""
+"""A store that accepts no writes while the log contradicts the last checkpoint."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -11,7 +11,10 @@ T = TypeVar("T")
 
 
 class _Checked(NamedTuple):
-    """Work that looks once more before it begins; equal where log and work are, so that it is still gathered."""
+    """Work that checks the log again before it starts.
+
+    Two are equal if log and work are equal, so that the store still groups them.
+    """
 
     log: Checkpoints
     work: Callable[..., Any]
@@ -22,10 +25,9 @@ class _Checked(NamedTuple):
 
 
 class WriteGate:
-    """Implements core.ports.Store over another one. Each write raises ClosedError while the log is in doubt."""
+    """Wraps a store (implements core.ports.Store); each write raises ClosedError while the log is in doubt."""
 
     def __init__(self, store: Store, log: Checkpoints) -> None:
-        """Pass work on to a store as long as its log holds."""
         self._store = store
         self._log = log
         self.read = store.read
@@ -36,20 +38,20 @@ class WriteGate:
         self.close = store.close
 
     def write(self, work: Callable[[Rows], T]) -> Future[T]:
-        """Run `work` in a transaction; the size of the log is compared in it."""
+        """Run `work` in a transaction, which first checks the size of the log."""
         size = self._log.check()
         return self._store.write(lambda rows: self._inside(work, size, rows))
 
     def gather(
         self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item], size: int
     ) -> Future[list[T]]:
-        """Run `work` on these items and all others that wait for the same `work`; no query is added to it."""
+        """Run `work` on these items and all others that wait for the same `work`; this adds no query."""
         self._log.check()
         checked = cast("Callable[[Sequence[Item], Rows], list[T]]", _Checked(self._log, work))
         return self._store.gather(checked, items, size)
 
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:
-        """Run a decision; the size of the log is compared in its transaction."""
+        """Run a decision in a transaction, which first checks the size of the log."""
         size = self._log.check()
         return self._store.promote(lambda rows: self._inside(work, size, rows))
 
