@@ -1,1 +1,1 @@
-"""The transparency log, pure: the tree, its proofs, what a leaf holds, and signed checkpoints."""
+"""Pure rules of the transparency log: the Merkle tree, its proofs, its leaves and signed checkpoints."""

@@ -1,4 +1,4 @@
-"""Checkpoints and proofs as text: C2SP signed notes, tlog-checkpoint, tlog-proof. Signing itself is done elsewhere.
+"""Text forms of checkpoints and proofs: C2SP signed notes, tlog-checkpoint, tlog-proof. Signing is done elsewhere.
 
 Sources: c2sp.org/signed-note@v1.0.0, c2sp.org/tlog-checkpoint@v1.0.0, c2sp.org/tlog-proof@v1.
 """
@@ -16,7 +16,7 @@ from antechamber.core.errors import AntechamberError
 from antechamber.core.log.merkle import HASH_SIZE
 
 ED25519: Final = 1
-"""Signature type of the note's key id and of the verifier key."""
+"""Signature type in the note's key id and in the verifier key."""
 KEY_SIZE: Final = 32
 SIGNATURE_SIZE: Final = 64
 _KEY_ID_SIZE: Final = 4
@@ -27,23 +27,23 @@ _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _KEY: Final = re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)")
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f]")
 Verify = Callable[[bytes, bytes, bytes], bool]
-"""Says whether a signature of a text is right: public key, signature, text (Ed25519, RFC 8032)."""
+"""Return whether a signature is valid: public key, signature, text (Ed25519, RFC 8032)."""
 
 
 class NoteError(AntechamberError):
-    """A note, a key or a proof that is not what it should be."""
+    """Raised when a note, a key or a proof is malformed or not valid."""
 
 
 class VerifierKey(Struct, frozen=True):
-    """By which a log's checkpoints are recognized."""
+    """The key that verifies a log's checkpoints; `name` is the log's name."""
 
     name: str
     public: bytes
 
     def __post_init__(self) -> None:
-        """Refuse a name that a signature line or a verifier key cannot hold.
+        """Check that the name fits into a signature line and a verifier key.
 
-        Raises NoteError.
+        Raises NoteError if it does not.
         """
         if not _NAME.fullmatch(self.name):
             message = "the name of a key is not empty, and has neither spaces nor +"
@@ -51,16 +51,16 @@ class VerifierKey(Struct, frozen=True):
 
     @property
     def key_id(self) -> bytes:
-        """The four bytes that stand before each of its signatures."""
+        """The four bytes in front of each of its signatures."""
         return hashlib.sha256(f"{self.name}\n".encode() + bytes([ED25519]) + self.public).digest()[:4]
 
     def __str__(self) -> str:
-        """Write it as a line of text: name, key id, key."""
+        """Return the key as a line of text: name, key id, key."""
         return f"{self.name}+{self.key_id.hex()}+{_base64(bytes([ED25519]) + self.public)}"
 
 
 class Checkpoint(Struct, frozen=True):
-    """What a log says of itself at one size."""
+    """The size and root of a log at one time."""
 
     origin: str
     size: int
@@ -73,7 +73,7 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Proof(Struct, frozen=True):
-    """That a leaf stands at an index of the tree of a checkpoint."""
+    """The proof that a leaf is at an index of the tree of a checkpoint."""
 
     index: int
     path: Sequence[bytes]
@@ -86,7 +86,7 @@ def _base64(raw: bytes) -> str:
 
 
 def _decoded(text: str) -> bytes:
-    """Decode base64 in its one canonical form; anything else is empty."""
+    """Decode canonical base64; return empty bytes for any other text."""
     try:
         raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -95,7 +95,10 @@ def _decoded(text: str) -> bytes:
 
 
 def _raw(text: str, size: int, what: str) -> bytes:
-    """Decode base64 of an exact size, in its one canonical form."""
+    """Decode canonical base64 of an exact size.
+
+    Raises NoteError if it is not.
+    """
     raw = _decoded(text)
     if len(raw) != size:
         message = f"{what} is not base64 of {size} bytes"
@@ -104,9 +107,9 @@ def _raw(text: str, size: int, what: str) -> bytes:
 
 
 def read_key(text: str) -> VerifierKey:
-    """Read a verifier key.
+    """Parse a verifier key.
 
-    Raises NoteError.
+    Raises NoteError if the text is not an Ed25519 verifier key with its own key id.
     """
     match = _KEY.fullmatch(text.strip())
     if match is None:
@@ -121,18 +124,18 @@ def read_key(text: str) -> VerifierKey:
 
 
 def sign(checkpoint: Checkpoint, key: VerifierKey, signature_of: Callable[[bytes], bytes]) -> str:
-    """Write a signed checkpoint; `signature_of` signs the text with the key's private half."""
+    """Return a signed checkpoint; `signature_of` signs the text with the private key."""
     signature = signature_of(checkpoint.text.encode())
     return f"{checkpoint.text}\n— {key.name} {_base64(key.key_id + signature)}\n"
 
 
 def read_checkpoint(note: str, key: VerifierKey, verify: Verify) -> Checkpoint:
-    """Read a signed checkpoint of the log that the key belongs to.
+    """Parse and verify a signed checkpoint of the log that the key belongs to.
 
     Signatures of unknown keys are ignored, as are those with another key id or length under the log's own name. The
     text may have extension lines; the signature covers them.
 
-    Raises NoteError where it is not signed by this key, or is no checkpoint.
+    Raises NoteError if it is not signed by this key, or is not a checkpoint.
     """
     if len(note) > MAX_NOTE or _CONTROL.search(note):
         message = "a note is plain text of at most a million characters"
@@ -157,7 +160,10 @@ def read_checkpoint(note: str, key: VerifierKey, verify: Verify) -> Checkpoint:
 
 
 def _signature(line: str, key: VerifierKey) -> bytes | None:
-    """Return the signature of one line where it is this key's."""
+    """Return the signature of one line if it is this key's, else None.
+
+    Raises NoteError if the line is not a signature.
+    """
     dash, _, rest = line.partition(" ")
     name, space, text = rest.partition(" ")
     if dash != "—" or not space or not _NAME.fullmatch(name):
@@ -172,15 +178,18 @@ def _signature(line: str, key: VerifierKey) -> bytes | None:
 
 
 def read_text(note: str) -> Checkpoint:
-    """Read what a signed checkpoint says, whichever key signed it.
+    """Parse a signed checkpoint without verifying its signatures.
 
-    Raises NoteError.
+    Raises NoteError if the text is not a checkpoint.
     """
     return _of_text(note.rpartition("\n\n")[0] + "\n")
 
 
 def _of_text(text: str) -> Checkpoint:
-    """Read the text of a checkpoint: origin, size, root, and extension lines, whose meaning is not known here."""
+    """Parse the text of a checkpoint: origin, size, root, and extension lines, which are ignored.
+
+    Raises NoteError if the text is not a checkpoint.
+    """
     match text.split("\n"):
         case [origin, size, root, *extensions, ""] if origin and _NUMBER.fullmatch(size) and all(extensions):
             return Checkpoint(origin, int(size), _raw(root, HASH_SIZE, "the root"))
@@ -190,15 +199,15 @@ def _of_text(text: str) -> Checkpoint:
 
 
 def write_proof(proof: Proof) -> str:
-    """Write a proof of inclusion that can be checked without us."""
+    """Return a proof of inclusion as text, which can be verified without this service."""
     lines = [PROOF_HEAD, f"index {proof.index}", *map(_base64, proof.path), "", ""]
     return "\n".join(lines[:-1]) + "\n" + proof.note
 
 
 def read_proof(text: str) -> Proof:
-    """Read a proof; its checkpoint is still to be verified.
+    """Parse a proof; the caller still has to verify its checkpoint.
 
-    Raises NoteError.
+    Raises NoteError if the text is not a proof.
     """
     head, blank, note = text.partition("\n\n")
     first, *lines = head.split("\n")

@@ -1,8 +1,7 @@
-"""What the log holds: one leaf for each stored disposition, review record and change, without a word of its text.
+"""Leaves of the log: one for each stored disposition, review record and change, without any of the texts.
 
-A leaf says who did what to what, when and under which policy. What was shown, typed or decided stands behind a
-commitment: a salted digest that proves a text to whoever has the text and its salt, and says nothing once these are
-erased.
+A leaf records actor, action, subject, time and policy. A commitment covers the texts that were shown, typed or decided:
+a salted digest that proves a text to a reader who has the text and its salt, and reveals nothing once these are erased.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ VERSION: Final = 1
 
 
 class Leaf(Struct, frozen=True, kw_only=True):
-    """The members of a leaf; its bytes are their RFC 8785 form, and its place in the tree is its position."""
+    """The members of a leaf, whose bytes are their RFC 8785 form; its position in the tree is its sequence."""
 
     action: str
     actor: str
@@ -43,25 +42,25 @@ class Leaf(Struct, frozen=True, kw_only=True):
 
 
 class DecisionFacts(Struct, frozen=True, kw_only=True):
-    """What the leaf of a review record commits to: texts, and what an auditor asks of a decision and no leaf says."""
+    """What the leaf of a review record commits to: the texts, and facts for auditors that the leaf itself omits."""
 
     person: str
-    """Who decided, whatever the account is named."""
+    """The person who decided, regardless of the account's name."""
     producer_identity: str
     proposal_version: int
-    """For a refused event, the number of decisions before this one."""
+    """For a quarantined event, the number of decisions before this one."""
     reason_text: str
     resulting: str | None
     scope_id: str | None
     shown: str
     submission_scope: str | None
-    """Scope and id are None for a refused event whose scope id is a private value."""
+    """Scope and scope id are None for a quarantined event whose scope id is a private value."""
     target: str | None
     """The id of the memory that the decision names."""
 
 
 class LeafWrite(NamedTuple):
-    """A leaf that is to be appended, by what it is found again, and the salt of its commitment."""
+    """A leaf to append, the subject that identifies it, and the salt of its commitment."""
 
     leaf: bytes
     subject: str
@@ -69,17 +68,17 @@ class LeafWrite(NamedTuple):
 
 
 def leaf_bytes(leaf: Leaf) -> bytes:
-    """Return the bytes of a leaf: in our profile msgspec's sorted encoding is RFC 8785."""
+    """Return the bytes of a leaf; for values of the profile msgspec's sorted encoding is RFC 8785."""
     return msgspec.json.encode(leaf, order="sorted")
 
 
 def commitment(salt: bytes, value: Any) -> str:
-    """Commit to a value: SHA-256 of a random salt and the value's canonical bytes."""
+    """Return the commitment to a value: SHA-256 of a random salt and the value's canonical bytes."""
     return f"sha256:{hashlib.sha256(salt + canonical(value)).hexdigest()}"
 
 
 def submission_text(payload: str | None, receipt: str, source_span: str | None) -> dict[str, Any]:
-    """Return what the leaf of a disposition commits to: the answer, and the event as far as it is kept with it."""
+    """Return what the leaf of a disposition commits to: the answer, and the event as far as it is stored."""
     return {"payload": payload, "receipt": receipt, "source_span": source_span}
 
 
@@ -97,7 +96,7 @@ def _ids(**ids: str | None) -> dict[str, str]:
 
 
 def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
-    """Return the leaf of a submission that was answered for ever, or of an event that went into quarantine."""
+    """Return the leaf of a submission with a permanent answer, or of an event that was quarantined."""
     judgement, named, submission = entry.judgement, entry.named, entry.candidate.submission
     kept = judgement.propose or (judgement.quarantine and not entry.candidate.private)
     told = submission_text(
@@ -123,7 +122,7 @@ def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
 
 
 def of_withdrawal(entry: admission_moved.AdmissionWrite, proposal_id: str) -> LeafWrite:
-    """Return the leaf of a proposal whose producer says now that its event is private."""
+    """Return the leaf of a proposal whose producer withdrew the event as private."""
     leaf = Leaf(
         action="withdraw",
         actor=entry.candidate.submission.producer_identity,
@@ -185,7 +184,7 @@ def of_decision(proposal: ProposalRow, person: Person, entry: review_moved.Decis
 
 
 def of_settlement(event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> LeafWrite:
-    """Return the leaf of a review record of a refused event."""
+    """Return the leaf of a review record of a quarantined event."""
     form = settlement.form
     told = DecisionFacts(
         person=person.person,
@@ -235,7 +234,7 @@ def of_memory(
 
 
 def of_access(action: str, now: int, after: str, **subject: str) -> LeafWrite:
-    """Return the leaf of a change of tokens or people; these are made by whoever operates the service."""
+    """Return the leaf of a change of tokens or accounts, which operators make."""
     leaf = Leaf(
         action=action, actor="command-line", role="operator", subject=subject, time=format_time(now), after=after
     )
@@ -243,7 +242,7 @@ def of_access(action: str, now: int, after: str, **subject: str) -> LeafWrite:
 
 
 def of_password(change: PasswordChange) -> LeafWrite:
-    """Return the leaf of a password that was set; it names the digest of the salted hash."""
+    """Return the leaf of a password that was set; it contains the digest of the salted hash."""
     leaf = Leaf(
         action="set-password",
         actor=change.actor,
@@ -260,7 +259,7 @@ def of_password(change: PasswordChange) -> LeafWrite:
 
 
 def granted(token: dict[str, Any]) -> dict[str, str]:
-    """Return what the leaf of a token names: id, name, role, scopes, end and the digest of its secret.
+    """Return the members that the leaf of a token contains: id, name, role, scopes, expiry and the secret's digest.
 
     `token` has the columns of its row; `read` is a list of scopes, `expires_at` microseconds since 1970 UTC or None.
     """
@@ -270,12 +269,12 @@ def granted(token: dict[str, Any]) -> dict[str, str]:
 
 
 def known_as(name: str, person: str, password: str | None) -> dict[str, str]:
-    """Return what the leaf of an account names: user, person and, where it has a password, the digest of its hash."""
+    """Return the members that the leaf of an account contains: user, person and the password's digest, if any."""
     return {"user": name, "person": person} | ({} if password is None else {"password": digest(password.encode())})
 
 
 def of_export(row: ExportRow, salt: bytes) -> LeafWrite:
-    """Return the leaf of an export: who took what; by which filters stands behind the commitment."""
+    """Return the leaf of an export: actor and kind; the filters are covered by the commitment."""
     leaf = Leaf(
         action="export",
         actor=row.actor,
@@ -309,7 +308,7 @@ def of_policy(digest: str, previous: str | None, now: int) -> LeafWrite:
 
 
 def of_direct_write(producer: str, now: int) -> LeafWrite:
-    """Return the leaf of a producer's asking for a durable write, which nobody but a curator can make."""
+    """Return the leaf of a producer's request for a durable write, which only a curator can make."""
     leaf = Leaf(
         action="direct-write",
         actor=producer,
@@ -323,7 +322,7 @@ def of_direct_write(producer: str, now: int) -> LeafWrite:
 
 
 def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> LeafWrite:
-    """Return the leaf of an erased text; what was committed to before stays as it is, without its salt."""
+    """Return the leaf of an erased text; earlier commitments stay in the log, but their salts are deleted."""
     leaf = Leaf(
         action="erase",
         actor="command-line",
@@ -337,7 +336,7 @@ def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> L
 
 
 def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> LeafWrite:
-    """Return the leaf of the key that signs from now on; `abandoned` names the checkpoint of a log that was lost."""
+    """Return the leaf of the key that signs from now on; `abandoned` has the checkpoint of a log that was lost."""
     leaf = Leaf(
         action="log-key",
         actor="command-line" if previous else "service",

@@ -1,6 +1,7 @@
 """The Merkle tree of RFC 6962 section 2.1 (RFC 9162 section 2.1) with SHA-256: roots, proofs, and their verification.
 
-A node is named by level and index: it covers the leaves from index * 2^level on, and exists once all of these do.
+A node is identified by level and index: it covers the 2^level leaves from index * 2^level on, and exists once all of
+them do.
 """
 
 import hashlib
@@ -15,15 +16,15 @@ BLOCK_LEVELS: Final = 8
 BLOCK: Final = 2**BLOCK_LEVELS
 """Nodes of one stored block; a block's root is a node of the next stored level (c2sp.org/tlog-tiles)."""
 MAX_BLOCKS: Final = 64
-"""Blocks that are kept at a time; each holds some 50 kB."""
+"""Maximum number of cached blocks; each takes about 50 kB."""
 
 
 class TreeError(AntechamberError):
-    """A proof is asked for that no such tree has."""
+    """Raised when a proof or node is requested that the tree does not have."""
 
 
 class Nodes(Protocol):
-    """Where complete nodes come from."""
+    """A source of complete nodes."""
 
     def __call__(self, level: int, index: int) -> bytes:
         """Return the hash of one complete node."""
@@ -31,12 +32,12 @@ class Nodes(Protocol):
 
 
 def leaf_hash(data: bytes) -> bytes:
-    """Hash one leaf (RFC 6962 section 2.1: a leaf can never be taken for a node)."""
+    """Hash one leaf (RFC 6962 section 2.1: the prefix distinguishes a leaf from a node)."""
     return hashlib.sha256(b"\x00" + data).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """Hash two nodes into the one above them."""
+    """Hash two nodes into their parent."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
@@ -46,15 +47,17 @@ def up(hashes: Sequence[bytes]) -> list[bytes]:
 
 
 class Frontier:
-    """The complete nodes that a tree consists of, largest first: all that appending and the root need."""
+    """The complete subtrees of a tree, largest first, which are enough to append leaves and to compute the root.
+
+    `size` is the number of leaves; `hashes` has one hash for each bit that is set in `size`.
+    """
 
     def __init__(self, size: int = 0, hashes: Iterable[bytes] = ()) -> None:
-        """Begin with an empty tree, or go on with a known one: one hash for each bit that is set in `size`."""
         self.size = size
         self.hashes = list(hashes)
 
     def append(self, leaf: bytes) -> None:
-        """Take in the hash of one more leaf."""
+        """Append the hash of one leaf."""
         carried, bits = leaf, self.size
         while bits & 1:
             carried = node_hash(self.hashes.pop(), carried)
@@ -100,7 +103,7 @@ def _split(size: int) -> int:
 def inclusion_proof(index: int, size: int, nodes: Nodes) -> list[bytes]:
     """Return PATH(index, D[size]) of RFC 6962 section 2.1.1, lowest node first.
 
-    Raises TreeError where the tree has no such leaf.
+    Raises TreeError if the tree has no such leaf.
     """
     if not 0 <= index < size:
         message = f"a tree of {size} leaves has no leaf {index}"
@@ -118,9 +121,9 @@ def inclusion_proof(index: int, size: int, nodes: Nodes) -> list[bytes]:
 
 
 def consistency_proof(old: int, size: int, nodes: Nodes) -> list[bytes]:
-    """Return PROOF(old, D[size]) of RFC 6962 section 2.1.2; empty where both sizes are the same.
+    """Return PROOF(old, D[size]) of RFC 6962 section 2.1.2; empty if both sizes are equal.
 
-    Raises TreeError where the old tree is empty or the larger one.
+    Raises TreeError if the old tree is empty or larger than the new one.
     """
     if old == 0:
         message = "a consistency proof from size 0 would prove nothing"
@@ -139,19 +142,19 @@ def consistency_proof(old: int, size: int, nodes: Nodes) -> list[bytes]:
         else:
             path.append(_range_root(start, middle, nodes))
             start, whole = middle, False
-    # The old root itself is known to whoever holds the old tree.
+    # The verifier knows the old root itself.
     return ([] if whole else [_range_root(start, end, nodes)]) + path[::-1]
 
 
 def _lefts(at: int, last: int, number: int) -> list[bool] | None:
-    """Say which of so many siblings on the way up stand on the left; None where the way is not that long."""
+    """Return for each of `number` siblings on the path whether it is on the left; None for a wrong length."""
     lefts = []
     for _ in range(number):
         if last == 0:
             return None
         left = at & 1 == 1 or at == last
         while left and at and not at & 1:
-            # The last node of a level without a sibling is that of the next one too.
+            # The last node of a level without a sibling is also the last node of the next level.
             at, last = at >> 1, last >> 1
         lefts.append(left)
         at, last = at >> 1, last >> 1
@@ -159,12 +162,12 @@ def _lefts(at: int, last: int, number: int) -> list[bool] | None:
 
 
 def _are_hashes(*values: bytes) -> bool:
-    """Say whether all values have the length of a hash: equality of two values of another length proves nothing."""
+    """Return whether all values have the length of a hash, because equality of other values proves nothing."""
     return all(len(value) == HASH_SIZE for value in values)
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
-    """Say whether a leaf's hash is at an index of the tree with this root (RFC 9162 section 2.1.3.2)."""
+    """Return whether a leaf's hash is at an index of the tree with this root (RFC 9162 section 2.1.3.2)."""
     possible = 0 <= index < size and _are_hashes(leaf, root, *path)
     lefts = _lefts(index, size - 1, len(path)) if possible else None
     if lefts is None:
@@ -176,7 +179,7 @@ def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], 
 
 
 def verify_consistency(old: int, size: int, path: Sequence[bytes], old_root: bytes, root: bytes) -> bool:
-    """Say whether the old tree is the beginning of the other (RFC 9162 section 2.1.4.2); an empty one never is."""
+    """Return whether the old tree is a prefix of the new one (RFC 9162 section 2.1.4.2); False if it is empty."""
     if not 0 < old <= size or not _are_hashes(old_root, root, *path):
         return False
     if old == size:
@@ -184,7 +187,7 @@ def verify_consistency(old: int, size: int, path: Sequence[bytes], old_root: byt
     at, last = old - 1, size - 1
     while at & 1:
         at, last = at >> 1, last >> 1
-    # A complete old tree is a node of the new one, and its hash is not told again.
+    # A complete old tree is a node of the new one, so the path omits its hash.
     known_path = list(path) if old & (old - 1) else [old_root, *path]
     rest = known_path[1:]
     lefts = _lefts(at, last, len(rest))
@@ -198,10 +201,12 @@ def verify_consistency(old: int, size: int, path: Sequence[bytes], old_root: byt
 
 
 class Blocks:
-    """Nodes of every level, from the blocks of the stored ones (0, 8, 16, …); the blocks used last are kept."""
+    """Nodes of every level, computed from blocks of the stored levels (0, 8, 16, …), with an LRU cache of blocks.
+
+    `load(level, block)` returns the nodes of a stored level from block * 256 on, at most 256.
+    """
 
     def __init__(self, load: Callable[[int, int], Sequence[bytes]], most: int = MAX_BLOCKS) -> None:
-        """`load(level, block)` returns the nodes of a stored level from block * 256 on, at most 256."""
         self._load = load
         self._most = most
         self._known: dict[tuple[int, int], list[list[bytes]]] = {}
@@ -209,7 +214,7 @@ class Blocks:
     def __call__(self, level: int, index: int) -> bytes:
         """Return one complete node.
 
-        Raises TreeError where it is not complete, or not there.
+        Raises TreeError if it is not complete, or does not exist.
         """
         inside = level % BLOCK_LEVELS
         block, position = divmod(index, BLOCK >> inside)
@@ -221,7 +226,7 @@ class Blocks:
             raise TreeError(message) from None
 
     def _rows(self, stored: int, block: int) -> list[list[bytes]]:
-        """Return a block, level by level, and make it the one used last."""
+        """Return a block, level by level, and mark it as the most recently used."""
         rows = self._known.pop((stored, block), None)
         if rows is None:
             rows = [list(self._load(stored, block))]

@@ -1,4 +1,4 @@
-"""What the store keeps of the log beside its leaves. Times are microseconds since 1970 UTC."""
+"""Rows of the log other than its leaves. Times are microseconds since 1970 UTC."""
 
 from typing import Literal
 
@@ -18,7 +18,7 @@ class SignedCheckpoint(Struct, frozen=True, kw_only=True):
 
 
 class LeafRow(Struct, frozen=True, kw_only=True):
-    """One leaf at its place, the first at 0."""
+    """One leaf and its sequence, which starts at 0."""
 
     sequence: int
     leaf: str
@@ -26,7 +26,7 @@ class LeafRow(Struct, frozen=True, kw_only=True):
 
 
 class ExportRow(Struct, frozen=True, kw_only=True):
-    """One export: who took what, up to which size of the tree."""
+    """One export: its actor, its content and the size of the log that it covers."""
 
     export_id: str
     exported: Exported
@@ -40,7 +40,7 @@ class ExportRow(Struct, frozen=True, kw_only=True):
 
 
 class DispositionRow(LeafRow, frozen=True, kw_only=True):
-    """One stored answer with its leaf; what may be private is not there."""
+    """One stored answer with its leaf; texts that may be private are None."""
 
     receipt: str | None
     payload: str | None

@@ -1,17 +1,20 @@
-"""The tree over stored rows: leaves, and complete nodes of every eighth level."""
+"""The Merkle tree over stored rows: leaves, and complete nodes of every eighth level."""
 
 from antechamber.core.log.merkle import BLOCK, BLOCK_LEVELS, Blocks, Frontier, frontier_of, leaf_hash, up
 from antechamber.core.log.ports import LogRows
 
 Grown = dict[int, tuple[int, list[bytes]]]
-"""By level: the first new complete node, and it with all that follow."""
+"""By level: the index of the first new complete node, and all new nodes from it on."""
 
 
 class Tree:
-    """The log in one snapshot."""
+    """The Merkle tree of the log in one snapshot.
+
+    Without `size` it covers all leaves and computes the complete nodes that are not stored yet. With `size` it covers
+    the first `size` leaves, whose nodes are all stored.
+    """
 
     def __init__(self, rows: LogRows, size: int | None = None) -> None:
-        """Read all leaves, forming what is complete and not stored yet, or the first `size`, of which all is stored."""
         self._rows = rows
         self.size = rows.log_size() if size is None else size
         self.grown: Grown = {}
@@ -28,7 +31,7 @@ class Tree:
         return stored + fresh[max(first + len(stored) - start, 0) : max(first + BLOCK - start, 0)]
 
     def _grow(self) -> None:
-        """Form the complete nodes of each stored level from those of the one below."""
+        """Compute the complete nodes of each stored level from those of the level below."""
         level = BLOCK_LEVELS
         while (wanted := self.size >> level) > (known := self._rows.count_nodes(level)):
             self.grown[level] = (known, [self._block_root(level, number) for number in range(known, wanted)])
@@ -41,9 +44,9 @@ class Tree:
         return hashes[0]
 
     def frontier(self, size: int) -> Frontier:
-        """Return the tree as it was when it had so many leaves."""
+        """Return the frontier of the first `size` leaves."""
         return frontier_of(size, self.nodes)
 
     def root(self, size: int) -> bytes:
-        """Return the root of the first so many leaves."""
+        """Return the root of the first `size` leaves."""
         return self.frontier(size).root()

@@ -1,4 +1,4 @@
-"""The room for private data: what counts as private, and where in an event it stands."""
+"""Privacy rules: which values count as private, and where an event contains them."""
 
 from antechamber.core.privacy.rules import RULES, TITLES, Rule
 from antechamber.core.privacy.scan import Finding, is_clean, scan

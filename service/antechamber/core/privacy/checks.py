@@ -1,4 +1,4 @@
-"""What a pattern cannot say: checksums and reserved names."""
+"""Checks that a pattern cannot express: checksums and reserved names."""
 
 import re
 from collections.abc import Iterator
@@ -13,24 +13,24 @@ _RESERVED: Final = (
 _NOBODY: Final = frozenset({"git", "noreply", "no-reply", "donotreply", "do-not-reply"})
 _PLACEHOLDERS: Final = frozenset({"password", "pass", "passwd", "pwd", "secret", "token", "xxx", "changeme", "pw", "p"})
 _ADDRESSES: Final = re.compile(r"(?<![\w.%+@-])[\w.%+-]*+@[\w.%+@-]*+")
-"""Runs of the characters of addresses, each found from its beginning only: so a text is read once."""
+"""Runs of the characters of addresses, each matched from its beginning only, so that a text is read once."""
 _DOMAIN: Final = re.compile(r"(?:(?:[^\W_]|-)++\.)+[^\W\d_](?:[^\W_]|-)++")
 
 
 def always(_text: str) -> bool:
-    """Accept whatever the pattern found."""
+    """Return True, which accepts every match of the pattern."""
     return True
 
 
 def own_token(text: str) -> bool:
-    """Tell one of our tokens from a word that looks like one."""
+    """Return whether a match is a token of this service, and not a word that looks like one."""
     return has_checksum(text)
 
 
 def holds_address(text: str, effort: Effort) -> bool:
-    """Tell whether a text holds an e-mail address that may belong to a person.
+    """Return whether a text contains an e-mail address that may belong to a person.
 
-    Raises EffortSpentError.
+    Raises EffortSpentError if that takes too many verifications.
     """
     return any(
         _personal_address(address, effort) for run in _ADDRESSES.finditer(text) for address in _addresses_in(run[0])
@@ -38,7 +38,7 @@ def holds_address(text: str, effort: Effort) -> bool:
 
 
 def _addresses_in(run: str) -> Iterator[str]:
-    """Yield the addresses of a run; one begins where the one before ends."""
+    """Yield the addresses of a run; each begins where the previous one ends."""
     local, *rest = run.split("@")
     for piece in rest:
         domain = _DOMAIN.match(piece) if local else None
@@ -48,7 +48,7 @@ def _addresses_in(run: str) -> Iterator[str]:
 
 
 def _personal_address(text: str, effort: Effort) -> bool:
-    """Tell an address that may belong to a person from reserved domains (RFC 2606, RFC 6761) and nobody's mailboxes."""
+    """Return whether an address may be a person's: no reserved domain (RFC 2606, RFC 6761) and no automatic mailbox."""
     effort.spend()
     local, _, domain = text.lower().rpartition("@")
     return not _is_reserved(domain) and local not in _NOBODY
@@ -59,7 +59,10 @@ def _is_reserved(host: str) -> bool:
 
 
 def real_password(text: str) -> bool:
-    """Tell a password from a placeholder such as `user:password@` or `${USER}:${PASS}@`, and from reserved hosts."""
+    """Return whether a match has a password that is not a placeholder, for a host that is not reserved.
+
+    Placeholders are, for example, `user:password@` and `${USER}:${PASS}@`.
+    """
     credentials, _, host = text.rpartition("@")
     secret = credentials.partition(":")[2]
     placeholder = (

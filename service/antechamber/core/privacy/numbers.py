@@ -1,4 +1,4 @@
-"""Numbers with check digits: payment cards and IBANs, found in linear time however many candidates overlap.
+"""Numbers with check digits: payment cards and IBANs, found in linear time even if candidates overlap.
 
 A candidate begins and ends with a group of characters, so candidates overlap. Cards are verified with prefix sums, one
 subtraction for each candidate; an IBAN is compared with its country's structure before its check digits are computed.
@@ -29,33 +29,33 @@ _CARD_LENGTHS: Final[tuple[tuple[range, int, frozenset[int]], ...]] = (
     (range(3528, 3590), 4, frozenset({16, 17, 18, 19})),
     (range(62, 63), 2, frozenset({16, 17, 18, 19})),
 )
-"""Issuer prefixes (ISO/IEC 7812) with their digits and the lengths that cards of that issuer have."""
+"""Issuer prefixes (ISO/IEC 7812) with their number of digits and the lengths of that issuer's cards."""
 _PREFIX: Final = 4
-"""Digits that decide the issuer."""
+"""Leading digits that determine the issuer."""
 _SHORTEST_CARD: Final = 13
 _LONGEST_CARD: Final = 19
 _DIGITS: Final = re.compile("[0-9](?:[ \xa0-]?[0-9])*")
 _SEPARATOR: Final = re.compile("[ \xa0-]")
 _ONCE: Final = bytes.maketrans(b"0123456789", bytes(range(10)))
 _DOUBLED: Final = bytes.maketrans(b"0123456789", bytes((0, 2, 4, 6, 8, 1, 3, 5, 7, 9)))
-"""What a digit counts where the Luhn formula doubles it."""
+"""The value of each digit that the Luhn formula doubles."""
 _ALNUM: Final = re.compile("[0-9A-Za-z](?:[ -]?[0-9A-Za-z])*")
 _BREAK: Final = re.compile("[ -]")
 _IBAN_HEAD: Final = 4
-"""Characters before the account: country and check digits."""
+"""Characters before the account number: country and check digits."""
 _SHORTEST_IBAN: Final = 15
 _PART: Final = re.compile("([0-9]+)!([nac])")
 _KINDS: Final = {"n": "[0-9]", "a": "[A-Z]", "c": "[A-Z0-9]"}
-"""What the registry calls digits, letters and both."""
+"""Character classes for the registry's codes of digits, letters and both."""
 _BASE_36: Final = {code: str(int(chr(code), 36)) for code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _NATIONAL_CHECK: Final = 8
-"""Units of effort that the check digits of a country's own take."""
+"""Units of effort for a country's own check digits."""
 
 
 def holds_card(text: str, _effort: Effort) -> bool:
-    """Tell whether a text holds a payment card number: issuer prefix, length and Luhn digit (ISO/IEC 7812-1).
+    """Return whether a text contains a payment card number: issuer prefix, length and Luhn digit (ISO/IEC 7812-1).
 
-    Groups of digits before or after it (an expiry date) do not hide it.
+    Groups of digits before or after the number (an expiry date) do not hide it.
     """
     return any(
         _card_in(run[0], opens=not _in_word(text, run.start() - 1, "."), closes=not _in_word(text, run.end()))
@@ -65,13 +65,16 @@ def holds_card(text: str, _effort: Effort) -> bool:
 
 
 def _in_word(text: str, place: int, also: str = "") -> bool:
-    """Tell whether an ASCII letter or digit, or one of some other characters, is at a place of a text."""
+    """Return whether the character at an index is an ASCII letter or digit, or one of `also`."""
     character = text[place] if 0 <= place < len(text) else ""
     return character != "" and ((character.isascii() and character.isalnum()) or character in also)
 
 
 def _card_in(run: str, *, opens: bool, closes: bool) -> bool:
-    """Look for a card in groups of digits; a card may begin with the first and end with the last where that is said."""
+    """Return whether groups of digits contain a card number.
+
+    A number may begin with the first group only if `opens`, and end with the last group only if `closes`.
+    """
     groups = _SEPARATOR.split(run)
     digits = "".join(groups)
     bounds = list(accumulate(map(len, groups), initial=0))
@@ -87,21 +90,22 @@ def _card_in(run: str, *, opens: bool, closes: bool) -> bool:
 def _luhn_valid(
     digits: str, starts: Sequence[int], ends: Sequence[int], lengths: Mapping[str, Sequence[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield beginning and end of what an issuer's card could be, from one bound to another and with a right last digit.
+    """Yield start and end of each possible card number between two bounds whose Luhn digit is correct.
 
-    `ends` says of each place whether a card may end there. Two loops and no calls: they run for every group of a text.
+    `ends` has 1 at each index where a number may end. The code is two loops without calls, because they run for every
+    group of a text.
     """
     sums = _luhn_sums(digits)
     for start in starts:
         for length in lengths.get(digits[start : start + _PREFIX], ()):
             end = start + length
-            # The last digit counts once and the one before it twice: those at the places of the end's own parity.
+            # The last digit counts once and the one before it twice, so the doubled digits have the parity of `end`.
             if ends[end] and not (sums[end & 1][end] - sums[end & 1][start]) % 10:
                 yield start, end
 
 
 def _luhn_sums(digits: str) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the sums of the digits before each place, once with those at even places doubled and once those at odd."""
+    """Return prefix sums of the Luhn values, first with even indexes doubled, then with odd indexes doubled."""
     raw, sums = digits.encode(), []
     for parity in (0, 1):
         counted = bytearray(raw.translate(_ONCE))
@@ -112,7 +116,7 @@ def _luhn_sums(digits: str) -> tuple[Sequence[int], Sequence[int]]:
 
 @cache
 def _lengths_of() -> dict[str, tuple[int, ...]]:
-    """Return the lengths that cards have, by the first digits of the issuers that have any."""
+    """Return the possible lengths of card numbers by their first four digits, for known issuers only."""
     found = {}
     for number in range(10**_PREFIX):
         prefix = f"{number:0{_PREFIX}}"
@@ -123,9 +127,9 @@ def _lengths_of() -> dict[str, tuple[int, ...]]:
 
 
 def holds_iban(text: str, effort: Effort) -> bool:
-    """Tell whether a text holds an IBAN: country, length, structure and check digits (ISO 13616).
+    """Return whether a text contains an IBAN: country, length, structure and check digits (ISO 13616).
 
-    What follows it in the text does not hide it. Raises EffortSpentError.
+    Text after the IBAN does not hide it. Raises EffortSpentError if there are too many candidates.
     """
     return any(
         _is_iban(candidate, effort)
@@ -136,7 +140,7 @@ def holds_iban(text: str, effort: Effort) -> bool:
 
 
 def _iban_candidates(run: str) -> Iterator[str]:
-    """Yield what has the length and the structure of its country's IBANs, from each group's beginning on."""
+    """Yield candidates with the length and structure of their country's IBANs, from the beginning of each group."""
     groups = _BREAK.split(run)
     compact = "".join(groups)
     for start in accumulate(map(len, groups[:-1]), initial=0):
@@ -147,14 +151,14 @@ def _iban_candidates(run: str) -> Iterator[str]:
 
 @cache
 def _structure(country: str) -> re.Pattern[str] | None:
-    """Return the structure of a country's IBANs in upper case, None for a country that has none."""
+    """Return the structure of a country's IBANs in upper case, or None if the country has none."""
     ((_, properties), *_rest) = numdb.get("iban").info(country)
     account = "".join(f"{_KINDS[kind]}{{{size}}}" for size, kind in _PART.findall(properties.get("bban", "")))
     return re.compile(f"{country}[0-9]{{2}}{account}") if account else None
 
 
 def _is_iban(number: str, effort: Effort) -> bool:
-    """Verify the check digits, and those of a country's own where it has any."""
+    """Return whether the check digits are correct, including a country's own ones if there are any."""
     if int((number[_IBAN_HEAD:] + number[:_IBAN_HEAD]).translate(_BASE_36)) % 97 != 1:
         return False
     effort.spend(_NATIONAL_CHECK)

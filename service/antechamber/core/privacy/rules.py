@@ -1,8 +1,8 @@
-"""The rules: one entry per kind of private value, written from the issuer's published format.
+"""The privacy rules: one entry for each kind of private value, based on the issuer's published format.
 
-A rule is a pattern that RE2 runs in linear time, and a check of what the pattern found (a checksum, a reserved
-domain). Where what it finds may overlap or come by the thousand, a search of its own takes the place of the check.
-Adding a rule is adding an entry here and its examples to the tests.
+A rule is a pattern that RE2 runs in linear time, and a check of each match (a checksum, a reserved domain). If matches
+may overlap or occur by the thousand, the rule's own search function replaces the check. To add a rule, add an entry
+here and its examples to the tests.
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ class Rule(Struct, frozen=True):
     pattern: str
     check: Callable[[str], bool] = checks.always
     search: Callable[[str, Effort], bool] | None = None
-    """Whether a text that the pattern matches holds such a value, for a rule that looks by itself; in linear time."""
+    """Returns whether a text that the pattern matches contains such a value; linear in time, replaces `check`."""
     spares_uuids: bool = False
-    """Whether the digits of a UUID (RFC 9562) count for nothing: one in some 37,000 holds what a card might."""
+    """Whether UUIDs (RFC 9562) are ignored: the digits of one in about 37,000 look like a card number."""
 
 
 def _token(rule_id: str, title: str, pattern: str, check: Callable[[str], bool] = checks.always) -> Rule:
-    """Bound a token's pattern on the left, so that it is not found inside a longer word."""
+    """Return a rule whose pattern does not match inside a longer word."""
     return Rule(rule_id, title, r"(?:^|[^A-Za-z0-9_])(" + pattern + ")", check)
 
 
@@ -96,9 +96,9 @@ RULES: Final[tuple[Rule, ...]] = (
         spares_uuids=True,
     ),
 )
-"""Every rule in force; a policy may switch one off by its id."""
+"""All rules; a policy may switch one off by its id."""
 UNVERIFIED: Final = Rule(
     "too-many-look-alikes", "more look-alikes of private values than can be verified; split the text", ""
 )
-"""What is found where the effort of a scan ends before the text does; no policy switches it off."""
+"""The finding if the effort of a scan is spent before the text is checked; no policy switches it off."""
 TITLES: Final = {rule.rule_id: rule.title for rule in (*RULES, UNVERIFIED)}

@@ -15,7 +15,7 @@ from antechamber.core.privacy.rules import RULES, UNVERIFIED, Rule
 
 
 class Finding(Struct, frozen=True, order=True):
-    """A private value was seen: by which rule and where, never the value. A name's pointer is that of its parent."""
+    """A private value: the pointer and the rule, never the value. The pointer of a name is that of its parent."""
 
     pointer: str
     rule_id: str
@@ -30,12 +30,12 @@ _MOST: Final = 100
 _SHORTEST: Final = 6
 """Characters of the shortest private value, `a@b.cd`."""
 _MEMORY: Final = 64 << 20
-"""Bytes that the automaton of all rules may take; it is built lazily and stays far below."""
+"""Bytes that the automaton of all rules may use; it is built lazily and stays far below."""
 
 
 @cache
 def _matcher() -> tuple[Any, tuple[tuple[Rule, Any], ...]]:
-    """Compile all rules into one set that runs in a single pass, and each one alone for its checks."""
+    """Return all rules compiled into one set for a single pass, and each rule with its own compiled pattern."""
     options = re2.Options()
     options.max_mem = _MEMORY
     chosen = re2.Set.SearchSet(options)
@@ -46,10 +46,10 @@ def _matcher() -> tuple[Any, tuple[tuple[Rule, Any], ...]]:
 
 
 def scan(places: dict[str, Any], off: frozenset[str] = frozenset()) -> list[Finding]:
-    """Find private values in `places`, a JSON value per pointer; the rules in `off` stay silent.
+    """Find private values in `places`, a JSON value per pointer; the rules in `off` are skipped.
 
-    The result is sorted and holds each (pointer, rule) once, the first hundred of them: that is enough to refuse. Where
-    there is more to verify than the effort of a scan allows, that is a finding itself.
+    The result is sorted, has each (pointer, rule) once and at most 100 of them, which is enough to refuse. If a scan
+    needs more verifications than its effort allows, that is a finding itself.
     """
     joined = _SEPARATOR.join(text for value in places.values() for text in _texts(value))
     rules = [(rule, pattern) for rule, pattern in _candidates(joined) if rule.rule_id not in off]
@@ -70,15 +70,15 @@ def _distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def is_clean(texts: Iterable[str]) -> bool:
-    """Tell quickly that `scan` would find nothing in what canonical JSON texts hold; False means: look closer.
+    """Return quickly whether `scan` would find nothing in canonical JSON texts; False means that a full scan is needed.
 
-    Names without quotation marks and backslashes may stand beside them as they are. A canonical text
-    holds every string between quotation marks; taking those for the separators, and the usual escapes back, makes it
-    the very text that `scan` looks through, with punctuation between.
+    Names without quotation marks and backslashes may be passed beside them unquoted. A canonical text has each string
+    between quotation marks; replacing these by the separator, and the usual escapes by their characters, yields the
+    text that `scan` searches, with punctuation in between.
     """
     joined = _SEPARATOR.join(texts)
     if "\\" in joined:
-        # Without an escaped backslash every backslash begins an escape, and U+0000 is never written as it is.
+        # Without an escaped backslash every backslash begins an escape, and U+0000 never occurs unescaped.
         if _ODD_ESCAPE.search(joined):
             return False
         plain = joined.replace('\\"', "\0").replace('"', _SEPARATOR).replace("\0", '"')
@@ -94,7 +94,7 @@ def _candidates(text: str) -> list[tuple[Rule, Any]]:
 
 
 def _confirmed(text: str, rules: list[tuple[Rule, Any]]) -> list[tuple[Rule, Any]]:
-    """Return the rules that find something in a text; all of them where that takes too much effort."""
+    """Return the rules that find something in a text, or all rules if that takes too much effort."""
     effort = Effort()
     try:
         return [(rule, pattern) for rule, pattern in rules if _holds(rule, pattern, text, effort)]
@@ -103,9 +103,9 @@ def _confirmed(text: str, rules: list[tuple[Rule, Any]]) -> list[tuple[Rule, Any
 
 
 def _holds(rule: Rule, pattern: Any, text: str, effort: Effort) -> bool:
-    """Tell whether a rule finds something in a text.
+    """Return whether a rule finds something in a text.
 
-    Raises EffortSpentError.
+    Raises EffortSpentError if that takes too many verifications.
     """
     if rule.spares_uuids:
         text = _UUID.sub("uuid", text)
@@ -120,7 +120,7 @@ def _verified(rule: Rule, value: str, effort: Effort) -> bool:
 
 
 def _matches(pattern: Any, text: bytes) -> Iterator[str]:
-    """Yield what the pattern finds; bytes, because the engine would encode a string again at each step."""
+    """Yield the pattern's matches; the text is bytes, because the engine would encode a string at each step."""
     start = 0
     while (match := pattern.search(text, start)) is not None:
         yield match.group(1).decode()
@@ -128,14 +128,14 @@ def _matches(pattern: Any, text: bytes) -> Iterator[str]:
 
 
 class _Look:
-    """The rules that find something in an event, and the effort that is left for finding out where."""
+    """The rules that find something in an event, and the effort that remains to locate the findings."""
 
     def __init__(self, rules: list[tuple[Rule, Any]]) -> None:
         self.rules = rules
         self._effort: Effort | None = Effort()
 
     def rules_in(self, text: str) -> Iterator[str]:
-        """Yield the ids of the rules that find something in one string; nothing once the effort is spent."""
+        """Yield the ids of the rules that find something in one string; yield nothing once the effort is spent."""
         if self._effort is None or len(text) < _SHORTEST:
             return
         try:
@@ -166,7 +166,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _findings(value: Any, pointer: str, look: _Look) -> Iterator[Finding]:
-    """Look at every string, name and number; no pointer leads through a name that is private itself."""
+    """Yield the findings in every string, name and number; no pointer contains a name that is private itself."""
     match value:
         case dict():
             for name, member in value.items():
