@@ -1,4 +1,4 @@
-"""Addresses of settings: what is one, and what may be shown of it."""
+"""URLs in settings: which ones are valid, and which parts of them may be shown."""
 
 import re
 from typing import Final
@@ -11,9 +11,9 @@ _UNENCODED: Final = re.compile(r"\s|%(?!(?!00)[0-9A-Fa-f]{2})")
 
 
 def shown(url: str) -> str:
-    """Return what may be shown of an address: scheme, host, port and path, without credentials and query.
+    """Return the parts of a URL that may be shown: scheme, host, port and path, without credentials and query.
 
-    HIDDEN where it cannot be told where a password in it ends.
+    Return HIDDEN if the end of a password in it is ambiguous.
     """
     if not set("@?#") & set(url):
         return url
@@ -29,7 +29,7 @@ def shown(url: str) -> str:
 
 
 def is_address(url: str) -> bool:
-    """Tell whether a text is an address of HTTP."""
+    """Return whether a text is an HTTP or HTTPS URL."""
     try:
         parts = urlsplit(url)
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -38,15 +38,15 @@ def is_address(url: str) -> bool:
 
 
 def has_secrets(url: str) -> bool:
-    """Tell whether an address has credentials, a query or a fragment."""
+    """Return whether a URL may have credentials, a query or a fragment."""
     return bool(set("@?#") & set(url))
 
 
 def is_database(url: str) -> bool:
-    """Tell whether a text is an address of PostgreSQL that can be read in one way only.
+    """Return whether a text is a PostgreSQL URL that can be parsed in only one way.
 
-    Of a password with a special character that is not encoded, the driver takes a part for a host, a port or a name,
-    and repeats it in its errors.
+    If a password has an unencoded special character, the driver takes part of it for a host, a port or a name, and
+    repeats that part in its errors.
     """
     scheme, _, rest = url.partition("://")
     authority, tail = re.split(r"(?=[/?])|\Z", rest, maxsplit=1)

@@ -1,4 +1,4 @@
-"""The words of the wire: closed lists, grammars, limits and the structs of requests and answers."""
+"""The contract: closed lists, grammars, limits and the structs of requests and answers."""
 
 import re
 from typing import Annotated, Any, Final, Literal
@@ -186,7 +186,7 @@ class Holder(Struct, frozen=True, kw_only=True):
     name: str
     role: Literal["producer", "reader", "auditor"]
     submit: list[str]
-    """Scopes that it may submit to; `*` stands for any id."""
+    """Scopes that it may submit to; `*` matches any id."""
     read: list[str]
 
 

@@ -1,7 +1,7 @@
-"""The ledger's rules: what a sender may believe after each answer, and after none.
+"""Delivery rules of the ledger: the state of an operation after each answer, and after none.
 
-Whoever calls over a network cannot know whether a call that broke has run. So each operation is recorded before it is
-sent, every unclear answer leaves it `uncertain`, and only what proves an end ends it.
+A client cannot know whether a call that failed on the network was executed. Therefore each operation is recorded before
+it is sent, every unclear answer leaves it `uncertain`, and only a proof ends it.
 """
 
 from typing import Final, Literal
@@ -12,8 +12,9 @@ from antechamber.core.contract import Receipt
 from antechamber.core.outcomes import OUTCOMES
 
 State = Literal["pending", "committed", "failed", "uncertain", "needs_review"]
-"""`pending`: recorded, and perhaps under way. `committed`: the service has it. `failed`: it never will.
-`uncertain`: one of the two, and sending the same bytes again is how to learn which. `needs_review`: a person decides.
+"""`pending`: recorded, and perhaps being sent. `committed`: the service has it. `failed`: it never will.
+
+`uncertain`: either of the two; sending the same bytes again resolves it. `needs_review`: a person decides.
 """
 STATES: Final[tuple[State, ...]] = State.__args__  # type: ignore[attr-defined]
 SETTLED: Final[frozenset[State]] = frozenset({"committed", "failed", "needs_review"})
@@ -23,47 +24,49 @@ _ACCEPTED: Final = frozenset({200, 201})
 REFUSED: Final = frozenset(
     {outcome.status for outcome in OUTCOMES.values() if outcome.key_bound is False} - {409, 429, 503}
 )
-"""Answers that left the key free and say nothing of earlier attempts: 400, 401, 403, 413."""
+"""Statuses of answers that leave the key unbound and prove nothing about earlier attempts: 400, 401, 403, 413."""
 _BEARER: Final = frozenset(
     code for code, outcome in OUTCOMES.items() if outcome.status in {401, 403} and outcome.disposition is None
 )
-"""Refusals of the token, not of the event: the same bytes are right once the token or the policy is fixed."""
+"""Refusals of the token, not of the event: the same bytes are accepted once the token or the policy is fixed."""
 
 
 class ServerAnswer(Struct, frozen=True, kw_only=True):
-    """What came back of one attempt."""
+    """The answer to one attempt, or its absence."""
 
     status: int | None = None
-    """The HTTP status; None where no answer came."""
+    """The HTTP status; None if no answer arrived."""
     receipt: Receipt | None = None
-    """None where the answer was not one of Antechamber's."""
+    """None if the answer was not one of Antechamber's."""
     reason: str = ""
-    """Why there is no receipt, or what it says, for people."""
+    """Why there is no receipt, or the receipt's reasons, as text for people."""
     retry_after: float | None = None
-    """Seconds that the service asks to wait."""
+    """Seconds that the service asks the client to wait."""
     sent: bool = True
-    """False where it is proven that no byte of the request left this process."""
+    """False if it is proven that no byte of the request left this process."""
 
 
 class DeliveryRuling(Struct, frozen=True, kw_only=True):
-    """What an answer makes of an operation."""
+    """The effect of an answer on an operation."""
 
     state: State
     final: bool
-    """Whether the answer is the one that the service keeps under the key for ever."""
+    """Whether the answer is the one that the service keeps under the key permanently."""
     reason: str
     erase: bool = False
-    """Whether the event was found private, so that no copy of it should stay."""
+    """Whether the event was found private, so that all copies of it must be deleted."""
     over: bool = False
-    """Whether the attempt that this answers can no longer arrive. With `pending` the operation is what it was before
-    the attempt."""
+    """Whether the answered attempt can no longer arrive.
+
+    With `pending`, the operation has the state that it had before the attempt.
+    """
 
 
 def _refused(answer: ServerAnswer) -> Receipt | None:
-    """Return the receipt of a refusal that the service itself made before anything was stored.
+    """Return the receipt of a refusal that the service itself made before anything was stored, else None.
 
-    A page that a proxy wrote may take the place of any answer, so the receipt has to name a code of the closed list
-    whose row has this status and leaves the key free.
+    A proxy may replace any answer by its own page, so the receipt has to name a code of the closed list whose row has
+    this status and leaves the key unbound.
     """
     receipt = answer.receipt
     if receipt is None or not receipt.reasons or answer.status not in REFUSED or receipt.status != answer.status:
@@ -73,16 +76,17 @@ def _refused(answer: ServerAnswer) -> Receipt | None:
 
 
 def refuses_bearer(answer: ServerAnswer) -> bool:
-    """Tell whether the service refused the token (401, or 403 as another producer's or unlisted), not the event."""
+    """Return whether the service refused the token (401; 403 if another producer's or unlisted), not the event."""
     receipt = _refused(answer)
     return receipt is not None and receipt.reasons[0].code in _BEARER
 
 
 def _without_effect(answer: ServerAnswer, *, sole: bool) -> DeliveryRuling | None:
-    """Return what an attempt leaves that is proven to have stored nothing; None where that is not proven.
+    """Return the ruling on an attempt that is proven to have stored nothing; None if that is not proven.
 
-    What was never sent, or was refused for its token, is as it was before: the same bytes under the same key are right
-    later. A refusal of the bytes ends the operation. Neither says anything of other attempts.
+    If the request was never sent, or its token was refused, the operation keeps its earlier state: the same bytes under
+    the same key can succeed later. A refusal of the bytes ends the operation. Neither proves anything about other
+    attempts.
     """
     if not answer.sent:
         return DeliveryRuling(state="pending" if sole else "uncertain", final=False, reason=answer.reason, over=True)
@@ -94,11 +98,11 @@ def _without_effect(answer: ServerAnswer, *, sole: bool) -> DeliveryRuling | Non
 
 
 def rule(answer: ServerAnswer, *, producer: str, key: str, source_event_hash: str, sole: bool) -> DeliveryRuling:
-    """Say what an operation is after an answer; `sole` says that no other attempt of it can still arrive.
+    """Return the state of an operation after an answer; `sole` means that no other attempt of it can still arrive.
 
-    Receipts with status 2xx or 422 are kept by the service under the key for ever, so they end the operation whatever
-    became of earlier attempts. Refusals that left the key free end it, or leave it as it was before, only where no
-    earlier attempt can still arrive.
+    The service keeps receipts with status 2xx or 422 under the key permanently, so they end the operation regardless of
+    earlier attempts. Refusals that leave the key unbound end it, or restore its earlier state, only if no earlier
+    attempt can still arrive.
     """
     receipt = answer.receipt
     ours = receipt is not None and (receipt.idempotency_key, receipt.producer_identity) == (key, producer)
@@ -118,10 +122,10 @@ def rule(answer: ServerAnswer, *, producer: str, key: str, source_event_hash: st
 def rule_seal(
     answer: ServerAnswer, *, producer: str, key: str, source_event_hash: str, sole: bool = False
 ) -> DeliveryRuling:
-    """Say what an operation is after its key was sealed: 201 is our seal, 200 brings the receipt that was there before.
+    """Return the state of an operation after its key was sealed: 201 is the new seal, 200 an earlier receipt.
 
-    Only this proves that a request which got lost will never land. Keys are each producer's own, so that the seal of
-    another's token proves nothing. `sole` says that no other attempt, of the seal or of the event, can still arrive.
+    Only this proves that a lost request will never arrive. Each producer has its own keys, so a seal with another
+    producer's token proves nothing. `sole` means that no other attempt, of the seal or of the event, can still arrive.
     """
     receipt = answer.receipt
     if not answer.sent or refuses_bearer(answer):
@@ -142,5 +146,5 @@ def rule_seal(
 
 
 def _said(receipt: Receipt) -> str:
-    """Name the codes of a receipt with their messages; neither ever carries a submitted value."""
+    """Return the codes of a receipt with their messages, which never contain a submitted value."""
     return "; ".join(f"{reason.code}: {reason.message}" for reason in receipt.reasons)

@@ -1,22 +1,22 @@
-"""Retries: how many attempts of a producer brought nothing new, and when that is a sign of trouble."""
+"""Retries: how many attempts of a producer were duplicates, and from which rate they indicate a problem."""
 
 from typing import Final
 
 from msgspec import Struct
 
 MARKED_RATE: Final = 50_000
-"""From above this duplicate rate of an hour on, in millionths, a producer's channel is marked: 5 %."""
+"""Duplicate rate of an hour, in millionths, above which a producer's channel is marked: 5 %."""
 
 
 class DuplicateRateRow(Struct, frozen=True, kw_only=True):
-    """Attempts of one producer on one channel, and how many of them brought nothing new."""
+    """Attempts of one producer on one channel, and how many of them were duplicates."""
 
     producer_identity: str
     channel: str
     submissions: int
-    """Attempts that got an answer of their own."""
+    """Attempts that received their own answer."""
     duplicates: int
-    """Submissions of what was there already."""
+    """Submissions of an event that was stored already."""
     replays: int
     """Attempts under a key that was answered before."""
     worst: int
@@ -29,7 +29,7 @@ class DuplicateRateRow(Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """The duplicate rate: the share of attempts that brought nothing new."""
+        """The duplicate rate: the share of attempts that added nothing new."""
         return (self.duplicates + self.replays) / self.attempts
 
     @property
@@ -39,10 +39,10 @@ class DuplicateRateRow(Struct, frozen=True, kw_only=True):
 
     @property
     def marked(self) -> bool:
-        """Whether the duplicate rate of an hour says that something is wrong."""
+        """Whether the duplicate rate of an hour indicates a problem."""
         return self.worst > MARKED_RATE
 
     @property
     def tax(self) -> float | None:
-        """Attempts per submission; None where there were only replays."""
+        """Attempts per submission; None if there were only replays."""
         return self.attempts / self.submissions if self.submissions else None

@@ -1,4 +1,4 @@
-"""The errors that cross a room's border."""
+"""The errors that cross the borders of layers."""
 
 from collections.abc import Sequence
 
@@ -6,76 +6,80 @@ from antechamber.core.contract import Code, Reason
 
 
 class AntechamberError(Exception):
-    """Base of every error this package raises on purpose; its text is fit to show."""
+    """Base of all errors that this package raises on purpose; the text may be shown to callers."""
 
     temporary: bool = False
-    """Whether the same again may work by itself."""
+    """Whether a retry may succeed without a change."""
 
 
 class RequestRefusedError(AntechamberError):
-    """A request that ends in one of the contract's codes before anything is stored."""
+    """Raised when a request is refused with one of the contract's codes before anything is stored.
+
+    `reasons` has at least one reason; the first determines status and title.
+    """
 
     def __init__(self, reasons: Sequence[Reason]) -> None:
-        """Take at least one reason; the first decides status and title."""
         super().__init__(reasons[0].message)
         self.reasons = list(reasons)
 
     @property
     def code(self) -> Code:
-        """The code that decides the answer."""
+        """The code that determines the answer."""
         return self.reasons[0].code
 
 
 def refuse(code: Code, message: str, pointer: str | None = None) -> RequestRefusedError:
-    """Build a refusal with a single reason."""
+    """Return a refusal with a single reason."""
     return RequestRefusedError([Reason(code=code, message=message, pointer=pointer)])
 
 
 class BusyError(AntechamberError):
-    """Another process holds the store's write lock for longer than an answer may wait."""
+    """Raised when another process holds the store's write lock for longer than an answer may wait."""
 
     temporary = True
 
 
 class UnavailableError(AntechamberError):
-    """The store cannot commit now; nothing of the refused work was kept."""
+    """Raised when the store cannot commit now; nothing of the refused work was kept."""
 
     temporary = True
 
 
 class PolicyError(AntechamberError):
-    """A policy file that cannot be put in force; the text names file, key and what to write instead."""
+    """Raised when a policy file is not valid; the text names file, key and what to write instead."""
 
 
 class StaleDecisionError(AntechamberError):
-    """A decision made on something that changed meanwhile, or sent a second time."""
+    """Raised when a decision was made on something that changed meanwhile, or was sent a second time."""
 
 
 class ForbiddenDecisionError(AntechamberError):
-    """A decision this person may not make on this proposal; the text says who can."""
+    """Raised when this person may not make this decision on this proposal; the text says who can."""
 
 
 class NotFoundError(AntechamberError):
-    """Nothing by that id is visible to whoever asks."""
+    """Raised when nothing with that id is visible to the caller."""
 
 
 class EraseError(AntechamberError):
-    """A text that cannot be erased; the text says why."""
+    """Raised when a text cannot be erased; the text says why."""
 
 
 class LogError(AntechamberError):
-    """The log contradicts what was signed before, or cannot be signed; the text says what to do."""
+    """Raised when the log contradicts an earlier checkpoint, or cannot be signed; the text says what to do."""
 
 
 class ContradictionError(LogError):
-    """The log is not the one that was signed last, or what was signed last is missing."""
+    """Raised when the log is not the one that was signed last, or the last checkpoint is missing."""
 
 
 class ClosedError(UnavailableError):
-    """Nothing is written and no one signs in while the log contradicts what was signed last."""
+    """Raised while the log contradicts the last checkpoint: no write and no sign-in is possible.
+
+    `doubt` describes the contradiction for operators; `str` is a text for callers.
+    """
 
     def __init__(self, doubt: str) -> None:
-        """Take what contradicts, for operators; `str` is fit for callers."""
         super().__init__(
             "the log contradicts what was signed last, and an operator has to act before anything is stored"
         )

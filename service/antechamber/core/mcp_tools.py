@@ -1,6 +1,6 @@
-"""The tools that a model gets: their strict arguments, and the port behind which somebody submits.
+"""The tools for models: their strict arguments, and the interface that submits for them.
 
-No argument is a key or a hash: both are made behind the port, so that no model can invent or lose one.
+No argument is a key or a hash: both are made behind the interface, so that no model can invent or lose one.
 """
 
 import json
@@ -27,7 +27,7 @@ from antechamber.core.delivery import State
 from antechamber.core.errors import RequestRefusedError
 
 MAX_ARGUMENT_CHARACTERS: Final = 128 * 1024
-"""Characters of all arguments of a call together."""
+"""Maximum number of characters of all arguments of a call together."""
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 ScopeId = Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$", description="Which one of that kind of scope, e.g. apollo.")]
 ScopeKind = Annotated[Scope, Meta(description="For whom it is: the kind of scope.")]
@@ -85,11 +85,11 @@ PLACES: Final = {
     "/submission_scope": "submission_scope",
     "/scope_id": "scope_id",
 }
-"""Which argument a pointer of the contract speaks of."""
+"""The argument that each pointer of the contract refers to."""
 
 
 def event_of(proposed: ProposeMemory, producer: str) -> dict[str, Any]:
-    """Form the event that a producer submits; what is not given stays absent."""
+    """Return the event that a producer submits; arguments that are not given stay absent."""
     payload = {name: getattr(proposed, name) for name in ("kind", "content", "tags", "attributes")}
     span = {name: getattr(proposed, f"source_{name}") for name in ("uri", "start", "end", "revision", "heading")}
     return {
@@ -102,18 +102,18 @@ def event_of(proposed: ProposeMemory, producer: str) -> dict[str, Any]:
 
 
 def argument_of(pointer: str | None) -> str | None:
-    """Name the argument that a pointer of the contract speaks of; None where it speaks of none."""
+    """Return the argument that a pointer of the contract refers to, or None."""
     return PLACES.get(_place(pointer) or "")
 
 
 def _place(pointer: str | None) -> str | None:
-    """Shorten a pointer to the argument that it speaks of; None where it speaks of none."""
+    """Return the part of a pointer that identifies an argument, or None."""
     parts = (pointer or "").split("/")
     return next((index for index in ("/".join(parts[:3]), "/".join(parts[:2])) if index in PLACES), None)
 
 
 def without_names(reasons: Sequence[Reason]) -> list[Reason]:
-    """Let reasons point to our own arguments only: a name that was made up inside of one could be a secret."""
+    """Return reasons whose pointers identify arguments only, because a name that a model made up could be a secret."""
     return [replace(reason, pointer=_place(reason.pointer)) for reason in reasons]
 
 
@@ -125,7 +125,7 @@ class ToolReceipt(Struct, frozen=True, kw_only=True):
     reason: str
     operation_id: str
     sent: bool = True
-    """False where no attempt of it can have arrived; a receipt beside that is the service's refusal of the token."""
+    """False if no attempt can have arrived; if there is a receipt, it is then the service's refusal of the token."""
 
 
 class Status(Receipt, frozen=True, kw_only=True):
@@ -135,13 +135,13 @@ class Status(Receipt, frozen=True, kw_only=True):
 
 
 class ToolFailure(Struct, frozen=True, kw_only=True):
-    """What a model is told where a tool did not do what it asked; the text says what to do."""
+    """The error of a tool call for a model; the text says what to do."""
 
     code: str
     message: str
     argument: str | None = None
     retry_same_arguments: bool = False
-    """Whether calling again with the same arguments is safe and the thing to do."""
+    """Whether a call with the same arguments is safe and recommended."""
     reasons: list[Reason] = []
     operation_id: str | None = None
 
@@ -153,9 +153,9 @@ _NO_JSON: Final = (
 
 
 def read_arguments(arguments: dict[str, Any], kind: type[Struct]) -> Struct:
-    """Read arguments as the HTTP route reads a body: no unknown member, no type that needs a guess.
+    """Parse arguments as strictly as the HTTP route parses a body: no unknown member, no type conversion.
 
-    Raises RefusedError.
+    Raises RequestRefusedError if the arguments do not fit the tool.
     """
     try:
         text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
@@ -174,7 +174,7 @@ def _reason(message: str) -> Reason:
 
 
 def _mild(text: str, kind: type[Struct]) -> str:
-    """Keep what msgspec says of types and of our own arguments, and drop what it repeats: that could be a secret."""
+    """Return msgspec's message about types and arguments without the values that it repeats, which could be secrets."""
     names = kind.__struct_fields__
     if text.startswith("Object contains unknown field"):
         return "this tool has no such argument; it has " + ", ".join(names)
@@ -186,25 +186,25 @@ def _mild(text: str, kind: type[Struct]) -> str:
 
 
 class Submitting(Protocol):
-    """Whoever submits for the tools."""
+    """Submits and reads for the tools."""
 
     async def propose(self, proposed: ProposeMemory) -> ToolReceipt:
         """Submit an event.
 
-        Raises RefusedError where it is malformed, AntechamberError where nothing could be recorded.
+        Raises RequestRefusedError if it is malformed, AntechamberError if nothing could be recorded.
         """
         ...
 
     async def status(self, submission_id: str) -> Status | None:
-        """Return an own submission's receipt and review; None where there is none by that id.
+        """Return the receipt and review of the producer's own submission, or None if there is none by that id.
 
-        Raises AntechamberError.
+        Raises AntechamberError if the submission cannot be read.
         """
         ...
 
     async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
-        """Return the newest memories of exactly one scope that hold all words.
+        """Return the newest memories of exactly one scope that contain all words.
 
-        Raises AntechamberError.
+        Raises AntechamberError if the scope cannot be read.
         """
         ...

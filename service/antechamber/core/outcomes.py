@@ -1,4 +1,4 @@
-"""The one table of outcomes that server, client, OpenAPI document and contract page all read."""
+"""The single table of outcomes, which server, client, OpenAPI document and contract page all use."""
 
 from typing import Final
 
@@ -12,9 +12,9 @@ RETRY_AFTER: Final[dict[Code, int]] = {"busy": 1, "rate-limited": 5, "unavailabl
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """One row: what an answer of this kind says, and what an agent may do next.
+    """One row: the members of an answer of this kind, and what an agent may do next.
 
-    `key_bound` is None where the key already belonged to another answer.
+    `key_bound` is None if the key already belonged to another answer.
     """
 
     status: int
@@ -49,7 +49,7 @@ DUPLICATE: Final = Outcome(
 def _mended(
     title: str, advice: str, status: int = 400, disposition: Disposition | None = "rejected-invalid"
 ) -> Outcome:
-    """Build a row of refusals that left the key free: mend the request and send it under the same key."""
+    """Return a row of refusals that leave the key unbound: the request is fixed and sent under the same key."""
     return Outcome(
         status=status,
         disposition=disposition,
@@ -69,7 +69,7 @@ def _final(
     bound: bool | None = True,
     new_key: bool = True,
 ) -> Outcome:
-    """Build a row of refusals that stay for ever under their key."""
+    """Return a row of refusals that are kept under their key permanently."""
     return Outcome(
         status=422,
         disposition=disposition,
@@ -165,7 +165,7 @@ READ_DENIED: Final = Outcome(
     title="Scope not granted",
     advice="Ask the operator for this scope.",
 )
-"""The row of `scope-not-granted` where something is read: nothing was submitted, so no key is at stake."""
+"""The row of `scope-not-granted` for reads: nothing was submitted, so no key is affected."""
 
 READ_MALFORMED: Final = Outcome(
     status=400,
@@ -176,10 +176,10 @@ READ_MALFORMED: Final = Outcome(
     title="Malformed request",
     advice="Mend the parameter that the pointer names.",
 )
-"""The row of `malformed` where something is read."""
+"""The row of `malformed` for reads."""
 
 NOT_FOUND_TYPE: Final = "about:blank"
-"""RFC 9457 section 4.2.1: a problem that says no more than its status."""
+"""RFC 9457 section 4.2.1: a problem without more information than its status."""
 
 FIXTURES: Final[dict[str, str]] = {
     "same key same hash": "The first answer again, with duplicate true; nothing new is stored.",

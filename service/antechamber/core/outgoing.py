@@ -1,4 +1,4 @@
-"""Events before they are sent: read strictly, hashed as the server does, given a key."""
+"""Events before they are sent: parsed strictly, hashed as the server does, and given a key."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from antechamber.core.errors import refuse
 
 
 class Body(Struct, frozen=True, kw_only=True):
-    """A body as it is sent, and by what its event is known again."""
+    """A body to send, and the values that identify its event."""
 
     body: bytes
     key: str
@@ -23,9 +23,9 @@ class Body(Struct, frozen=True, kw_only=True):
 
 
 def body_of(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
-    """Complete an event with its hash and this key, or with one derived from its content.
+    """Complete an event with its hash and this key, or with a key derived from its content.
 
-    Raises RefusedError where it is malformed, names a key of its own or a hash that differs.
+    Raises RequestRefusedError if it is malformed, or has its own key or a hash that differs.
     """
     body = decode(event if isinstance(event, bytes) else _encoded(event))
     if not isinstance(body, dict):
@@ -46,7 +46,7 @@ def body_of(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
 
 
 def _encoded(event: Mapping[str, Any]) -> bytes:
-    """Encode what has a JSON form of its own and nothing else: no numbers without end, no types that need a guess."""
+    """Encode values that have their own JSON form; other types and infinite numbers are refused."""
     try:
         return json.dumps(dict(event), ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -56,9 +56,9 @@ def _encoded(event: Mapping[str, Any]) -> bytes:
 
 
 def fill_in(raw: bytes) -> bytes:
-    """Complete a body: the hash is computed where it is missing, the key derived from the content.
+    """Complete a body: a missing hash is computed, and a missing key is derived from the content.
 
-    Raises RefusedError where the event is malformed or a given hash differs.
+    Raises RequestRefusedError if the event is malformed or a given hash differs.
     """
     body = decode(raw)
     if not isinstance(body, dict):
@@ -72,9 +72,9 @@ def fill_in(raw: bytes) -> bytes:
 
 
 def hash_event(value: Any) -> str:
-    """Compute the source-event hash of a body, or of `{payload, source_span}`.
+    """Return the source-event hash of a body, or of `{payload, source_span}`.
 
-    Raises RefusedError where the event is malformed.
+    Raises RequestRefusedError if the event is malformed.
     """
     if not isinstance(value, dict) or not all(isinstance(value.get(name), dict) for name in ("payload", "source_span")):
         raise refuse("malformed", "an event needs the objects payload and source_span")

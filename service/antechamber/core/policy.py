@@ -1,4 +1,4 @@
-"""The policy: who may propose what where, and what a proposal must be; default deny."""
+"""The policy: who may propose what in which scope, and the rules for proposals; default deny."""
 
 import re
 from functools import cache
@@ -14,14 +14,14 @@ from antechamber.core.contract import NAME_PATTERN, PRODUCER_PATTERN, Code, Reas
 DAY: Final = 86_400_000_000
 """Microseconds of a day."""
 FUTURE_TOLERANCE: Final = 300_000_000
-"""Microseconds that a producer's clock may run ahead."""
+"""Microseconds that a producer's clock may be ahead."""
 
 Grant = Annotated[str, Meta(pattern=r"^(?:[a-z_]+|\*):[A-Za-z0-9._/@*-]+$")]
 MemoryKind = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 
 
 class Producer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One producer that may submit, and the person who answers for it."""
+    """One producer that may submit, and its owner, the person responsible for it."""
 
     identity: Annotated[str, Meta(pattern=f"^{PRODUCER_PATTERN}$")]
     owner: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -30,7 +30,7 @@ class Producer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a proposal must be in one scope."""
+    """The rules for proposals of one scope."""
 
     kinds: list[MemoryKind] = field(default_factory=lambda: ["fact", "procedure", "preference", "decision", "warning"])
     stale_after_days: Annotated[int, Meta(ge=1)] = 400
@@ -39,7 +39,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one scope says differently from the defaults."""
+    """The rules of one scope that differ from the defaults."""
 
     kinds: list[MemoryKind] | None = None
     stale_after_days: Annotated[int, Meta(ge=1)] | None = None
@@ -48,37 +48,37 @@ class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How much of something is kept, answered or done at once."""
+    """Limits on what is kept, answered or done at once."""
 
     conflicts_per_key: Annotated[int, Meta(ge=0)] = 100
     waiting_per_producer: Annotated[int, Meta(ge=0)] = 1000
     attempts_per_minute: Annotated[int, Meta(ge=1)] | None = None
     bulk_approve: bool = False
-    """Whether a group of proposals may be approved at once; never those that ask for care."""
+    """Whether a group of proposals may be approved at once; proposals with reasons for caution never are."""
 
 
 class Privacy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which rules of the privacy room are switched off."""
+    """The privacy rules that are switched off."""
 
     off: list[str] = []
 
 
 class Guideline(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What curators should ask themselves about the proposals that it fits; it never decides anything."""
+    """A question for curators about the proposals that it matches; it never decides anything."""
 
     text: Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
     scopes: list[Scope] = []
-    """Scopes of the proposals that it fits; none means all."""
+    """Scopes of the proposals that it matches; empty for all."""
     kinds: list[MemoryKind] = []
-    """Kinds of the proposals that it fits; none means all."""
+    """Kinds of the proposals that it matches; empty for all."""
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One row of a decision table: in this situation the policy must say that."""
+    """One row of a decision table: a situation and the expected result of the policy."""
 
     name: str
     producer: str | Producer
-    """Identity of a listed producer, or one of the test's own, which need not be listed."""
+    """Identity of a listed producer, or a producer defined in the test, which need not be listed."""
     scope: Annotated[str, Meta(pattern=rf"^[a-z_]+:{NAME_PATTERN}$")]
     action: Literal["submit", "read"] = "submit"
     kind: str = "fact"
@@ -92,7 +92,7 @@ def _shipped_scopes() -> dict[Scope, ScopeRules]:
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """All policy files together, as in force at one moment."""
+    """All policy files together, as in force at one time."""
 
     producers: dict[str, Producer] = {}
     defaults: Rules = field(default_factory=Rules)
@@ -103,11 +103,11 @@ class Policy(Struct, frozen=True, kw_only=True):
     cases: list[Case] = []
 
     def digest(self) -> str:
-        """Name this policy by the BLAKE3-256 of its canonical form; comments and order of files do not count."""
+        """Return the BLAKE3-256 of the policy's canonical form; comments and the order of files do not affect it."""
         return "blake3:" + blake3(canonical(to_builtins(self))).hexdigest()
 
     def rules(self, scope: Scope) -> Rules:
-        """Return what holds in a scope: the defaults, with what the scope says differently."""
+        """Return the rules of a scope: the defaults with the scope's differences."""
         special = self.scopes.get(scope)
         if special is None:
             return self.defaults
@@ -118,7 +118,7 @@ class Policy(Struct, frozen=True, kw_only=True):
         return Rules(**merged)
 
     def guidelines_for(self, scope: Scope, kind: str) -> list[str]:
-        """Return what a curator should ask of a proposal."""
+        """Return the guidelines that match a proposal."""
         return [
             one.text
             for one in self.guidelines
@@ -126,13 +126,13 @@ class Policy(Struct, frozen=True, kw_only=True):
         ]
 
     def owner(self, producer_identity: str) -> str | None:
-        """Return the person who answers for a producer now, None for one that is not listed."""
+        """Return a producer's current owner, or None if the producer is not listed."""
         producer = self.producers.get(producer_identity)
         return producer.owner if producer else None
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What the policy says about one submission; no reasons means that it passes."""
+    """The result of the policy for one submission; without reasons it passes."""
 
     reasons: list[Reason]
     owner: str
@@ -146,20 +146,20 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 def covers(grants: list[str], scope: str, scope_id: str) -> bool:
-    """Tell whether one of the grants (`scope:scope_id`, * as glob) covers the pair."""
+    """Return whether one of the grants (`scope:scope_id`, * as glob) covers the pair."""
     return any(_glob(grant).fullmatch(f"{scope}:{scope_id}") for grant in grants)
 
 
 def covers_by_name(grants: list[str], scope: str, scope_id: str) -> bool:
-    """Tell whether a grant without a glob names exactly this pair."""
+    """Return whether a grant without a glob names exactly this pair."""
     return f"{scope}:{scope_id}" in grants
 
 
 def may_read(grants: list[str], scope: str, scope_id: str, *, submitted: bool) -> bool:
-    """Tell whether memories of the pair may be read.
+    """Return whether memories of the pair may be read.
 
-    A glob opens only such sessions as the reader itself had something accepted in: a session is private to whoever
-    worked in it.
+    A glob grants only sessions in which a submission of the reader was accepted, because a session is private to the
+    producers that worked in it.
     """
     if scope == "session" and not submitted:
         return covers_by_name(grants, scope, scope_id)

@@ -1,4 +1,4 @@
-"""Policy files explained: what each key takes, and what is wrong with a value, in words of the file."""
+"""Explanations of policy files: the expected value of each key, and what is wrong with a value."""
 
 import re
 from collections.abc import Iterator
@@ -58,10 +58,10 @@ WANTED: Final[dict[str, str]] = {
     "test[].age_days": _DAYS,
     "test[].expect": 'accepted-for-review, allowed, or a code, e.g. "scope-not-granted"',
 }
-"""What to write, by the place of a key: [] is an element of a list, or one table of several."""
+"""What to write, by the path of a key: [] is an element of a list, or one of several tables."""
 
 _LIKE: Final = (("test[].producer.", "producer[]."), ("scope[].", "defaults."))
-"""Places whose keys are those of another one."""
+"""Paths whose keys are the same as those of another path."""
 _ELEMENT: Final = re.compile(r"\[[^\]]*\]")
 _PLACED: Final = re.compile(r"(.*?) - at `\$\.?(.*?)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(.+)`")
@@ -80,10 +80,9 @@ _TYPES: Final = {
 
 
 def explain_value(problem: str, document: Any) -> str | None:
-    """Say what is wrong with a value and what to write; None where the problem has no place.
+    """Return what is wrong with a value and what to write; None if the problem has no path.
 
-    `problem` is what msgspec says, `document` is the file's contents without types, from which the wrong value is
-    quoted where it is short.
+    `problem` is msgspec's message; `document` is the file's untyped content, from which a short wrong value is quoted.
     """
     placed = _PLACED.fullmatch(problem)
     if placed is None:
@@ -114,7 +113,7 @@ def _steps(place: str) -> Iterator[str]:
 
 
 def _at(document: Any, place: str) -> Any:
-    """Return the value at a place; None where the place does not name each step."""
+    """Return the value at a path; None if the document lacks one of its steps."""
     value = document
     for step in _steps(place.replace("[...]", "[?]")):
         if isinstance(value, list) and step.isdecimal():

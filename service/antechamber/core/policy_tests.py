@@ -1,4 +1,4 @@
-"""Rehearsal of a policy: its decision tables, run before it comes into force."""
+"""Tests of a policy: its decision tables, evaluated before it comes into force."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,7 +12,7 @@ from antechamber.core.policy import DAY, Case, Policy, Producer, covers, evaluat
 from antechamber.core.privacy import scan
 
 _NOW: Final = 20_000 * DAY
-"""A day far enough from 1970 for any age; the tables speak of ages only."""
+"""A time late enough after 1970 for any age; the tables contain ages only."""
 _UNLISTED: Final = (
     "; producers.toml does not list {}: list it, or define it in the test with producer = {{identity = …}}"
 )
@@ -20,7 +20,7 @@ ACCEPTED: Final = ("accepted-for-review", "allowed")
 
 
 def outcome(policy: Policy, case: Case) -> str:
-    """Return what the policy says about one case: `accepted-for-review`, `allowed` (to read), or a code."""
+    """Return the result of the policy for one case: `accepted-for-review`, `allowed` (to read), or a code."""
     scope, _, scope_id = case.scope.partition(":")
     producer = case.producer if isinstance(case.producer, Producer) else policy.producers.get(case.producer)
     if producer is None:
@@ -47,7 +47,7 @@ def outcome(policy: Policy, case: Case) -> str:
 
 
 def failures(policy: Policy) -> list[str]:
-    """Run every decision table and describe each case that comes out otherwise than expected."""
+    """Evaluate every decision table and describe each case whose result is not the expected one."""
     return list(_failures(policy))
 
 

@@ -17,9 +17,9 @@ _FIRST: Final = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microsecon
 
 
 def parse_time(text: str) -> int:
-    """Read RFC 3339 (section 5.6) as microseconds since 1970 UTC; a leap second counts as the second before it.
+    """Parse RFC 3339 (section 5.6) to microseconds since 1970 UTC; a leap second counts as the second before it.
 
-    Raises ValueError for anything else, a missing offset included.
+    Raises ValueError for any other text, including one without an offset.
     """
     match = _RFC3339.fullmatch(text)
     if match is None:
@@ -40,9 +40,9 @@ def parse_time(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def format_time(micros: int) -> str:
-    """Write microseconds since 1970 UTC as RFC 3339; what lies before the year 1, as its beginning.
+    """Return microseconds since 1970 UTC as RFC 3339; a time before the year 1 yields the start of that year.
 
-    Those who are judged together share their time.
+    The result is cached, because submissions that are judged together share their time.
     """
     second, rest = divmod(max(micros, _FIRST), 1_000_000)
     return f"{(_EPOCH + timedelta(seconds=second)).isoformat()[:19]}.{rest:06}Z"

@@ -6,7 +6,7 @@ from typing import Final
 from antechamber.core.ports.clock import Clock
 
 TOLERATED: Final = 10_000_000
-"""Microseconds by which the system clock may differ before an alarm is raised."""
+"""Maximum difference of the system clock in microseconds; beyond it an alarm is raised."""
 
 
 class SteadyClock:

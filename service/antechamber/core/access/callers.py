@@ -1,4 +1,4 @@
-"""Who asks: the bearer of a token or a person who signed in, and what their role lets them do."""
+"""Callers: the bearer of a token or a signed-in person, each with a role."""
 
 from typing import Final, Literal
 
@@ -20,7 +20,7 @@ class Bearer(Struct, frozen=True, kw_only=True):
 
 
 class Person(Struct, frozen=True, kw_only=True):
-    """Somebody who signed in at the desk."""
+    """A person who signed in at the desk."""
 
     id: int
     name: str
@@ -29,9 +29,9 @@ class Person(Struct, frozen=True, kw_only=True):
     session: str
     """Digest of the session id."""
     keys: str | None = None
-    """The choice of keys, as core.shortcuts keeps it."""
+    """The keyboard shortcuts, in the stored form of core.review.shortcuts."""
     views: str | None = None
-    """The saved views, as core.review.queue_filter keeps them."""
+    """The saved views, in the stored form of core.review.queue_filter."""
 
 
 class PasswordChange(Struct, frozen=True, kw_only=True):
@@ -41,12 +41,12 @@ class PasswordChange(Struct, frozen=True, kw_only=True):
     user: str
     """The account's name."""
     password: str
-    """Hashed."""
+    """The password hash."""
     actor: str
     """The account's own name, or `command-line`."""
     role: PersonRole
     session: str
-    """Digest of the session that goes on, empty where all of the account's sessions end."""
+    """Digest of the session that stays open; empty if all of the account's sessions end."""
     changed_at: int
     """Microseconds since 1970 UTC."""
 

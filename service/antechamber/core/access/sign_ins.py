@@ -1,4 +1,4 @@
-"""Sign-in links and sessions as they are kept, and what ends with a log that is given up."""
+"""Stored sign-in links and sessions, and the access that ends when a log is abandoned."""
 
 from typing import Final
 
@@ -9,56 +9,56 @@ from antechamber.core.errors import AntechamberError
 from antechamber.core.rows.access import SessionRow, TokenRow, UserRow
 
 ABSOLUTE: Final = 12 * 3_600_000_000
-"""Microseconds after which a session is over, however much it is used."""
+"""Microseconds after which a session ends, even if it is in use."""
 SHOWN: Final = 16
-"""Characters of a digest that a link or session is listed with."""
+"""Leading characters of a digest shown in lists of links and sessions."""
 
 
 class AccessError(AntechamberError):
-    """A token or account that cannot be made or found; the text says what to change."""
+    """Raised when a token or account cannot be created or found; the text says what to change."""
 
 
 class SignedOutError(AntechamberError):
-    """An act under a session or account that has ended meanwhile; nothing was recorded."""
+    """Raised when the session or account of a request has ended meanwhile; nothing was recorded."""
 
     def __init__(self) -> None:
-        """Say so."""
         super().__init__("You are signed out; sign in again.")
 
 
 class BegunAccess(Struct, frozen=True, kw_only=True):
-    """A sign-in link or a session: whose it is, and what proves that it was begun here."""
+    """A sign-in link or a session: its account, and the proof that this service created it."""
 
     digest: str
     user: int
     name: str
     role: PersonRole
     at: int
-    """When the session began or the link ends, in microseconds since 1970 UTC."""
+    """When the session began or the link expires, in microseconds since 1970 UTC."""
     proof: str
 
 
 class EndedAccess(Struct, frozen=True, kw_only=True):
-    """All access that ended with a log that was given up."""
+    """All access that ended with an abandoned log."""
 
     tokens: list[TokenRow]
     links: list[BegunAccess]
     sessions: list[BegunAccess]
     users: list[UserRow]
-    """Accounts that can sign in again: which of them were disabled after the backup is not known."""
+    """Accounts that can sign in again, because it is unknown which of them were disabled after the backup."""
 
 
 def no_account(name: str) -> AccessError:
-    """Return the refusal of a name that no active account has."""
+    """Return the error for a name that no active account has."""
     return AccessError(f"there is no account {name}; add it with: antechamber user add {name} --role curator")
 
 
 def check_signed_in(person: Person, session: SessionRow | None, now: int) -> None:
-    """Check by its row in the transaction of an act that a person's session is theirs and has not ended.
+    """Check that a person's session row belongs to the person and has not ended.
 
-    That it idled for too long was looked up before; this very act ends its idling.
+    The row is read in the transaction of the request. The idle time is not checked again: it was checked when the
+    session was looked up, and the request itself ends it.
 
-    Raises SignedOutError.
+    Raises SignedOutError if the check fails.
     """
     if session is None or now - session.created_at > ABSOLUTE:
         raise SignedOutError

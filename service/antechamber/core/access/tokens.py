@@ -1,4 +1,4 @@
-"""The form of our secrets: role prefix, 30 base62 characters (178 bits) and a checksum of 6."""
+"""The form of this service's secrets: role prefix, 30 base62 characters (178 bits) and a checksum of 6 characters."""
 
 import re
 from typing import Final, Literal
@@ -18,7 +18,7 @@ SECRET_LENGTH: Final = 30
 _ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _FORM: Final = re.compile(r"ant[pralw]_[0-9A-Za-z]{36}")
 _BYTES: Final = 24
-"""Random bytes that one secret takes: 192 bits, of which 30 base62 digits keep 178."""
+"""Random bytes for one secret: 192 bits, of which 30 base62 digits keep 178."""
 
 
 def _base62(number: int, width: int) -> str:
@@ -36,7 +36,7 @@ def _checksum(text: str) -> str:
 def mint(kind: SecretKind, randomness: bytes) -> str:
     """Form a secret from 24 random bytes.
 
-    Raises ValueError where the randomness is shorter.
+    Raises ValueError if there are fewer.
     """
     if len(randomness) < _BYTES:
         message = f"a secret takes {_BYTES} random bytes"
@@ -46,10 +46,10 @@ def mint(kind: SecretKind, randomness: bytes) -> str:
 
 
 def has_checksum(text: str) -> bool:
-    """Tell a secret of ours from a typing error, without asking the store."""
+    """Return whether a text has the form and checksum of a secret; this detects typing errors without a read."""
     return bool(_FORM.fullmatch(text)) and text[-6:] == _checksum(text[:-6])
 
 
 def digest_secret(secret: str) -> str:
-    """Digest a secret for storage: with 178 random bits a plain hash is enough (OWASP ASVS 5.0, 6.5.2)."""
+    """Return the digest of a secret for storage: with 178 random bits a plain hash suffices (OWASP ASVS 5.0, 6.5.2)."""
     return blake3(secret.encode()).hexdigest()

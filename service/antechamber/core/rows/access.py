@@ -6,7 +6,7 @@ from antechamber.core.access.callers import PersonRole, TokenRole
 
 
 class TokenRow(Struct, frozen=True, kw_only=True):
-    """One token as operators list it; the secret is nowhere."""
+    """One token as operators list it, without its secret or digest."""
 
     token_id: str
     name: str
@@ -19,7 +19,7 @@ class TokenRow(Struct, frozen=True, kw_only=True):
 
 
 class TokenCheck(Struct, frozen=True, kw_only=True):
-    """What decides whether a presented token is good."""
+    """The facts that decide whether a presented token is valid."""
 
     id: int
     name: str
@@ -30,7 +30,7 @@ class TokenCheck(Struct, frozen=True, kw_only=True):
 
 
 class UserRow(Struct, frozen=True, kw_only=True):
-    """One account; `person` tells two accounts of the same human apart from two humans."""
+    """One account; two accounts with the same `person` belong to the same human."""
 
     id: int
     name: str
@@ -42,7 +42,7 @@ class UserRow(Struct, frozen=True, kw_only=True):
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
-    """A session with its user."""
+    """A session with its account."""
 
     id: int
     name: str

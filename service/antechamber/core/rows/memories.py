@@ -9,7 +9,7 @@ from antechamber.core.review.decision import RecordKind
 
 
 class MemoryHit(Struct, frozen=True, kw_only=True):
-    """One memory that retrieval found."""
+    """One memory in a result of retrieval."""
 
     memory_id: str
     payload: dict[str, Any]
@@ -17,21 +17,21 @@ class MemoryHit(Struct, frozen=True, kw_only=True):
     scope_id: str
     source_span: dict[str, Any]
     supersedes: str | None
-    """What the producer claimed."""
+    """The memory that the producer claims to supersede."""
     replaces: str | None
-    """What it superseded by the curators' decision."""
+    """The memory that it superseded by the curators' decision."""
     admitted_at: int
 
 
 class MemoryFilter(Struct, frozen=True, kw_only=True):
-    """Which memories are asked for; what is empty asks for nothing."""
+    """The conditions of a filter on memories; an empty member is no condition."""
 
     words: list[str] = []
-    """All of them must be in the text."""
+    """Words that the text must contain, all of them."""
     submission_scope: str = ""
     scope_id: str = ""
     at: int | None = None
-    """Only what was active before this moment, in microseconds since 1970 UTC; None for all, whatever their state."""
+    """Only memories active just before this time, in microseconds since 1970 UTC; None for memories in any state."""
 
 
 class BrowsedMemory(Struct, frozen=True, kw_only=True):
@@ -47,13 +47,13 @@ class BrowsedMemory(Struct, frozen=True, kw_only=True):
 
 
 class MemoryRow(BrowsedMemory, frozen=True, kw_only=True):
-    """One memory with where it came from."""
+    """One memory with its origin."""
 
     id: int
     text_hash: str
     source_span: dict[str, Any]
     supersedes: str | None
-    """What the producer claimed."""
+    """The memory that the producer claims to supersede."""
     replaces: str | None
     """The memory that it superseded by the curators' decision."""
     replaced_by: str | None
@@ -71,7 +71,7 @@ class NearMemory(Struct, frozen=True, kw_only=True):
 
 
 class MemoryChange(Struct, frozen=True, kw_only=True):
-    """One state of a memory and the decision that brought it about."""
+    """One state of a memory and the decision that caused it."""
 
     state: MemoryState
     changed_at: int

@@ -9,7 +9,7 @@ from antechamber.core.privacy import Finding
 
 
 class QuarantineRow(Struct, frozen=True, kw_only=True):
-    """One refused event, beside the original it collided with."""
+    """One quarantined event, with the original that it conflicts with."""
 
     id: int
     quarantine_id: str
@@ -27,7 +27,7 @@ class QuarantineRow(Struct, frozen=True, kw_only=True):
     source_span: dict[str, Any] | None
     findings: list[Finding]
     owner: str
-    """Who answered for the producer when the event was refused."""
+    """The producer's owner when the event was quarantined."""
     received_at: int
     proposal_id: str | None
     original_payload: dict[str, Any] | None
@@ -39,8 +39,8 @@ class QuarantineRow(Struct, frozen=True, kw_only=True):
     original_disposition: str
     original_received_at: int
     original_owner: str | None
-    """Who answered for the producer when it submitted the original."""
+    """The producer's owner when it submitted the original."""
     version: int
-    """How many decisions were made on it."""
+    """The number of decisions on it."""
     opened_as: str | None
     """The proposal that it became when a curator opened it."""

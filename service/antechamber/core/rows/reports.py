@@ -7,7 +7,7 @@ from antechamber.core.review.decision import RecordKind
 
 
 class CountRow(Struct, frozen=True, kw_only=True):
-    """How often something happened, in an hour or to a producer's submissions."""
+    """How often something happened in an hour, or to a producer's submissions."""
 
     name: str
     number: int
@@ -16,7 +16,7 @@ class CountRow(Struct, frozen=True, kw_only=True):
 
 
 class DecisionFigure(Struct, frozen=True, kw_only=True):
-    """One decision on a proposal as figures need it; times are microseconds."""
+    """One decision on a proposal, for figures; times are microseconds."""
 
     decision: RecordKind
     reason_code: ReasonCode | None
@@ -31,7 +31,7 @@ class OldestPending(Struct, frozen=True, kw_only=True):
 
 
 class ProcessRow(Struct, frozen=True, kw_only=True):
-    """A running process and the policy it enforces."""
+    """A running process and the policy that it enforces."""
 
     process_id: str
     name: str

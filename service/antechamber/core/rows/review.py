@@ -9,7 +9,7 @@ from antechamber.core.review.decision import RecordKind
 
 
 class QueueRow(Struct, frozen=True, kw_only=True):
-    """One pending proposal in the queue."""
+    """One pending proposal in the review queue."""
 
     proposal_id: str
     payload: dict[str, Any]
@@ -25,16 +25,16 @@ class QueueRow(Struct, frozen=True, kw_only=True):
     conflicts: int
     approvals: int
     second: bool
-    """Whether a curator asked for a second one."""
+    """Whether a curator asked for a second person."""
     claimed_by: str | None
     claimed_until: int | None
     id: int
     fold: int
-    """The fold that the row stands for; 0 for what is not sorted yet."""
+    """The fold that the row represents; 0 if the proposal is not sorted yet."""
     rank: int
     turn: int
     like_it: int
-    """How many proposals of the fold wait, this one included."""
+    """How many proposals of the fold wait, including this one."""
 
 
 class ProposalRow(Struct, frozen=True, kw_only=True):
@@ -48,9 +48,9 @@ class ProposalRow(Struct, frozen=True, kw_only=True):
     scope_id: str
     source_event_hash: str
     payload: dict[str, Any]
-    """The text as it stands now."""
+    """The current payload."""
     proposed: dict[str, Any]
-    """The text as it was submitted."""
+    """The payload as it was submitted."""
     edited: bool
     source_span: dict[str, Any]
     visibility: Visibility | None
@@ -61,7 +61,7 @@ class ProposalRow(Struct, frozen=True, kw_only=True):
     version: int
     withdrawn: bool
     second: bool
-    """Whether a curator asked for a second one."""
+    """Whether a curator asked for a second person."""
     replaces: str | None
     """The memory that this text supersedes once it is admitted, and that memory's state."""
     replaces_state: MemoryState | None
@@ -71,7 +71,7 @@ class ProposalRow(Struct, frozen=True, kw_only=True):
     claimed_by: str | None
     claimed_until: int | None
     like_it: int
-    """How many proposals of its fold wait, this one included."""
+    """How many proposals of its fold wait, including this one."""
     decided_at: int | None
     submission_id: str
     idempotency_key: str
@@ -97,7 +97,7 @@ class ConflictMark(Struct, frozen=True, kw_only=True):
 
 
 class ReviewRecordRow(Struct, frozen=True, kw_only=True):
-    """One decision on a proposal or a refused event."""
+    """One decision on a proposal or a quarantined event."""
 
     review_record_id: str
     version: int
@@ -116,7 +116,7 @@ class ReviewRecordRow(Struct, frozen=True, kw_only=True):
     target: str | None
     """The memory that the decision names."""
     undoes: str | None
-    """The review record that it takes back."""
+    """The review record that it undoes."""
 
 
 class LatestDecision(Struct, frozen=True, kw_only=True):
@@ -128,34 +128,34 @@ class LatestDecision(Struct, frozen=True, kw_only=True):
     person: str
     decided_at: int
     shown: dict[str, Any] | None
-    """The payload; None where nothing was kept of a refused event."""
+    """The payload; None if nothing was kept of a quarantined event."""
     proposal_id: str | None
     quarantine_id: str | None
 
 
 class ProducerRecord(Struct, frozen=True, kw_only=True):
-    """What became of a producer's proposals."""
+    """The number of a producer's proposals by outcome."""
 
     approved: int
     rejected: int
     overturned: int
-    """Decisions on them that were taken back."""
+    """Decisions on them that were undone."""
     counted: int
-    """Its share of the latest 2,000 decisions on all proposals."""
+    """How many of the latest 2,000 decisions on all proposals were on this producer's."""
 
 
 class AuditRow(ReviewRecordRow, frozen=True, kw_only=True):
-    """One decision with the proposal it belongs to, as auditors list and export it."""
+    """One decision with its proposal, as auditors list and export it."""
 
     place: int
     sequence: int
-    """Where its leaf stands in the log."""
+    """The sequence of its leaf."""
     leaf: str
     salt: bytes | None
-    """Of the leaf's commitment; None where the text was erased."""
+    """Salt of the leaf's commitment; None if the text was erased."""
     proposal_id: str | None
     quarantine_id: str | None
-    """The refused event that was decided on, where it was not a proposal."""
+    """The quarantined event that was decided on, if it was not a proposal."""
     approvals_required: int
     submission_scope: Scope | None
     scope_id: str | None
@@ -165,7 +165,7 @@ class AuditRow(ReviewRecordRow, frozen=True, kw_only=True):
 
 
 class AuditFilter(Struct, frozen=True, kw_only=True):
-    """Which review records an auditor asks for; None means all."""
+    """The conditions of an auditor's filter on review records; None is no condition."""
 
     since: int | None = None
     until: int | None = None

@@ -6,7 +6,7 @@ from antechamber.core.contract import Channel, Disposition, ProposalState, Reaso
 
 
 class StoredReceipt(Struct, frozen=True, kw_only=True):
-    """A receipt as it was answered, and what became of its proposal."""
+    """A stored receipt, and the review status of its proposal."""
 
     receipt: str
     state: ProposalState | None
@@ -16,7 +16,7 @@ class StoredReceipt(Struct, frozen=True, kw_only=True):
 
 
 class SubmissionFilter(Struct, frozen=True, kw_only=True):
-    """Which submissions are asked for; None means all. Times are microseconds since 1970 UTC."""
+    """The conditions of a filter on submissions; None is no condition. Times are microseconds since 1970 UTC."""
 
     since: int | None = None
     until: int | None = None
@@ -28,13 +28,13 @@ class SubmissionFilter(Struct, frozen=True, kw_only=True):
 
 
 class ListedSubmission(Struct, frozen=True, kw_only=True):
-    """One submission, or one refused event that came under the key of another."""
+    """One submission, or one quarantined event under the key of another submission."""
 
     place: str
-    """Its id, by which lists are ordered: ids begin with their time."""
+    """The id, which also orders the list, because ids begin with their time."""
     producer_identity: str
     idempotency_key: str | None
-    """None for a private event: the key may say what it is about."""
+    """None for a private event, because the key may reveal its content."""
     disposition: Disposition
     reason_code: str | None
     submission_scope: Scope | None
@@ -42,6 +42,6 @@ class ListedSubmission(Struct, frozen=True, kw_only=True):
     received_at: int
     replays: int
     channel: Channel | None
-    """By which way it came first; None for a refused event under another's key."""
+    """The channel of the first attempt; None for a quarantined event under another submission's key."""
     proposal_id: str | None
     quarantine_id: str | None
