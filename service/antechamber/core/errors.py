@@ -54,7 +54,7 @@ class StaleDecisionError(AntechamberError):
 
 
 class ForbiddenDecisionError(AntechamberError):
-    """Raised when this person may not make this decision on this proposal; the text says who can."""
+    """Raised when this person may not make this decision on this proposal; the message explains who can."""
 
 
 class NotFoundError(AntechamberError):
@@ -62,11 +62,11 @@ class NotFoundError(AntechamberError):
 
 
 class EraseError(AntechamberError):
-    """Raised when a text cannot be erased; the text says why."""
+    """Raised when a text cannot be erased; the message explains why."""
 
 
 class LogError(AntechamberError):
-    """Raised when the log contradicts an earlier checkpoint, or cannot be signed; the text says what to do."""
+    """Raised when the log contradicts an earlier checkpoint, or cannot be signed; the message explains what to do."""
 
 
 class ContradictionError(LogError):

@@ -135,7 +135,7 @@ class Status(Receipt, frozen=True, kw_only=True):
 
 
 class ToolFailure(Struct, frozen=True, kw_only=True):
-    """The error of a tool call for a model; the text says what to do."""
+    """The error of a tool call for a model; the message explains what to do."""
 
     code: str
     message: str

@@ -221,8 +221,8 @@ class Access:
 
     def _enter(self, user: UserRow, subjects: list[str], counted: list[int], rows: Rows) -> SignedIn | None:
         """Undo the count and begin a session; return None if the account changed while its password was hashed."""
-        # This comes first: a transaction that ends access then commits either before this one reads the account, or
-        # after it.
+        # This comes first: a transaction that ends access then either commits before this one reads the account, or
+        # waits until this one has committed.
         rows.share_sessions()
         known = rows.user(user.name)
         if known is None or known.disabled_at is not None or known.password != user.password:

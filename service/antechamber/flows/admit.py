@@ -47,11 +47,11 @@ from antechamber.flows.worker_thread import WorkerThread
 MAX_TEXT: Final = 1 << 18
 """Bytes of the events that are scanned in one call."""
 LONG: Final = 1 << 13
-"""Bytes of a body from which it is parsed and scanned in a worker thread instead of the event loop."""
+"""Bytes of a body above which it is parsed and scanned in a worker thread instead of the event loop."""
 MAX_LONG: Final = 256
-"""Maximum number of long bodies that wait for the worker thread; each takes about 30 ms at most."""
+"""Maximum number of long bodies that wait for the worker thread or run in it; each takes about 30 ms at most."""
 MAX_BATCHES: Final = 8
-"""Maximum number of batches that wait for the worker thread; each takes about 2 seconds at most."""
+"""Maximum number of batches that wait for the worker thread or run in it; each takes about 2 seconds at most."""
 
 
 class Prepared(Struct, frozen=True, kw_only=True):

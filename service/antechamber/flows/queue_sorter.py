@@ -31,7 +31,7 @@ IDLE_POLL_SECONDS: Final = 5.0
 class QueueSorter:
     """Sorts the queue of a store in a background thread.
 
-    Among several processes only the one for which `leads` returns True sorts. `work` is notified of each turn.
+    Among several processes only the one for which `leads` returns True sorts. `work` records whether the turns succeed.
     """
 
     def __init__(self, store: Store, leads: Callable[[], bool], work: Work) -> None:

@@ -25,7 +25,7 @@ class _Checked(NamedTuple):
 
 
 class WriteGate:
-    """Wraps a store (implements core.ports.Store); each write raises ClosedError while the log is in doubt."""
+    """Wraps a store (implements core.ports.store.Store); each write raises ClosedError while the log is in doubt."""
 
     def __init__(self, store: Store, log: Checkpoints) -> None:
         self._store = store

@@ -15,7 +15,7 @@ SHOWN: Final = 16
 
 
 class AccessError(AntechamberError):
-    """Raised when a token or account cannot be created or found; the text says what to change."""
+    """Raised when a token or account cannot be created or found; the message explains what to change."""
 
 
 class SignedOutError(AntechamberError):
@@ -56,7 +56,7 @@ def check_signed_in(person: Person, session: SessionRow | None, now: int) -> Non
     """Check that a person's session row belongs to the person and has not ended.
 
     The row is read in the transaction of the request. The idle time is not checked again: it was checked when the
-    session was looked up, and the request itself ends it.
+    session was looked up, and the request itself counts as use.
 
     Raises SignedOutError if the check fails.
     """

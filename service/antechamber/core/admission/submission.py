@@ -1,4 +1,4 @@
-"""Parse untrusted bytes into an event in normal form, or raise a refusal that says what to fix."""
+"""Parse untrusted bytes into an event in normal form, or raise a refusal that explains what to fix."""
 
 import re
 from typing import Any, Final

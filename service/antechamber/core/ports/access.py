@@ -77,7 +77,7 @@ class AccessRows(Protocol):
     def share_sessions(self) -> None:
         """Take a shared lock: until this transaction ends, no other transaction ends access.
 
-        Access ends by a password change, by disabling an account, or when the loss of the log's end is accepted.
+        Access ends by a password change, by disabling an account, or when a log is abandoned.
         """
 
     def hold_sessions(self) -> None:

@@ -37,7 +37,7 @@ QUICK_UNDO: Final = 600_000_000
 
 
 class InvalidDecisionError(AntechamberError):
-    """Raised when a decision form is incomplete; the text says what to fill in."""
+    """Raised when a decision form is incomplete; the message explains what to fill in."""
 
 
 class Approval(Struct, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ _WIDE_LETTERS: Final = ("CJK ", "HIRAGANA ", "KATAKANA ")
 
 
 class FieldError(ValueError):
-    """Raised when a field has a damaged token; the text says what to do."""
+    """Raised when a field has a damaged token; the message explains what to do."""
 
 
 class Field(Struct, frozen=True):

@@ -25,7 +25,7 @@ NAMES: Final = {
 
 
 class FilterError(ValueError):
-    """Raised when a filter or a view cannot be used; the text says what to change."""
+    """Raised when a filter or a view cannot be used; the message explains what to change."""
 
 
 class QueueFilter(Struct, frozen=True, kw_only=True):

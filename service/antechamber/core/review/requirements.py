@@ -1,4 +1,4 @@
-"""The requirements of an approval, modeled on Gerrit's submit requirements: each says how to satisfy it.
+"""The requirements of an approval, modeled on Gerrit's submit requirements: each explains how to satisfy it.
 
 Findings inform; only a requirement that is unsatisfied or could not be evaluated prevents the approval.
 """

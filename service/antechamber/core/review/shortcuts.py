@@ -39,7 +39,7 @@ USUAL: Final[dict[str, str]] = {one.action: one.key for one in SHORTCUTS}
 
 
 class ShortcutError(ValueError):
-    """Raised when shortcuts cannot be stored; the text says what to change."""
+    """Raised when shortcuts cannot be stored; the message explains what to change."""
 
 
 def keys_of(kept: str | None) -> dict[str, str]:

@@ -27,7 +27,7 @@ _MAX_SHOWN: Final = 150_000
 _CHANGE_WEIGHT: Final = 120
 """Characters of the markup around an added or removed run."""
 _LONG: Final = 4000
-"""Characters from which a difference is shown without most of the unchanged text."""
+"""Characters above which a difference is shown without most of the unchanged text."""
 _WORDS: Final = re.compile(r"\w+|\s+|(?P<sign>[^\w\s])(?P=sign)*")
 _LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _AROUND: Final = 60
