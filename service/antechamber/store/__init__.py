@@ -1,1 +1,1 @@
-"""The only room that knows SQL."""
+"""Storage: the SQL statements, the schema and the engines; no other package uses SQL."""

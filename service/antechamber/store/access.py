@@ -1,4 +1,4 @@
-"""Access rows: tokens, people, sign-in links, sessions and failed sign-ins; secrets only as digests."""
+"""Queries for tokens, people, sign-in links, sessions and failed sign-ins; secrets are stored only as digests."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,10 +14,9 @@ from antechamber.store.statements import Statements
 
 
 class AccessQueries(Statements):
-    """Implements core.ports.AccessRows over named statements."""
+    """Implements core.ports.access.AccessRows with named statements."""
 
     def add_token(self, row: TokenRow, digest: str) -> None:
-        """Keep a new token."""
         self.share_sessions()
         self.run(
             "add_token",
@@ -33,27 +32,22 @@ class AccessQueries(Statements):
         self.log([of_access("issue-token", row.created_at, "issued", **named)])
 
     def tokens(self) -> list[TokenRow]:
-        """Return all tokens, oldest first."""
         return [msgspec.convert(decoded(row, "read"), TokenRow) for row in self.all("tokens")]
 
     def token(self, digest: str) -> TokenCheck | None:
-        """Return the token with this digest."""
         row = self.one("token_with_digest", digest=digest)
         return msgspec.convert(decoded(row, "read"), TokenCheck) if row else None
 
     def revoke_tokens(self, name: str, now: int) -> int:
-        """Revoke by token id or name; return how many."""
         revoked = self.all("revoke_tokens", name=name, revoked_at=now)
         self.log(of_access("revoke-token", now, "revoked", token_id=row["token_id"]) for row in revoked)
         return len(revoked)
 
     def touch_tokens(self, used: Mapping[int, int]) -> None:
-        """Note when tokens were last used."""
         moments = [{"id": token, "last_used_at": moment} for token, moment in sorted(used.items())]
         self.repeat("touch_token", moments)
 
     def add_user(self, user: UserRow) -> bool:
-        """Add an account; False where the name is taken."""
         added = self.run(
             "add_user",
             name=user.name,
@@ -68,16 +62,13 @@ class AccessQueries(Statements):
         return added > 0
 
     def users(self) -> list[UserRow]:
-        """Return all accounts by name."""
         return msgspec.convert(self.all("users"), list[UserRow])
 
     def user(self, name: str) -> UserRow | None:
-        """Return one account."""
         row = self.one("user_named", name=name)
         return msgspec.convert(row, UserRow) if row else None
 
     def disable_user(self, name: str, now: int) -> bool:
-        """Disable an account and end its sessions; False where there is none to disable."""
         self.hold_sessions()
         self.run("end_sessions_of_user", name=name, ended_at=now)
         disabled = self.run("disable_user", name=name, disabled_at=now) > 0
@@ -86,7 +77,6 @@ class AccessQueries(Statements):
         return disabled
 
     def set_password(self, change: PasswordChange) -> bool:
-        """Set a password and end the account's other sessions and its links; False where there is no such account."""
         self.hold_sessions()
         if not self.run("set_password", user=change.user, password=change.password):
             return False
@@ -99,25 +89,20 @@ class AccessQueries(Statements):
         return True
 
     def add_link(self, digest: str, user: int, expires_at: int, proof: str = "") -> None:
-        """Keep a one-time sign-in link."""
         self.share_sessions()
         self.run("add_link", digest=digest, user=user, expires_at=expires_at, proof=proof)
 
     def link(self, digest: str) -> BegunAccess | None:
-        """Return a link, used or not."""
         row = self.one("link", digest=digest)
         return msgspec.convert(row, BegunAccess) if row else None
 
     def links(self) -> list[BegunAccess]:
-        """Return all links."""
         return msgspec.convert(self.all("links"), list[BegunAccess])
 
     def sessions(self) -> list[BegunAccess]:
-        """Return all sessions."""
         return msgspec.convert(self.all("sessions"), list[BegunAccess])
 
     def end_access(self, now: int, begun_after: int) -> EndedAccess:
-        """End all tokens, links and sessions, each with its leaf; sessions that began before are over anyway."""
         self.hold_sessions()
         tokens = [row for row in self.tokens() if row.revoked_at is None]
         links = msgspec.convert(self.all("open_links", now=now), list[BegunAccess])
@@ -133,69 +118,54 @@ class AccessQueries(Statements):
         return EndedAccess(tokens=tokens, links=links, sessions=sessions, users=users)
 
     def use_link(self, digest: str, now: int) -> UserRow | None:
-        """Consume a link and return whose it is; None where it is used, expired or unknown."""
         row = self.one("link_user", digest=digest, now=now)
         if row is None or not self.run("use_link", digest=digest, now=now):
             return None
         return msgspec.convert(row, UserRow)
 
     def set_views(self, user: int, views: str) -> None:
-        """Keep somebody's saved views."""
         self.run("set_views", user=user, views=views)
 
     def set_keys(self, user: int, keys: str | None) -> None:
-        """Keep somebody's choice of keys."""
         self.run("set_keys", user=user, keys=keys)
 
     def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:
-        """Begin a session."""
         self.run("add_session", digest=digest, user=user, now=now, proof=proof)
 
     def session(self, digest: str) -> SessionRow | None:
-        """Return a session that has not been ended."""
         row = self.one("session_user", digest=digest)
         return msgspec.convert(row, SessionRow) if row else None
 
     def share_sessions(self) -> None:
-        """Let no other transaction end access, by a password, an account or a log given up, until this one ends."""
         self.one("share_sessions")
 
     def hold_sessions(self) -> None:
-        """Let no other transaction act under a session until this one ends."""
         self.one("hold_sessions")
 
     def signed_in(self, digest: str) -> SessionRow | None:
-        """Return a session that has not been ended; no other transaction can end one until this one ends."""
         self.share_sessions()
         return self.session(digest)
 
     def touch_sessions(self, seen: Mapping[str, int]) -> None:
-        """Note when sessions were last seen."""
         moments = [{"digest": digest, "seen_at": moment} for digest, moment in sorted(seen.items())]
         self.repeat("touch_session", moments)
 
     def end_session(self, digest: str, now: int) -> None:
-        """End a session."""
         self.hold_sessions()
         self.run("end_session", digest=digest, ended_at=now)
 
     def failures(self, subject: str, since: int) -> tuple[int, int]:
-        """Return how many sign-ins failed for a subject since then, and when the last one did."""
         row = self.one("count_failures", subject=subject, since=since)
         return (row["number"], row["last"] or 0) if row else (0, 0)
 
     def hold_failures(self) -> None:
-        """Let no other transaction count failed sign-ins until this one ends."""
         self.one("hold_failures")
 
     def add_failure(self, subject: str, now: int) -> int:
-        """Count a failed sign-in and return its id."""
         return int(self.all("add_failure", subject=subject, failed_at=now)[0]["id"])
 
     def take_back_failures(self, ids: Sequence[int]) -> None:
-        """Forget failed sign-ins that did not fail after all."""
         self.repeat("take_back_failure", [{"id": one} for one in ids])
 
     def forget_failures(self, subject: str, before: int) -> None:
-        """Forget a subject's failures and everybody's old ones."""
         self.run("forget_failures", subject=subject, before=before)

@@ -1,4 +1,4 @@
-"""Admission rows: what is known about a group of candidates, and what their judgements write."""
+"""Queries for admission: what is known about a group of candidates, and the rows that their judgements write."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,15 +33,15 @@ def _text(value: Any) -> str:
 
 
 class AdmissionQueries(Statements):
-    """Implements core.ports.AdmissionRows over named statements."""
+    """Implements core.ports.admission.AdmissionRows with named statements."""
 
     lane: int
-    """Where this process counts; of several that share a store each has another, as far as there are enough."""
+    """Counter lane of this process: processes that share a store use different lanes, as far as there are enough."""
     known_producers: dict[str, int]
-    """Integer keys of producers that were found before; whoever undoes a transaction empties it."""
+    """Cache of integer keys of producers; it must be emptied when a transaction is rolled back."""
 
     def open_batch(self, candidates: Sequence[Candidate]) -> AdmissionBatch:
-        """Look up keys, contents, earlier conflicts and the caps, and only what the judgements need."""
+        """Look up keys, contents, earlier conflicts and caps, and only as far as the judgements need them."""
         book = AdmissionBatch()
         submissions = [one.submission for one in candidates]
         book.producers = producers = self._numbers({one.producer_identity: 0 for one in submissions})
@@ -68,14 +68,14 @@ class AdmissionQueries(Statements):
         return book
 
     def _numbers(self, producers: dict[str, int]) -> dict[str, int]:
-        """Fill in the integer keys of producers, 0 for one that was never seen."""
+        """Return the integer keys of producers; 0 for a producer without a row."""
         asked = [name for name in producers if name not in self.known_producers]
         found = self.find("producer_id", [{"producer_identity": name} for name in asked]) if asked else []
         self.known_producers.update({name: row["id"] for name, row in zip(asked, found, strict=True) if row})
         return {name: self.known_producers.get(name, 0) for name in producers}
 
     def _note_refusals(self, book: AdmissionBatch, candidates: Sequence[Candidate]) -> None:
-        """Look up the caps and the earlier conflicts of those that may end in quarantine."""
+        """Look up the caps and the earlier conflicts of candidates that may end in quarantine."""
         waiting = sorted({book.producers[one.submission.producer_identity] for one in candidates} - {0})
         names = {number: identity for identity, number in book.producers.items()}
         self.find("hold_producer", [{"producer": producer} for producer in waiting])
@@ -95,7 +95,7 @@ class AdmissionQueries(Statements):
                 book.note_conflict(original.submission_id, row["fingerprint"], KnownConflict(answer=row["answer"]))
 
     def record(self, book: AdmissionBatch) -> None:
-        """Write the rows of a group's judgements; the ids of an answer are also those of its rows."""
+        """Write the rows of a group's judgements; the ids in a receipt are also the ids of its rows."""
         entries = book.entries
         bound = [one for one in entries if one.judgement.bind]
         made = [one for one in entries if one.judgement.propose]
@@ -115,7 +115,7 @@ class AdmissionQueries(Statements):
             self.announce()
 
     def _leaves(self, entry: AdmissionWrite) -> Iterator[LeafWrite]:
-        """Yield the leaves of one judgement; withdraw a proposal where it says so, of which only the first counts."""
+        """Yield the leaves of one judgement; withdraw its proposal if it demands so (only the first has a leaf)."""
         judgement = entry.judgement
         if judgement.bind or judgement.quarantine:
             yield of_disposition(entry)
@@ -124,7 +124,7 @@ class AdmissionQueries(Statements):
             yield of_withdrawal(entry, proposal_id)
 
     def _count(self, book: AdmissionBatch, producers: Mapping[str, int]) -> None:
-        """Count what a group became; attempts without a row of their own are counted elsewhere."""
+        """Count the dispositions of a group; attempts without a row (replays) are counted by `count_replays`."""
         counted = Counter(
             (one.received_at // HOUR, producers[one.candidate.submission.producer_identity], _name(one), one.channel)
             for one in book.entries
@@ -150,7 +150,7 @@ class AdmissionQueries(Statements):
             self.add(statement, ordered, _UNIQUE[statement])
 
     def _known_or_new(self, producers: Mapping[str, int]) -> Mapping[str, int]:
-        """Add the producers that were never seen; another process may do the same at the same time."""
+        """Add the producers without a row; another process may add the same ones at the same time."""
         fresh = sorted(identity for identity, number in producers.items() if not number)
         for identity in fresh:
             self.run("add_producer", producer_identity=identity)
@@ -182,13 +182,11 @@ class AdmissionQueries(Statements):
         self.run("count", **count, lane=self.lane, number=1)
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
-        """Return id and receipt of the submission under a key."""
         producer = self._numbers({producer_identity: 0})[producer_identity]
         found = self.one("known_submission", producer=producer, idempotency_key=key)
         return (found["submission_id"], found["receipt"]) if found else None
 
     def count_replays(self, attempts: Mapping[ReplayKey, int]) -> None:
-        """Add counted replays to their submissions and to the producers' hours."""
         counted = [
             {"submission_id": submission_id, "hour": hour, "channel": channel, "attempts": number}
             for (submission_id, hour, channel), number in sorted(attempts.items())
@@ -203,7 +201,7 @@ _UNIQUE: Final = {
     "add_evidence": ("proposal", "producer"),
     "add_quarantine": ("submission", "fingerprint"),
 }
-"""What decides a race between processes; rows are added in its order, so that two of them never wait in a ring."""
+"""Unique columns on which processes race. Rows are inserted in their order, so that two processes cannot deadlock."""
 _SEAL_LACKS: Final = (
     "submission_scope",
     "scope_id",
@@ -216,7 +214,7 @@ _SEAL_LACKS: Final = (
 
 
 class _Writing:
-    """Forms the rows of a group; public ids become integer keys, those of rows just taken included."""
+    """Builds the rows of a group; replaces public ids by integer keys, including those of rows taken just now."""
 
     def __init__(
         self, producers: Mapping[str, int], submissions: Mapping[str | None, int], proposals: Mapping[str | None, int]
@@ -229,7 +227,7 @@ class _Writing:
         return self.producers[entry.candidate.submission.producer_identity]
 
     def _proposal(self, entry: AdmissionWrite) -> int | None:
-        """Return the proposal that a submission made or joined."""
+        """Return the key of the proposal that a submission created or joined."""
         known = entry.judgement.proposal
         if known is None:
             return self._proposals.get(entry.named.proposal_id)

@@ -1,4 +1,4 @@
-"""Rows beside each other: what two places record has to be the same in both."""
+"""Checks rows against each other: values that two tables record must agree."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -21,10 +21,10 @@ _CROSSED: Final = (
 
 
 class CrossCheck(Statements):
-    """Compares rows of the store with each other, with the policies of their time and with the leaves of access."""
+    """Compares rows of the store with each other, with the policies of their time, and with the leaves of access."""
 
     def check_rows(self) -> Iterator[str]:
-        """Yield whatever differs; nothing is mended."""
+        """Yield a finding for each difference; nothing is repaired."""
         for name in _CROSSED:
             for row in self.all(name):
                 yield row["finding"]
@@ -41,7 +41,7 @@ class CrossCheck(Statements):
         yield from self._check_users()
 
     def _policies(self) -> Iterator[tuple[str, SqlRow]]:
-        """Yield the policies that can be read; one with another text than its digest is found elsewhere."""
+        """Yield digests and policies that can be read; the log check finds a text that does not match its digest."""
         for row in self.all("logged_policies"):
             try:
                 policy = msgspec.json.decode(row["policy"])
@@ -72,7 +72,7 @@ class CrossCheck(Statements):
                 yield f"account {row['name']} has another password than its last leaf says"
 
     def _subject(self, subject: str, action: str) -> SqlRow | None:
-        """Return what the first leaf about something names; None where it is of another action."""
+        """Return the subject of the first leaf with this action; None if there is none."""
         for one in self.all("leaves_of", subject=subject):
             leaf = _decoded(one["leaf"])
             if leaf.get("action") == action and isinstance(leaf.get("subject"), dict):
@@ -82,7 +82,7 @@ class CrossCheck(Statements):
 
 
 def _decoded(leaf: str) -> SqlRow:
-    """Return a leaf; an empty one where it cannot be read, which is found elsewhere."""
+    """Return the decoded leaf; an empty dict if it cannot be read, which the log check reports."""
     try:
         found = msgspec.json.decode(leaf)
     except msgspec.MsgspecError:
@@ -91,11 +91,11 @@ def _decoded(leaf: str) -> SqlRow:
 
 
 def _owner(policy: SqlRow, producer_identity: str) -> str:
-    """Return who answered for a producer; an empty name where the policy did not list it."""
+    """Return the producer's owner in a policy; an empty text if the policy does not list the producer."""
     return str(policy.get("producers", {}).get(producer_identity, {}).get("owner", ""))
 
 
 def _curators(policy: SqlRow, scope: str) -> int:
-    """Return how many persons had to approve in a scope."""
+    """Return how many people had to approve in a scope."""
     special = policy.get("scopes", {}).get(scope, {}).get("curators")
     return int(special or policy.get("defaults", {}).get("curators") or 1)

@@ -14,8 +14,8 @@ OLDER_SCHEMA: Final = "this data was written by an older version; make a backup,
 
 
 MOVED: Final = "moved"
-"""Note in a SQLite file whose data lives in a PostgreSQL database now."""
+"""Name of the note in a SQLite file whose data was moved to a PostgreSQL database."""
 
 
 class StoreError(AntechamberError):
-    """The store cannot be opened; the text says what to do."""
+    """Error for a store that cannot be opened; its text states what to do."""

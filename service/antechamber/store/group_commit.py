@@ -1,4 +1,4 @@
-"""The admission queue: one writer thread, one transaction for all that wait (group commit)."""
+"""Group commit: one writer thread runs all waiting work in one transaction."""
 
 import contextlib
 import logging
@@ -16,48 +16,48 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 MAX_WAITING: Final = 10_000
-"""Items that may wait; beyond it the store says so at once instead of letting callers time out."""
+"""Maximum number of waiting items; beyond it the store refuses work at once instead of letting callers time out."""
 MAX_BYTES: Final = 32 << 20
-"""Bytes of all that waits, so that memory stays flat; what comes first is taken however large it is."""
+"""Maximum bytes of all waiting items, to bound memory. An empty queue accepts an item of any size."""
 MAX_TOGETHER: Final = 512
-"""Items that share one transaction; a single piece of work with more of them is not divided."""
+"""Maximum number of items in one transaction; a single job with more items is not divided."""
 MAX_BYTES_TOGETHER: Final = 4 << 20
-"""Bytes that share one transaction: each is copied a few times on its way, and large ones gain little by company."""
+"""Maximum bytes in one transaction: each byte is copied several times, and large items gain little from sharing it."""
 MAX_TRIES: Final = 5
-"""Transactions that the engine undid may begin again this often before callers are told to come back."""
+"""How often a transaction that the engine rolled back is run before its callers get an error."""
 
 
 _CANNOT: Final = "the store cannot commit now"
 
 
 class AgainError(Exception):
-    """The engine undid a whole transaction for a reason that another try may mend."""
+    """The engine rolled back the whole transaction for a reason that a retry may resolve."""
 
 
 class Transactions(Protocol):
-    """What the queue needs of an engine; called from the writer thread only."""
+    """What the group commit requires from an engine; called from the writer thread only."""
 
     def begin(self) -> None:
         """Open a transaction that may write."""
 
     def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
-        """Run one piece of work inside; what it wrote is undone where it raises."""
+        """Run one piece of work inside the transaction; if it raises, undo what it wrote."""
 
     def commit(self) -> None:
-        """Put everything on disk."""
+        """Commit the transaction; on return everything is on disk."""
 
     def roll_back(self) -> None:
-        """Undo everything, whatever state the transaction is in."""
+        """Undo everything, in any state of the transaction."""
 
     def translate(self, error: Exception) -> Exception:
-        """Turn a driver's error into ours or AgainError; other errors come back as they are."""
+        """Return one of our errors or AgainError for a driver's error; return other errors unchanged."""
 
     def close(self) -> None:
-        """Release what the writer thread holds."""
+        """Release the resources of the writer thread."""
 
 
 class _Job:
-    """Some work, and whoever waits for it; jobs with items and the same work are done in one call."""
+    """One piece of work and the future of its caller. Jobs with items and the same work run in one call."""
 
     __slots__ = ("error", "future", "items", "number", "promotes", "result", "size", "work")
 
@@ -86,14 +86,16 @@ class _Job:
 
 
 class GroupCommit:
-    """Runs work in the order it came, and answers only after the common commit."""
+    """Runs work in order of arrival, and resolves its futures only after the common commit.
+
+    `transactions` is the engine's part; `work` records whether transactions succeed.
+    """
 
     def __init__(self, transactions: Transactions, work: Work) -> None:
-        """Start the writer thread; `work` hears whether transactions work."""
         self._transactions = transactions
         self._work = work
         self._pause: float | None = None
-        """Seconds to wait for work before the writer tries an empty transaction; None while transactions work."""
+        """Seconds to wait for work before the writer tries an empty transaction; None while transactions succeed."""
         self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
@@ -102,16 +104,16 @@ class GroupCommit:
         self._thread.start()
 
     def submit(self, work: Callable[[Any], T], *, promotes: bool = False) -> Future[T]:
-        """Queue work; its future resolves after the commit that holds it.
+        """Queue work; its future resolves after the commit that contains it.
 
-        Raises UnavailableError when too much is waiting, or after close.
+        Raises UnavailableError if too much is waiting, or after close.
         """
         return self._put(_Job(work, promotes=promotes))
 
     def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any], size: int) -> Future[list[T]]:
-        """Queue items of together `size` bytes for work that takes all that wait for it in one call.
+        """Queue items of `size` bytes in total; all items that wait for the same work are passed to it in one call.
 
-        Raises UnavailableError when too much is waiting, or after close.
+        Raises UnavailableError if too much is waiting, or after close.
         """
         return self._put(_Job(work, items, size))
 
@@ -147,10 +149,10 @@ class GroupCommit:
             self._end(jobs)
 
     def _answer(self, jobs: list[_Job]) -> None:
-        """Run jobs and resolve their futures, whatever happens: no caller waits for a writer that failed."""
+        """Run jobs and resolve their futures in every case: no caller may wait for a writer that failed."""
         try:
             self._run(jobs)
-        except BaseException as raised:  # noqa: BLE001 -- the thread that all wait for must not end over it
+        except BaseException as raised:  # noqa: BLE001 -- the writer thread must survive every error
             self._failed(raised)
             self._roll_back()
             for job in jobs:
@@ -165,7 +167,7 @@ class GroupCommit:
         self._pause = self._work.failed(error)
 
     def _end(self, jobs: list[_Job]) -> None:
-        """Refuse what comes from now on, and what still waits if the thread ends by an error."""
+        """Refuse new work, and fail the waiting work if the thread ends because of an error."""
         with self._gate:
             self._closed = True
         left = [job for job in jobs if not job.future.done()]
@@ -178,9 +180,9 @@ class GroupCommit:
         self._transactions.close()
 
     def _take(self) -> tuple[list[_Job], bool]:
-        """Wait for work and take what is there; the flag says that nothing follows.
+        """Wait for work and return the waiting jobs; the flag is True if no more will follow.
 
-        While transactions fail, it returns without work after a pause, so that an empty one is tried.
+        While transactions fail, return without jobs after a pause, so that an empty transaction is tried.
         """
         jobs: list[_Job] = []
         number = size = 0
@@ -200,7 +202,7 @@ class GroupCommit:
         return jobs, True
 
     def _run(self, jobs: list[_Job]) -> None:
-        """Run the jobs in one transaction; if it cannot be kept, every job gets the error and nothing is stored."""
+        """Run the jobs in one transaction; if it cannot commit, every job gets the error and nothing is stored."""
         error: Exception = UnavailableError(_CANNOT)
         for _ in range(MAX_TRIES):
             try:
@@ -208,7 +210,7 @@ class GroupCommit:
                 for _, group in groupby(jobs, key=lambda job: job.kind):
                     self._attempt(list(group))
                 self._transactions.commit()
-            except Exception as raised:  # noqa: BLE001 -- whatever broke the transaction must reach all who wait for it
+            except Exception as raised:  # noqa: BLE001 -- every error of the transaction must reach all callers
                 self._roll_back()
                 translated = self._transactions.translate(raised)
                 if isinstance(translated, AgainError):
@@ -226,14 +228,14 @@ class GroupCommit:
             job.error = error
 
     def _roll_back(self) -> None:
-        """Undo everything; the thread that all wait for must not end over it."""
+        """Undo everything; an error in doing so must not end the writer thread."""
         try:
             self._transactions.roll_back()
-        except Exception:  # noqa: BLE001 -- an engine that cannot undo gives its connection up
+        except Exception:  # noqa: BLE001 -- an engine that cannot roll back closes its connection
             _log.exception("a transaction could not be undone")
 
     def _attempt(self, jobs: list[_Job]) -> None:
-        """Run jobs that share one call; where it fails each runs alone, so that only its own error stays its own."""
+        """Run jobs that share one call; if it fails, run each alone, so that only the failing job gets the error."""
         try:
             for job, result in zip(jobs, self._results(jobs), strict=True):
                 job.result, job.error = result, None

@@ -1,4 +1,4 @@
-"""Audit rows: the log as a tree, its checkpoints, what auditors took, and texts that are erased."""
+"""Queries for the log: its leaves and tree, checkpoints, exports, recorded policies, and erasure of texts."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -16,86 +16,70 @@ from antechamber.store.statements import Statements
 
 ERASED_SPAN: Final = '{"uri":"erased:"}'
 _POLICIES: Final = 100
-"""Recorded policies among which the last owner of a producer is looked for."""
+"""Number of recorded policies, latest first, that are searched for the last owner of a producer."""
 
 
 class LogQueries(Statements):
-    """Implements core.log.ports.LogRows over named statements."""
+    """Implements core.log.ports.LogRows with named statements."""
 
     def log_size(self) -> int:
-        """Return how many leaves there are."""
         return int(self.all("log_size")[0]["size"])
 
     def leaf_texts(self, first: int, number: int) -> list[str]:
-        """Return so many leaves from a place on, or as many as there are."""
         return [row["leaf"] for row in self.all("leaf_texts", first=first, end=first + number)]
 
     def leaf_of(self, subject: str) -> LeafRow | None:
-        """Return the last leaf about a submission, a record or whatever else has an id of its own."""
         row = self.one("leaf_of", subject=subject)
         return LeafRow(**row) if row else None
 
     def leaves_of_item(self, proposal_id: str) -> list[LeafRow]:
-        """Return all leaves about a proposal, from its submissions to its memories, in order."""
         return [LeafRow(**row) for row in self.all("leaves_of_item", proposal_id=proposal_id)]
 
     def scope_of(self, sequence: int) -> tuple[str | None, str | None]:
-        """Return scope and id of what a leaf is about; nothing where it has none."""
         row = self.one("scope_of", sequence=sequence)
         return (row["submission_scope"], row["scope_id"]) if row else (None, None)
 
     def changed_since(self, size: int) -> bool:
-        """Tell whether the log has leaves from a place on that are not of exports."""
         return self.one("changed_since", size=size) is not None
 
     def count_nodes(self, level: int) -> int:
-        """Return how many complete nodes of a level are stored."""
         return int(self.all("count_nodes", level=level)[0]["number"])
 
     def nodes(self, level: int, first: int, number: int) -> list[bytes]:
-        """Return so many stored nodes from one on, or as many as there are."""
         return [row["hash"] for row in self.all("nodes", level=level, first=first, end=first + number)]
 
     def add_nodes(self, level: int, first: int, hashes: Sequence[bytes]) -> None:
-        """Store complete nodes; those that another process stored meanwhile are the same."""
         rows = [{"level": level, "number": number, "hash": value} for number, value in enumerate(hashes, first)]
         self.repeat("add_node", rows)
 
     def log_keys(self) -> list[str]:
-        """Return the verifier keys, the one in use last."""
         return [row["verifier_key"] for row in self.all("log_keys")]
 
     def add_log_key(self, key: str, now: int, **abandoned: str) -> None:
-        """Begin to use a key, and log it."""
         known = self.log_keys()
         self.run("add_log_key", verifier_key=key, added_at=now)
         self.log([of_key(key, known[-1] if known else None, now, **abandoned)])
 
     def checkpoint(self, size: int | None = None) -> SignedCheckpoint | None:
-        """Return the last checkpoint, or that of a size."""
         row = self.one("last_checkpoint") if size is None else self.one("checkpoint_of_size", size=size)
         return SignedCheckpoint(**row) if row else None
 
     def add_checkpoint(self, signed: SignedCheckpoint) -> None:
-        """Keep a checkpoint unless it is there."""
         self.run("add_checkpoint", **msgspec.structs.asdict(signed))
 
     def add_export(self, row: ExportRow, salt: bytes) -> None:
-        """Record an export, and log it."""
         self.run("add_export", **msgspec.structs.asdict(row))
         self.log([of_export(row, salt)])
 
     def exports(self, number: int) -> list[ExportRow]:
-        """Return exports, the latest first."""
         return msgspec.convert(self.all("exports", number=number), list[ExportRow])
 
     def logged_dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
-        """Return the answers whose leaves stand from a place on and before another, in their order."""
         rows = self.all("logged_dispositions", first=first, end=end, **msgspec.structs.asdict(chosen))
         return [DispositionRow(**row) for row in rows]
 
     def last_owner(self, producer_identity: str) -> str | None:
-        """Return who answered for a producer by the last policy that lists it, of the latest hundred."""
+        """Return the producer's owner in the last policy that lists it, among the latest hundred policies."""
         for row in self.all("recorded_policies", number=_POLICIES):
             producer = msgspec.json.decode(row["policy"])["producers"].get(producer_identity)
             if producer is not None:
@@ -103,12 +87,10 @@ class LogQueries(Statements):
         return None
 
     def recorded_policy(self) -> str | None:
-        """Return the digest of the policy that was recorded last."""
         row = self.one("last_policy")
         return row["policy_digest"] if row else None
 
     def note_policy(self, digest: str, policy: str, now: int) -> None:
-        """Record that a policy comes into force, unless it is the one that was recorded last."""
         self.all("hold_policy")
         previous = self.recorded_policy()
         if previous != digest:
@@ -116,15 +98,10 @@ class LogQueries(Statements):
             self.log([of_policy(digest, previous, now)])
 
     def note_direct_write(self, producer_identity: str, hour: int, now: int) -> None:
-        """Record that a producer asked for a durable write, once an hour."""
         if self.run("add_direct_write", producer_identity=producer_identity, hour=hour, asked_at=now):
             self.log([of_direct_write(producer_identity, now)])
 
     def erase(self, erasure_id: str, subject: str, reason_code: str, now: int) -> None:
-        """Take all text of a decided proposal or settled refused event away, with the salts of its commitments.
-
-        Raises EraseError where there is no such thing, it still waits, is a memory or was erased before.
-        """
         proposal, event = self.one("erasable_proposal", subject=subject), self.one("erasable_event", subject=subject)
         found = _erasable(subject, proposal, event)
         ids = {"proposal": found["id"] if proposal else None, "quarantine": None if proposal else found["id"]}
@@ -142,13 +119,13 @@ class LogQueries(Statements):
         self.log([of_erasure(erasure_id, reason_code, now, **{name: subject})])
 
     def _erase_fold(self, proposal: int) -> None:
-        """Let the row of the queue that stood for it show another text that waits there, or none."""
+        """Show another waiting text in the queue row that showed the erased proposal's text, or no text."""
         other = self.one("other_of_fold", id=proposal)
         content = plain(msgspec.json.decode(other["payload"])["content"]) if other else ""
         self.run("erase_fold", id=proposal, content=content)
 
     def _forget_words(self, proposal: int) -> None:
-        """Take the words of its memories out of the search."""
+        """Remove the words of the proposal's memories from the full-text index."""
         for row in self.all("memories_of_proposal", id=proposal):
             words = " ".join(words_of(msgspec.json.decode(row["payload"])["content"]))
             self.run("forget_words", memory=row["id"], words=words)
@@ -156,9 +133,9 @@ class LogQueries(Statements):
 
 
 def _erasable(subject: str, proposal: dict[str, Any] | None, event: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what may be erased.
+    """Return the row of the proposal or quarantined event to erase.
 
-    Raises EraseError.
+    Raises EraseError if there is none, or if it must not be erased.
     """
     found = proposal or event
     if found is None:

@@ -1,4 +1,4 @@
-"""The log beside what it tells of: each change has its leaf, each leaf its change, and both say the same."""
+"""Checks the log against the tables: every change has exactly one leaf, and they agree."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,21 +21,23 @@ SqlRow = dict[str, Any]
 
 
 class Growing:
-    """The tree, formed anew from all leaves, beside what was signed on the way."""
+    """The tree, rebuilt from all leaves and compared with the signed checkpoints on the way.
+
+    `checkpoints` are the rows of the store; `keys` are the keys that may have signed them.
+    """
 
     def __init__(self, checkpoints: list[SqlRow], keys: list[VerifierKey]) -> None:
-        """Take the checkpoints of the store and the keys that may have signed them."""
         self._due: dict[int, list[str]] = {}
         for row in checkpoints:
             self._due.setdefault(row["size"], []).append(row["note"])
         self._keys = keys
         self._tree = Frontier()
         self.blocks: list[bytes] = []
-        """The roots of the complete blocks of leaves."""
+        """Roots of the complete blocks of leaves."""
         self._block: list[bytes] = []
 
     def append(self, leaf: bytes) -> Iterator[str]:
-        """Take in a leaf; yield the checkpoints of that size that say something else."""
+        """Append a leaf; yield a finding for each checkpoint of the resulting size that does not match."""
         if not self._tree.size:
             yield from self._compare()
         value = leaf_hash(leaf)
@@ -62,7 +64,7 @@ class Growing:
         return (found.size, found.root) == (self._tree.size, self._tree.root())
 
     def missing(self) -> Iterator[str]:
-        """Yield the checkpoints that are of more leaves than there are."""
+        """Yield a finding for each checkpoint of more leaves than the log has."""
         for size in sorted(self._due):
             yield f"the log has {self._tree.size} leaves, and a checkpoint of {size} was signed"
 
@@ -71,7 +73,7 @@ class LogCheck(Statements):
     """Compares the log with the rows of the store."""
 
     def check_log(self) -> Iterator[str]:
-        """Yield whatever differs; nothing is mended."""
+        """Yield a finding for each difference; nothing is repaired."""
         number = 0
         tree = Growing(self.all("checkpoints"), [key for row in self.all("log_keys") if (key := _key(row))])
         for number, row in enumerate(self.each("leaves_in_order"), 1):
@@ -92,7 +94,7 @@ class LogCheck(Statements):
             yield f"the log has {number} leaves for {changes} changes"
 
     def _check_nodes(self, size: int, hashes: list[bytes]) -> Iterator[str]:
-        """Compare the stored nodes with those that the leaves lead to."""
+        """Compare the stored nodes with those computed from the leaves."""
         level = BLOCK_LEVELS
         while hashes:
             for number, row in enumerate(self.each("nodes_of_level", level=level)):
@@ -106,7 +108,7 @@ class LogCheck(Statements):
                 yield f"level {row['level']} of the tree has {row['number']} nodes, more than its leaves lead to"
 
     def _told(self) -> Iterator[str]:
-        """Yield for each change what is wrong with its leaf, or nothing."""
+        """Yield one text for each change: the finding about its leaf, or an empty text."""
         for row in self.each("logged_submissions"):
             yield _guarded(f"submission {row['submission_id']}", partial(_submission, row))
         for name, kind, told in (
@@ -167,7 +169,7 @@ class LogCheck(Statements):
         return _compared(what, leaves[0] | {"erased": erased}, expected, text)
 
     def _sequences(self) -> Iterator[str]:
-        """Compare what may have several leaves: memories by their states, tokens and people by their ends, policies."""
+        """Compare changes whose subject may have several leaves: states of memories, tokens, accounts, policies."""
         seen = Counter[str]()
         for row in self.all("logged_memories"):
             expected = {"action": "memory", "actor": row["curator"], "to": row["state"]}
@@ -198,13 +200,13 @@ _DECIDED: Final = ("review_record_id", "proposal_id", "quarantine_id", "undoes")
 
 
 def _hashes_hold(row: SqlRow) -> bool:
-    """Tell whether the hashes of a review record are those of its texts."""
+    """Return whether the hashes of a review record match its texts."""
     resulting = None if row["resulting"] is None else digest(row["resulting"].encode())
     return (digest(row["shown"].encode()), resulting) == (row["shown_hash"], row["resulting_hash"])
 
 
 def _guarded(what: str, told: Callable[[str], str]) -> str:
-    """Say what is wrong, also where a row holds something that cannot be read."""
+    """Return the finding of `told`, or one that the row or its leaf cannot be read."""
     try:
         return told(what)
     except (msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -219,7 +221,7 @@ def _is_canonical(leaf: str) -> bool:
 
 
 def _key(row: SqlRow) -> VerifierKey | None:
-    """Read a key; checkpoints of one that cannot be read have no signature that counts."""
+    """Return the verifier key; None if it cannot be read, so that no checkpoint signed by it is valid."""
     try:
         return read_key(row["verifier_key"])
     except NoteError:
@@ -248,17 +250,17 @@ _RECEIPT: Final = (
     "duplicate_of",
     "policy_digest",
 )
-"""What a receipt says that has a column of its own."""
+"""Members of a receipt that also have a column of their own."""
 
 
 def _beside(row: SqlRow, receipt: str) -> str | None:
-    """Name what a row says otherwise than the receipt that its leaf commits to."""
+    """Return the name of the first column that differs from the receipt that the leaf commits to."""
     said = msgspec.json.decode(receipt)
     return next((name for name in _RECEIPT if name in said and row[name] != said[name]), None)
 
 
 def _other_print(row: SqlRow) -> str | None:
-    """Compare what recognizes a replay; only where all that it is made of is kept."""
+    """Compare the fingerprint that recognizes a replay, if everything that it is computed from is stored."""
     if row["keyed"] or row["payload"] is None or row["erased"] is not None:
         return None
     supersedes = None if row["supersedes"] is None else msgspec.json.decode(row["supersedes"])
@@ -278,7 +280,7 @@ def _submitted(row: SqlRow, disposition: str, reason_code: str | None) -> SqlRow
 
 
 def _compared(what: str, row: SqlRow, expected: SqlRow, text: SqlRow | None) -> str:
-    """Say what is wrong with a leaf, or nothing; a text that was erased has no salt any more, and is not compared."""
+    """Return what is wrong with a leaf, or an empty text; an erased text has no salt and is not compared."""
     if row["leaf"] is None:
         return f"{what} has no leaf"
     leaf = msgspec.json.decode(row["leaf"])
@@ -293,5 +295,5 @@ def _compared(what: str, row: SqlRow, expected: SqlRow, text: SqlRow | None) -> 
 
 
 def _differs(leaf: SqlRow, salt: bytes, text: SqlRow) -> bool:
-    """Tell whether a commitment is to something else."""
+    """Return whether the leaf's commitment is to another text."""
     return bool(leaf["payload_commitment"] != commitment(salt, text))

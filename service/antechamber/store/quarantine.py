@@ -1,4 +1,4 @@
-"""Rows of refused events: the quarantine, and what curators made of it."""
+"""Queries for quarantined events and the decisions on them."""
 
 from typing import Any
 
@@ -20,27 +20,22 @@ def _refused(row: dict[str, Any]) -> QuarantineRow:
 
 
 class QuarantineQueries(Statements):
-    """Implements core.ports.RefusedRows over named statements."""
+    """Implements core.ports.quarantine.QuarantineRows with named statements."""
 
     def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
-        """Return waiting refused events, newest first."""
         return [_refused(row) for row in self.all("waiting_quarantine", after=after, number=number)]
 
     def quarantined_event(self, quarantine_id: str) -> QuarantineRow | None:
-        """Return one refused event, waiting or settled."""
         row = self.one("quarantined_event", quarantine_id=quarantine_id)
         return _refused(row) if row else None
 
     def hold_quarantine(self, quarantine_id: str) -> None:
-        """Let no other transaction decide on a refused event until this one ends."""
         self.one("hold_quarantine", quarantine_id=quarantine_id)
 
     def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
-        """Return the decisions on a refused event, oldest first."""
         return msgspec.convert(self.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow])
 
     def settle(self, event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> None:
-        """Write the review record of a refused event that is held, and let it be settled or wait again."""
         form = settlement.form
         self.all(
             "add_review_record",
@@ -70,6 +65,5 @@ class QuarantineQueries(Statements):
         self.announce()
 
     def count_quarantined(self, most: int) -> int:
-        """Count waiting refused events, at most `most`."""
         row = self.one("count_quarantined", most=most)
         return row["number"] if row else 0

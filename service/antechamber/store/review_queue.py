@@ -1,4 +1,4 @@
-"""Rows of what waits: the queue, claims on it, and how it is sorted."""
+"""Queries for the review queue: its order, its filters, claims on proposals, and sorting into folds."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,26 +14,25 @@ from antechamber.store.statements import Statements
 
 _FRONT: Final = QueueCursor(rank=-1, turn=0, fold=0, proposal=0)
 WINDOW: Final = 20_000
-"""Folds that one filtered page looks through."""
+"""Maximum number of folds that one filtered page scans."""
 NEARBY: Final = 1000
-"""Folds that it looks through first."""
+"""Number of folds that it scans in a first, smaller step."""
 _SUNK: Final = 4
-"""Rank of a fold of which a group was rejected; as the statement `grow_fold` knows it."""
+"""Rank of a fold of which a group was rejected; the statement `grow_fold` uses the same number."""
 _BEHIND_FOLDS: Final = 9
-"""Rank of what is not sorted yet."""
+"""Rank of proposals that are not sorted into folds yet; it follows the ranks of all folds."""
 _AFTER_ALL_CLAIMS: Final = 2**62
-"""A time at which every claim has ended."""
+"""A time at which every claim has ended, in microseconds."""
 _FREE_SAMPLE: Final = 5
 _ROWS: Final = 100
-"""Rows of a filter that are looked at together for one that is free."""
+"""Rows of a filtered page that are checked together for free proposals."""
 _MAX_PAGES: Final = 3
 
 
 class QueueQueries(Statements):
-    """Implements core.ports.WaitingRows over named statements."""
+    """Implements core.ports.review_queue.QueueRows with named statements."""
 
     def queue_page(self, after: QueueCursor | None, number: int) -> list[QueueRow]:
-        """Return rows of the queue in its order: folds first, then what is not sorted yet."""
         start = after or _FRONT
         found: list[dict[str, Any]] = []
         if start.rank < _BEHIND_FOLDS:
@@ -46,9 +45,9 @@ class QueueQueries(Statements):
     def matching(
         self, chosen: QueueFilter, after: QueueCursor | None, number: int
     ) -> tuple[list[QueueRow], QueueCursor | None]:
-        """Return sorted rows that match a filter, and where the looking ended if it did before the queue did.
+        """Return matching rows, plus a cursor if the scan limit was reached before the end of the queue.
 
-        So many folds are looked through at once and no more, however few match.
+        One call scans at most `WINDOW` folds, however few match.
         """
         start = after or _FRONT
         place = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
@@ -62,7 +61,7 @@ class QueueQueries(Statements):
             **dict(zip(("first", "second", "third", "fourth"), patterns, strict=False)),
         }
         rows: list[dict[str, Any]] = []
-        # Most filters find a page of rows nearby; only those that do not look through all of the window.
+        # Most filters fill a page from the first folds; only the others need a scan of the whole window.
         for window in (NEARBY, WINDOW):
             rows = self.all("folds_matching", **place, **wanted, window=window, number=number)
             if len(rows) >= number:
@@ -71,26 +70,23 @@ class QueueQueries(Statements):
         return [_queued(row) for row in rows], msgspec.convert(end | {"proposal": 0}, QueueCursor) if end else None
 
     def for_second(self, person: str, number: int) -> list[QueueRow]:
-        """Return proposals that need one more person, oldest first, of which this person could be the one."""
         return [_queued(row) for row in self._for_second(person, 0, _AFTER_ALL_CLAIMS, number)]
 
     def _for_second(self, person: str, after: int, free_at: int, number: int) -> list[dict[str, Any]]:
         return self.all("for_second", person=person, proposal=after, free_at=free_at, number=number)
 
     def count_pending(self, most: int) -> int:
-        """Count pending proposals, at most `most`."""
         row = self.one("count_pending", most=most)
         return row["number"] if row else 0
 
     def queue_position(self, proposal_id: str) -> QueueCursor | None:
-        """Return where a proposal stands, or stood, in the queue."""
         row = self.one("queue_position", proposal_id=proposal_id)
         return msgspec.convert(row, QueueCursor) if row else None
 
     def free_proposals(self, person: str, after: QueueCursor | None, now: int) -> list[str]:
-        """Return a few proposals behind a place that this person could judge and nobody else holds.
+        """Return a few proposals after a cursor that this person could judge and no one else has claimed.
 
-        What needs one more person comes before everything else, and none of it comes again in the line.
+        Proposals that need a second person come first, before all others, and do not appear in the queue again.
         """
         start = after or _FRONT
         found: list[dict[str, Any]] = []
@@ -105,9 +101,9 @@ class QueueQueries(Statements):
         return [row["proposal_id"] for row in found]
 
     def free_matching(self, chosen: QueueFilter, person: str, after: QueueCursor | None, now: int) -> list[str]:
-        """Return a few free proposals behind a place, as `free_proposals` does, that match a filter.
+        """Return a few free proposals after a cursor that match a filter, like `free_proposals`.
 
-        So many rows are looked at and no more, however few of them are free.
+        One call checks at most `_MAX_PAGES` pages of `_ROWS` rows, however few of them are free.
         """
         for _ in range(_MAX_PAGES):
             found, end = self.matching(chosen, after, _ROWS)
@@ -124,56 +120,47 @@ class QueueQueries(Statements):
 
     def _is_free(self, row: QueueRow, person: str, now: int) -> bool:
         if row.approvals or row.second:
-            # One that has begun is for those only who have not yet said anything about this text.
+            # A proposal with a first approval is open only to people who have not decided on this text yet.
             return any(one["proposal_id"] == row.proposal_id for one in self._for_second(person, row.id - 1, now, 1))
         held = row.claimed_by not in {None, person} and (row.claimed_until or 0) > now
         return row.owner != person and not held
 
     def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
-        """Claim a pending proposal; False where somebody else holds it."""
         values = {"proposal_id": proposal_id, "person": person, "now": now, "until": until}
         return self.run("claim", **values, override=int(override)) > 0
 
     def release(self, proposal_id: str, person: str | None) -> None:
-        """End a person's claim, or whosever it is."""
         self.run("release", proposal_id=proposal_id, person=person)
 
     def count_held(self, person: str, now: int) -> int:
-        """Count the proposals that others hold."""
         row = self.one("count_held", person=person, now=now)
         return row["number"] if row else 0
 
     def group_like(self, proposal_id: str, number: int) -> list[str]:
-        """Return the waiting proposals of a proposal's fold, oldest first."""
         return [row["proposal_id"] for row in self.all("group_like", proposal_id=proposal_id, number=number)]
 
     def group_of_producer(self, producer_identity: str, since: int, number: int) -> list[str]:
-        """Return the waiting proposals of a producer that came since a time, oldest first, of the newest 20,000."""
         rows = self.all("group_of_producer", producer_identity=producer_identity, since=since, number=number)
         return [row["proposal_id"] for row in rows]
 
     def sink(self, proposal_id: str) -> None:
-        """Let what is left of a proposal's fold wait behind all other folds."""
         self.run("sink_fold", proposal_id=proposal_id, rank=_SUNK)
 
     def unsorted(self, number: int) -> list[Unsorted]:
-        """Return the oldest pending proposals that no fold holds."""
         rows = self.all("unsorted", number=number)
         return [msgspec.convert(decoded(row, "payload"), Unsorted) for row in rows]
 
     def fold_heads(self, submission_scope: str, scope_id: str, number: int) -> list[FoldHead]:
-        """Return a scope's newest folds that wait."""
         rows = self.all("fold_heads", submission_scope=submission_scope, scope_id=scope_id, number=number)
         return msgspec.convert(rows, list[FoldHead])
 
     def line(self, producer: int, risk: int) -> ProducerTurn:
-        """Return where a producer stands in the line of a risk."""
         rank = MAX_RISK - risk
         first, last = self.one("first_turn", rank=rank), self.one("last_turn", producer=producer, rank=rank)
         return ProducerTurn(served=first["turn"] if first else 0, last=last["turn"] if last else None)
 
     def sort(self, places: Sequence[FoldAssignment], texts: Sequence[tuple[str, str]]) -> None:
-        """Put proposals into their folds; one that was sorted or decided meanwhile stays as it is."""
+        """Put proposals into their folds; one that was sorted or decided in the meantime stays unchanged."""
         made: dict[int, int] = {}
         for index, (kind, content) in zip(places, texts, strict=True):
             rank = MAX_RISK - index.risk
@@ -187,7 +174,7 @@ class QueueQueries(Statements):
 
 
 def _pattern(word: str) -> str:
-    """Return a word as a LIKE pattern that finds it anywhere; `!` escapes what has a meaning there."""
+    """Return a LIKE pattern that finds the word anywhere; `!` escapes characters with a meaning in patterns."""
     return "%" + word.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
 
 

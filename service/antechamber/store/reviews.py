@@ -1,4 +1,4 @@
-"""Review rows: the queue, proposals, decisions and the memories they admit."""
+"""Queries for proposals, decisions on them, and the memories that decisions admit."""
 
 from typing import Any, NamedTuple
 
@@ -25,21 +25,21 @@ from antechamber.store.statements import Statements
 
 
 def with_text(row: dict[str, Any]) -> dict[str, Any]:
-    """Tell the text as it stands from the text as it was submitted."""
+    """Decode the row's JSON columns, and separate the current text (`payload`) from the submitted one (`proposed`)."""
     row = decoded(row, "payload", "edited_payload", "source_span", "supersedes")
     edited = row.pop("edited_payload")
     return {**row, "proposed": row["payload"], "payload": edited or row["payload"], "edited": edited is not None}
 
 
 def _decided_at(proposal: ProposalRow, entry: DecisionWrite) -> int | None:
-    """Say when a proposal was decided: now, never, or before where it stays as it was."""
+    """Return the value of `decided_at`: now, None for a pending proposal, or the old one if it was decided before."""
     if entry.ruling.state == "pending":
         return None
     return entry.decided_at if proposal.state == "pending" else proposal.decided_at
 
 
 class _Changing(NamedTuple):
-    """The decision that changes memories: its record's key, who made it, and all that it writes."""
+    """A decision that changes memories: the key of its review record, the curator, and everything that it writes."""
 
     record: int
     person: Person
@@ -47,77 +47,63 @@ class _Changing(NamedTuple):
 
 
 class ReviewQueries(Statements):
-    """Implements core.ports.ReviewRows over named statements."""
+    """Implements core.ports.review.ReviewRows with named statements."""
 
     lane: int
 
     def proposal(self, proposal_id: str) -> ProposalRow | None:
-        """Return one proposal."""
         row = self.one("proposal", proposal_id=proposal_id)
         return msgspec.convert(with_text(row), ProposalRow, strict=False) if row else None
 
     def hold_proposal(self, proposal_id: str) -> None:
-        """Let no other transaction decide on a proposal until this one ends."""
         self.one("hold_proposal", proposal_id=proposal_id)
 
     def evidence(self, proposal: int) -> list[EvidenceRow]:
-        """Return the independent evidence for a proposal."""
         return msgspec.convert(self.all("evidence_of_proposal", proposal=proposal), list[EvidenceRow])
 
     def refused_owners(self, proposal: int) -> list[str]:
-        """Return who answered for the producer when events were refused that a curator opened as this proposal."""
         return [row["owner"] for row in self.all("refused_owners_of_proposal", proposal=proposal)]
 
     def own_duplicates(self, proposal: int) -> tuple[int, int]:
-        """Return how often the producer submitted the event again under other keys, and their replays."""
         row = self.one("own_duplicates_of_proposal", proposal=proposal)
         return (row["submissions"], row["replays"]) if row else (0, 0)
 
     def review_records(self, proposal: int) -> list[ReviewRecordRow]:
-        """Return the decisions on a proposal, oldest first."""
         return msgspec.convert(self.all("review_records_of_proposal", proposal=proposal), list[ReviewRecordRow])
 
     def conflicts(self, proposal: int) -> list[ConflictMark]:
-        """Return the quarantined events under a proposal's key."""
         return msgspec.convert(self.all("conflicts_of_proposal", proposal=proposal), list[ConflictMark], strict=False)
 
     def producer_record(self, producer_identity: str) -> ProducerRecord:
-        """Return what became of a producer's latest proposals."""
         row = self.one("producer_record", producer_identity=producer_identity)
         return msgspec.convert(row, ProducerRecord)
 
     def same_text(self, proposal: int, shown_hash: str) -> list[LatestDecision]:
-        """Return decisions that were made on exactly this text elsewhere, newest first."""
         rows = self.all("same_text", proposal=proposal, shown_hash=shown_hash)
         return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
     def decision_with_key(self, decision_key: str) -> bool:
-        """Tell whether a one-time decision key was used."""
         return self.one("decision_with_key", decision_key=decision_key) is not None
 
     def target(self, memory_id: str, submission_scope: str, scope_id: str) -> Target | None:
-        """Return a memory of exactly this scope that a decision may name."""
         row = self.one("memory_in_scope", memory_id=memory_id, submission_scope=submission_scope, scope_id=scope_id)
         return msgspec.convert(row, Target) if row else None
 
     def memories_near(self, submission_scope: str, scope_id: str, number: int) -> list[NearMemory]:
-        """Return the newest active memories of exactly this scope."""
         rows = self.all("memories_near", submission_scope=submission_scope, scope_id=scope_id, number=number)
         return [msgspec.convert(decoded(row, "payload"), NearMemory) for row in rows]
 
     def hold_memory(self, memory_id: str) -> None:
-        """Let no other transaction change a memory until this one ends."""
         self.one("hold_memory", memory_id=memory_id)
 
     def latest_decisions(self, number: int) -> list[LatestDecision]:
-        """Return the latest decisions, newest first."""
         rows = self.all("latest_decisions", number=number)
         return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
     def decide(self, proposal: ProposalRow, person: Person, entry: DecisionWrite) -> None:
-        """Write the review record, move the proposal and its memories as ruled, and admit one if so ruled.
+        """Write the review record, apply the ruling to the proposal and its memories, and admit a memory if ruled so.
 
-        Raises StaleDecisionError where another transaction moved the proposal first.
+        Raises StaleDecisionError if another transaction moved the proposal first.
         """
         ruling = entry.ruling
         record = self._add_review_record(proposal, person, entry)
@@ -154,7 +140,7 @@ class ReviewQueries(Statements):
         self.announce()
 
     def _count_decided(self, proposal: ProposalRow, state: ProposalState, now: int) -> None:
-        """Count decided proposals by producer and hour; what is taken back counts less."""
+        """Update the counts of decided proposals by producer and hour; a decision that is undone is subtracted."""
         if state == proposal.state:
             return
         for name, number in ((proposal.state, -1), (state, 1)):
@@ -220,7 +206,6 @@ class ReviewQueries(Statements):
         self.log([of_memory(memory_id, before, state, person, entry)])
 
     def browse_memories(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
-        """Return memories, newest first."""
         wanted = words_of(" ".join(chosen.words))
         if chosen.words and not wanted:
             return []
@@ -235,10 +220,8 @@ class ReviewQueries(Statements):
         return [msgspec.convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
 
     def memory(self, memory_id: str) -> MemoryRow | None:
-        """Return one memory."""
         row = self.one("memory", memory_id=memory_id)
         return msgspec.convert(decoded(row, "payload", "source_span", "supersedes"), MemoryRow) if row else None
 
     def memory_changes(self, memory: int) -> list[MemoryChange]:
-        """Return the states that a memory had, oldest first."""
         return msgspec.convert(self.all("changes_of_memory", memory=memory), list[MemoryChange])

@@ -1,4 +1,4 @@
-"""Watchers: callbacks that run after a commit changed the queue or the quarantine."""
+"""Callbacks that run after a commit that changed the queue or the quarantine."""
 
 import logging
 import threading
@@ -9,15 +9,14 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Watchers:
-    """Those who want to know that the queue or the quarantine changed."""
+    """Thread-safe list of callbacks for changes of the queue or the quarantine."""
 
     def __init__(self) -> None:
-        """Begin with nobody."""
         self._gate = threading.Lock()
         self._wakes: list[Callable[[], object]] = []
 
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
-        """Call `wake` after each change, from the thread that noticed it; return what ends that."""
+        """Call `wake` after each change, from the thread that noticed it; return a function that ends this."""
         with self._gate:
             self._wakes.append(wake)
 
@@ -28,11 +27,11 @@ class Watchers:
         return end
 
     def wake(self) -> None:
-        """Tell everybody."""
+        """Call every callback; an exception in one is logged and does not stop the others."""
         with self._gate:
             wakes = list(self._wakes)
         for wake in wakes:
             try:
                 wake()
-            except Exception:  # noqa: BLE001 -- what is on disk must not be called failed because of it
+            except Exception:  # noqa: BLE001 -- the commit is on disk, so a failing callback must not fail its callers
                 _log.exception("somebody who watches the queue could not be told")

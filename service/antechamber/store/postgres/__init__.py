@@ -1,1 +1,1 @@
-"""The shared engine: one PostgreSQL, several processes on several hosts."""
+"""Storage engine for several processes on several hosts: one PostgreSQL database."""

@@ -1,4 +1,4 @@
-"""One connection to PostgreSQL whose every operation ends in time, and what its errors mean."""
+"""PostgreSQL connections with a time limit on every operation, and the translation of their errors."""
 
 import contextlib
 import logging
@@ -23,13 +23,13 @@ Connection = psycopg.Connection[DictRow]
 _log: Final = logging.getLogger(__name__)
 
 LOCK_SECONDS: Final = 2
-"""How long a statement waits for another process before its callers hear 409."""
+"""How long a statement waits for another process's lock before its callers get a 409."""
 STATEMENT_SECONDS: Final = 5
 OVERDUE_SECONDS: Final = 7
-"""After this without an answer the network counts as cut: the server would have given up before."""
+"""An operation without an answer for this long counts as lost: the server's own timeout would have ended it before."""
 CONNECT_SECONDS: Final = 3
 _IDLE_SECONDS: Final = {False: 30, True: 600}
-"""How long a transaction may stand still; one that reads may wait for a slow reader of an export."""
+"""How long a transaction may be idle; a reading one may wait for a slow client of an export."""
 _SETTINGS: Final = (
     "SET search_path = antechamber, pg_temp",
     "SET default_transaction_isolation = 'read committed'",
@@ -45,10 +45,12 @@ NO_ROLE: Final = (
 
 
 class Watchdog:
-    """Hangs up on connections whose operation is overdue, so that a cut network does not hold a thread for ever."""
+    """Closes connections whose operation is overdue, so that a cut network does not block a thread forever.
+
+    `work` runs its thread and records failures.
+    """
 
     def __init__(self, work: Work) -> None:
-        """Start the thread that looks."""
         self._due: dict[int, tuple[float, Connection]] = {}
         self._stop = threading.Event()
         looking = threading.Thread(target=work.loop, args=(self._look, self._stop), name="antechamber-watchdog")
@@ -57,7 +59,7 @@ class Watchdog:
 
     @contextlib.contextmanager
     def over(self, connection: Connection) -> Iterator[None]:
-        """Watch one operation."""
+        """Watch one operation on a connection."""
         self._due[id(connection)] = (time.monotonic() + OVERDUE_SECONDS, connection)
         try:
             yield
@@ -73,20 +75,20 @@ class Watchdog:
                 hang_up(connection)
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop the thread."""
         self._stop.set()
 
 
 def hang_up(connection: Connection) -> None:
-    """Shut the socket under a connection: whoever waits on it gets an error at once."""
+    """Shut down the socket of a connection: a thread that waits for it gets an error at once."""
     with contextlib.suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as raw:
         raw.shutdown(socket.SHUT_RDWR)
 
 
 def connect(url: str, watchdog: Watchdog) -> Connection:
-    """Open a connection as Antechamber uses it.
+    """Open a connection with Antechamber's settings.
 
-    Raises psycopg.Error where there is no server, StoreError where the user lacks our roles.
+    Raises psycopg.Error if there is no server, StoreError if the user lacks our roles.
     """
     connection = psycopg.connect(
         url,
@@ -94,7 +96,7 @@ def connect(url: str, watchdog: Watchdog) -> Connection:
         row_factory=dict_row,
         connect_timeout=CONNECT_SECONDS,
         client_encoding="utf8",
-        # In a pipeline the driver loses track of what a failed statement or a ROLLBACK TO took from the server.
+        # In a pipeline the driver loses track of statements whose preparation an error or a ROLLBACK TO undid.
         prepare_threshold=None,
     )
     try:
@@ -110,7 +112,7 @@ def connect(url: str, watchdog: Watchdog) -> Connection:
 
 
 def configure(connection: Connection, *, reads: bool = False) -> None:
-    """Set what every transaction relies on, whatever the server's defaults are."""
+    """Set everything that transactions rely on, so that the server's defaults do not matter."""
     idle = f"SET idle_in_transaction_session_timeout = '{_IDLE_SECONDS[reads]}s'"
     only = f"SET default_transaction_read_only = {'on' if reads else 'off'}"
     for setting in (*_SETTINGS, idle, only):
@@ -118,10 +120,9 @@ def configure(connection: Connection, *, reads: bool = False) -> None:
 
 
 class WatchedConnection:
-    """Runs statements over one connection, watched."""
+    """Runs statements over one connection, each watched by the watchdog; its owner controls the transactions."""
 
     def __init__(self, connection: Connection, watchdog: Watchdog) -> None:
-        """Use a connection whose transactions somebody else controls."""
         self.connection = connection
         self._watchdog = watchdog
         self.pipeline: psycopg.Pipeline | None = None
@@ -137,21 +138,21 @@ class WatchedConnection:
             return cursor.fetchall()
 
     def send(self, sql: str, values: Mapping[str, Any] | None = None) -> psycopg.Cursor[DictRow]:
-        """Run a statement; inside a pipeline its outcome is known after `settle`."""
+        """Run a statement; inside a pipeline its outcome is known only after `settle`."""
         with self._watchdog.over(self.connection):
             return self._send(sql, values)
 
     def _send(self, sql: str, values: Mapping[str, Any] | None) -> psycopg.Cursor[DictRow]:
-        # Statements come from this package's own files; values travel apart from them.
+        # Statements come from this package's own files; values are passed separately as parameters.
         cursor = self.connection.execute(sql, values)
         self._drain()
         return cursor
 
     def _drain(self) -> None:
-        """Send all that a pipeline has queued.
+        """Send everything that a pipeline has queued.
 
-        The driver (3.3.9) leaves what the socket did not take at once to its next read, and that may never come: the
-        server waits for the rest of a large message before it answers.
+        The driver (3.3.9) sends the bytes that the socket did not accept at once only with its next read, and that may
+        never come: the server waits for the rest of a large message before it answers.
         """
         if self.pipeline is None:
             return
@@ -169,7 +170,7 @@ class WatchedConnection:
             self._drain()
 
     def settle(self) -> None:
-        """Wait for all that was sent.
+        """Wait until the server has processed everything that was sent.
 
         Raises the first error among it.
         """
@@ -178,7 +179,7 @@ class WatchedConnection:
                 self.pipeline.sync()
 
     def stream(self, sql: str, values: Mapping[str, Any]) -> Iterator[DictRow]:
-        """Yield rows through a cursor of the server's, a few hundred at a time."""
+        """Yield rows through a server-side cursor, a few hundred at a time."""
         with self.connection.cursor("stream") as cursor:
             with self._watchdog.over(self.connection):
                 cursor.execute(sql, values)
@@ -191,7 +192,7 @@ class WatchedConnection:
 
 
 def is_lost(connection: Connection) -> bool:
-    """Tell whether a connection cannot be used any more."""
+    """Return whether a connection is unusable."""
     return connection.closed or connection.broken
 
 
@@ -204,14 +205,13 @@ _AGAIN: Final = (
     errors.IdleInTransactionSessionTimeout,
     errors.ReadOnlySqlTransaction,
 )
-"""The transaction left nothing and may begin again; the last one is what a server says that is no primary any more.
-
-So does every error without SQLSTATE: it is the driver's own, and says that the connection was lost.
+"""Errors after which the transaction left nothing and may be retried; ReadOnlySqlTransaction means that the server is
+no longer the primary. An error without SQLSTATE also counts: the driver itself raises it when the connection was lost.
 """
 
 
 def translate(error: Exception) -> Exception:
-    """Turn a driver's error into ours; a broken constraint stays what it is, a mistake of ours."""
+    """Return one of our errors for a driver's error; a constraint violation is our bug and returned unchanged."""
     if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
         return error
     if isinstance(error, errors.LockNotAvailable):

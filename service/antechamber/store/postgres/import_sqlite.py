@@ -1,4 +1,4 @@
-"""Moving in: everything a SQLite file holds, taken into an empty PostgreSQL database in one transaction."""
+"""Import of a SQLite file: copies all its rows into an empty PostgreSQL database in one transaction."""
 
 import sqlite3
 from collections.abc import Callable
@@ -45,18 +45,17 @@ TABLES: Final = (
     "sessions",
     "sign_in_failures",
 )
-"""In an order in which every row finds those that it refers to, but for the memories that proposals and records name.
-
-Claims are left behind: they last five minutes."""
+"""Tables in an order in which every row finds the rows that it refers to, except for the memories that proposals and
+records name. Claims are not copied: they last five minutes."""
 _GUARDED: Final = ("review_records", "memories", "memory_changes")
-"""Their guards ask what may be decided today; what was right when it was decided is asked by the check at the end."""
+"""Their triggers check what may be decided now; the check at the end verifies what was valid at the time."""
 
 
 def move(file: Path, url: str, tell: Callable[[str, int], None]) -> None:
-    """Copy every row, check the copy, and mark the file as moved; `tell` hears table and rows as each is done.
+    """Copy every row, check the copy, and mark the file as moved; `tell` gets each table's name and number of rows.
 
-    Nobody can write to the file meanwhile. Raises StoreError where the database is not empty or the copy does not hold;
-    then nothing was changed.
+    The file is locked against writers meanwhile. Raises StoreError if the database is not empty or the copy fails its
+    check; then nothing is changed.
     """
     source = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=2)
     watchdog = Watchdog(Work("ending overdue database operations"))
@@ -95,7 +94,7 @@ def _move(
     for row in target.execute("SELECT id, payload FROM memories WHERE payload <> %s ORDER BY id", [ERASED]).fetchall():
         words = " ".join(words_of(msgspec.json.decode(str(row["payload"]))["content"]))
         target.execute(single("index_memory"), {"memory": row["id"], "words": words})
-    # What was deferred is checked before the tables may be altered again.
+    # Deferred constraints are checked before the tables may be altered again.
     target.execute("SET CONSTRAINTS ALL IMMEDIATE")
     for table in _GUARDED:
         target.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
@@ -105,7 +104,7 @@ def _move(
 
 
 def _copy(source: sqlite3.Connection, target: psycopg.Connection[dict[str, object]], table: str) -> int:
-    """Copy one table, with its integer keys, and let new rows follow them."""
+    """Copy one table with its integer keys, advance its sequence behind them, and return the number of rows."""
     names = [row[1] for row in source.execute(f"PRAGMA table_info({table})")]
     columns = ", ".join(f'"{name}"' for name in names)
     number = 0

@@ -1,4 +1,4 @@
-"""News of the queue from all processes: one connection that listens, as long as somebody watches."""
+"""Change notifications from all processes: one LISTEN connection, opened for the first watcher."""
 
 import threading
 import time
@@ -14,14 +14,13 @@ from antechamber.store.watchers import Watchers
 
 _PAUSE_SECONDS: Final = 2.0
 _SILENCE_SECONDS: Final = 5.0
-"""After this without news the connection is tried: a network may have forgotten it without a word."""
+"""After this many seconds without a notification the connection is tested: a network may have dropped it silently."""
 
 
 class Listener:
-    """Wakes those who watch when any process announced a change."""
+    """Calls its watchers when any process announces a change; it connects when the first watcher registers."""
 
     def __init__(self, url: str, watchdog: Watchdog, work: Work) -> None:
-        """Listen from the first watcher on."""
         self._url = url
         self._work = work
         self._watchdog = watchdog
@@ -32,7 +31,7 @@ class Listener:
         self._connection: Connection | None = None
 
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:
-        """Call `wake` after each change; return what ends that."""
+        """Call `wake` after each change; return a function that ends the subscription."""
         end = self._watchers.watch(wake)
         with self._gate:
             if self._thread is None and not self._stop.is_set():
@@ -41,7 +40,7 @@ class Listener:
         return end
 
     def _listen(self) -> None:
-        # A network or a restart of the server breaks the connection.
+        # A network failure or a restart of the server breaks the connection.
         broken = (psycopg.Error, OSError, StoreError)
         self._work.loop(self._follow, self._stop, temporary=broken, longest=_PAUSE_SECONDS)
 
@@ -51,7 +50,7 @@ class Listener:
                 self._connection = connection
             with self._watchdog.over(connection):
                 connection.execute("LISTEN antechamber")
-            # Whatever changed before this connection listened was not heard.
+            # Changes before this LISTEN were not received, so watchers must look once.
             self._watchers.wake()
             self._work.worked()
             tried = time.monotonic()

@@ -1,4 +1,4 @@
-"""Rows over one PostgreSQL connection: the shared statements, many sets of values in one round trip."""
+"""Rows over one PostgreSQL connection: the shared statements, with many sets of values in one round trip."""
 
 import re
 from collections import deque
@@ -23,36 +23,53 @@ from antechamber.store.statements import statements
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
 _INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]+)\)\s+VALUES\s+\(([^)]+)\)")
 _STOCK: Final = 512
-"""Keys that are taken from a sequence at once."""
+"""Number of keys taken from the sequence at once."""
 _TYPES: Final = {str: "text", int: "bigint", bytes: "bytea"}
 
 
 @cache
 def single(name: str) -> str:
-    """Return a statement in psycopg's form of named values."""
+    """Return a statement with named values in psycopg's form: `:name` becomes `%(name)s`."""
     return _VALUE.sub(r"%(\1)s", statements("postgres")[name].replace("%", "%%"))
 
 
 @cache
 def for_each(name: str, members: tuple[tuple[str, str], ...]) -> str:
-    """Return a query that runs a statement for every element of a JSON array and numbers what it finds.
+    """Return a query that runs a statement for every element of a JSON array and numbers its rows.
 
-    `members` are names and PostgreSQL types of the values.
+    `members` are names and PostgreSQL types of the values. For example, with `members` (("producer_identity", "text"),)
+
+        SELECT id FROM producers WHERE producer_identity = :producer_identity
+
+    becomes
+
+        SELECT item.position, found.*
+        FROM json_to_recordset(%(items)s) AS item (position bigint, producer_identity text)
+        CROSS JOIN LATERAL (SELECT id FROM producers WHERE producer_identity = item.producer_identity LIMIT 1) AS found
     """
     columns = ", ".join(f"{member} {form}" for member, form in members)
     body = _VALUE.sub(r"item.\1", statements("postgres")[name].replace("%", "%%"))
     return (
         f"SELECT item.position, found.* FROM json_to_recordset(%(items)s) AS item (position bigint, {columns}) "  # noqa: S608 -- names of our own
-        # The limit says that one row is wanted, and keeps the planner from reading whole tables into a hash join.
+        # The limit shows that one row is wanted, and keeps the planner from reading whole tables into a hash join.
         f"CROSS JOIN LATERAL ({body}\nLIMIT 1) AS found"
     )
 
 
 @cache
 def all_at_once(name: str) -> str:
-    """Return an `INSERT … VALUES` that takes its rows as one JSON array; the table itself tells their types.
+    """Return an `INSERT … VALUES` rewritten to take its rows as one JSON array; the table defines their types.
 
-    Raises ValueError for another statement, or one that changes what it inserts.
+    For example,
+
+        INSERT INTO evidence (proposal, owner) VALUES (:proposal, :owner)
+
+    becomes
+
+        INSERT INTO evidence (proposal, owner)
+        SELECT proposal, owner FROM json_populate_recordset(NULL::evidence, %(items)s)
+
+    Raises ValueError if the statement is not such an insert, or computes its values.
     """
     match = _INSERT.fullmatch(statements("postgres")[name])
     if match is None or _VALUE.findall(match[3]) != [column.strip() for column in match[2].split(",")]:
@@ -63,12 +80,12 @@ def all_at_once(name: str) -> str:
 
 
 def _storable(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Let a look-up for U+0000, which PostgreSQL cannot hold, find nothing; U+FFFF is no character and never stored."""
+    """Replace U+0000, which PostgreSQL cannot store, by U+FFFF, a noncharacter: look-ups for it find nothing."""
     return {name: value.replace("\0", "\uffff") if isinstance(value, str) else value for name, value in values.items()}
 
 
 def _json(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Form a JSON array of rows; bytes as PostgreSQL writes them."""
+    """Return rows as a JSON array; bytes in PostgreSQL's hex format."""
     raw = [name for name, value in rows[0].items() if value is None or isinstance(value, bytes)]
     plain = [{**row, **{name: _hex(row[name]) for name in raw}} for row in rows] if raw else rows
     return msgspec.json.encode(plain).decode()
@@ -79,10 +96,9 @@ def _hex(value: Any) -> Any:
 
 
 class SequenceStock:
-    """What one writer keeps from one transaction to the next."""
+    """What one writer keeps between transactions: unused keys, known producers, and `lane`, its lane of counters."""
 
     def __init__(self, lane: int = 0) -> None:
-        """Begin with nothing but the lane in which to count."""
         self.keys: deque[int] = deque()
         self.producers: dict[str, int] = {}
         self.lane = lane
@@ -98,28 +114,24 @@ class PostgresRows(
     ReportQueries,
     LogQueries,
 ):
-    """All rows over one connection."""
+    """All rows over one connection, whose owner controls the transaction; `stock` outlives the connection."""
 
     def __init__(self, link: WatchedConnection, stock: SequenceStock | None = None) -> None:
-        """Use a connection whose transaction somebody else controls, and a stock of keys that outlives it."""
         self._link = link
         self._stock = stock or SequenceStock()
         self.known_producers = self._stock.producers
         self.lane = self._stock.lane
         self.leaves: list[LeafWrite] = []
-        """What the log gets at the end of the transaction."""
+        """Leaves to append to the log at the end of the transaction."""
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
-        """Return the first row."""
         rows = self.all(statement, **values)
         return rows[0] if rows else None
 
     def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
-        """Return all rows."""
         return self._link.rows(single(statement), _storable(values))
 
     def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
-        """Yield rows without holding them all."""
         return self._link.stream(single(statement), _storable(values))
 
     def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
@@ -127,7 +139,7 @@ class PostgresRows(
         return self.find_all((statement, keys))[0]
 
     def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
-        """Do several such look-ups in one round trip."""
+        """Run several independent look-ups in one round trip."""
         sent = [self._ask(statement, keys) if keys else None for statement, keys in asked]
         found: list[list[dict[str, Any] | None]] = []
         for (_, keys), cursor in zip(asked, sent, strict=True):
@@ -143,37 +155,35 @@ class PostgresRows(
         return self._link.send(for_each(statement, members), {"items": items})
 
     def take(self, number: int) -> list[int]:
-        """Return integer keys; a stock of them saves a round trip, and gaps harm nobody."""
+        """Return unused integer keys; a stock of them saves a round trip, and gaps do no harm."""
         stock = self._stock.keys
         if len(stock) < number:
             stock.extend(row["id"] for row in self.all("take_submissions", number=max(number, _STOCK)))
         return [stock.popleft() for _ in range(number)]
 
     def run(self, statement: str, /, **values: Any) -> int:
-        """Run a write and return how many rows it touched."""
         cursor = self._link.send(single(statement), values)
         self._link.settle()
         return cursor.rowcount
 
     def add(self, statement: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], /) -> None:
-        """Run an insert for all rows, in an order that all processes keep to."""
+        """Insert all rows, sorted in an order common to all processes."""
         key: Callable[[Mapping[str, Any]], list[Any]] = lambda row: [row[name] for name in order]  # noqa: E731
         self._link.send(all_at_once(statement), {"items": _json(sorted(rows, key=key))})
 
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
-        """Run a write once for each set of values."""
         if rows:
             self._link.many(single(statement), rows)
 
     def log(self, leaves: Iterable[LeafWrite], /) -> None:
-        """Have leaves appended to the log at the end of the transaction."""
+        """Collect leaves; `write_log` appends them at the end of the transaction."""
         self.leaves += leaves
 
     def write_log(self) -> None:
-        """Append them, in turn with all other writers until the transaction ends."""
+        """Append the collected leaves under the log's lock, which is held until the transaction ends."""
         if not self.leaves:
             return
-        # A leaf is JSON itself and travels unescaped, which is half as long; the type JSON keeps its very bytes.
+        # A leaf is itself JSON and is sent unescaped, which is half as long; the type JSON keeps its exact bytes.
         items = msgspec.json.encode(
             [
                 {"position": index, "leaf": msgspec.Raw(leaf), "subject": subject, "salt": _hex(salt)}
@@ -185,10 +195,9 @@ class PostgresRows(
         self._link.send(single("add_leaf"), {"items": items})
 
     def announce(self) -> None:
-        """Tell everybody who watches, after the commit, that the queue or the quarantine changed."""
         self._link.send(single("announce"))
 
     def check_files(self) -> Iterator[str]:
-        """Yield the guards that somebody switched off; the server checks its own files."""
+        """Yield the triggers that are switched off; the server checks its files itself."""
         for row in self.all("guards_switched_off"):
             yield f"{row['name']} on {row['place']} is switched off"

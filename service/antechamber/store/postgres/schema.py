@@ -1,4 +1,4 @@
-"""The schema in a PostgreSQL database: made and changed by `antechamber migrate` only, verified by everybody."""
+"""The schema in a PostgreSQL database: only `antechamber migrate` changes it, every process verifies it."""
 
 from typing import Final
 
@@ -12,13 +12,13 @@ from antechamber.store.statements import migrations
 
 EMPTY: Final = "the database holds nothing of Antechamber yet; run: antechamber migrate"
 _LOCK: Final = 0x616E7465
-"""Advisory lock of a migration ("ante")."""
+"""Key of the advisory lock of a migration ("ante" in ASCII)."""
 
 
 def migrate(url: str) -> list[str]:
-    """Make or upgrade the schema and the roles, and return the names of the steps that were taken.
+    """Create or upgrade the schema and the roles, and return the names of the applied steps.
 
-    Two at once take turns. Raises StoreError; then nothing was changed.
+    Concurrent migrations run one after another. Raises StoreError; then nothing is changed.
     """
     try:
         with psycopg.connect(url, connect_timeout=5) as connection:
@@ -61,9 +61,9 @@ def _applied(connection: psycopg.Connection) -> set[str]:
 
 
 def _act_as_roles(connection: psycopg.Connection) -> None:
-    """Take both roles in turn, as every decision will.
+    """Take both roles in turn, as every decision does.
 
-    Raises StoreError.
+    Raises StoreError if a role is missing or not granted.
     """
     try:
         connection.execute("SET ROLE antechamber_promotion")
@@ -77,7 +77,7 @@ def _act_as_roles(connection: psycopg.Connection) -> None:
 def verify(url: str) -> None:
     """Check that the schema is this version's and that the server keeps what it commits.
 
-    Raises StoreError, whose text says what to do.
+    Raises StoreError, whose text states what to do.
     """
     try:
         with psycopg.connect(url, connect_timeout=5) as connection:

@@ -1,4 +1,4 @@
-"""The shared engine: a writer with group commit, a pool of readers, every answer on the server's disk first."""
+"""PostgreSQL store: a writer with group commit and a pool of readers; the server's disk holds every answer."""
 
 import contextlib
 import time
@@ -35,17 +35,17 @@ __all__ = ["PostgresStore", "migrate", "move"]
 T = TypeVar("T")
 READERS: Final = 12
 _WAIT_SECONDS: Final = 2.0
-"""How long a reader waits for a connection before its caller hears 503."""
+"""How long a reader waits for a free connection before its caller gets a 503."""
 
 
 class PostgresStore:
-    """Implements core.ports.Store on one PostgreSQL database."""
+    """Implements core.ports.store.Store on one PostgreSQL database, which `antechamber migrate` created.
+
+    `background` lists its threads when they fail. Raises StoreError if the database cannot be opened or its schema is
+    of another version.
+    """
 
     def __init__(self, url: str, background: Background | None = None) -> None:
-        """Connect to a database that `antechamber migrate` made; `background` lists its threads where they fail.
-
-        Raises StoreError when it cannot be opened or its schema is of another version.
-        """
         verify(url)
         background = background or Background()
         self._watchdog = Watchdog(background.work("ending overdue database operations"))
@@ -60,7 +60,7 @@ class PostgresStore:
             min_size=1,
             max_size=READERS,
             timeout=_WAIT_SECONDS,
-            # Short, so that a long outage does not make the pool's pauses between attempts long.
+            # Short, so that after a long outage the pool's pauses between attempts are not long.
             reconnect_timeout=CONNECT_SECONDS,
             configure=lambda connection: configure(connection, reads=True),
             kwargs={
@@ -76,11 +76,9 @@ class PostgresStore:
         self._writer = GroupCommit(transactions, background.work("writing to the database"))
 
     def write(self, work: Callable[[Any], T]) -> Future[T]:
-        """Run `work` in a transaction; the future resolves once it is on disk."""
         return self._writer.submit(work)
 
     def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any], size: int) -> Future[list[T]]:
-        """Run `work` on all items that wait for it, in one call."""
         return self._writer.gather(work, items, size)
 
     def promote(self, work: Callable[[Any], T]) -> Future[T]:
@@ -91,7 +89,7 @@ class PostgresStore:
     def read(self) -> Iterator[PostgresRows]:
         """Open a read snapshot.
 
-        Raises UnavailableError where no connection is free or the database cannot be read.
+        Raises UnavailableError if no connection is free or the database cannot be read.
         """
         connection = self._snapshot()
         try:
@@ -106,7 +104,7 @@ class PostgresStore:
             self._give_back(connection)
 
     def _snapshot(self) -> Connection:
-        """Take a connection and open a snapshot; those that broke while nobody used them are passed over."""
+        """Take a connection and open a snapshot; skip connections that broke while idle."""
         deadline = time.monotonic() + OVERDUE_SECONDS
         while time.monotonic() < deadline:
             connection = self._reader()
@@ -116,7 +114,7 @@ class PostgresStore:
             except (psycopg.Error, OSError):
                 connection.close()
                 self._readers.putconn(connection)
-                # What broke this one broke the others that wait in the pool.
+                # What broke this connection also broke the others in the pool.
                 self._readers.drain()
             else:
                 return connection
@@ -140,18 +138,18 @@ class PostgresStore:
         self._readers.putconn(connection)
 
     def trouble(self) -> str | None:
-        """Return None: the server itself stops where its disk fails."""
+        """Return None: the server itself stops when its disk fails."""
         return None
 
     def lost(self) -> str | None:
-        """Return None: the server keeps its write-ahead log itself, and does not start without it."""
+        """Return None: the server manages its own write-ahead log, and does not start without it."""
         return None
 
     def accept_loss(self) -> None:
         """Do nothing: nothing is missing."""
 
     def close(self) -> None:
-        """Finish what was accepted and hang up."""
+        """Finish accepted work and close all connections."""
         self._writer.close()
         self._listener.close()
         self._readers.close()

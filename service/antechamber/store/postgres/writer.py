@@ -1,4 +1,4 @@
-"""Transactions of one writer: pipelined, retried where PostgreSQL undid them, and settled where COMMIT was lost."""
+"""Transactions of one writer: pipelined, retried after a rollback, resolved when the answer to COMMIT is lost."""
 
 import contextlib
 import logging
@@ -20,24 +20,23 @@ T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
 
 RECONNECT_SECONDS: Final = 3
-"""How long work waits for a server that restarts before its callers hear 503."""
+"""How long work waits for a server that restarts before its callers get a 503."""
 SETTLE_SECONDS: Final = 15
-"""How long a lost COMMIT is asked after before its callers hear 503, which tells them to send the same again."""
+"""How long the outcome of a lost COMMIT is queried before its callers get a 503, which asks them to send it again."""
 LANES: Final = 16
-"""In so many lanes processes count, each in one, so that few of them wait for each other's counters."""
+"""Number of lanes of counters. Each process counts in one lane, so that few of them wait for each other's rows."""
 _PAUSE: Final = 0.2
 _SHORT_LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout = '10ms'"
-"""For the rest of a transaction that has waited for a lock once."""
+"""Used for the rest of a transaction that has already waited for a lock once."""
 
 
 class PostgresWriter:
-    """Implements queue.Transactions over one connection that is renewed when it breaks."""
+    """Implements group_commit.Transactions over one connection, which is replaced when it breaks.
+
+    It registers under `writer_id`, which must be unique. Raises psycopg.Error or StoreError if it cannot connect.
+    """
 
     def __init__(self, url: str, writer_id: str, watchdog: Watchdog) -> None:
-        """Connect and register under an id of its own.
-
-        Raises psycopg.Error or StoreError.
-        """
         self._url = url
         self._writer_id = writer_id
         self._watchdog = watchdog
@@ -59,7 +58,7 @@ class PostgresWriter:
         return link
 
     def _reconnected(self, seconds: float) -> WatchedConnection:
-        """Connect again, patiently: a server that recovers refuses connections for a moment.
+        """Connect again, with retries for some seconds: a server in recovery refuses connections for a moment.
 
         Raises UnavailableError.
         """
@@ -76,11 +75,11 @@ class PostgresWriter:
 
     @property
     def connection(self) -> Connection:
-        """The connection of today."""
+        """The current connection."""
         return self._link.connection
 
     def begin(self) -> None:
-        """Open a transaction, over a new connection where the last one broke.
+        """Open a transaction, over a new connection if the last one broke.
 
         Raises UnavailableError.
         """
@@ -96,9 +95,9 @@ class PostgresWriter:
     def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
         """Run work inside a savepoint.
 
-        Most transactions meet no obstacle. So what is written is first sent without waiting for each outcome, in two
-        round trips altogether; where anything goes wrong the whole transaction begins again with care, to learn whose
-        fault it was.
+        Most transactions succeed, so statements are first pipelined without waiting for each outcome, in two round
+        trips altogether. If anything fails, the whole transaction is run again and waits for every outcome, to find the
+        work that caused the error.
         """
         if self._careful:
             return self._carefully(work, promotes=promotes)
@@ -112,7 +111,7 @@ class PostgresWriter:
             raise
 
     def _carefully(self, work: Callable[[Any], T], *, promotes: bool) -> T:
-        """Run work and wait for its outcome; again where another process was first: then it sees what that wrote."""
+        """Run work and wait for its outcome; run it again if another process wrote first, so that it sees that."""
         for left in reversed(range(MAX_TRIES)):
             try:
                 result = self._attempt(work, promotes=promotes)
@@ -124,7 +123,7 @@ class PostgresWriter:
             except BaseException as error:
                 self._undo()
                 if isinstance(error, errors.LockNotAvailable):
-                    # Who waited in company need not wait again alone: the whole group's patience is one.
+                    # The group has already waited for the lock, so its jobs wait only briefly when each runs alone.
                     self._link.send(_SHORT_LOCK_TIMEOUT)
                 raise
             else:
@@ -143,12 +142,12 @@ class PostgresWriter:
         return result
 
     def _forget(self) -> None:
-        """Forget what the work that is undone had found and logged."""
+        """Drop the producers and leaves that the undone work had added."""
         self._stock.producers.clear()
         del self._rows.leaves[self._logged :]
 
     def _undo(self) -> None:
-        """Go back to the savepoint; a connection that was lost meanwhile shows at the next statement."""
+        """Roll back to the savepoint; a connection lost meanwhile is noticed at the next statement."""
         self._forget()
         with contextlib.suppress(psycopg.Error):
             self._link.settle()
@@ -157,15 +156,15 @@ class PostgresWriter:
             self._link.settle()
 
     def commit(self) -> None:
-        """Commit, and know that it happened even where the answer was lost.
+        """Commit, and find out whether it happened if the answer was lost.
 
-        Raises AgainError where it did not happen, UnavailableError where nobody could be asked.
+        Raises AgainError if it did not happen, UnavailableError if the outcome cannot be queried.
         """
-        # Every try has a number of its own: one whose end nobody learned must not be taken for the next one's.
+        # Number every attempt, so an attempt whose outcome is unknown is never mistaken for a later one.
         self._commits += 1
         number = self._commits
         try:
-            # The log's lock comes last: all other writers wait for it until the commit is on disk.
+            # The log's lock is taken last: all other writers wait for it until the commit is on disk.
             self._link.send(single("mark_commit"), {"writer_id": self._writer_id, "commits": number})
             self._rows.write_log()
             ended = self._link.send("COMMIT")
@@ -186,11 +185,10 @@ class PostgresWriter:
         self._careful = self._waited = False
 
     def _happened(self, number: int) -> bool:
-        """Ask what was committed last; the row's lock makes the answer wait for the lost transaction's end.
+        """Query which commit was the last one; the row lock delays the answer until the lost transaction has ended.
 
-        One that the server has not even begun to work on is given up: should it come after all, it fails.
-
-        Raises UnavailableError.
+        A transaction that the server has not begun yet is blocked: if it arrives later, it fails. Raises
+        UnavailableError.
         """
         self._commits = number + 1
         values = {"writer_id": self._writer_id, "commits": number, "next": number + 1}
@@ -211,7 +209,7 @@ class PostgresWriter:
             self._stack.close()
 
     def roll_back(self) -> None:
-        """Undo everything; a connection that does not obey is given up."""
+        """Undo everything; close a connection on which that fails."""
         self._stock.producers.clear()
         self._leave_pipeline()
         if is_lost(self.connection):
@@ -222,7 +220,7 @@ class PostgresWriter:
             self.connection.close()
 
     def translate(self, error: Exception) -> Exception:
-        """Turn a driver's error into ours; what went wrong in a hurry is tried again with care."""
+        """Return one of our errors for a driver's error; an error of a pipelined attempt is retried step by step."""
         if isinstance(error, errors.ReadOnlySqlTransaction):
             self.connection.close()
         if isinstance(error, psycopg.Error) and not self._careful:
@@ -231,7 +229,7 @@ class PostgresWriter:
         return translate(error)
 
     def close(self) -> None:
-        """Sign off and hang up."""
+        """Unregister the writer and close the connection."""
         with contextlib.suppress(psycopg.Error, OSError):
             self._link.send(single("forget_writers"), {"writer_id": self._writer_id})
         self.connection.close()

@@ -1,1 +1,1 @@
-"""The embedded engine: one file, one writer, read-only readers."""
+"""Embedded storage engine: one SQLite file, one writer, read-only readers."""

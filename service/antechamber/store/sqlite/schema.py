@@ -1,4 +1,4 @@
-"""The schema of a SQLite file, kept by sqlite-utils' migrations."""
+"""The schema of a SQLite file, managed by the migrations of sqlite-utils."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from antechamber.store.statements import migrations
 
 
 def migrate(connection: sqlite3.Connection, *, upgrade: bool) -> list[str]:
-    """Make the schema, or with `upgrade` bring an older one up to date; return the steps taken.
+    """Create the schema, or with `upgrade` update an older one; return the names of the applied steps.
 
     Raises StoreError for a schema of another version.
     """
@@ -28,7 +28,7 @@ def migrate(connection: sqlite3.Connection, *, upgrade: bool) -> list[str]:
     if applied and not upgrade:
         raise StoreError(OLDER_SCHEMA)
     connection.row_factory = None
-    # The lock first: of two processes that open a new folder at once, the later one must find nothing to do.
+    # Lock first: of two processes that open a new folder at once, the later one must find nothing to do.
     connection.execute("BEGIN IMMEDIATE")
     plan.apply(database)
     connection.execute("COMMIT")

@@ -1,4 +1,4 @@
-"""The embedded engine: one file, one writer, read-only readers; every answer is on disk first."""
+"""SQLite store: one file, one writer, read-only readers; an answer implies a commit on disk."""
 
 import contextlib
 import logging
@@ -22,10 +22,10 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 BUSY_SECONDS: Final = 2
-"""How long a transaction waits for another process before its callers hear 409."""
+"""How long a transaction waits for another process before its callers get a 409."""
 READERS: Final = 4
 FIXED_IN: Final = (3, 51, 3)
-"""SQLite before this can lose a WAL reset when several connections checkpoint at once; only our writer does."""
+"""Older versions of SQLite can lose a WAL reset if several connections checkpoint at once; only our writer does."""
 _SETTINGS: Final = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA trusted_schema = OFF",
@@ -36,14 +36,14 @@ _WRITER_SETTINGS: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
-    # What a savepoint would have to restore need not survive anything.
+    # Pages that a savepoint may have to restore need no durability.
     "PRAGMA temp_store = MEMORY",
 )
 _UNREADABLE: Final = "the data folder cannot be opened"
 
 
 def _make(path: Path) -> None:
-    """Make the file, if it is not there, readable by its owner only: SQLite gives its other files the same mode."""
+    """Create the file, if missing, readable by its owner only: SQLite gives its other files the same mode."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
@@ -62,7 +62,7 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
 
 
 def _refuse_moved(connection: sqlite3.Connection) -> None:
-    """Refuse a file whose data was moved: two that grow apart could not be joined again.
+    """Refuse a file whose data was moved: two diverging copies could not be merged again.
 
     Raises StoreError.
     """
@@ -72,7 +72,12 @@ def _refuse_moved(connection: sqlite3.Connection) -> None:
 
 
 class SqliteStore:
-    """Implements core.ports.Store on one SQLite file."""
+    """Implements core.ports.store.Store on one SQLite file, which is created if missing.
+
+    `exclusive_checkpoints` keeps automatic checkpoints on (servers only), `upgrade` permits to update an older schema,
+    and `background` lists the writer thread when it fails. Raises StoreError if the file cannot be opened or its schema
+    is of another version.
+    """
 
     def __init__(
         self,
@@ -82,12 +87,6 @@ class SqliteStore:
         upgrade: bool = False,
         background: Background | None = None,
     ) -> None:
-        """Open or create the file; only a server keeps automatic checkpoints, only `upgrade` changes an older schema.
-
-        `background` lists the writer thread where it fails.
-
-        Raises StoreError when the file cannot be opened or its schema is of another version.
-        """
         self._path = path
         self._reach = LogSizeFile(path)
         try:
@@ -114,11 +113,9 @@ class SqliteStore:
         self._writer = GroupCommit(transactions, (background or Background()).work("writing to the database"))
 
     def write(self, work: Callable[[Any], T]) -> Future[T]:
-        """Run `work` in a transaction; the future resolves once it is on disk."""
         return self._writer.submit(work)
 
     def gather(self, work: Callable[[Sequence[Any], Any], list[T]], items: Sequence[Any], size: int) -> Future[list[T]]:
-        """Run `work` on all items that wait for it, in one call."""
         return self._writer.gather(work, items, size)
 
     def promote(self, work: Callable[[Any], T]) -> Future[T]:
@@ -129,7 +126,7 @@ class SqliteStore:
     def read(self) -> Iterator[SqliteRows]:
         """Open a read snapshot.
 
-        Raises UnavailableError or BusyError where SQLite cannot read.
+        Raises UnavailableError or BusyError if SQLite cannot read.
         """
         connection = self._reader()
         try:
@@ -146,28 +143,28 @@ class SqliteStore:
                 connection.close()
 
     def _reader(self) -> sqlite3.Connection:
-        """Take a kept connection, or open one more while long exports hold all of them."""
+        """Take a pooled connection, or open another one while long exports use all of them."""
         try:
             return self._readers.get_nowait()
         except queue.Empty:
             return _connect(self._path, read_only=True)
 
     def trouble(self) -> str | None:
-        """Say that the disk failed to sync; None while all is well."""
+        """Return that the disk failed to sync; None otherwise."""
         return self._transactions.trouble
 
     def lost(self) -> str | None:
-        """Say how much of the log's end is missing; None where nothing is."""
+        """Return how much of the log's end is missing; None if nothing is."""
         with self.read() as rows:
             return self._reach.tell(rows.log_size)
 
     def accept_loss(self) -> None:
-        """Go on with the log as it is."""
+        """Continue with the log as it is."""
         with self.read() as rows:
             self._reach.accept(rows.log_size())
 
     def close(self) -> None:
-        """Finish what was accepted and release the files."""
+        """Finish accepted work and release the files."""
         self._writer.close()
         while not self._readers.empty():
             self._readers.get().close()

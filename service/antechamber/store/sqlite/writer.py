@@ -1,4 +1,4 @@
-"""Transactions of the writer thread on SQLite, and its errors in our words."""
+"""Transactions of the writer thread on SQLite, and the translation of its errors."""
 
 import contextlib
 import logging
@@ -20,18 +20,19 @@ _SYNC_FAILED: Final = (
     "the disk failed to sync, so nothing more is stored until the service is started again; "
     "what was acknowledged before is there"
 )
-"""After a failed fsync the kernel may have dropped what it could not write and call the next one a success (Rebello et
-al., Can Applications Recover from fsync Failures?, USENIX ATC 2020); a fresh start reads what is really there."""
+"""After a failed fsync the kernel may have dropped the pages that it could not write and report success for the next
+fsync (Rebello et al., Can Applications Recover from fsync Failures?, USENIX ATC 2020); after a restart the service
+reads what is really on disk."""
 
 
 class SqliteWriter:
-    """Transactions of the writer thread; see queue.Transactions."""
+    """Implements group_commit.Transactions on the connection that writes.
+
+    `reach` records how far the log got; `checkpoints` permits this process to copy the write-ahead log into the
+    database file.
+    """
 
     def __init__(self, connection: sqlite3.Connection, reach: LogSizeFile, *, checkpoints: bool) -> None:
-        """Use the connection that writes, and the note of how far the log reached.
-
-        `checkpoints` says that this process may move the write-ahead log into the database file.
-        """
         self._connection = connection
         self._checkpoints = checkpoints
         self._reach = reach
@@ -43,7 +44,7 @@ class SqliteWriter:
     def begin(self) -> None:
         """Open a transaction that may write.
 
-        Raises UnavailableError once the disk has failed to sync, or the file is not the one that was opened.
+        Raises UnavailableError once the disk has failed to sync, or if the file was replaced since it was opened.
         """
         self.trouble = self.trouble or self._reach.replaced()
         if self.trouble is not None:
@@ -53,8 +54,8 @@ class SqliteWriter:
         self._connection.execute("BEGIN IMMEDIATE")
 
     def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
-        """Run work; where any fails the transaction begins again with savepoints, which most never need."""
-        del promotes  # SQLite knows no roles: its triggers alone guard the memories.
+        """Run work without a savepoint; if it fails, the transaction is repeated with savepoints."""
+        del promotes  # SQLite has no roles: its triggers alone protect the memories.
         if not self._careful:
             try:
                 return work(self._rows)
@@ -77,7 +78,7 @@ class SqliteWriter:
         return result
 
     def commit(self) -> None:
-        """Write the leaves of the log, commit, and wake who waits for news."""
+        """Write the leaves of the log, commit, and wake the watchers."""
         added = len(self._rows.leaves)
         size = self._rows.write_log()
         self._connection.execute("COMMIT")
@@ -90,23 +91,23 @@ class SqliteWriter:
             self.watchers.wake()
 
     def _move_into_file(self) -> None:
-        """Move the write-ahead log into the database file, so that a copy of that file alone says it was signed.
+        """Checkpoint into the database file, so that a copy of that file alone shows that the log was signed.
 
-        Where a reader or the disk prevents that, it is tried again after the next commit.
+        If a reader or the disk prevents that, it is tried again after the next commit.
         """
         with contextlib.suppress(sqlite3.Error):
             busy, waiting, moved = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             self._rows.first_signed = bool(busy) or moved < waiting
 
     def roll_back(self) -> None:
-        """End the transaction without a trace."""
+        """Undo everything in the transaction."""
         self._rows.forget()
         if self._connection.in_transaction:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
 
     def translate(self, error: Exception) -> Exception:
-        """Turn SQLite's errors into ours, and stop where the disk cannot be trusted any more."""
+        """Return one of our errors for SQLite's, and refuse further writes after a failed fsync."""
         if getattr(error, "sqlite_errorcode", None) in _UNSYNCED:
             self.trouble = _SYNC_FAILED
             _log.critical("%s: %s", _SYNC_FAILED, error)
@@ -114,11 +115,11 @@ class SqliteWriter:
         return translate(error)
 
     def close(self) -> None:
-        """Leave the connection to the store, which closes it after all readers: the last one out checkpoints."""
+        """Do nothing: the store closes the connection after all readers, as the last one to close checkpoints."""
 
 
 def translate(error: Exception) -> Exception:
-    """Turn SQLite's errors into ours; a broken constraint stays what it is, a mistake of ours."""
+    """Return one of our errors for SQLite's; a constraint violation, which is a bug of ours, is returned unchanged."""
     if not isinstance(error, sqlite3.Error) or isinstance(error, sqlite3.IntegrityError):
         return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF

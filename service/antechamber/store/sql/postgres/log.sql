@@ -1,9 +1,9 @@
 -- name: lock_log
--- Why: several writers share one log, and whoever appends has to know its end; SQLite has only one writer.
+-- Why: several writers share one log, and whoever appends has to know its end, so they take turns; SQLite has only one writer.
 SELECT CAST(pg_advisory_xact_lock(1095648083, 0) AS TEXT) AS held
 
 -- name: add_leaf
--- Why: the end is read in the statement that appends, so that it costs no round trip; SQLite knows it beforehand.
+-- Why: the same statement reads the end of the log and appends, so that it costs no round trip; SQLite reads it before.
 INSERT INTO log_leaves (id, leaf, subject, salt)
 SELECT (SELECT coalesce(max(l.id) + 1, 0) FROM log_leaves AS l) + item.position, CAST(item.leaf AS TEXT), item.subject,
     item.salt
