@@ -1,4 +1,4 @@
-"""Named SQL statements, read once from the `.sql` files beside this module."""
+"""Named SQL statements, read once from the `.sql` files of this package."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ _NAME: Final = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 def parse(text: str) -> dict[str, str]:
-    """Split a file into its statements by their `-- name:` lines.
+    """Split the text of a file into its statements by their `-- name:` lines.
 
-    Raises ValueError where two statements share a name.
+    Raises ValueError if two statements share a name.
     """
     _, *parts = _NAME.split(text)
     names, bodies = parts[::2], parts[1::2]
@@ -27,7 +27,7 @@ def parse(text: str) -> dict[str, str]:
 
 
 def _scripts(*place: str) -> list[tuple[str, str]]:
-    """Return name and text of the `.sql` files of one folder, by name; none where there is no such folder."""
+    """Return names and texts of the `.sql` files of one folder, sorted by name; none if there is no such folder."""
     folder = files("antechamber.store").joinpath(*place)
     if not folder.is_dir():
         return []
@@ -40,7 +40,10 @@ def _scripts(*place: str) -> list[tuple[str, str]]:
 
 @cache
 def statements(engine: str) -> dict[str, str]:
-    """Return every statement by its name: the shared ones, and in their place what an engine says differently."""
+    """Return every statement by its name: the shared ones, replaced by the engine's overrides.
+
+    Raises ValueError if two shared statements have the same name.
+    """
     found: dict[str, str] = {}
     for _, text in _scripts("sql"):
         for name, body in parse(text).items():
@@ -52,51 +55,51 @@ def statements(engine: str) -> dict[str, str]:
 
 
 def overrides(engine: str) -> dict[str, str]:
-    """Return the statements that an engine says differently; each begins with a comment that tells why."""
+    """Return the statements of one engine; each begins with a `-- Why:` comment that gives the reason."""
     return {name: body for _, text in _scripts("sql", engine) for name, body in parse(text).items()}
 
 
 def migrations(engine: str) -> list[tuple[str, str]]:
-    """Return the schema's steps of one engine, its own and those of both, by number: name and SQL.
+    """Return name and SQL of one engine's schema steps, its own and those of both engines, sorted by number.
 
-    The name ends in a digest, so that a folder made by an edited step is not taken for one made by this.
+    The name ends in a digest of the SQL, so that a database made by an edited step is not accepted as one made by this.
     """
     scripts = sorted(_scripts("schema", "both") + _scripts("schema", engine))
     return [(f"{name}-{blake3(text.encode()).hexdigest()[:8]}", text) for name, text in scripts]
 
 
 class Statements(Protocol):
-    """Named SQL statements inside one transaction or snapshot: all that an engine has to offer to the rooms above."""
+    """Named SQL statements inside one transaction or snapshot: what an engine must implement."""
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
-        """Return the first row."""
+        """Return the first row, or None."""
 
     def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
         """Return all rows."""
 
     def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
-        """Yield rows without holding them all."""
+        """Yield rows without loading all of them into memory."""
 
     def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
-        """Return the first row for each of many sets of values."""
+        """Return the first row, or None, for each of many sets of values."""
 
     def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
-        """Do several such look-ups, each a statement and its sets of values, that do not depend on each other."""
+        """Run several independent look-ups, each a statement with its sets of values; return a list for each."""
 
     def take(self, number: int) -> list[int]:
-        """Return as many integer keys of submissions that nobody uses."""
+        """Return this many unused integer keys of submissions."""
 
     def run(self, statement: str, /, **values: Any) -> int:
-        """Run a write and return how many rows it touched."""
+        """Run a write and return the number of affected rows."""
 
     def add(self, statement: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], /) -> None:
-        """Run an `INSERT … VALUES` for all rows; `order` names the columns by which several writers take turns."""
+        """Run an `INSERT … VALUES` for all rows, sorted by the columns `order` so that writers do not deadlock."""
 
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         """Run a write once for each set of values."""
 
     def log(self, leaves: Iterable[LeafWrite], /) -> None:
-        """Append leaves to the log: last thing in the transaction, so that nobody waits behind its lock for long."""
+        """Append leaves to the log at the end of the transaction, so that its lock is held only briefly."""
 
     def announce(self) -> None:
-        """Tell everybody who watches, after the commit, that the queue or the quarantine changed."""
+        """Notify all watchers, after the commit, that the queue or the quarantine changed."""

@@ -1,8 +1,8 @@
-"""How far the log of a SQLite file got, kept in a small file beside it.
+"""Records the size that the log of a SQLite file reached, in a small file beside the database.
 
-SQLite keeps what is newest in the write-ahead log (`-wal`). A copy without that file opens as an older database, and
-nothing in it says so. The size that is kept here says so. It is written after each commit and before the answers, and
-not synced: a crash of the process keeps it, and after a power cut it says too little and never too much.
+SQLite keeps the newest changes in the write-ahead log (`-wal`). A copy without that file opens as an older database,
+and nothing in it shows this. The size recorded here does. It is written after each commit and before the answers, and
+not synced: it survives a crash of the process, and after a power cut it may be too small but never too large.
 """
 
 import contextlib
@@ -20,14 +20,16 @@ _FORM: Final = re.compile(rb"(\d{20}) (whole|short)\n")
 REPLACED: Final = (
     "another file was put in the place of the database, so nothing more is stored until the service is started again"
 )
-"""What is written to a file that has no name any more is lost when the process ends."""
+"""Data written to a deleted or replaced file is lost when the process ends."""
 
 
 class LogSizeFile:
-    """The size that a log reached, and whether the end of the log is missing."""
+    """The size that a log reached, and whether the end of the log is missing.
+
+    Create it before `database` is opened, because it checks whether a write-ahead log exists.
+    """
 
     def __init__(self, database: Path) -> None:
-        """Take the place of a database, before it is opened."""
         self._database = database
         self._identity: tuple[int, int] | None = None
         self._path = database.with_name(database.name + SUFFIX)
@@ -38,7 +40,7 @@ class LogSizeFile:
         self._short = False
 
     def compare(self, measure: Callable[[], int]) -> None:
-        """Note that the end is missing if the database was opened without its write-ahead log and has fewer leaves.
+        """Record a missing end if the database was opened without its write-ahead log and has fewer leaves.
 
         `measure` returns the size of the log. It is called last: another process may append at the same time.
         """
@@ -49,7 +51,7 @@ class LogSizeFile:
             self._write(reached, sync=True)
 
     def note(self, size: int, added: int) -> None:
-        """Note that a commit brought the log to a size; where its end is missing, that number stays missing."""
+        """Record the log's size after a commit; if its end is missing, the number of missing leaves is kept."""
         reached, self._short = self._read() if self._short else (size, False)
         self._write(reached + added if self._short else size)
 
@@ -59,22 +61,22 @@ class LogSizeFile:
         return max(reached - measure(), 0) if self._short else 0
 
     def replaced(self) -> str | None:
-        """Say that the name belongs to another file by now; None while it is the one that was opened."""
+        """Return an error text if the database file was replaced since it was opened; None otherwise."""
         if self._identify() == self._identity:
             return None
         _log.critical(REPLACED)
         return REPLACED
 
     def _identify(self) -> tuple[int, int] | None:
-        """Return what tells a file from another one of the same name; None where there is none."""
+        """Return device and inode, which distinguish files of the same name; None if there is no file."""
         try:
-            found = os.stat(self._database)  # noqa: PTH116 -- once for each transaction: half as long as Path.stat
+            found = os.stat(self._database)  # noqa: PTH116 -- once per transaction: half as long as Path.stat
         except OSError:
             return None
         return found.st_dev, found.st_ino
 
     def tell(self, measure: Callable[[], int]) -> str | None:
-        """Say what is missing and what to do; None where nothing is."""
+        """Return a text about the missing leaves and what to do; None if nothing is missing."""
         missing = self.missing(measure)
         if not missing:
             return None
@@ -87,18 +89,17 @@ class LogSizeFile:
         )
 
     def accept(self, size: int) -> None:
-        """Go on from this size: what is missing is given up."""
+        """Continue from this size: the missing leaves are given up."""
         self._short = False
         self._write(size, sync=True)
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _read(self) -> tuple[int, bool]:
-        """Return size and state; what cannot be read says nothing."""
+        """Return size and state; 0 and False if the file cannot be read."""
         try:
             match = _FORM.fullmatch(self._path.read_bytes())
         except OSError:
@@ -106,7 +107,7 @@ class LogSizeFile:
         return (int(match[1]), match[2] == b"short") if match else (0, False)
 
     def _write(self, size: int, *, sync: bool = False) -> None:
-        """Write in place; where the disk refuses, the file says too little, and the commit counts all the same."""
+        """Write in place; if the disk refuses, the recorded size is too small, and the commit remains valid."""
         with contextlib.suppress(OSError):
             if self._file is None:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,5 +1,5 @@
 -- name: lock_log
--- Why: several writers share one log, and whoever appends has to know its end, so they take turns; SQLite has only one writer.
+-- Why: several writers share one log, and whoever appends has to know its end; SQLite has only one writer.
 SELECT CAST(pg_advisory_xact_lock(1095648083, 0) AS TEXT) AS held
 
 -- name: add_leaf
@@ -11,13 +11,13 @@ FROM json_to_recordset(CAST(:items AS JSON)) AS item (position BIGINT, leaf JSON
 ORDER BY item.position
 
 -- name: forget_words
--- Why: full-text search is a tsvector here and FTS5 there, which wants to know the words that it is to forget.
+-- Why: full-text search is a tsvector here and FTS5 there, which must be given the words to remove.
 DELETE FROM memories_search WHERE memory = :memory
 
 -- name: tidy_words
--- Why: FTS5 keeps forgotten words until its parts are merged; PostgreSQL leaves that to VACUUM.
+-- Why: FTS5 keeps removed words until its segments are merged; PostgreSQL leaves that to VACUUM.
 SELECT 1 AS done
 
 -- name: hold_policy
--- Why: processes that take up the same edit record it once, one after another; SQLite has only one writer.
+-- Why: processes that load the same new policy take turns, so that it is recorded once; SQLite has only one writer.
 SELECT CAST(pg_advisory_xact_lock(1095648084, 0) AS TEXT) AS held

@@ -1,30 +1,30 @@
 -- name: take_submissions
--- Why: several writers share one table, so unused keys come from its sequence instead of from its end.
+-- Why: several writers share one table, so unused keys come from its sequence instead of its last row.
 SELECT nextval('antechamber.submissions_id_seq') AS id FROM generate_series(1, CAST(:number AS BIGINT))
 
 -- name: hold_producer
--- Why: the cap of what waits in quarantine is counted and used by one writer at a time; SQLite has only one.
+-- Why: writers take turns to count the waiting quarantined events and apply the cap; SQLite has only one.
 SELECT CAST(pg_advisory_xact_lock(1095648082, CAST(:producer AS INTEGER)) AS TEXT) AS held
 
 -- name: share_sessions
--- Why: an act and the end of the session that it is made under come one after the other; SQLite has only one writer.
+-- Why: an action and the end of its session must not run concurrently; SQLite has only one writer.
 SELECT CAST(pg_advisory_xact_lock_shared(1095648085, 0) AS TEXT) AS held
 
 -- name: hold_sessions
--- Why: as share_sessions, for who ends sessions. Where a group commit of each of two processes holds a decision and then
--- a sign-out, both wait for each other: PostgreSQL undoes one after deadlock_timeout (one second), and it runs again.
+-- Why: as share_sessions, for who ends sessions. If group commits of two processes each contain a decision and then a
+-- sign-out, they deadlock: PostgreSQL rolls one back after deadlock_timeout (one second), and it runs again.
 SELECT CAST(pg_advisory_xact_lock(1095648085, 0) AS TEXT) AS held
 
 -- name: hold_failures
--- Why: guesses that come to several processes at once are counted one after another; SQLite has only one writer.
+-- Why: failed sign-ins at several processes at once must all be counted; SQLite has only one writer.
 SELECT CAST(pg_advisory_xact_lock(1095648086, 0) AS TEXT) AS held
 
 -- name: hold_proposal
--- Why: two first approvals of two persons must see each other; SQLite has only one writer.
+-- Why: two concurrent first approvals must see each other; SQLite has only one writer.
 SELECT id FROM proposals WHERE proposal_id = :proposal_id FOR NO KEY UPDATE
 
 -- name: hold_quarantine
--- Why: two decisions on the same refused event must see each other; SQLite has only one writer.
+-- Why: two decisions on the same quarantined event must see each other; SQLite has only one writer.
 SELECT id FROM quarantine WHERE quarantine_id = :quarantine_id FOR NO KEY UPDATE
 
 -- name: hold_memory
@@ -32,7 +32,7 @@ SELECT id FROM quarantine WHERE quarantine_id = :quarantine_id FOR NO KEY UPDATE
 SELECT id FROM memories WHERE memory_id = :memory_id FOR NO KEY UPDATE
 
 -- name: index_memory
--- Why: full-text search is a tsvector here and FTS5 there; both hold the same words.
+-- Why: full-text search is a tsvector here and FTS5 there; both index the same words.
 INSERT INTO memories_search (memory, words) VALUES (:memory, array_to_tsvector(string_to_array(:words, ' ')))
 
 -- name: memories_of_scope_matching
@@ -67,13 +67,13 @@ LIMIT :number
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, 0) ON CONFLICT (writer_id) DO NOTHING
 
 -- name: mark_commit
--- Why: as register_writer; a transaction that was given up and comes after all finds a higher number and fails on the NULL.
+-- Why: as register_writer; a transaction that settle_commit gave up finds a higher number and fails on the NULL.
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, :commits)
 ON CONFLICT (writer_id) DO UPDATE
 SET commits = CASE WHEN writers.commits < excluded.commits THEN excluded.commits END, seen_at = now()
 
 -- name: settle_commit
--- Why: as register_writer; it waits until the lost transaction has ended, or gives up one that has not come yet.
+-- Why: as register_writer; it waits until the lost transaction has ended, or blocks one that has not arrived yet.
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, :next)
 ON CONFLICT (writer_id) DO UPDATE
 SET commits = CASE WHEN writers.commits = :commits THEN writers.commits ELSE excluded.commits END
@@ -84,7 +84,7 @@ RETURNING commits
 DELETE FROM writers WHERE writer_id = :writer_id OR seen_at < now() - INTERVAL '1 day'
 
 -- name: announce
--- Why: news travel between processes by NOTIFY; SQLite's stay inside the one process.
+-- Why: changes are announced to other processes by NOTIFY; with SQLite there is only one process.
 SELECT pg_notify('antechamber', '')
 
 -- name: applied_steps
