@@ -1,4 +1,4 @@
-"""For agents: propose events so that nothing lands twice and nothing is lost, whatever breaks."""
+"""Client for agents: proposes events so that none is stored twice and none is lost, after any failure."""
 
 from antechamber.client.delivery import Recovery
 from antechamber.client.errors import (

@@ -1,4 +1,4 @@
-"""The steps of a sender: record, send, believe or try again; each yields what to do and is told what came of it."""
+"""The steps of a sender: record, send, evaluate the answer, retry; each yields a request and gets its response."""
 
 import contextlib
 import random
@@ -38,14 +38,14 @@ from antechamber.core.errors import AntechamberError
 SUBMISSIONS: Final = "/v1/submissions"
 NDJSON: Final = "application/x-ndjson"
 _TOO_MUCH: Final = frozenset({400, 413})
-"""What is said of a whole batch that may be true of a part of it only."""
+"""Statuses of a whole batch that may apply to only a part of it."""
 Step = Call | Pause
 T = TypeVar("T")
 DeliverySteps = Generator[Step, Response | None, T]
 
 
 class OperationStore(Protocol):
-    """Where operations are recorded: a Ledger, or nothing that lasts."""
+    """Where operations are recorded: a Ledger, or a MemoryLedger, which keeps nothing on disk."""
 
     def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False) -> str:
         """Record an event and return its operation id."""
@@ -62,47 +62,49 @@ class OperationStore(Protocol):
     def settle(
         self, operation_id: str, judge: Callable[[Operation], DeliveryRuling], answer: bytes | None = None
     ) -> Operation:
-        """Record what an answer made of it."""
+        """Record the result of an answer."""
         ...
 
     def together(self) -> contextlib.AbstractContextManager[object]:
-        """Record several things at once."""
+        """Return a context in which several records become one write."""
         ...
 
 
 class Recovery(Struct, frozen=True, kw_only=True):
-    """What became of all that was uncertain."""
+    """Result of a recovery: what became of the uncertain operations."""
 
     found: int
-    """Operations that were uncertain."""
+    """Number of operations that were uncertain."""
     settled: dict[State, int]
-    """How many of them are what now."""
+    """Their states after the recovery, with the number of operations in each."""
     elsewhere: int
-    """Operations that another process which runs has under way."""
+    """Number of operations in progress in another running process."""
     left: dict[str, int]
-    """Why operations are still uncertain, and how many each."""
+    """Reasons why operations are still uncertain, with the number of operations for each."""
 
 
 class Delivery:
-    """The steps of one sender."""
+    """The steps of one sender.
+
+    It records operations in `book` and makes up to `attempts` attempts before it leaves an operation for later.
+    """
 
     def __init__(self, book: OperationStore, breaker: CircuitBreaker, attempts: int) -> None:
-        """Record in a book; try so many times before an operation is left for later."""
         self._book = book
         self._breaker = breaker
         self._attempts = attempts
         self._chance = random.SystemRandom().random
 
     def submit(self, event: Mapping[str, Any] | bytes, *, again: bool) -> DeliverySteps[Operation]:
-        """Record an event and send it; returns its entry."""
-        # One write to disk for both: that it is there, and that its first attempt begins.
+        """Record an event and send it; return its entry."""
+        # One write to disk records both the operation and the begin of its first attempt.
         with self._book.together():
             operation_id = self._book.prepare(event, again=again)
             begun = None if self._breaker.remaining() else self._book.begin(operation_id)
         return (yield from self._attempt(operation_id, begun))
 
     def send(self, operation_id: str) -> DeliverySteps[Operation]:
-        """Send what is recorded, unless it is settled; returns its entry."""
+        """Send a recorded operation unless it is settled; return its entry."""
         return (yield from self._attempt(operation_id, None))
 
     def _attempt(self, operation_id: str, begun: Operation | None) -> DeliverySteps[Operation]:
@@ -132,19 +134,19 @@ class Delivery:
 
     @contextlib.contextmanager
     def _interrupted(self, operations: Iterable[str]) -> Iterator[None]:
-        """Whoever stops waiting for an answer does not know it: call that uncertain at once, not at the next start."""
+        """If the caller is cancelled while waiting, mark the operations uncertain now instead of at the next start."""
         try:
             yield
         except BaseException:
             unknown = ServerAnswer(reason="interrupted before an answer came")
-            # What cannot be written now is found when the ledger is opened next; the interruption goes on.
+            # If this cannot be written now, the next opening of the ledger finds it; the cancellation goes on.
             with contextlib.suppress(AntechamberError), self._book.together():
                 for operation_id in operations:
                     self._settle(operation_id, unknown)
             raise
 
     def send_all(self, operations: list[str]) -> DeliverySteps[tuple[list[Operation], set[str]]]:
-        """Send what is recorded, as one batch; returns the entries in order, and which of them were refused at last."""
+        """Send recorded operations as one batch; return the entries in order, and the ids that were finally refused."""
         waiting, refused = operations, set[str]()
         for attempt in range(self._attempts):
             if self._breaker.remaining():
@@ -164,7 +166,7 @@ class Delivery:
                 refused |= yield from self._send_halves(waiting)
                 break
             no = {one: answer for one, answer in zip(waiting, answers, strict=True) if answer.status in REFUSED}
-            # The bytes are right where only the token was refused.
+            # If only the token was refused, the bytes may be valid.
             refused |= {one for one, answer in no.items() if not refuses_bearer(answer)}
             waiting = [
                 entry.operation_id for entry in settled if entry.state not in SETTLED and entry.operation_id not in no
@@ -176,7 +178,7 @@ class Delivery:
         return [self._book.entry(operation_id) for operation_id in operations], refused
 
     def _send_halves(self, operations: list[str]) -> DeliverySteps[set[str]]:
-        """Send a batch that was too much, perhaps for somebody between, as two; returns which lines were refused."""
+        """Send a batch that was too large, perhaps for a proxy, as two halves; return the ids of refused lines."""
         middle = len(operations) // 2
         refused = set[str]()
         for half in (operations[:middle], operations[middle:]):
@@ -185,7 +187,7 @@ class Delivery:
         return refused
 
     def _hear_all(self, what: Response | None, number: int) -> tuple[list[ServerAnswer], ServerAnswer]:
-        """Return an answer for each line, and the one that says how to go on."""
+        """Return an answer for each line, and the one that decides how to continue."""
         what = what or Response()
         answers = answers_of(what, number)
         if answers is not None:
@@ -193,12 +195,12 @@ class Delivery:
             return answers, ServerAnswer(status=what.status, retry_after=1.0)
         whole = self._learn(what)
         if whole.status in _TOO_MUCH and number > 1:
-            # Said of the batch, not of each line.
+            # The status applies to the batch, not to each line.
             return [ServerAnswer(reason=whole.reason)] * number, whole
         return [whole] * number, whole
 
     def seal(self, operation_id: str) -> DeliverySteps[Operation]:
-        """Seal the key of what is recorded, unless that is settled; returns its entry."""
+        """Seal the key of a recorded operation unless it is settled; return its entry."""
         entry = self._book.begin(operation_id)
         if entry.state in SETTLED:
             return entry
@@ -218,7 +220,7 @@ class Delivery:
         )
 
     def recover(self, uncertain: Iterable[Operation], progress: Callable[[int], None]) -> DeliverySteps[Recovery]:
-        """Settle what is uncertain: the same bytes again, and a seal where the service refuses them."""
+        """Settle uncertain operations: send the same bytes again, and seal the key if the service refuses them."""
         settled: Counter[State] = Counter()
         left: Counter[str] = Counter()
         found = 0
@@ -236,7 +238,7 @@ class Delivery:
         return Recovery(found=found, settled=dict(settled), elsewhere=0, left=dict(left))
 
     def read(self, path: str, params: dict[str, str] | None, kind: type[T]) -> DeliverySteps[T | None]:
-        """Read something; returns None where nothing by that name is visible.
+        """Read a resource; return None if nothing by that name is visible.
 
         Raises ReadError.
         """
@@ -252,7 +254,7 @@ class Delivery:
 
 
 def grouped(entries: Iterable[Operation]) -> Iterator[list[Operation]]:
-    """Cut operations into batches that the service takes: at most 1,000 lines and 4 MiB each."""
+    """Divide operations into batches that the service accepts: at most 1,000 lines and 4 MiB each."""
     group: list[Operation] = []
     size = 0
     for entry in entries:
@@ -282,5 +284,5 @@ def _kept(answer: ServerAnswer) -> bytes | None:
 
 
 def _stop(answer: ServerAnswer) -> bool:
-    """Whether trying again now is of no use: it was refused, or the service asks for more time than one waits for."""
+    """Return whether an immediate retry is useless: after a refusal, or if the service asks for a longer pause."""
     return answer.status in REFUSED or (answer.retry_after or 0) > MAX_PAUSE_SECONDS

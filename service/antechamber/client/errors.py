@@ -1,4 +1,4 @@
-"""What a sender gets back: a receipt, or an error that says whether the same again or something new is safe."""
+"""Results of sending: a receipt, or an error that states whether retrying or a new operation is safe."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -11,14 +11,14 @@ from antechamber.core.outgoing import Body, body_of
 
 
 class InvalidEventError(errors.RequestRefusedError):
-    """An event that is malformed: nothing was recorded and nothing was sent; `reasons` say what to change."""
+    """An event is malformed: nothing was recorded or sent; `reasons` state what to change."""
 
     retry_same_key: bool = False
     safe_new_key: bool = True
 
 
 def completed(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
-    """Complete an event with its hash and this key, or with one derived from its content.
+    """Complete an event with its hash and this key, or with a key derived from its content.
 
     Raises InvalidEventError.
     """
@@ -29,17 +29,16 @@ def completed(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
 
 
 class OperationError(AntechamberError):
-    """An operation that was not accepted, or not yet."""
+    """An operation was not accepted, or not yet; `entry` is the operation as recorded in the ledger."""
 
     retry_same_key: bool = False
-    """Whether sending the same operation again is the thing to do."""
+    """Whether the same operation should be sent again."""
     safe_new_key: bool = False
-    """Whether the event, mended, may be submitted as a new operation without landing twice."""
+    """Whether the corrected event may be submitted as a new operation without being stored twice."""
 
     advice: ClassVar[str] = ""
 
     def __init__(self, entry: Operation) -> None:
-        """Take the operation as the ledger has it."""
         said = f"{entry.operation_id}: {entry.reason}"
         AntechamberError.__init__(self, f"{said.rstrip('.')}. {self.advice}" if self.advice else said)
         self.operation_id = entry.operation_id
@@ -47,16 +46,16 @@ class OperationError(AntechamberError):
 
 
 class UncertainError(OperationError):
-    """Nobody knows yet whether it landed; the ledger has it, and `send` or `recover` will find out."""
+    """It is unknown whether the event was stored; the ledger has the operation, and `send` or `recover` resolves it."""
 
     retry_same_key = True
 
 
 class NotSentError(OperationError):
-    """No attempt reached the service, or can still: there was no connection, or none was tried after earlier failures.
+    """No attempt reached the service or still can: there was no connection, or the circuit breaker was open.
 
-    The ledger has the operation; `send`, `submit` or `recover` sends the same bytes under the same key. Without a
-    ledger this speaks of the attempts of this process.
+    The ledger keeps the operation; `send`, `submit` or `recover` sends the same bytes under the same key. Without a
+    ledger this covers only the attempts of this process.
     """
 
     retry_same_key = True
@@ -64,40 +63,39 @@ class NotSentError(OperationError):
 
 
 class RefusedError(OperationError, errors.RequestRefusedError):
-    """The service refused the token before anything was stored (401, 403), and no other attempt can still arrive.
+    """The service refused the token before it stored anything (401, 403), and no other attempt can still arrive.
 
     `reasons` and `receipt` are the service's. Once the token or the policy is fixed, `send`, `submit` or `recover`
-    sends the same bytes under the same key. Without a ledger this speaks of the attempts of this process.
+    sends the same bytes under the same key. Without a ledger this covers only the attempts of this process.
     """
 
     retry_same_key = True
     advice = "Nothing was stored; fix the token or the policy and send it again."
 
     def __init__(self, entry: Operation) -> None:
-        """Take the operation as the ledger has it, with the receipt of its refusal."""
         super().__init__(entry)
         self.reasons = self.receipt.reasons if self.receipt else []
 
 
 class FailedError(OperationError):
-    """It did not land and never will, or had no effect; the receipt, where the service kept one, says why."""
+    """The event was not stored and never will be, or had no effect; a receipt, if the service kept one, states why."""
 
     safe_new_key = True
 
 
 class NeedsReviewError(OperationError):
-    """A person decides (`antechamber ledger settle`): another event has its key, or a call may have had its effect."""
+    """A person must decide (`antechamber ledger settle`): another event has its key, or a call may have had effect."""
 
 
 class SettledByHandError(OperationError):
-    """A person called it committed; there is no receipt."""
+    """A person marked the operation as committed; there is no receipt."""
 
 
 _ERRORS: Final = {"failed": FailedError, "needs_review": NeedsReviewError, "committed": SettledByHandError}
 
 
 def outcome(entry: Operation) -> Receipt:
-    """Return the receipt of an operation that the service has.
+    """Return the receipt of an operation that the service has accepted.
 
     Raises UncertainError, NotSentError, RefusedError, FailedError, NeedsReviewError or SettledByHandError.
     """

@@ -1,8 +1,10 @@
-"""A guard in front of any MCP session: calls of tools that write are recorded first, and none is blindly made twice.
+"""A guard for any MCP session: it records calls of writing tools first, and repeats one only if that is safe.
 
-guard = Guard(session, ledger, {"create_ticket": IdempotencyKey(argument="key")}, server="tracker")
-await guard.recover_uncertain()
-result = await guard.call_tool("create_ticket", {"title": "Disk full"})
+For example:
+
+    guard = Guard(session, ledger, {"create_ticket": IdempotencyKey(argument="key")}, server="tracker")
+    await guard.recover_uncertain()
+    result = await guard.call_tool("create_ticket", {"title": "Disk full"})
 """
 
 import asyncio
@@ -47,7 +49,7 @@ __all__ = [
 
 
 class Guard:
-    """Calls tools in the place of a session, with a ledger in front of those that write."""
+    """Calls tools on behalf of a session, and records those that write in a ledger first."""
 
     def __init__(  # noqa: PLR0913 -- options by name
         self,
@@ -60,16 +62,16 @@ class Guard:
         timeout: float = TIMEOUT,
         result: Callable[[bytes], Any] = kept_result,
     ) -> None:
-        """Guard a session; declare each tool once.
+        """Guard a session; each tool is declared once.
 
-        `session` is whatever has `call_tool` and `list_tools`, such as a client of the official SDK. `server` names
-        the server in the ledger, the same at each start: operations are recovered by it. A tool that is not
-        declared is passed through if it is annotated as read-only, else it is NeverResend. `attempts` is how often
-        an unclear answer is followed up before the call is left `uncertain`, `timeout` the seconds that an answer
-        may take. `result` reads a result that comes from the ledger; with the official SDK
-        `CallToolResult.model_validate_json` makes it the same as one that comes from the server.
+        `session` is any object with `call_tool` and `list_tools`, such as a client of the official SDK. `server` names
+        the server in the ledger and must be the same at each start, because operations are recovered by it. A tool that
+        is not declared is passed through if it is annotated as read-only; otherwise it is NeverResend. `attempts` is
+        how often an unclear answer is followed up before the call is left `uncertain`, `timeout` the seconds to wait
+        for an answer. `result` decodes a result that comes from the ledger; with the official SDK
+        `CallToolResult.model_validate_json` makes it equal to one from the server.
 
-        Raises CallError where a declaration could not work.
+        Raises CallError if a declaration could not work.
         """
         if not server or "/" in server:
             message = f"server is a short name without a slash, not {server!r}"
@@ -88,18 +90,18 @@ class Guard:
         self._reads: dict[str, bool] = {}
 
     async def list_tools(self, **options: Any) -> Any:
-        """List the server's tools for a model: without the arguments that the guard fills in."""
+        """Return the server's tools for a model, without the arguments that the guard fills in."""
         listing = await self._session.list_tools(**options)
         tools = [self._noted(tool) for tool in _tools(listing)]
         return _with(listing, "tools", tools) if hasattr(listing, "tools") else tools
 
     def _noted(self, tool: Any) -> Any:
-        """Keep what matters of a tool.
+        """Note whether a tool only reads; return it without the argument that the guard fills in.
 
-        Raises CallError where its declaration gives it an argument that it does not know.
+        Raises CallError if its declaration gives it an argument that it does not have.
         """
         schema = _schema(tool)
-        # One that takes whatever is given says nothing of what it knows.
+        # A schema that permits any argument does not list the ones that it knows.
         known = None if schema.get("additionalProperties") is True else schema.get("properties")
         for name, strategy in self._tools.items():
             unknown = needed(strategy, name).get(tool.name, set()) - set(known or ())
@@ -118,16 +120,16 @@ class Guard:
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, operation: str | None = None, **options: Any
     ) -> Any:
-        """Call a tool and return its result, its errors included.
+        """Call a tool and return its result, which may be an error.
 
         `operation` is the caller's own name for this one call, such as the id that a model gave it or a step of a
-        checkpoint: by it the call is found again for ever, and what has had its effect is answered from the ledger.
-        Without one, the same arguments find a call whose outcome nobody was given yet, and are a new call otherwise.
-        Other options are the session's.
+        checkpoint: the call is found again by it forever, and once it has had its effect the ledger answers it. Without
+        a name, the same arguments find a call whose outcome was not handed over yet, and are a new call otherwise.
+        Other options are passed to the session.
 
-        Raises CallError where the call cannot be made (nothing was recorded), UncertainError or UnderWayError where
-        the same call later tells, NeedsReviewError, FailedError, SettledByHandError, LedgerError, and what the session
-        raises where its tools cannot be listed.
+        Raises CallError if the call cannot be made (nothing was recorded), UncertainError or UnderWayError if repeating
+        the same call later returns its outcome, NeedsReviewError, FailedError, SettledByHandError, LedgerError, and the
+        session's errors if its tools cannot be listed.
         """
         arguments = arguments or {}
         if await self._passes(name):
@@ -136,7 +138,7 @@ class Guard:
         return await self._outcome(made, named=operation is not None)
 
     async def prepare(self, name: str, arguments: Mapping[str, Any], *, operation: str | None = None) -> str:
-        """Record a call that is to be made and return its operation id, which an agent keeps in its checkpoint.
+        """Record a call to be made and return its operation id, which an agent keeps in its checkpoint.
 
         Raises CallError or LedgerError.
         """
@@ -147,29 +149,29 @@ class Guard:
         return await to_the_end(asyncio.ensure_future(recording))
 
     async def send(self, operation_id: str) -> Any:
-        """Make the call that `prepare` recorded; any number of times, of which one counts.
+        """Make the call that `prepare` recorded; repeated calls have one effect.
 
         Raises what `call_tool` raises.
         """
         return await self._outcome(await self._run(self._calling.send(operation_id), {}), named=True)
 
     async def recover_uncertain(self, progress: Callable[[int], None] = lambda _: None) -> Recovery:
-        """Settle every call of this server that is not settled, as its strategy allows.
+        """Settle every unsettled call of this server, as its strategy allows.
 
-        What was only prepared is made. ReconcileRead waits until nothing can be late any more. What cannot be settled
-        because the server answers and its answers say nothing needs a person; where it is silent, the next start goes
-        on. `progress` is told of each operation.
+        A call that was only prepared is made. ReconcileRead waits until no request can arrive late. A call needs a
+        person if the server answers and its answers are inconclusive; if the server does not answer, the next start
+        continues. `progress` is called after each operation.
 
-        Raises CallError, LedgerError, and what the session raises where its tools cannot be listed.
+        Raises CallError, LedgerError, and the session's errors if its tools cannot be listed.
         """
         await self._list_all()
         found: Recovery = await self._run(self._calling.recover(progress), {})
         return found
 
     async def _passes(self, name: str) -> bool:
-        """Whether a call changes nothing and goes through as it is.
+        """Return whether a call only reads and is passed through unchanged.
 
-        Raises CallError where the server has no such tool.
+        Raises CallError if the server has no such tool.
         """
         declared = self._tools.get(name)
         if isinstance(declared, ReadOnly):
@@ -182,7 +184,7 @@ class Guard:
         return declared is None and self._reads[name]
 
     async def _list_all(self) -> None:
-        """Read the whole listing; a server that leads in circles has said everything."""
+        """Read all pages of the listing; stop if the server repeats a cursor."""
         cursors: set[str] = set()
         cursor = None
         async with asyncio.timeout(self._timeout):
@@ -201,14 +203,14 @@ class Guard:
             try:
                 async with asyncio.timeout(self._timeout):
                     return told_of(await self._session.call_tool(step.tool, step.arguments, **options))
-            except Exception as error:  # noqa: BLE001 -- whatever a session raises, what it means is the strategy's
+            except Exception as error:  # noqa: BLE001 -- the strategy decides what any error of a session means
                 ending, said = ending_of_error(error)
                 return ToolAnswer(ending=ending, said=said)
 
         return await drive(steps, do)
 
     async def _outcome(self, made: CallOutcome, *, named: bool) -> Any:
-        """Return the result of a call that ended with one, and note that its caller has it."""
+        """Return the result of a call that has one, and record that it was handed over."""
         entry = made.entry
         if entry.state not in {"committed", "failed"}:
             raise {"needs_review": NeedsReviewError}.get(entry.state, UncertainError)(entry)
@@ -227,7 +229,7 @@ class Guard:
 
 
 def _tools(listing: Any) -> list[Any]:
-    """Return the tools of a listing, which some clients return bare."""
+    """Return the tools of a listing, which some clients return as a bare list."""
     return list(getattr(listing, "tools", listing))
 
 
@@ -240,7 +242,7 @@ def _hint(annotations: Any, *names: str) -> bool:
 
 
 def _with(value: Any, name: str, member: Any) -> Any:
-    """Copy one of a session's objects with another member."""
+    """Return a copy of a session's object with one member replaced."""
     if hasattr(value, "model_copy"):
         return value.model_copy(update={name: member})
     changed = copy.copy(value)
@@ -249,7 +251,7 @@ def _with(value: Any, name: str, member: Any) -> Any:
 
 
 def _without(tool: Any, argument: str) -> Any:
-    """Take an argument out of a tool's input schema."""
+    """Return a tool without one argument in its input schema."""
     schema = _schema(tool)
     schema["properties"] = {key: one for key, one in schema.get("properties", {}).items() if key != argument}
     schema["required"] = [key for key in schema.get("required", []) if key != argument]

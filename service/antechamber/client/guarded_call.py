@@ -1,4 +1,4 @@
-"""The steps of a guarded call: record, call, believe, and after an unclear answer what the tool's strategy allows."""
+"""The steps of a guarded call: record, call, evaluate the answer; after an unclear one follow the tool's strategy."""
 
 import contextlib
 import json
@@ -37,19 +37,19 @@ from antechamber.core.delivery import SETTLED, DeliveryRuling, State
 from antechamber.core.errors import AntechamberError
 
 MAX_UNANSWERED: Final = 5
-"""Operations in a row without an answer, after which recovery leaves the rest for later."""
+"""Number of consecutive operations without an answer after which recovery leaves the rest for later."""
 T = TypeVar("T")
 
 
 class Invoke(Struct, frozen=True):
-    """A tool to call."""
+    """Request to call a tool."""
 
     tool: str
     arguments: dict[str, Any]
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """Answer of a tool, or why there is none."""
 
     ending: Ending
     said: str
@@ -57,22 +57,22 @@ class ToolAnswer(Struct, frozen=True, kw_only=True):
 
 
 class CallOutcome(Struct, frozen=True, kw_only=True):
-    """A call as it stands, and the result as it came where this very attempt brought it."""
+    """State of a call, and the raw result if this very attempt returned it."""
 
     entry: Operation
     result: Any = None
     ending: Ending | None = None
-    """How the last attempt ended, or the look at an earlier one; None where neither was made."""
+    """How the last attempt ended, or the read of an earlier one's effect; None if neither was made."""
     said: str = ""
 
 
 class _Body(Struct, frozen=True):
-    """What the ledger keeps of a call."""
+    """Content of a call as recorded in the ledger."""
 
     given: str
-    """BLAKE3 of the arguments as the caller gave them."""
+    """BLAKE3 digest of the arguments as the caller gave them."""
     embedding: list[str]
-    """How the token was put in."""
+    """How the token was embedded."""
     arguments: dict[str, Any]
 
 
@@ -80,27 +80,29 @@ CallSteps = Generator[Invoke | Pause, ToolAnswer | None, T]
 
 
 class GuardedCalls:
-    """The steps of calls to one server's tools."""
+    """The steps of calls to one server's tools.
+
+    They are recorded in a ledger under the server's name; a call is left for later after `attempts` attempts.
+    """
 
     def __init__(self, ledger: Ledger, server: str, tools: Mapping[str, Strategy | ReadOnly], attempts: int) -> None:
-        """Record in a ledger, under the server's name; try so many times before a call is left for later."""
         self._ledger = ledger
         self._prefix = f"{server}/"
         self._tools = tools
         self._attempts = attempts
         self._chance = random.SystemRandom().random
         self._seen: dict[tuple[str, int], float] = {}
-        """When each attempt was first known to be over, by a clock that nobody sets."""
+        """When each attempt was first known to have ended, by a monotonic clock."""
 
     def _strategy(self, tool: str) -> Strategy:
-        """Return what was declared; whatever was not is never sent again."""
+        """Return the declared strategy of a tool; an undeclared tool is never called again."""
         declared = self._tools.get(tool)
         return UNDECLARED if declared is None or isinstance(declared, ReadOnly) else declared
 
     def prepare(self, tool: str, arguments: Mapping[str, Any], operation: str | None) -> str:
         """Record a call and return its operation id.
 
-        Raises CallError where it cannot be made, or where the operation was another call; LedgerError.
+        Raises CallError if it cannot be made, or if the operation was another call; LedgerError.
         """
         strategy = self._strategy(tool)
         given = blake3(canonical(arguments)).hexdigest()
@@ -119,7 +121,7 @@ class GuardedCalls:
 
     def call(self, tool: str, arguments: Mapping[str, Any], operation: str | None) -> CallSteps[CallOutcome]:
         """Record a call and make it."""
-        # One write to disk for both: that it is there, and that its first attempt begins.
+        # One write to disk records both the operation and the begin of its first attempt.
         with self._ledger.together():
             operation_id = self.prepare(tool, arguments, operation)
             entry = self._ledger.entry(operation_id)
@@ -127,9 +129,9 @@ class GuardedCalls:
         return (yield from self._go(operation_id, begun))
 
     def send(self, operation_id: str) -> CallSteps[CallOutcome]:
-        """Make a call that was recorded, unless it is settled.
+        """Make a recorded call unless it is settled.
 
-        Raises CallError where it is no call of this server's tools.
+        Raises CallError if it is not a call of this server's tools.
         """
         entry = self._ledger.entry(operation_id)
         if entry.kind != "call" or not entry.name.startswith(self._prefix):
@@ -147,13 +149,13 @@ class GuardedCalls:
             if attempt + 1 < self._attempts:
                 yield Pause(pause(attempt, None, self._chance))
         if patient and made.ending in {"error", "unclear"}:
-            # It was answered, and asking more often would bring the same answer at each start.
+            # The server answered, and would give the same answer at each start.
             reason = f"an earlier attempt may have had its effect; the last: {made.said}"
             return CallOutcome(entry=self._end(made.entry, "needs_review", reason))
         return made
 
     def _once(self, entry: Operation, *, patient: bool, begun: bool) -> CallSteps[CallOutcome]:
-        """Make one attempt, where it may be made."""
+        """Make one attempt, if the strategy permits it."""
         if entry.state in SETTLED:
             return CallOutcome(entry=entry)
         strategy = self._strategy(entry.name.removeprefix(self._prefix))
@@ -169,7 +171,7 @@ class GuardedCalls:
         return (yield from self._attempt(entry, strategy, sole=proven or entry.attempts == 1))
 
     def _claim(self, operation_id: str, after: int) -> Operation:
-        """Record that an attempt begins; nobody sees it recorded and not in hand.
+        """Record that an attempt begins and mark it as in hand, as one step for other threads.
 
         Raises UnderWayError.
         """
@@ -186,7 +188,7 @@ class GuardedCalls:
         return entry
 
     def _attempt(self, entry: Operation, strategy: Strategy, *, sole: bool) -> CallSteps[CallOutcome]:
-        """Call the tool and believe what its answer says."""
+        """Call the tool and record what its answer means."""
         try:
             with self._interrupted(entry, strategy, sole=sole):
                 told = yield Invoke(entry.name.removeprefix(self._prefix), _body(entry).arguments)
@@ -198,7 +200,7 @@ class GuardedCalls:
         return CallOutcome(entry=settled, result=told.result, ending=told.ending, said=told.said)
 
     def _note(self, entry: Operation) -> float:
-        """Return when this attempt was first known to be over."""
+        """Return when this attempt was first known to have ended."""
         return self._seen.setdefault((entry.operation_id, entry.attempts), time.monotonic())
 
     def _settle(self, entry: Operation, strategy: Strategy, told: ToolAnswer, *, sole: bool) -> Operation:
@@ -207,7 +209,7 @@ class GuardedCalls:
         return self._ledger.settle(entry.operation_id, lambda _: ruling, kept)
 
     def _end(self, entry: Operation, state: State, reason: str, kept: bytes | None = None) -> Operation:
-        """End an operation, unless somebody began another attempt meanwhile."""
+        """End an operation, unless another attempt has begun meanwhile."""
         ruling = DeliveryRuling(state=state, final=kept is not None, reason=reason)
         same = entry.attempts
         return self._ledger.settle(
@@ -217,7 +219,7 @@ class GuardedCalls:
         )
 
     def _look(self, entry: Operation, strategy: Strategy, *, patient: bool) -> CallSteps[CallOutcome | None]:
-        """Look after what became of earlier attempts; None says that the call may be made.
+        """Check what became of earlier attempts; None means that the call may be made.
 
         Raises UnderWayError.
         """
@@ -233,7 +235,7 @@ class GuardedCalls:
         return (yield from self._reconcile(entry, strategy, patient=patient))
 
     def _reconcile(self, entry: Operation, strategy: ReconcileRead, *, patient: bool) -> CallSteps[CallOutcome | None]:
-        """Read whether the effect is there; None says that it is not, and will not be."""
+        """Read whether the effect exists; None means that it does not and cannot appear any more."""
         missing = self._note(entry) + strategy.late - time.monotonic()
         while True:
             told = (yield Invoke(strategy.read, reading(strategy, entry.operation_id))) or _NOTHING
@@ -254,11 +256,11 @@ class GuardedCalls:
 
     @contextlib.contextmanager
     def _interrupted(self, entry: Operation, strategy: Strategy, *, sole: bool) -> Iterator[None]:
-        """Whoever stops waiting for an answer does not know it: write that down at once, not at the next start."""
+        """If the caller is cancelled while waiting, record that now instead of at the next start."""
         try:
             yield
         except BaseException as interruption:
-            # What cannot be written now is found when it is asked for next; the interruption goes on.
+            # If this cannot be written now, the next look at the operation finds it; the cancellation goes on.
             with contextlib.suppress(AntechamberError):
                 if isinstance(interruption, UnsentError) and sole:
                     ruling = DeliveryRuling(state="failed", final=False, reason="interrupted before it was sent")
@@ -269,7 +271,7 @@ class GuardedCalls:
             raise
 
     def recover(self, progress: Callable[[int], None]) -> CallSteps[Recovery]:
-        """Settle what is uncertain; where the server stays silent the rest is left for later."""
+        """Settle what is uncertain; if the server does not answer, leave the rest for later."""
         settled: Counter[State] = Counter()
         left: Counter[str] = Counter()
         elsewhere = silent = 0
@@ -291,13 +293,13 @@ class GuardedCalls:
         return Recovery(found=settled.total(), settled=dict(settled), elsewhere=elsewhere, left=dict(left))
 
     def _open(self) -> Iterator[Operation]:
-        """Yield this server's calls that are not settled."""
+        """Yield this server's unsettled calls."""
         for entry in self._ledger.entries("pending", "uncertain"):
             if entry.kind == "call" and entry.name.startswith(self._prefix):
                 yield entry
 
     def _recovered(self, entry: Operation) -> CallSteps[CallOutcome]:
-        """Settle one operation, unless somebody else is at it."""
+        """Settle one operation, unless another task or process is working on it."""
         try:
             return (yield from self._go(entry.operation_id, None, patient=True))
         except UnderWayError:
@@ -305,17 +307,17 @@ class GuardedCalls:
 
 
 def _body(entry: Operation) -> _Body:
-    # Numbers of any size come back as they were given.
+    # The standard library decodes numbers of any size unchanged.
     return _Body(**json.loads(entry.body or b"{}"))
 
 
 def _seen(strategy: ReconcileRead, told: ToolAnswer, token: str) -> bool | None:
-    """Say whether reading found the effect; None where it could not be read or understood."""
+    """Return whether the read found the effect; None if it failed or its result was not understood."""
     if told.ending != "done":
         return None
     try:
         found = strategy.found(told.result, token)
-    except Exception:  # noqa: BLE001 -- a result that its reader does not understand shows nothing
+    except Exception:  # noqa: BLE001 -- a result that `found` does not understand proves nothing
         return None
     return found if isinstance(found, bool) else None
 
@@ -324,6 +326,6 @@ _NOTHING: Final = ToolAnswer(ending="silent", said="no answer")
 
 
 def told_of(result: Any) -> ToolAnswer:
-    """Say what a result means."""
+    """Return how a call ended that returned this result."""
     ending, said = ending_of(result)
     return ToolAnswer(ending=ending, said=said, result=result)

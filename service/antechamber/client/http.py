@@ -1,4 +1,4 @@
-"""Sending lines of events: post in order, and try the same bytes again where the answer says so."""
+"""Sends lines of events: posts them in order, and sends the same bytes again if the answer permits a retry."""
 
 import re
 import time
@@ -26,7 +26,7 @@ class SendError(AntechamberError):
 
 
 class Answer(Struct, frozen=True):
-    """What the service said of one line."""
+    """The service's answer to one line."""
 
     status: int
     disposition: str | None
@@ -40,13 +40,12 @@ class Answer(Struct, frozen=True):
 
 
 class Sender:
-    """Posts batches of lines with one token."""
+    """Posts batches of lines with one token; `wait` sleeps between attempts.
+
+    Raises SendError if the token or the address cannot be used.
+    """
 
     def __init__(self, url: str, token: str, wait: Callable[[float], None] = time.sleep) -> None:
-        """Open a connection pool; `wait` sleeps between attempts.
-
-        Raises SendError where token or address cannot be used.
-        """
         if not _TOKEN.fullmatch(token):
             message = "this is no token: it has no spaces, line breaks or letters beyond ASCII"
             raise SendError(message)
@@ -62,9 +61,9 @@ class Sender:
         self._client.close()
 
     def send(self, lines: list[bytes]) -> list[Answer]:
-        """Post one batch; an unclear answer is settled by sending the same bytes again.
+        """Post one batch; after an unclear answer send the same bytes again.
 
-        Raises SendError when that does not help, or when the service refuses the batch as a whole.
+        Raises SendError if that does not help, or if the service refuses the batch as a whole.
         """
         body = b"\n".join(lines)
         reason = "no answer"
@@ -87,9 +86,9 @@ class Sender:
 
 
 def _answers(content: bytes, number: int) -> list[Answer]:
-    """Read one answer for each line sent.
+    """Return one answer for each line sent.
 
-    Raises SendError for anything else, so that no line is lost in silence.
+    Raises SendError for anything else, so that no line is lost silently.
     """
     try:
         answers = [msgspec.json.decode(line, type=Answer) for line in content.split(b"\n") if line]
@@ -109,7 +108,7 @@ def _say(response: httpx.Response) -> str:
 
 
 def batches(lines: list[bytes]) -> list[list[bytes]]:
-    """Cut lines into batches that the service takes: at most 1,000 lines and 4 MiB each."""
+    """Divide lines into batches that the service accepts: at most 1,000 lines and 4 MiB each."""
     found: list[list[bytes]] = []
     size = MAX_BATCH
     for line in lines:

@@ -1,8 +1,8 @@
 """The write-ahead ledger: one SQLite file in which an agent records each operation before it is sent.
 
-Every change is on disk before the call that it is about begins or is believed (`synchronous=FULL`). The journal is a
-rollback journal rather than WAL, so that all that was committed is in the one file: cut short or damaged, it is refused
-when it is opened, never read as a smaller one.
+Every change is on disk before the call begins or its answer is used (`synchronous=FULL`). The journal is a rollback
+journal instead of WAL, so that one file holds everything that was committed: a truncated or damaged file is refused
+when it is opened, and never read as a smaller ledger.
 """
 
 import contextlib
@@ -29,17 +29,20 @@ PAGE: Final = 200
 
 
 class UnderWayError(LedgerError):
-    """Somebody else is at this operation; asking again later tells what came of it."""
+    """Another task or process is working on this operation; its outcome is known later."""
 
     temporary = True
 
     def __init__(self, operation_id: str) -> None:
-        """Name the operation."""
         super().__init__(f"{operation_id} is under way elsewhere; the same again later tells what came of it")
 
 
 class Ledger:
-    """Operations of one agent; several threads and processes may share its file."""
+    """Operations of one agent; several threads and processes may share its file.
+
+    Opening marks operations as `uncertain` that were `pending` in a process that has ended. Raises DamagedLedgerError
+    if the file was truncated or altered, LedgerError if it cannot be used.
+    """
 
     def __init__(
         self,
@@ -47,10 +50,6 @@ class Ledger:
         clock: Clock = lambda: time.time_ns() // 1000,
         randomness: Randomness = os.urandom,
     ) -> None:
-        """Open a ledger, or begin one; what a process left `pending` that is gone is `uncertain` from now on.
-
-        Raises DamagedLedgerError where the file was cut short or altered, LedgerError where it cannot be used.
-        """
         self.path = Path(path).resolve()
         self._clock = clock
         self._randomness = randomness
@@ -58,7 +57,7 @@ class Ledger:
         self._process = os.getpid()
         self._depth = 0
         self.in_hand: set[str] = set()
-        """Calls that a task of this process is making right now."""
+        """Calls that a task of this process is making now."""
         self._connection = ledger_file.opened(self.path)
         self._sessions = ProcessLocks(self.path)
         try:
@@ -76,9 +75,9 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Close the file; what is still `pending` will be `uncertain` for whoever opens it next."""
+        """Close the file; operations still `pending` become `uncertain` when it is next opened."""
         if os.getpid() != self._process:
-            # A fork's copy: the file is its parent's.
+            # After a fork the connection belongs to the parent.
             return
         with self._gate:
             self._connection.close()
@@ -94,7 +93,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def together(self) -> Iterator[sqlite3.Connection]:
-        """Run one transaction that nobody else's comes between; all that it wrote is on disk when it ends."""
+        """Run one transaction that excludes all other writers; everything written is on disk when it ends."""
         with self._reading() as connection:
             if self._depth:
                 yield connection
@@ -112,13 +111,13 @@ class Ledger:
                 self._depth = 0
 
     def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False) -> str:
-        """Record an event that is to be submitted and return its operation id, which an agent keeps in its checkpoint.
+        """Record an event to submit and return its operation id, which an agent keeps in its checkpoint.
 
-        `event` is the body of `POST /v1/submissions` without key and hash, or its JSON. The same event gets the
-        operation that it has already, unless that failed and left nothing behind. `again` asks for a new one where the
-        service keeps a refusal or a seal of the old (`safe_new_key`).
+        `event` is the body of `POST /v1/submissions` without key and hash, or its JSON. The same event gets its
+        existing operation, unless that failed and left nothing behind. `again` asks for a new operation if the service
+        keeps a refusal or a seal of the old one (`safe_new_key`).
 
-        Raises InvalidEventError where the event is malformed: nothing is recorded then. Raises LedgerError.
+        Raises InvalidEventError if the event is malformed: nothing is recorded then. Raises LedgerError.
         """
         operation_id = self._mint()
         found = completed(event, operation_id)
@@ -139,10 +138,10 @@ class Ledger:
         return operation_id
 
     def record_call(self, name: str, fingerprint: bytes, body_of: Callable[[str], bytes], *, named: bool) -> str:
-        """Record a call that is to be made and return its operation id, which is its correlation token.
+        """Record a call to be made and return its operation id, which is its correlation token.
 
-        The same call gets the operation that it has already, unless that failed without an answer: until its outcome
-        was handed over, or for ever where its caller `named` it. `body_of` forms what is recorded, given that id.
+        The same call gets its existing operation, unless that failed without an answer: until its outcome was handed
+        over, or forever if its caller `named` it. `body_of` returns the bytes to record, given that id.
 
         Raises LedgerError.
         """
@@ -166,7 +165,7 @@ class Ledger:
         return operation_id
 
     def _over(self, connection: sqlite3.Connection, entry: Operation) -> bool:
-        """Whether a call has ended and its caller knows."""
+        """Return whether a call has ended and its outcome was handed over."""
         return entry.state in {"committed", "failed"} and self._is_handed_over(connection, entry)
 
     def _mint(self) -> str:
@@ -212,7 +211,7 @@ class Ledger:
         return changed
 
     def _entry(self, row: tuple[Any, ...]) -> Operation:
-        """Build an entry of what was read, and refuse one that is not as it was written."""
+        """Build an entry from a row; raise DamagedLedgerError if it is not as it was written."""
         try:
             entry = msgspec.convert(dict(zip(COLUMNS, row[:-1], strict=True)), Operation)
         except msgspec.ValidationError as error:
@@ -231,15 +230,15 @@ class Ledger:
     def entry(self, operation_id: str) -> Operation:
         """Return one operation.
 
-        Raises LedgerError where there is none by that id.
+        Raises LedgerError if there is none by that id.
         """
         with self._reading() as connection:
             return self._one(connection, operation_id)
 
     def history(self, operation_id: str) -> list[OperationChange]:
-        """Return an operation's way, oldest step first.
+        """Return the changes of an operation, oldest first.
 
-        Raises LedgerError where there is none by that id.
+        Raises LedgerError if there is none by that id.
         """
         with self._reading() as connection:
             rows = connection.execute(
@@ -250,11 +249,11 @@ class Ledger:
         return [msgspec.convert(dict(zip(names, row, strict=True)), OperationChange) for row in rows]
 
     def begin(self, operation_id: str, *, after: int | None = None) -> Operation:
-        """Record that an attempt begins, before it does; an operation that is settled is returned as it is.
+        """Record that an attempt is about to begin; return an operation that is settled unchanged.
 
-        `after` is how many attempts its caller knows of, where nobody else's may come between.
+        `after` is the number of attempts that the caller knows, if no other attempt may come in between.
 
-        Raises UnderWayError where one did, LedgerError.
+        Raises UnderWayError if another attempt began or is in progress, LedgerError.
         """
         with self.together() as connection:
             entry = self._one(connection, operation_id)
@@ -269,10 +268,10 @@ class Ledger:
     def settle(
         self, operation_id: str, judge: Callable[[Operation], DeliveryRuling | None], answer: bytes | None = None
     ) -> Operation:
-        """Record what an answer made of an operation; what is settled already stays as it is.
+        """Record the result of an answer; an operation that is settled stays unchanged.
 
-        `judge` sees the operation as it is now: another process may have begun another attempt meanwhile; None leaves
-        it. A text that the service found private is erased from the file.
+        `judge` gets the operation in its current state, because another process may have begun another attempt
+        meanwhile; if it returns None, nothing changes. A text that the service found private is erased from the file.
 
         Raises LedgerError.
         """
@@ -297,9 +296,9 @@ class Ledger:
             )
 
     def decide(self, operation_id: str, state: Literal["committed", "failed"], reason: str) -> Operation:
-        """Settle by hand what needs a person's review, or what is uncertain and cannot be asked about any more.
+        """Settle by hand an operation that needs a review, or that is uncertain and cannot be queried any more.
 
-        Raises LedgerError where it is settled, or under way in a process that runs.
+        Raises LedgerError if it is settled, or in progress in a running process.
         """
         with self.together() as connection:
             entry = self._one(connection, operation_id)
@@ -312,11 +311,11 @@ class Ledger:
             return self._change(connection, entry, state=state, reason=f"by hand: {reason}", session=None)
 
     def bind(self, service: str, *, moved: bool = False) -> None:
-        """Remember whose receipts these are: a ledger speaks of one service, told from others by host name and port.
+        """Record which service the receipts come from, by host name and port: a ledger belongs to one service.
 
-        `moved` says that the service has another address now.
+        `moved` means that the service has a new address.
 
-        Raises LedgerError where it is another's: what one service has committed, another does not have.
+        Raises LedgerError if the ledger belongs to another service, which does not have what the first one committed.
         """
         with self.together() as connection:
             known = connection.execute("SELECT service FROM ledger").fetchone()[0]
@@ -330,18 +329,18 @@ class Ledger:
                 raise LedgerError(message)
 
     def holder(self, token: bytes) -> str | None:
-        """Return the producer whose token has this digest, where the service has said so."""
+        """Return the producer whose token has this digest, if the service has reported it."""
         with self._reading() as connection:
             row = connection.execute("SELECT holder FROM ledger WHERE token = ?", (token,)).fetchone()
         return row[0] if row else None
 
     def keep_holder(self, token: bytes, name: str) -> None:
-        """Remember whose the token with this digest is, so that events can be recorded while the service is away."""
+        """Record the producer of the token with this digest, to record events while the service is down."""
         with self.together() as connection:
             connection.execute("UPDATE ledger SET token = ?, holder = ?", (token, name))
 
     def entries(self, *states: State) -> Iterator[Operation]:
-        """Yield operations in these states, or all, oldest first; read a page at a time.
+        """Yield operations in these states, or all, oldest first; read one page at a time.
 
         Raises LedgerError.
         """
@@ -359,13 +358,13 @@ class Ledger:
             last = rows[-1][0]
 
     def counts(self) -> dict[State, int]:
-        """Count operations by state; every state is named."""
+        """Return the number of operations in each state, 0 included."""
         with self._reading() as connection:
             rows = dict(connection.execute("SELECT state, count(*) FROM entries GROUP BY state").fetchall())
         return {state: rows.get(state, 0) for state in STATES}
 
     def sweep(self) -> int:
-        """Call `uncertain` what processes had pending or under way that are gone, and return how many these were."""
+        """Mark operations of processes that have ended as `uncertain`, and return their number."""
         number = 0
         with self.together() as connection:
             gone = self._sessions.gone(connection)
@@ -380,16 +379,16 @@ class Ledger:
         return number
 
     def under_way_elsewhere(self, entry: Operation) -> bool:
-        """Whether a process that runs has this operation in its hands: prepared, or with an attempt under way."""
+        """Return whether another running process has prepared this operation or has an attempt of it in progress."""
         return entry.session not in {None, self._session} and (entry.in_flight > 0 or not entry.attempts)
 
     def under_way(self, entry: Operation) -> bool:
-        """Whether anybody has an attempt of this operation in hand, here or elsewhere."""
+        """Return whether an attempt of this operation is in progress, in this process or another."""
         here = entry.session == self._session and entry.operation_id in self.in_hand
         return entry.attempts > 0 and (here or self.under_way_elsewhere(entry))
 
     def hand_over(self, operation_id: str, *, heard: bool = True) -> None:
-        """Note that the outcome of a call was given to whoever made it, or that this was not heard after all."""
+        """Record that the outcome of a call was handed over to its caller, or that it did not arrive."""
         statement = (
             "INSERT OR IGNORE INTO handed_over VALUES (?)" if heard else "DELETE FROM handed_over WHERE entry = ?"
         )

@@ -1,4 +1,4 @@
-"""The ledger's file: how it comes to be, what it refuses, and who has it open."""
+"""The ledger's file: its creation, the checks when it is opened, and the locks of the processes that use it."""
 
 import contextlib
 import fcntl
@@ -14,11 +14,11 @@ from antechamber.core.errors import AntechamberError
 
 BUSY_SECONDS: Final = 30
 _APPLICATION: Final = 0x416E7443
-"""Marks the file as a ledger (SQLite's application_id)."""
+"""SQLite's application_id, which marks the file as a ledger."""
 _VERSION: Final = 2
 _LEAST: Final = 4096
 _PRAGMAS: Final = (
-    # All that was committed is in the one file, and its length is in its header.
+    # The one file holds everything that was committed, and its header holds its length.
     "PRAGMA journal_mode = TRUNCATE",
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
@@ -86,14 +86,13 @@ CREATE TABLE sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL)
 
 
 class LedgerError(AntechamberError):
-    """The ledger cannot do what is asked; the text says what to do."""
+    """The ledger cannot do what was asked; the text states what to do."""
 
 
 class DamagedLedgerError(LedgerError):
-    """The file was cut short or altered, so that it can no longer be believed."""
+    """The file was truncated or altered, so that its content is no longer trusted."""
 
     def __init__(self, path: Path, what: str) -> None:
-        """Say what is wrong with which file."""
         super().__init__(
             f"{path} is damaged ({what}). Keep it for whoever looks into it and begin another: the service knows what "
             "it has, and answers an event that is sent again as a duplicate."
@@ -102,13 +101,13 @@ class DamagedLedgerError(LedgerError):
 
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours."""
+    """Translate SQLite's errors into ours."""
     try:
         yield
     except sqlite3.Error as error:
         raise _told(path, error) from None
     except UnicodeDecodeError:
-        # What SQLite says of a damaged schema repeats its bytes.
+        # SQLite's message about a damaged schema contains its invalid bytes.
         raise DamagedLedgerError(path, "it holds text that is none") from None
 
 
@@ -122,7 +121,7 @@ def _told(path: Path, error: sqlite3.Error) -> LedgerError:
 
 
 def opened(path: Path) -> sqlite3.Connection:
-    """Open the file, and make it where there is none.
+    """Open the file, or create it if there is none.
 
     Raises DamagedLedgerError or LedgerError.
     """
@@ -130,7 +129,7 @@ def opened(path: Path) -> sqlite3.Connection:
         if not path.exists():
             _make(path)
         if path.is_file() and (size := path.stat().st_size) < _LEAST:
-            # SQLite takes what is shorter than its header for a new file.
+            # SQLite treats a file shorter than its header as a new file.
             raise DamagedLedgerError(path, f"it has {size} bytes, and no ledger ever had so few")
     except OSError as error:
         message = f"{path} cannot be used: {error.strerror}"
@@ -157,7 +156,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _make(path: Path) -> None:
-    """Make the file whole and then give it its name, so that a file of that name is never half a ledger."""
+    """Create the complete file under another name, then rename it, so that no incomplete ledger has its name."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
@@ -181,7 +180,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _check(path: Path, connection: sqlite3.Connection) -> None:
-    """Refuse what is no ledger, is of a newer version, or is not whole."""
+    """Raise LedgerError if the file is not a ledger or of another version, DamagedLedgerError if it is damaged."""
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
         message = f"{path} is not a ledger; name another file"
         raise LedgerError(message)
@@ -189,7 +188,7 @@ def _check(path: Path, connection: sqlite3.Connection) -> None:
     if version != _VERSION:
         message = f"{path} was written by another version ({version}); install that one"
         raise LedgerError(message)
-    # One read transaction: nobody writes meanwhile.
+    # One read transaction, so that no other process writes during the check.
     connection.execute("BEGIN")
     try:
         _check_whole(path, connection)
@@ -203,7 +202,7 @@ def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
         raise DamagedLedgerError(path, "; ".join(found).replace("\n", " "))
     pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     if path.stat().st_size != pages * size:
-        # SQLite reads what is missing of the last page as zeros.
+        # SQLite reads the missing part of the last page as zeros.
         raise DamagedLedgerError(path, "its end is missing")
     number = connection.execute("SELECT count(*) FROM entries").fetchone()[0]
     last = (connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone() or (0,))[0]
@@ -215,7 +214,7 @@ _here: Final[weakref.WeakSet["ProcessLocks"]] = weakref.WeakSet()
 
 
 def _let_go() -> None:
-    """Close a fork's copies: a lock that a child holds too would outlive its parent."""
+    """Close the child's copies after a fork: a lock shared with a child would outlive its parent."""
     for sessions in _here:
         sessions.forked()
 
@@ -224,17 +223,19 @@ os.register_at_fork(after_in_child=_let_go)
 
 
 class ProcessLocks:
-    """Who has the ledger open: each holds a lock on a small file beside it, which its end releases, however it ends."""
+    """Locks that show which processes have the ledger open.
+
+    Each process holds a lock on a small file beside the ledger; any end of the process releases it.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Use the folder of the ledger."""
         self._path = path
         self._name = secrets.token_hex(8)
         self._held: TextIO | None = None
         _here.add(self)
 
     def forked(self) -> None:
-        """Take no part in this process, which is a child of the one that does."""
+        """Close this child process's copy of its parent's lock."""
         if self._held is not None:
             self._held.close()
 
@@ -242,9 +243,9 @@ class ProcessLocks:
         return self._path.with_name(f"{self._path.name}.{name}.open")
 
     def begin(self, connection: sqlite3.Connection) -> int:
-        """Take part, within a transaction, and return this session's number.
+        """Take this process's lock, within a transaction, and return the number of its session.
 
-        Raises LedgerError where the folder cannot be written to.
+        Raises LedgerError if the folder cannot be written to.
         """
         try:
             self._held = self._beside(self._name).open("x")
@@ -257,13 +258,13 @@ class ProcessLocks:
         return number
 
     def end(self) -> None:
-        """Take part no more."""
+        """Release this process's lock."""
         if self._held is not None:
             self._beside(self._name).unlink(missing_ok=True)
             self._held.close()
 
     def gone(self, connection: sqlite3.Connection) -> list[int]:
-        """Return the sessions whose process is gone."""
+        """Return the sessions whose process has ended."""
         known = connection.execute("SELECT id, name FROM sessions").fetchall()
         lost = connection.execute(
             "SELECT DISTINCT session FROM entries WHERE session IS NOT NULL"
@@ -283,5 +284,5 @@ class ProcessLocks:
         return True
 
     def forget(self, connection: sqlite3.Connection, gone: list[int]) -> None:
-        """Remove sessions that are over."""
+        """Delete sessions that have ended."""
         connection.executemany("DELETE FROM sessions WHERE id = ?", [(number,) for number in gone])

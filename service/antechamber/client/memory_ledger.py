@@ -1,4 +1,4 @@
-"""Operations that nobody keeps: for senders without a ledger, whose keys come from content alone."""
+"""In-memory stand-in for the ledger; idempotency keys are derived from content."""
 
 import contextlib
 from collections import OrderedDict
@@ -14,24 +14,23 @@ from antechamber.core.admission.canonical import NORMAL_FORM
 from antechamber.core.delivery import SETTLED, DeliveryRuling
 
 MAX_OPERATIONS: Final = 5000
-"""Operations that are remembered, so that what is sent now can be told of; more than one batch holds."""
+"""Maximum number of operations kept, so that the current ones can be reported; more than one batch holds."""
 
 
 class MemoryLedger:
-    """What a ledger does, in memory and for a while."""
+    """The methods of a ledger that a sender uses, in memory and for the latest operations only."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self._entries: OrderedDict[str, Operation] = OrderedDict()
 
     def together(self) -> contextlib.AbstractContextManager[object]:
-        """Nothing needs to be kept together."""
+        """Return a context without effect: nothing is written to disk."""
         return contextlib.nullcontext()
 
     def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False) -> str:
-        """Derive an operation from an event; the same event is always the same one, also `again`.
+        """Derive an operation from an event; the same event is always the same operation, also with `again`.
 
-        Raises InvalidEventError where the event is malformed.
+        Raises InvalidEventError if the event is malformed.
         """
         del again
         found = completed(event, None)
@@ -69,7 +68,7 @@ class MemoryLedger:
     def entry(self, operation_id: str) -> Operation:
         """Return one operation.
 
-        Raises LedgerError where this process has not prepared it.
+        Raises LedgerError if this process has not prepared it.
         """
         try:
             return self._entries[operation_id]
@@ -91,7 +90,7 @@ class MemoryLedger:
     def settle(
         self, operation_id: str, judge: Callable[[Operation], DeliveryRuling], answer: bytes | None = None
     ) -> Operation:
-        """Note what an answer made of an operation.
+        """Record the result of an answer.
 
         Raises LedgerError.
         """
@@ -100,7 +99,7 @@ class MemoryLedger:
             return entry
         ruling = judge(entry)
         if ruling.state == "failed" and not ruling.final:
-            # An attempt of another process may still land, so that a new key would not be safe.
+            # An attempt of another process may still arrive, so a new key would not be safe.
             ruling = msgspec.structs.replace(ruling, state="uncertain", over=False)
         as_before = ruling.state == "pending"
         return self._keep(

@@ -1,4 +1,4 @@
-"""What a ledger holds: operations, the steps of their ways, and how both are written."""
+"""What a ledger stores: operations and their changes, with the SQL that reads and writes them."""
 
 from typing import Final, Literal
 
@@ -10,31 +10,31 @@ from antechamber.core.contract import Receipt
 from antechamber.core.delivery import State
 
 OperationKind = Literal["submission", "call"]
-"""A submission to Antechamber, or a call of somebody else's tool."""
+"""A submission to Antechamber, or a call of another service's tool."""
 
 
 class Operation(Struct, frozen=True, kw_only=True):
-    """One operation and what is known of it."""
+    """One operation and what is known about it."""
 
     id: int
     operation_id: str
     """UUIDv7; the idempotency key of a submission, the correlation token of a call."""
     kind: OperationKind
     name: str
-    """Who submits, or which tool is called."""
+    """The producer of a submission, or the tool of a call."""
     body: bytes | None
-    """The bytes to send, the same each time; None once they were found private."""
+    """The bytes to send, the same each time; None after they were found private."""
     fingerprint: bytes
-    """By which the same event is found again."""
+    """Finds the same event or call again."""
     source_event_hash: str | None
     normal_form: int | None
-    """Version of the normal form that the hash was computed with."""
+    """Version of the normal form used to compute the hash."""
     state: State
     attempts: int
     in_flight: int
-    """How many of the attempts may still arrive: begun, and neither proven unsent nor refused by the service."""
+    """Number of attempts that may still arrive: begun, and neither proven unsent nor refused by the service."""
     session: int | None
-    """Which opened ledger has it under way or prepared; None where none has."""
+    """Session (opened ledger) that prepared it or has an attempt in progress; None if there is none."""
     receipt: bytes | None
     """The service's answer that ended it or refused its token, or a call's result."""
     reason: str
@@ -43,21 +43,21 @@ class Operation(Struct, frozen=True, kw_only=True):
     changed_at: int
 
     def typed_receipt(self) -> Receipt | None:
-        """Return the receipt of a submission that ended; None where the service kept none."""
+        """Return the receipt of a submission that ended; None if the service kept none."""
         return msgspec.json.decode(self.receipt, type=Receipt) if self.receipt and self.kind == "submission" else None
 
     def unsent(self) -> bool:
-        """Whether it is not settled and no attempt of it can still arrive."""
+        """Return whether it is unsettled and no attempt of it can still arrive."""
         return self.state in {"pending", "uncertain"} and not self.in_flight
 
     def sealed(self) -> bool:
-        """Whether it failed because its key was sealed: the service never judged its event."""
+        """Return whether it failed because its key was sealed: the service never judged its event."""
         receipt = self.typed_receipt()
         return receipt is not None and any(reason.code == "sealed" for reason in receipt.reasons)
 
 
 class OperationChange(Struct, frozen=True, kw_only=True):
-    """One step of an operation's way."""
+    """One change of an operation."""
 
     state: State
     attempts: int
@@ -79,5 +79,5 @@ ADD: Final = (
 
 
 def checksum(entry: Operation) -> bytes:
-    """Compute by what an altered entry is noticed."""
+    """Return the checksum by which an altered entry is detected."""
     return blake3(msgspec.msgpack.encode(msgspec.structs.astuple(entry))).digest(length=16)

@@ -1,7 +1,7 @@
-"""Calls of somebody else's tools: how each kind may be tried again, and what an answer makes of one.
+"""Strategies for calls of other services' tools: when a call may be repeated, and what an answer means.
 
-MCP has no key for a call (revision 2026-07-28 removed resumption: a broken stream loses the request), so that what
-makes trying again safe is declared for each tool, and what cannot be verified is not sent again.
+MCP has no idempotency key for a call (revision 2026-07-28 removed resumption: a broken stream loses the request). So
+what makes a retry safe is declared for each tool, and a call that cannot be verified is not repeated.
 """
 
 import json
@@ -14,66 +14,66 @@ from msgspec import Struct
 from antechamber.core.delivery import DeliveryRuling
 from antechamber.core.errors import AntechamberError
 
-TOKEN: Final = "{token}"  # noqa: S105 -- a place
-"""Where the correlation token goes in a template or an argument."""
+TOKEN: Final = "{token}"  # noqa: S105 -- a placeholder
+"""Placeholder of the correlation token in a template or an argument."""
 VALUE: Final = "{value}"
-"""Where the caller's own text goes in a template."""
+"""Placeholder of the caller's own text in a template."""
 
 
 class CallError(AntechamberError):
-    """A call that cannot be made as it is asked for; nothing was sent."""
+    """The call cannot be made as requested; nothing was sent."""
 
 
 class IdempotencyKey(Struct, frozen=True, kw_only=True):
-    """The tool counts one effect per key: the same key and arguments again, until an answer comes.
+    """The tool has one effect per key: the call is repeated with the same key and arguments until an answer arrives.
 
-    At most one effect; exactly one where the call is `committed`.
+    At most one effect; exactly one if the call is `committed`.
     """
 
     argument: str
-    """Which argument takes the key; the caller neither sees nor gives it."""
+    """Argument that receives the key; the caller neither sees nor sets it."""
     errors_are_final: bool = True
-    """Whether an error that the tool reports says that there was no effect; False where it may hide one."""
+    """Whether an error that the tool reports proves that there was no effect; False if it may hide one."""
 
 
 class ReconcileRead(Struct, frozen=True, kw_only=True):
-    """The effect carries a token that can be looked for: after an unclear answer the guard reads.
+    """The effect carries a token that a tool can find: after an unclear answer the guard reads.
 
-    It sends again only if the effect is not there and the earlier request can no longer arrive. At most one effect, as
-    long as `late` is true; exactly one where the call is `committed`.
+    It repeats the call only if the effect does not exist and the earlier request can no longer arrive. At most one
+    effect, as long as `late` is true; exactly one if the call is `committed`.
     """
 
     argument: str
-    """Which argument carries the token."""
+    """Argument that carries the token."""
     template: str = TOKEN
-    """How: `{token}` alone, or beside the caller's own `{value}`."""
+    """Form of that argument: `{token}` alone, or with the caller's own `{value}`."""
     read: str
-    """The tool that reads."""
+    """Tool that reads."""
     arguments: Mapping[str, Any]
-    """Its arguments; `{token}` in texts is filled in."""
+    """Its arguments; `{token}` is replaced in texts."""
     found: Callable[[Any, str], bool]
-    """Says whether the result of reading shows an effect with this token; see `token_in`."""
+    """Returns whether the result of the read shows an effect with this token; see `token_in`."""
     late: float = 60.0
-    """Seconds after which a request whose answer got lost takes no effect any more, and an effect can be read."""
+    """Seconds after which a request whose answer was lost can no longer take effect, and an effect is readable."""
     errors_are_final: bool = True
-    """Whether an error that the tool reports says that there was no effect; False where it may hide one."""
+    """Whether an error that the tool reports proves that there was no effect; False if it may hide one."""
 
 
 class ResendTolerant(Struct, frozen=True, kw_only=True):
-    """The same call twice leaves the same state as once: it is sent again until an answer comes.
+    """Repeating the call leaves the same state: it is repeated until an answer arrives.
 
-    At least one effect where the call is `committed`.
+    At least one effect if the call is `committed`.
     """
 
     errors_are_final: bool = True
-    """Whether an error that the tool reports says that there was no effect; False where it may hide one."""
+    """Whether an error that the tool reports proves that there was no effect; False if it may hide one."""
 
 
 class NeverResend(Struct, frozen=True, kw_only=True):
-    """Nothing can be verified: an unclear answer is a person's to look into (`needs_review`). At most one effect."""
+    """Nothing can be verified: a person reviews an unclear answer (`needs_review`). At most one effect."""
 
     errors_are_final: bool = True
-    """Whether an error that the tool reports says that there was no effect; False where it may hide one."""
+    """Whether an error that the tool reports proves that there was no effect; False if it may hide one."""
 
 
 class ReadOnly(Struct, frozen=True):
@@ -82,17 +82,17 @@ class ReadOnly(Struct, frozen=True):
 
 Strategy = IdempotencyKey | ReconcileRead | ResendTolerant | NeverResend
 UNDECLARED: Final = NeverResend(errors_are_final=False)
-"""What a tool is of which nobody said anything."""
+"""Strategy for tools without a declaration."""
 Ending = Literal["done", "error", "unclear", "silent"]
-"""`done`: a result. `error`: a result that says the tool failed. `unclear`: an answer that says nothing of the effect,
-as every error of JSON-RPC (the SDK's servers send -32602 for what goes wrong inside a tool too). `silent`: no answer.
-"""
+"""`done`: a result. `error`: a result that reports the tool's failure. `unclear`: an answer that does not show whether
+there was an effect, such as every JSON-RPC error (the SDK's servers also send -32602 for failures inside a tool).
+`silent`: no answer."""
 
 
 def canonical(arguments: Mapping[str, Any]) -> bytes:
-    """Encode arguments so that the same ones are the same bytes.
+    """Encode arguments so that equal ones give equal bytes.
 
-    Raises CallError where they are no JSON.
+    Raises CallError if they are not JSON.
     """
     try:
         text = json.dumps(dict(arguments), ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
@@ -103,18 +103,18 @@ def canonical(arguments: Mapping[str, Any]) -> bytes:
 
 
 def fingerprint(arguments: Mapping[str, Any], operation: str | None) -> bytes:
-    """Return by what the same call is found again: the name its caller gave it, else its arguments.
+    """Return the fingerprint that finds the same call again: of the name its caller gave it, else of its arguments.
 
-    Raises CallError where they are no JSON.
+    Raises CallError if they are not JSON.
     """
     marked = {"arguments": arguments} if operation is None else {"operation": operation}
     return blake3(canonical(marked)).digest()
 
 
 def embed(strategy: Strategy, arguments: Mapping[str, Any], token: str) -> dict[str, Any]:
-    """Put the token where the strategy wants it.
+    """Return the arguments with the token embedded as the strategy requires.
 
-    Raises CallError where the caller gives what is not its to give, or no text where the template needs one.
+    Raises CallError if the caller sets the hidden argument, or gives no text although the template needs one.
     """
     if not isinstance(strategy, IdempotencyKey | ReconcileRead):
         return dict(arguments)
@@ -130,13 +130,13 @@ def embed(strategy: Strategy, arguments: Mapping[str, Any], token: str) -> dict[
     if not isinstance(value, str):
         message = f"argument {name} must be a text, in which a token goes along"
         raise CallError(message)
-    # In one pass, so that a caller's text that holds the place of the token is left as it is.
+    # In one pass, so that a caller's text that contains the token's placeholder is left unchanged.
     before, _, after = strategy.template.partition(VALUE)
     return {**arguments, name: before.replace(TOKEN, token) + value + after.replace(TOKEN, token)}
 
 
 def hidden(strategy: Strategy | ReadOnly | None) -> str | None:
-    """Name the argument that callers neither see nor give; None where there is none."""
+    """Return the argument that callers neither see nor set; None if there is none."""
     if isinstance(strategy, IdempotencyKey):
         return strategy.argument
     if isinstance(strategy, ReconcileRead) and VALUE not in strategy.template:
@@ -145,21 +145,21 @@ def hidden(strategy: Strategy | ReadOnly | None) -> str | None:
 
 
 def embedding(strategy: Strategy) -> list[str]:
-    """Say how a strategy marks its calls; a call that was marked otherwise cannot be followed up by it."""
+    """Return how a strategy embeds its token; it cannot follow up a call with another embedding."""
     if isinstance(strategy, IdempotencyKey):
         return ["key", strategy.argument]
     return ["token", strategy.argument, strategy.template] if isinstance(strategy, ReconcileRead) else []
 
 
 def needed(strategy: Strategy | ReadOnly, name: str) -> dict[str, set[str]]:
-    """Name the arguments that a strategy gives, by the tool that has to know them."""
+    """Return the arguments that a strategy sets, by the tool that must have them."""
     if isinstance(strategy, ReconcileRead):
         return {name: {strategy.argument}, strategy.read: set(strategy.arguments)}
     return {name: {strategy.argument} if isinstance(strategy, IdempotencyKey) else set()}
 
 
 def reading(strategy: ReconcileRead, token: str) -> dict[str, Any]:
-    """Return the arguments with which the token is looked for."""
+    """Return the arguments of the read that looks for the token."""
 
     def filled(value: Any) -> Any:
         if isinstance(value, str):
@@ -172,10 +172,7 @@ def reading(strategy: ReconcileRead, token: str) -> dict[str, Any]:
 
 
 def check(strategy: object) -> None:
-    """Refuse a strategy that could not work.
-
-    Raises CallError.
-    """
+    """Raise CallError if a strategy could not work."""
     if not isinstance(strategy, Strategy | ReadOnly):
         message = f"{strategy!r} is no strategy; write e.g. NeverResend()"
         raise CallError(message)
@@ -192,10 +189,10 @@ def check(strategy: object) -> None:
 
 
 def rule_call(strategy: Strategy, ending: Ending, said: str, *, sole: bool) -> DeliveryRuling:
-    """Say what a call is after an answer; `sole` says that no other attempt of it can have, or still get, an effect.
+    """Return the state of a call after an answer; `sole` means that no other attempt can have, or still get, an effect.
 
-    A result ends it. An error ends it only where it is the sole attempt's and its tool's errors are final: of an
-    earlier attempt that was never answered it says nothing.
+    A result ends the call. An error ends it only if the attempt is the sole one and the tool's errors are final: it
+    proves nothing about an earlier attempt that was never answered.
     """
     if ending == "done":
         return DeliveryRuling(state="committed", final=True, reason="the tool answered")

@@ -1,4 +1,4 @@
-"""How the steps of a sender are driven: each yields what to do and is told what came of it."""
+"""Runs the steps of a sender: generators that yield a request and receive its response."""
 
 import asyncio
 import contextlib
@@ -14,14 +14,14 @@ class UnsentError(BaseException):
 
 
 class Turn(NamedTuple):
-    """What to do next, or the end."""
+    """The next step, or the result at the end."""
 
     step: Any
     result: Any
 
 
 def advance(steps: Driven[Any], told: Any) -> Turn:
-    """Go on to the next step; out of a thread of its own no StopIteration may come."""
+    """Advance the generator by one step. Runs in a thread, where a StopIteration must not escape."""
     try:
         return Turn(steps.send(told), None)
     except StopIteration as end:
@@ -29,13 +29,13 @@ def advance(steps: Driven[Any], told: Any) -> Turn:
 
 
 async def drive(steps: Driven[T], do: Callable[[Any], Awaitable[Any]]) -> T:
-    """Run steps to their end: what they write is written in threads, what they ask for is done by `do`."""
+    """Run steps to their end: they write in threads, and `do` makes their requests."""
     told: Any = None
     asked = False
     try:
         while True:
             asked = False
-            # A step that was begun is written to the end, and only then may whoever waits be told to stop.
+            # A step that has begun is written to the end before a cancellation takes effect.
             turn = await to_the_end(asyncio.ensure_future(asyncio.to_thread(advance, steps, told)))
             if turn.step is None:
                 return turn.result  # type: ignore[no-any-return]
@@ -46,8 +46,8 @@ async def drive(steps: Driven[T], do: Callable[[Any], Awaitable[Any]]) -> T:
 
 
 def _end(steps: Driven[Any], *, asked: bool) -> None:
-    """End steps, and let them know whether their last request was made."""
-    # Where the loop ended under them they are still at work in their thread, and end when nobody knows them any more.
+    """Close the generator; throw UnsentError into it if its last request was not made."""
+    # If the event loop ended during a step, the generator still runs in its thread and is closed when collected.
     with contextlib.suppress(UnsentError, StopIteration, ValueError):
         if asked:
             steps.close()
@@ -56,11 +56,11 @@ def _end(steps: Driven[Any], *, asked: bool) -> None:
 
 
 async def to_the_end(under_way: "asyncio.Future[T]") -> T:
-    """Wait for what writes to the ledger; whoever is told to stop does so when it is done."""
+    """Wait for a write to the ledger; a cancellation takes effect after it."""
     try:
         return await asyncio.shield(under_way)
     except asyncio.CancelledError:
-        # Told once or many times over, as some frameworks do.
+        # Some frameworks cancel more than once.
         while not under_way.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([under_way])

@@ -1,4 +1,4 @@
-"""Submitters: propose events, learn what became of them, and settle what broke off; blocking or asynchronous."""
+"""Submitters: propose events, return their receipts, and settle interrupted ones; blocking or asynchronous."""
 
 import asyncio
 import contextlib
@@ -23,11 +23,11 @@ from antechamber.core.contract import MAX_LINES, Channel, Holder, MemoryPage, Re
 from antechamber.core.mcp_tools import Status
 
 TIMEOUT: Final = 15.0
-"""Seconds that an answer may take."""
+"""Seconds to wait for an answer."""
 ATTEMPTS: Final = 6
 FAILURES: Final = 5
 COOLDOWN: Final = 30.0
-"""Seconds in which nothing is sent after so many failures in a row."""
+"""Seconds in which nothing is sent after `FAILURES` consecutive failures."""
 MEMORIES: Final = "/v1/memories"
 Event = Mapping[str, Any] | bytes
 T = TypeVar("T")
@@ -44,11 +44,11 @@ def _request(call: Call) -> dict[str, Any]:
 
 
 def _nothing(_: int) -> None:
-    """Tell nobody of progress."""
+    """Ignore progress."""
 
 
 class _Base:
-    """What blocking and asynchronous submitters share: everything but waiting."""
+    """What blocking and asynchronous submitters share: everything except waiting."""
 
     def __init__(
         self, url: str, token: str, ledger: Ledger | None, *, timeout: float, attempts: int, channel: Channel
@@ -72,7 +72,7 @@ class _Base:
             for entry in ledger.entries("pending", "uncertain"):
                 if ledger.under_way_elsewhere(entry):
                     elsewhere += 1
-                # What is pending with an attempt that may arrive is in the hands of another thread or task here.
+                # A pending operation with an attempt that may arrive belongs to another thread or task of this process.
                 elif entry.kind == "submission" and (entry.state == "uncertain" or not entry.in_flight):
                     yield entry
 
@@ -117,23 +117,21 @@ class Submitter(_Base):
         channel: Channel = "http",
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """Name the service, a producer's token and, unless keys are to come from content alone, a ledger.
+        """Connect to a service with a producer's token and a ledger; without one, keys are derived from content.
 
-        `timeout` is the seconds that an answer may take, `attempts` how often an unclear answer is asked for again
-        before the operation is left `uncertain`; `channel` is what the service notes of the way; `transport` is
-        httpx's, for proxies and certificates of one's own.
+        `timeout` is the seconds to wait for an answer, `attempts` how often an unclear answer is retried before the
+        operation is left `uncertain`; `channel` is the channel that the service records; `transport` is httpx's, for
+        example for proxies and private certificates.
 
-        Raises AddressError, or LedgerError where the ledger speaks of another service.
+        Raises AddressError, or LedgerError if the ledger belongs to another service.
         """
         super().__init__(url, token, ledger, timeout=timeout, attempts=attempts, channel=channel)
         self._client = httpx.Client(**self._options, transport=transport)
 
     def __enter__(self) -> Self:
-        """Use it in a with statement."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     def close(self) -> None:
@@ -163,57 +161,57 @@ class Submitter(_Base):
         """Propose an event: record it, send it, and send the same bytes again while the answer is unclear.
 
         `event` is the body of `POST /v1/submissions` without key and hash, or its JSON. The same event is the same
-        operation, whoever submits it, however often; `again` asks for a new one after a refusal.
+        operation, no matter who submits it or how often; `again` asks for a new one after a refusal.
 
-        Raises InvalidEventError where it is malformed (nothing is recorded), NotSentError where no attempt can have
-        arrived, RefusedError where the service refused the token, UncertainError, FailedError, NeedsReviewError.
+        Raises InvalidEventError if it is malformed (nothing is recorded), NotSentError if no attempt can have arrived,
+        RefusedError if the service refused the token, UncertainError, FailedError, NeedsReviewError.
         """
         return outcome(self._run(self._sending.submit(event, again=again)))
 
     def send(self, operation_id: str) -> Receipt:
-        """Send what `ledger.prepare` recorded; any number of times, of which one counts.
+        """Send what `ledger.prepare` recorded; repeated calls have one effect.
 
         Raises NotSentError, RefusedError, UncertainError, FailedError, NeedsReviewError or LedgerError.
         """
         return outcome(self._run(self._sending.send(operation_id)))
 
     def submit_batch(self, events: Iterable[Event]) -> list[Receipt | OperationError]:
-        """Propose many events; each has its own receipt or error, in order.
+        """Propose many events; return the receipt or error of each, in order.
 
-        Raises InvalidEventError where one of a thousand is malformed, before any of these is recorded.
+        Raises InvalidEventError if one of a thousand is malformed, before any of these is recorded.
         """
         return self._run(self._batch(events))
 
     def seal(self, operation_id: str) -> Operation:
-        """Give an operation up: its key is sealed, so that it never lands, unless it has landed before.
+        """Give an operation up: seal its key, so that the event is never stored, unless it was stored before.
 
         Raises LedgerError.
         """
         return self._run(self._sending.seal(operation_id))
 
     def recover(self, progress: Callable[[int], None] = _nothing) -> Recovery:
-        """Settle everything uncertain; `progress` is told how many operations were looked at each time.
+        """Settle everything uncertain; `progress` is called with the number of operations processed each time.
 
         Raises LedgerError.
         """
         return self._run(self._recovery(progress))
 
     def status(self, submission_id: str) -> Status | None:
-        """Return an own submission's receipt and review; None where there is none by that id.
+        """Return the receipt and review of one of the producer's submissions; None if there is none by that id.
 
         Raises ReadError.
         """
         return self._run(self._status("", submission_id))
 
     def holder(self) -> Holder | None:
-        """Return whose the token is and what it may do; None from a service that is too old to say.
+        """Return the owner and rights of the token; None from a service that is too old to report them.
 
         Raises ReadError.
         """
         return self._run(self._holder())
 
     def by_key(self, key: str) -> Status | None:
-        """Return the receipt and review under an own key; None proves nothing, as a request may still be on its way.
+        """Return receipt and review by one of the producer's keys; None proves nothing: a request may still arrive.
 
         Raises ReadError.
         """
@@ -230,7 +228,7 @@ class Submitter(_Base):
 
 
 class AsyncSubmitter(_Base):
-    """The same for asyncio: the ledger is written in threads, so nothing else waits for the disk."""
+    """Submitter for asyncio: it writes to the ledger in threads, so that the event loop does not wait for the disk."""
 
     def __init__(  # noqa: PLR0913 -- options by name
         self,
@@ -243,7 +241,7 @@ class AsyncSubmitter(_Base):
         channel: Channel = "http",
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """Take what Submitter takes and open a connection pool.
+        """Open a connection pool; the arguments are those of Submitter.
 
         Raises AddressError or LedgerError.
         """
@@ -251,11 +249,9 @@ class AsyncSubmitter(_Base):
         self._client = httpx.AsyncClient(**self._options, transport=transport)
 
     async def __aenter__(self) -> Self:
-        """Use it in a with statement."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close it."""
         await self.close()
 
     async def close(self) -> None:
@@ -280,7 +276,7 @@ class AsyncSubmitter(_Base):
         return outcome(await self._run(self._sending.submit(event, again=again)))
 
     async def send(self, operation_id: str) -> Receipt:
-        """Send what was recorded; see Submitter.send."""
+        """Send a recorded operation; see Submitter.send."""
         return outcome(await self._run(self._sending.send(operation_id)))
 
     async def submit_batch(self, events: Iterable[Event]) -> list[Receipt | OperationError]:
@@ -296,15 +292,15 @@ class AsyncSubmitter(_Base):
         return await self._run(self._recovery(progress))
 
     async def status(self, submission_id: str) -> Status | None:
-        """Return an own submission's receipt and review; see Submitter.status."""
+        """Return a submission's receipt and review; see Submitter.status."""
         return await self._run(self._status("", submission_id))
 
     async def holder(self) -> Holder | None:
-        """Return whose the token is; see Submitter.holder."""
+        """Return the owner and rights of the token; see Submitter.holder."""
         return await self._run(self._holder())
 
     async def by_key(self, key: str) -> Status | None:
-        """Return the receipt and review under an own key; see Submitter.by_key."""
+        """Return receipt and review by a key; see Submitter.by_key."""
         return await self._run(self._status("by-key/", key))
 
     async def memories(

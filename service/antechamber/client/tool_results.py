@@ -1,4 +1,4 @@
-"""Results of tools, whoever's session they come from: what they say, how they are kept, and what is found in them."""
+"""Results of tools from any session library: what they report, how they are stored, and how they are searched."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,15 +10,15 @@ from msgspec import Struct
 from antechamber.client.resend_strategy import Ending
 
 _MOST: Final = 300
-"""Characters of an error that are kept as a reason."""
+"""Maximum number of characters of an error stored as a reason."""
 
 
 _UNANSWERED: Final = frozenset({-32000, -32001})
-"""Connection closed, request timed out: what the SDK's clients raise where no answer came."""
+"""Connection closed, request timed out: codes that the SDK's clients raise when no answer arrived."""
 
 
 class KeptResult(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A result as the ledger kept it, in the words of MCP."""
+    """A result as stored in the ledger, with the member names of MCP."""
 
     content: list[dict[str, Any]] = []
     structured_content: Any = None
@@ -26,12 +26,12 @@ class KeptResult(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def kept_result(raw: bytes) -> KeptResult:
-    """Read what was kept of a result."""
+    """Decode a stored result."""
     return msgspec.json.decode(raw, type=KeptResult)
 
 
 def keep(result: Any) -> bytes:
-    """Encode a result; what cannot be encoded is kept as an empty one, because its effect is there all the same."""
+    """Encode a result; one that cannot be encoded is stored as an empty one, because its effect exists all the same."""
     try:
         if hasattr(result, "model_dump_json"):
             return bytes(result.model_dump_json(by_alias=True, exclude_none=True).encode())
@@ -41,7 +41,7 @@ def keep(result: Any) -> bytes:
 
 
 def ending_of(result: Any) -> tuple[Ending, str]:
-    """Say how a call ended that brought this; only a complete result is one."""
+    """Return how a call ended that returned this; only a complete result counts as `done` or `error`."""
     kind = _member(result, "result_type", "resultType")
     if not isinstance(_member(result, "content"), list | tuple) or kind not in {None, "complete"}:
         return "unclear", f"the answer is no result of a tool: {kind or type(result).__name__}"
@@ -51,19 +51,19 @@ def ending_of(result: Any) -> tuple[Ending, str]:
 
 
 def ending_of_error(error: Exception) -> tuple[Ending, str]:
-    """Say how a call ended that raised this; codes that the client itself makes up stand for no answer."""
+    """Return how a call ended that raised this; codes that the client itself creates mean that no answer arrived."""
     code = getattr(getattr(error, "error", error), "code", None)
     answered = (isinstance(code, int) and code not in _UNANSWERED) or isinstance(error, ValueError | RuntimeError)
     return ("unclear" if answered else "silent"), _plain(f"{type(error).__name__}: {error}")
 
 
 def _plain(text: str) -> str:
-    """Keep what can be written down."""
+    """Return the text shortened and without characters that cannot be encoded."""
     return text[:_MOST].encode(errors="replace").decode()
 
 
 def _member(result: Any, *names: str) -> Any:
-    """Return a member by whichever name the session's library gives it."""
+    """Return a member by any of its names, which differ between session libraries."""
     for name in names:
         found = result.get(name) if isinstance(result, dict) else getattr(result, name, None)
         if found is not None:
@@ -79,11 +79,11 @@ def _texts(result: Any) -> Iterator[str]:
 
 
 def token_in(*path: str) -> Callable[[Any, str], bool]:
-    """Return what looks for a token where it belongs: in the texts at the end of a path through the result.
+    """Return a function that looks for a token in the texts at the end of a path through the result.
 
-    The path names members; lists on the way are gone through. A result without structured content is read as JSON
-    texts. Looking anywhere at all would take a tool's "nothing found for …" for the effect itself. A path that leads
-    nowhere is no sign that the effect is missing: what is returned raises LookupError then.
+    The path names members; lists on the way are searched. A result without structured content is read as JSON texts. A
+    search of the whole result would take a tool's "nothing found for …" for the effect itself. A path that does not
+    exist is no proof that the effect is missing: the function raises LookupError then.
     """
 
     def found(result: Any, token: str) -> bool:
@@ -100,7 +100,7 @@ def token_in(*path: str) -> Callable[[Any, str], bool]:
 def _at(value: Any, path: tuple[str, ...]) -> Iterator[str]:
     """Yield the texts at the end of a path.
 
-    Raises LookupError where it leads nowhere.
+    Raises LookupError if the path does not exist.
     """
     if isinstance(value, list):
         for one in value:

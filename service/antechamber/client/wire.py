@@ -1,6 +1,6 @@
-"""What a sender does between its ledger and a connection, without either: answers, pauses, and when to stop trying.
+"""The part of a sender without ledger and connection: answers, pauses, and the circuit breaker.
 
-Blocking and asynchronous senders drive the same steps.
+Blocking and asynchronous senders run the same steps.
 """
 
 import email.utils
@@ -21,11 +21,11 @@ from antechamber.core.errors import AntechamberError
 _TOKEN: Final = re.compile(r"[!-~]+")
 _FIRST_PAUSE_SECONDS: Final = 0.25
 MAX_PAUSE_SECONDS: Final = 20.0
-"""Seconds; a service that asks for more is asked again later, by whoever recovers."""
+"""Longest pause; if a service asks for more, the operation is left to a later recovery."""
 
 
 RETRYABLE: Final = frozenset({429, 500, 502, 503, 504})
-"""Answers after which reading once more may help."""
+"""Statuses after which a read may succeed if repeated."""
 T = TypeVar("T")
 
 
@@ -34,7 +34,7 @@ class AddressError(AntechamberError):
 
 
 class ReadError(AntechamberError):
-    """The service could not be read; trying again changes nothing there."""
+    """The service could not be read; reading again has no side effect."""
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -48,57 +48,56 @@ class Call(Struct, frozen=True, kw_only=True):
 
 
 class Pause(Struct, frozen=True):
-    """Seconds to let go by."""
+    """Seconds to wait."""
 
     seconds: float
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """An answer as it came, or why none did."""
+    """An answer of the service, or why there is none."""
 
     status: int | None = None
     content: bytes = b""
     retry_after: float | None = None
     reason: str = ""
     sent: bool = True
-    """False where it is proven that no byte of the request left this process."""
+    """False if it is proven that no byte of the request left this process."""
 
 
 _NO_CONNECTION: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 
 
 class SendTrace:
-    """Notes by httpcore's trace whether a request began to leave.
+    """Records, by httpcore's trace, whether sending a request began.
 
     A transport that repeats requests may send one and fail to connect for the next.
     """
 
     def __init__(self) -> None:
-        """Begin with a request that is not made yet."""
         self.begun = False
 
     def note(self, event: str, _: Any) -> None:
-        """Take note of an event of a blocking connection."""
+        """Handle a trace event of a blocking connection."""
         self.begun |= event.endswith(".send_request_headers.started")
 
     async def note_async(self, event: str, info: Any) -> None:
-        """Take note of an event of an asynchronous connection."""
+        """Handle a trace event of an asynchronous connection."""
         self.note(event, info)
 
 
 def address_of(url: str) -> httpx.URL:
-    """Read the address of a service.
+    """Parse the address of a service.
 
     Raises AddressError.
     """
     try:
         address = httpx.URL(url)
-        # As it is when the name is looked up: a part of a name has 1 to 63 characters.
+        # The same encoding as for the name look-up: a label of a name has 1 to 63 characters.
         address.host.encode("idna")
     except (httpx.InvalidURL, UnicodeError):
         message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
         raise AddressError(message) from None
-    # httpx reads any number as a port.
+    # httpx accepts any number as a port.
     port_fits = address.port is None or 0 < address.port < 1 << 16
     if address.scheme not in {"http", "https"} or not address.host or not port_fits:
         message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
@@ -107,7 +106,7 @@ def address_of(url: str) -> httpx.URL:
 
 
 def connection_options(url: str, token: str, timeout: float, channel: str) -> dict[str, Any]:
-    """Check an address and a token and return what httpx needs of them; the channel is told where it is a tool's.
+    """Check an address and a token, and return the options for httpx; the channel is sent unless it is "http".
 
     Raises AddressError.
     """
@@ -120,7 +119,7 @@ def connection_options(url: str, token: str, timeout: float, channel: str) -> di
 
 
 def heard(response: httpx.Response) -> Response:
-    """Take from an answer what counts."""
+    """Return the parts of an answer that are used."""
     return Response(
         status=response.status_code,
         content=response.content,
@@ -129,7 +128,7 @@ def heard(response: httpx.Response) -> Response:
 
 
 def unheard(error: Exception, departure: SendTrace) -> Response:
-    """Say why there is no answer, and whether the request can have left."""
+    """Return why there is no answer, and whether the request can have been sent."""
     said = str(error) or type(error).__name__
     if isinstance(error, _NO_CONNECTION) and not departure.begun:
         return Response(reason=f"no connection: {said}", sent=False)
@@ -137,7 +136,7 @@ def unheard(error: Exception, departure: SendTrace) -> Response:
 
 
 def _seconds(value: str | None) -> float | None:
-    """Read Retry-After (RFC 9110 section 10.2.3): seconds, or a date."""
+    """Parse Retry-After (RFC 9110 section 10.2.3): seconds, or a date."""
     if value is None:
         return None
     if value.isascii() and value.isdigit():
@@ -149,7 +148,7 @@ def _seconds(value: str | None) -> float | None:
 
 
 def answer_of(what: Response) -> ServerAnswer:
-    """Read one answer; what is not one of Antechamber's has no receipt."""
+    """Decode one answer; one that is not Antechamber's has no receipt."""
     receipt, reason = None, what.reason
     if what.status is not None:
         receipt = _receipt(what.content)
@@ -160,7 +159,7 @@ def answer_of(what: Response) -> ServerAnswer:
 
 
 def _receipt(content: bytes) -> Receipt | None:
-    """Read a receipt; a refusal that left the key free has to have every member, as the contract says."""
+    """Decode a receipt; a refusal that left the key free must have every member, as the contract requires."""
     try:
         receipt = msgspec.json.decode(content, type=Receipt)
         members = msgspec.json.decode(content, type=dict[str, Any]) if receipt.status in REFUSED else None
@@ -173,7 +172,7 @@ _MEMBERS: Final = frozenset(Receipt.__struct_fields__)
 
 
 def answers_of(what: Response, number: int) -> list[ServerAnswer] | None:
-    """Read the answers to a batch, one for each line; None where they are not that."""
+    """Decode the answers to a batch, one for each line; None if the content is something else."""
     if what.status != httpx.codes.OK:
         return None
     lines = [line for line in what.content.split(b"\n") if line]
@@ -186,7 +185,7 @@ def answers_of(what: Response, number: int) -> list[ServerAnswer] | None:
 
 
 def read_as(what: Response, kind: type[T]) -> T | None:
-    """Read what was asked for; None where nothing by that name is visible.
+    """Decode the content; None if nothing by that name is visible.
 
     Raises ReadError.
     """
@@ -204,7 +203,7 @@ def read_as(what: Response, kind: type[T]) -> T | None:
 
 
 def pause(attempt: int, retry_after: float | None, chance: Callable[[], float]) -> float:
-    """Return how many seconds to wait after so many attempts: twice as long each time, by chance between half and all.
+    """Return the seconds to wait after this many attempts: doubled each time, a random half to all of it.
 
     At least as long as the service asks for.
     """
@@ -213,20 +212,19 @@ def pause(attempt: int, retry_after: float | None, chance: Callable[[], float]) 
 
 
 class CircuitBreaker:
-    """Stops asking a service that does not answer: after some failures in a row, for a while, then one call tries."""
+    """Circuit breaker: blocks calls for `cooldown` seconds after `failures` consecutive failures, then permits one."""
 
     def __init__(self, failures: int, cooldown: float, now: Callable[[], float] = time.monotonic) -> None:
-        """Open after so many failures in a row, for so many seconds."""
         self._most, self._cooldown, self._now = failures, cooldown, now
         self._failures = 0
         self._open_until = 0.0
 
     def remaining(self) -> float:
-        """Return for how many seconds nothing is sent; 0 where calls may go."""
+        """Return for how many seconds calls are blocked; 0 if they are allowed."""
         return max(0.0, self._open_until - self._now()) if self._failures >= self._most else 0.0
 
     def record(self, answer: ServerAnswer) -> None:
-        """Learn from an answer: whatever was judged says that the service is well."""
+        """Count a failure, or reset the count after an answer that shows that the service works."""
         if answer.status is not None and answer.status < 500 and answer.status != 429:  # noqa: PLR2004 -- RFC 9110, 6585
             self._failures = 0
             return
