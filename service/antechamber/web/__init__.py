@@ -1,1 +1,1 @@
-"""The web: routes for agents, pages for people. Litestar, Jinja2 and argon2 live here and nowhere else."""
+"""Routes for agents and pages for people; the only package that uses Litestar, Jinja2 and argon2."""

@@ -1,4 +1,4 @@
-"""Routes for agents: submit, read back, seal, recall."""
+"""Routes for agents: submit events, read receipts, seal keys, and read memories."""
 
 from functools import partial
 from typing import Any, Final
@@ -24,16 +24,16 @@ AgentRequest = Request[Bearer, Any, Any]
 
 
 class Submissions(Controller):
-    """`/v1/submissions`: what agents propose and what became of it."""
+    """`/v1/submissions`: submits events and reads their receipts."""
 
     path = "/v1/submissions"
     guards = (needs_token,)
 
     @post("/batch", request_max_body_size=MAX_BATCH)
     async def submit_batch(self, request: AgentRequest, admission: NamedDependency[Admission]) -> Response[bytes]:
-        """Submit up to 1,000 events, one JSON object a line."""
+        """Submit up to 1,000 events, one JSON object per line."""
         body = await read_body(request.scope, request.receive, MAX_BATCH)
-        # The token may have been revoked while the body came.
+        # The token may have been revoked while the body arrived.
         await needs_token(request, request.route_handler)
         answer = await admission.submit_batch(body, request.user)
         if isinstance(answer, Reply):
@@ -44,7 +44,7 @@ class Submissions(Controller):
     async def by_id(
         self, submission_id: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
     ) -> Response[dict[str, Any]]:
-        """Read the receipt of an own submission and what became of it."""
+        """Return the receipt and review of one of the producer's submissions."""
         found = await thread_pools.run(
             thread_pools.AGENTS, partial(recall.receipt, request.user, submission_id=submission_id)
         )
@@ -54,7 +54,7 @@ class Submissions(Controller):
     async def by_key(
         self, idempotency_key: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
     ) -> Response[dict[str, Any]]:
-        """Read the receipt under an own key and what became of it."""
+        """Return the receipt and review by one of the producer's keys."""
         found = await thread_pools.run(thread_pools.AGENTS, partial(recall.receipt, request.user, key=idempotency_key))
         return Response(found, headers=NO_STORE)
 
@@ -62,25 +62,25 @@ class Submissions(Controller):
     async def seal(
         self, idempotency_key: FromPath[str], request: AgentRequest, admission: NamedDependency[Admission]
     ) -> Response[bytes]:
-        """Seal a free key, so that no late request can ever use it."""
+        """Seal a free key, so that no late request can use it."""
         return respond(await admission.seal(idempotency_key, request.user))
 
 
 @get("/v1/token", guards=[needs_token], sync_to_thread=False)
 def whose_token(request: AgentRequest, recall: NamedDependency[Recall]) -> Response[Holder]:
-    """Say whose token this is, so that an agent need not be told its own name."""
+    """Return the owner and rights of the token, so that an agent need not be configured with its own name."""
     return Response(recall.holder(request.user), headers=NO_STORE)
 
 
 class Memories(Controller):
-    """`/v1/memories`: what curators admitted, for whoever may read it."""
+    """`/v1/memories`: reads memories, for tokens that may read them."""
 
     path = "/v1/memories"
     guards = (needs_token,)
 
     @get("/")
     async def recall(self, request: AgentRequest, recall: NamedDependency[Recall]) -> Response[MemoryPage]:
-        """Read the memories of exactly one scope, newest first."""
+        """Return the memories of exactly one scope, newest first."""
         query = request.query_params
         limit = query.get("limit", str(DEFAULT_ITEMS))
         if not (limit.isascii() and limit.isdigit() and len(limit) <= 4):  # noqa: PLR2004 -- no huge integers
@@ -106,7 +106,7 @@ class Memories(Controller):
     status_code=403,
 )
 def refuse_direct_write(request: AgentRequest, admission: NamedDependency[Admission]) -> Response[bytes]:
-    """Refuse every write to memories: only a curator's decision makes one."""
+    """Refuse every write to memories: only a curator's decision creates one."""
     if request.user.role == "producer":
         admission.direct.note(request.user.name)
     raise refuse("direct-write", "no token writes memories; submit an event and let a curator decide")

@@ -1,4 +1,4 @@
-"""Building the application: routes, pages, error answers and headers around the flows it is given."""
+"""Builds the application: routes, pages, error handlers and headers around the given flows."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -92,7 +92,7 @@ def build(
     lifespan: Callable[[Litestar], AbstractAsyncContextManager[None]],
     mcp: mcp_endpoint.Start | None = None,
 ) -> Litestar:
-    """Return the application; `secret` are the 32 bytes that bind forms to sessions, `mcp` starts the MCP server."""
+    """Return the application; `secret` is the 32-byte key that binds forms to sessions, `mcp` starts the MCP server."""
     flows = {name: getattr(services, name) for name in Services.__struct_fields__}
     state = State(
         flows
@@ -101,7 +101,7 @@ def build(
             "hosts": frozenset(settings.hosts),
             "secret": secret,
             "alarms": services.dashboard.alarms,
-            # Set when the process is told to end: streams end by themselves, and nothing is cut off.
+            # Set when the process is asked to stop, so that streams end by themselves instead of being cut off.
             "stopping": asyncio.Event(),
             "uploads": BodyReader(),
             "peers": ConnectionTable(),
@@ -159,7 +159,7 @@ def _handlers() -> list[Any]:
         mcp_endpoint.mcp,
         live.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
-        # Handlers of one path have to come together: Litestar 2.25 wraps a lone one again for each that follows.
+        # Handlers of one path must be in one router: Litestar 2.25 wraps a separate one again for each later handler.
         Router("/", route_handlers=[preferences.show_settings, preferences.choose_keys, preferences.change_password]),
         *audit_api.ROUTES,
         audit_pages.audit,
@@ -189,7 +189,7 @@ def _common_headers(settings: Settings) -> list[tuple[bytes, bytes]]:
 
 
 def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[None]]:
-    """Return what adds the headers that every answer has, where it does not say otherwise itself."""
+    """Return a hook that adds the common headers to every response, unless the response sets them itself."""
     always = _common_headers(settings)
     unstored = [(b"cache-control", b"no-store"), *always]
 
@@ -205,9 +205,9 @@ def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[Non
 
 @cache
 def environment(templates: Path) -> Environment:
-    """Return the template environment: everything escaped, nothing undefined.
+    """Return the template environment: everything is escaped, and an undefined name is an error.
 
-    It is the same for all applications of a process, because to compile a template takes longer than to render it.
+    All applications of a process share it, because compiling a template takes longer than rendering it.
     """
     made = Environment(
         loader=FileSystemLoader(templates),
@@ -239,7 +239,7 @@ def _json(value: Any) -> str:
 
 
 def _span(microseconds: int) -> str:
-    """Say how long something takes, as people would."""
+    """Return a duration as a text with one unit."""
     seconds = max(microseconds, 0) // 1_000_000
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:

@@ -1,4 +1,4 @@
-"""What auditors take away: exports, checkpoints, keys and proofs, all of it to be verified without us."""
+"""Routes for auditors: exports, checkpoints, keys and proofs, which can be verified without this service."""
 
 import base64
 from collections.abc import Iterator
@@ -32,13 +32,13 @@ CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "decision": (*DECISIONS, *SETTLEMENTS),
 }
 _ANY: Final = "any"
-"""What a form sends for all dispositions."""
+"""Value that a form sends for all dispositions."""
 _DIGITS: Final = 18
 _PLAIN: Final = "text/plain"
 
 
 def _time(name: str, text: str) -> int:
-    """Read a moment, or a date as browsers send it: its first moment in UTC."""
+    """Parse an RFC 3339 time, or a date as browsers send it, which means its first moment in UTC."""
     whole = f"{text}T00:00:00Z" if len(text) == len("2026-11-20") else text.replace(" ", "+")
     try:
         return parse_time(whole)
@@ -47,7 +47,7 @@ def _time(name: str, text: str) -> int:
 
 
 def read_filter(query: Any) -> AuditFilter:
-    """Read the filters of an export; an empty one is none.
+    """Parse the filters of an export; an empty value means no filter.
 
     Raises RefusedError (`malformed`).
     """
@@ -55,7 +55,7 @@ def read_filter(query: Any) -> AuditFilter:
 
 
 def read_submission_filter(query: Any) -> SubmissionFilter:
-    """Read the filters of a list of answers; an empty one is none.
+    """Parse the filters of a list of submissions; an empty value means no filter.
 
     Raises RefusedError (`malformed`).
     """
@@ -78,7 +78,7 @@ def _values(query: Any, names: tuple[str, ...], choices: dict[str, tuple[str, ..
 
 
 def _only(request: AuditRequest, *names: str) -> None:
-    """Refuse what nobody asked for: a filter with a typing error must not select everything.
+    """Refuse unknown parameters: a filter with a typing error must not select everything.
 
     Raises RefusedError (`malformed`).
     """
@@ -96,13 +96,13 @@ def _format(request: AuditRequest) -> Format:
 
 
 def _taker(request: AuditRequest) -> Exporter:
-    """Return who asks; only a token can be limited to some scopes."""
+    """Return the caller as the log records it; only a token can be limited to some scopes."""
     caller = request.user
     return Exporter(caller.name, caller.role, (caller.read or None) if isinstance(caller, Bearer) else None)
 
 
 def _number(request: AuditRequest, name: str) -> int | None:
-    """Read a number of leaves.
+    """Parse a number of leaves; return None if the parameter is missing.
 
     Raises RefusedError (`malformed`).
     """
@@ -121,7 +121,7 @@ def _stream(chunks: Iterator[bytes], name: str, form: Format) -> Stream:
 
 @get("/v1/audit/review-records", guards=[needs_auditor], sync_to_thread=True)
 def export_review_records(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
-    """Export review records as JSONL or CSV: those that a new checkpoint covers, which closes them."""
+    """Export the review records covered by a new checkpoint, which ends the export, as JSONL or CSV."""
     _only(request, "format", *AuditFilter.__struct_fields__)
     form = _format(request)
     chosen = read_filter(request.query_params)
@@ -138,7 +138,7 @@ def review_record(
 
 @get("/v1/audit/dispositions", guards=[needs_auditor], sync_to_thread=True)
 def export_dispositions(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
-    """Export stored answers as JSONL or CSV: those that a new checkpoint covers, which closes them."""
+    """Export the stored dispositions covered by a new checkpoint, which ends the export, as JSONL or CSV."""
     _only(request, "format", *SubmissionFilter.__struct_fields__)
     form = _format(request)
     chosen = read_submission_filter(request.query_params)
@@ -147,14 +147,14 @@ def export_dispositions(request: AuditRequest, export: NamedDependency[Export]) 
 
 @get("/v1/audit/export", guards=[needs_auditor], sync_to_thread=True)
 def export_log(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
-    """Export every leaf of the log, closed by its checkpoint."""
+    """Export every leaf of the log, followed by its checkpoint."""
     _only(request)
     return _stream(export.log(_taker(request)), "log", "jsonl")
 
 
 @get("/v1/audit/checkpoint", guards=[needs_auditor], sync_to_thread=True)
 def checkpoint(request: AuditRequest, log: NamedDependency[Log]) -> Response[str]:
-    """Return a signed checkpoint of all that was changed, or an earlier one by its size."""
+    """Return a signed checkpoint of all changes, or an earlier one by its size."""
     _only(request, "size")
     size = _number(request, "size")
     signed = log.checkpoint() if size is None else log.published(size)
@@ -165,13 +165,13 @@ def checkpoint(request: AuditRequest, log: NamedDependency[Log]) -> Response[str
 
 @get("/v1/audit/key", guards=[needs_auditor], sync_to_thread=True)
 def key(log: NamedDependency[Log]) -> Response[str]:
-    """Return the verifier keys, one a line, the one in use first."""
+    """Return the verifier keys, one per line, the current one first."""
     return Response("".join(f"{one}\n" for one in log.verifier_keys()), media_type=_PLAIN, headers=NO_STORE)
 
 
 @get("/v1/audit/proof/inclusion", guards=[needs_auditor], sync_to_thread=True)
 def inclusion(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict[str, Any]]:
-    """Prove that a leaf stands in the log: by its sequence, or by the id of what it is about."""
+    """Return the proof that the log contains a leaf, given its sequence or the id of its subject."""
     _only(request, "sequence", "subject")
     sequence, subject = _number(request, "sequence"), request.query_params.get("subject")
     if (sequence is None) == (subject is None):
@@ -180,7 +180,7 @@ def inclusion(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict
     leaf = msgspec.json.decode(found.leaf)
     grants = _taker(request).grants
     if grants is not None and not covers(grants, *log.scope_of(found.sequence)):
-        # The same words as where there is none: that it exists is not theirs to know.
+        # The same message as for a missing leaf: this caller must not learn that it exists.
         message = "The log has no leaf about that." if sequence is None else f"The log has no leaf {sequence}."
         raise NotFoundError(message)
     return Response({"sequence": found.sequence, "leaf": leaf, "proof": found.proof}, headers=NO_STORE)
@@ -188,7 +188,7 @@ def inclusion(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict
 
 @get("/v1/audit/proof/consistency", guards=[needs_auditor], sync_to_thread=True)
 def consistency(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict[str, Any]]:
-    """Prove that the log as it was at an earlier size is the beginning of today's."""
+    """Return the proof that the log at an earlier size is a prefix of the current log."""
     _only(request, "old_size")
     old = _number(request, "old_size")
     if old is None:

@@ -1,4 +1,4 @@
-"""Pages for auditors: review records, answers, one item, and the verifier to download."""
+"""Pages for auditors: review records, submissions, one item's history, and the verifier to download."""
 
 import re
 from typing import Any, Final
@@ -23,7 +23,7 @@ _PAGE: Final = 50
 
 
 _EXPORTS: Final = 20
-"""Exports that the page shows."""
+"""Number of exports shown on the page."""
 
 
 _ID: Final = re.compile(r"[0-9a-f-]{36}")
@@ -31,7 +31,7 @@ _ID: Final = re.compile(r"[0-9a-f-]{36}")
 
 @get("/audit", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def audit(request: PersonRequest, export: NamedDependency[Export], log: NamedDependency[Log]) -> Template:
-    """Show review records, or answers where a disposition is asked for, and how far the log is signed."""
+    """Show review records, or submissions if a disposition is selected, and how far the log is signed."""
     query = request.query_params
     answers = bool(query.get("disposition"))
     listed, error = _answers(query, export) if answers else _records(query, export)
@@ -75,7 +75,7 @@ def _answers(query: Any, export: Export) -> tuple[tuple[list[ListedSubmission], 
 
 @get("/audit/items/{proposal_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def item(request: PersonRequest, proposal_id: FromPath[str], log: NamedDependency[Log]) -> Template:
-    """Show all that the log has of a proposal, from its submissions to what became of its memory."""
+    """Show everything in the log about a proposal, from its submissions to its memory."""
     leaves = log.item(proposal_id)
     if not leaves:
         raise NotFoundError(proposal_id)
@@ -84,14 +84,14 @@ def item(request: PersonRequest, proposal_id: FromPath[str], log: NamedDependenc
 
 @get("/audit/verify_export.py", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def verifier_file() -> Response[bytes]:
-    """Hand out the program that verifies exports: one file, which needs nothing of ours."""
+    """Return the program that verifies exports: one file that needs no other code of this service."""
     headers = {"content-disposition": 'attachment; filename="verify_export.py"'}
     return Response(verifier().read_bytes(), media_type="text/x-python", headers=headers)
 
 
 @get("/submissions", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def submissions(request: PersonRequest, export: NamedDependency[Export]) -> Template:
-    """Show submissions and what was answered, newest first, with filters; no texts."""
+    """Show submissions and their dispositions, newest first, with filters; without texts."""
     query = request.query_params
     (items, following), error = _answers(query, export)
     given = {name: query[name] for name in SubmissionFilter.__struct_fields__ if query.get(name)}

@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: bearer tokens, session cookies, roles and forged-request checks."""
+"""Authentication and authorization: bearer tokens, session cookies, roles, and checks against forged requests."""
 
 import asyncio
 import hmac
@@ -25,21 +25,21 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class SignInNeededError(AntechamberError):
-    """A page for people was asked for without a session; `typed` is what would otherwise be lost."""
+    """A page for people was requested without a session; `typed` is the text that would otherwise be lost."""
 
     def __init__(self, typed: str = "") -> None:
-        """Keep the typed text."""
         super().__init__("Sign in to go on.")
         self.typed = typed
 
 
 class Authentication(AbstractAuthenticationMiddleware):
-    """Puts the caller into the scope; whether a caller is needed is the routes' business."""
+    """Middleware that puts the caller into the scope; the routes decide whether a caller is needed."""
 
     async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
-        """Look the token or, without one, the session up.
+        """Look up the token or, without one, the session.
 
-        Raises ClientException for a foreign host name: a page elsewhere must not reach us by rebinding its own name.
+        Raises ClientException for an unknown host name: it prevents DNS rebinding, by which a page of another site
+        reaches us.
         """
         state = connection.app.state
         if host_name(connection.headers.get("host", "")) not in state.hosts:
@@ -51,7 +51,7 @@ class Authentication(AbstractAuthenticationMiddleware):
 
 
 async def caller_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Caller | None:
-    """Return whose token or, without one, whose session a request carries; None where it is none that counts."""
+    """Return the caller of a request by its token or, without one, its session; None if neither is valid."""
     state = connection.app.state
     access: Access = state.access
     header = connection.headers.get("authorization")
@@ -62,26 +62,26 @@ async def caller_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Caller | 
 
 
 def secret_of(header: str) -> str:
-    """Return the token of an Authorization field; empty, which no token is, for another scheme."""
+    """Return the token of an Authorization field; an empty text, which is not a token, for another scheme."""
     scheme, _, secret = header.partition(" ")
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
 async def looked_up(access: Access, look_up: Callable[[str], T], secret: str) -> T:
-    """Look a secret up; in a thread where the store has to be asked, which may be on another machine."""
+    """Look up a secret; in a thread if it is not cached, because the store may be on another machine."""
     return (
         look_up(secret) if access.remembers(secret) else await thread_pools.run(thread_pools.LOOK_UPS, look_up, secret)
     )
 
 
 def host_name(host: str) -> str:
-    """Cut the port off a Host field; an address in brackets keeps them."""
+    """Return the host name without the port of a Host field; an IPv6 address keeps its brackets."""
     name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
     return name.lower()
 
 
 def cookie_name(*, secure: bool) -> str:
-    """Name the session cookie; browsers bind the __Host- prefix to this host and TLS (RFC 6265bis 4.1.3.2)."""
+    """Return the session cookie's name; browsers bind the __Host- prefix to this host and TLS (RFC 6265bis 4.1.3.2)."""
     return "__Host-antechamber" if secure else "antechamber"
 
 
@@ -95,18 +95,18 @@ async def needs_token(connection: ASGIConnection[Any, Any, Any, Any], _handler: 
 
 
 def unauthorized() -> RequestRefusedError:
-    """Refuse without telling a missing token from a bad one."""
+    """Return the refusal, which is the same for a missing token and an invalid one."""
     return refuse("unauthorized", "no valid token came with this request")
 
 
 async def needs_token_or_sign_in(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-    """Guard a route for agents and people alike."""
+    """Guard a route for agents and people."""
     if connection.scope["user"] is None:
         raise unauthorized()
 
 
 async def needs_auditor(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-    """Guard an export: an auditor's token, or an auditor or curator who signed in.
+    """Guard an export: it needs an auditor's token, or a session of an auditor or curator.
 
     Raises RefusedError.
     """
@@ -118,7 +118,7 @@ async def needs_auditor(connection: ASGIConnection[Any, Any, Any, Any], _handler
 
 
 def needs_role(*roles: str) -> Any:
-    """Make a guard for pages that only some roles may see."""
+    """Return a guard for pages that only some roles may see."""
 
     async def guard(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
         person = connection.scope["user"]
@@ -132,9 +132,9 @@ def needs_role(*roles: str) -> Any:
 
 
 def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Person:
-    """Return who sent a form, after the checks against forged requests.
+    """Return the sender of a form, after the checks against forged requests.
 
-    Raises SignInNeededError, keeping what was typed, or PermissionDeniedException.
+    Raises SignInNeededError with the typed text, or PermissionDeniedException.
     """
     check_origin(request)
     person = request.scope["user"]
@@ -147,9 +147,9 @@ def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Person:
 
 
 async def act(form: dict[str, str], work: Callable[..., T], *arguments: Any) -> T:
-    """Carry out what a form asks for, in a thread.
+    """Run the action of a form in a thread.
 
-    Raises SignInNeededError, keeping what was typed, where the session ended meanwhile, or what the work raises.
+    Raises SignInNeededError with the typed text if the session ended meanwhile, or what the work raises.
     """
     try:
         return await asyncio.to_thread(work, *arguments)
@@ -158,17 +158,17 @@ async def act(form: dict[str, str], work: Callable[..., T], *arguments: Any) -> 
 
 
 def typed_in(form: dict[str, str]) -> str:
-    """Return what somebody typed into a form."""
+    """Return the text that was typed into a form."""
     return "\n\n".join(filter(None, (form.get("content"), form.get("reason_text"))))
 
 
 def csrf_token(secret: bytes, person: Person) -> str:
-    """Bind a form to a session: BLAKE3 of its digest, keyed with the folder's secret."""
+    """Return the token that binds a form to a session: BLAKE3 of its digest, keyed with the folder's secret."""
     return blake3(b"csrf " + person.session.encode(), key=secret).hexdigest()
 
 
 def check_origin(request: Request[Any, Any, Any]) -> None:
-    """Refuse what another site's page sent (Fetch Metadata, else RFC 6454 Origin); programs send neither.
+    """Refuse requests from pages of other sites (Fetch Metadata, else RFC 6454 Origin); programs send neither.
 
     Raises PermissionDeniedException.
     """

@@ -1,4 +1,4 @@
-"""Bodies of requests, read in one way on all routes: limited in bytes, in time and in how many come at once."""
+"""Reads request bodies of all routes, with limits on bytes, on time and on the number of concurrent uploads."""
 
 import asyncio
 from collections.abc import Iterable
@@ -10,13 +10,13 @@ from antechamber.core.contract import MAX_BODY
 from antechamber.core.errors import UnavailableError, refuse
 
 UPLOAD_SECONDS: Final = 20.0
-"""How long a body may take; 4 MiB within it is 1.7 Mbit/s."""
+"""Deadline of a body; 4 MiB within it is 1.7 Mbit/s."""
 MAX_UPLOADS: Final = 2048
-"""Bodies of one caller that are read at once; where one more comes, the oldest of them is given up."""
+"""Concurrent uploads of one caller; if one more starts, the oldest is aborted."""
 MAX_STRANGE_UPLOADS: Final = 256
-"""The same for all requests together that name no caller, e.g. those of the sign-in form."""
+"""The same limit for all requests without a caller together, e.g. those of the sign-in form."""
 MAX_UPLOAD_BYTES: Final = 128 << 20
-"""Bytes of all bodies that are being read; beyond them the body with most of them is given up."""
+"""Bytes of all unfinished uploads; beyond it the largest upload is aborted."""
 TOO_LARGE: Final = f"a submission may have {MAX_BODY} bytes, a batch 4 MiB, a request to /mcp 1 MiB"
 LATE: Final = f"the upload took longer than {UPLOAD_SECONDS:.0f} seconds"
 BROKEN_OFF: Final = "the upload broke off before its declared end"
@@ -36,12 +36,12 @@ class _Upload:
         self.caller = caller
         self.begun = task.get_loop().time()
         self.held = 0
-        """Bytes that are here while more are to come."""
+        """Bytes received while more are expected."""
         self.given_up: Exception | None = None
 
 
 class BodyReader:
-    """Bodies that are being read. One look at all of them each second costs less than a timer for each."""
+    """Reads bodies under limits. One check of all uploads per second costs less than a timer for each."""
 
     def __init__(
         self,
@@ -50,24 +50,24 @@ class BodyReader:
         most_strange: int = MAX_STRANGE_UPLOADS,
         most_bytes: int = MAX_UPLOAD_BYTES,
     ) -> None:
-        """Begin with none, under the limits of this module or others."""
         self._seconds = seconds
         self._most, self._most_strange, self._most_bytes = most, most_strange, most_bytes
-        # Each caller's bodies, oldest first.
+        # The uploads of each caller, oldest first.
         self._open: dict[object, dict[_Upload, None]] = {}
         self._held = 0
 
     async def read(self, headers: RawHeaders, receive: Receive, most: int, caller: object) -> bytes:
-        """Read a body of at most `most` bytes that `caller` sends (None for a request without token or session).
+        """Read a body of at most `most` bytes sent by `caller` (None for a request without token or session).
 
-        Raises RefusedError (`body-too-large`, where the headers say so before anything is read; `malformed` for a body
-        that breaks off or takes too long), UnavailableError where it gives way to other bodies or the process ends.
+        Raises RefusedError (`body-too-large`, before reading if the headers declare it; `malformed` for a body that
+        breaks off or takes too long), UnavailableError if it is aborted in favor of other uploads or because the
+        process stops.
         """
         declared = next((int(value) for name, value in headers if name == b"content-length" and value.isdigit()), None)
         if declared is not None and declared > most:
             raise refuse("body-too-large", TOO_LARGE)
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 -- what awaits runs in a task
+        assert task is not None  # noqa: S101 -- a coroutine always runs in a task
         upload = _Upload(task, caller)
         self._enter(upload)
         try:
@@ -98,14 +98,14 @@ class BodyReader:
         return b"".join(chunks)
 
     def _enter(self, upload: _Upload) -> None:
-        """Begin a body; the oldest one of a caller who sends too many at once is given up."""
+        """Register an upload; abort the oldest one of a caller with too many."""
         own = self._open.setdefault(upload.caller, {})
         own[upload] = None
         if len(own) > (self._most_strange if upload.caller is None else self._most):
             self._give_up(next(iter(own)), UnavailableError(TOO_MANY))
 
     def _hold(self, upload: _Upload, size: int) -> None:
-        """Count bytes that have to be kept until the rest is there."""
+        """Count the bytes kept until the rest arrives; abort the largest upload if all together are too many."""
         if upload.given_up is not None:
             return
         upload.held += size
@@ -123,13 +123,13 @@ class BodyReader:
                 del self._open[upload.caller]
 
     def _give_up(self, upload: _Upload, error: Exception) -> None:
-        """Let whoever reads a body go on with an error."""
+        """Cancel the task that reads a body, so that its read raises this error."""
         self._leave(upload)
         upload.given_up = error
         upload.task.cancel()
 
     async def watch(self, stopping: asyncio.Event) -> None:
-        """End what takes too long, and once the process stops, everything that is not there yet."""
+        """Abort uploads past their deadline, and all unfinished ones once the process stops."""
         while True:
             await asyncio.sleep(_EVERY)
             now, ending = asyncio.get_running_loop().time(), stopping.is_set()

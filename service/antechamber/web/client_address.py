@@ -1,22 +1,23 @@
-"""The address of a client: the connection's own, or the one that a trusted proxy names."""
+"""The address of a client: that of the connection, or the one that a trusted proxy reports."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
 _OWN_NETWORK_BITS: Final = 64
-"""One customer has all addresses of such a network of IPv6 (RFC 6177)."""
+"""One customer typically owns a whole IPv6 network of this prefix length (RFC 6177)."""
 
 
 def client_address(peer: str) -> str:
-    """Return the address that a client's failures count under; IPv6 as its /64 network."""
+    """Return the address under which a client's failures are counted; for IPv6 its /64 network."""
     return _group(peer) or peer
 
 
 def forwarded_address(field: str) -> str:
-    """Return the same from the field of a trusted proxy; empty where there is no address in it.
+    """Return the client's address from the header field of a trusted proxy; an empty text if it has none.
 
-    The right-most address is the one that the proxy saw, with or without a port; all others may come from the client.
-    The peer's would be the proxy's, under which the failures of all clients would count together.
+    The right-most address is the one that the proxy saw, with or without a port; the client may have forged all others.
+    The connection's own address would be the proxy's, under which the failures of all clients would be counted
+    together.
     """
     last = field.rpartition(",")[2].strip()
     return _group(last) or _group(last.rpartition(":")[0]) or ""

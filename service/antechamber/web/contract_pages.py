@@ -1,4 +1,4 @@
-"""The contract for readers and programs: OpenAPI and the table of outcomes."""
+"""The contract for people and programs: OpenAPI and the table of outcomes."""
 
 from functools import cache
 from typing import Any
@@ -35,13 +35,13 @@ def schema(request: PersonRequest) -> Template:
 
 @get("/contract", sync_to_thread=False)
 def contract(request: AnyRequest) -> Response[str]:
-    """Publish the idempotency contract from the code's own tables."""
+    """Show the idempotency contract, generated from the code's own tables."""
     return Response(_contract(request.app.template_engine.engine), media_type="text/html")  # type: ignore[union-attr]
 
 
 @cache
 def _contract(templates: Any) -> str:
-    """Render the contract once: it is public, so that a flood of requests costs little."""
+    """Render the contract once: it is public, and caching makes a flood of requests cheap."""
     outcomes = [(code, OUTCOMES[code]) for code in CODES]
     text: str = templates.get_template("contract.html").render(
         outcomes=outcomes, dispositions=DISPOSITIONS, fixtures=FIXTURES

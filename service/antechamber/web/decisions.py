@@ -1,4 +1,4 @@
-"""What curators do at the desk: decisions and claims. Every act is a POST that answers 303."""
+"""Routes of the curators' actions: decisions and claims. Each is a POST that answers with a 303 redirect."""
 
 from typing import Final
 
@@ -35,14 +35,14 @@ _STATUS: Final[dict[type[AntechamberError], int]] = {ForbiddenDecisionError: 403
 class DecisionRoutes(Controller):
     """`/review/…`: approve, reject and all other decisions; claim, skip, start.
 
-    The checks are in the form's handling and not in a guard, to lose no typed text.
+    The checks are part of the form handling instead of a guard, so that typed text is not lost.
     """
 
     path = "/review"
 
     @post("/next", request_max_body_size=MAX_FORM)
     async def start(self, request: AnyRequest, desk: NamedDependency[Desk]) -> Template | Redirect:
-        """Claim the first proposal that is free, inside the filter that the queue shows, and show it."""
+        """Claim the first free proposal that matches the queue's filter, and show it."""
         form = await read_form(request)
         person, within = curator(request, form), form.get("q", "")
         try:
@@ -55,7 +55,7 @@ class DecisionRoutes(Controller):
     async def save_view(
         self, request: AnyRequest, access: NamedDependency[Access], desk: NamedDependency[Desk]
     ) -> Template | Redirect:
-        """Keep the filter that is shown under a name, or forget one."""
+        """Store the current filter under a name, or delete a stored one."""
         form = await read_form(request)
         person, text = check_form(request, form), form.get("q", "")
         try:
@@ -66,9 +66,10 @@ class DecisionRoutes(Controller):
 
     @post("/group/{decision:str}", request_max_body_size=MAX_FORM)
     async def decide_many(self, decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Template:
-        """Decide on the chosen ones of a group and show what became of each.
+        """Decide on the selected proposals of a group and show the result of each.
 
-        No redirect, which could not carry a hundred results; sent again, every item answers that it was sent before.
+        It does not redirect, because a URL could not carry a hundred results; if the form is sent again, every item
+        reports that it was decided before.
         """
         form = await read_form(request)
         person = curator(request, form)
@@ -81,14 +82,14 @@ class DecisionRoutes(Controller):
 
     @post("/{proposal_id:str}/skip", request_max_body_size=MAX_FORM)
     async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
-        """Let go of a proposal, claim the next one and show it."""
+        """Release a proposal, claim the next one and show it."""
         form = await read_form(request)
         person, within = curator(request, form), form.get("q", "")
         return _show_next(await act(form, desk.skip, proposal_id, person, filter_of(within)), within)
 
     @post("/{proposal_id:str}/claim", request_max_body_size=MAX_FORM)
     async def claim(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
-        """Claim a proposal, whoever holds it."""
+        """Claim a proposal, even if another curator holds it."""
         form = await read_form(request)
         await act(form, desk.claim, proposal_id, curator(request, form))
         return Redirect(place_of(f"/review/{proposal_id}", form.get("q", ""), done="claimed"), status_code=303)
@@ -97,7 +98,7 @@ class DecisionRoutes(Controller):
     async def decide(
         self, proposal_id: FromPath[str], decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]
     ) -> Template | Redirect:
-        """Make one decision and go on to the next proposal; an edit first shows the difference that it makes."""
+        """Make one decision and show the next proposal; an edit first shows its difference."""
         form = await read_form(request)
         person = curator(request, form)
         kind = _KINDS.get(decision)
@@ -124,7 +125,7 @@ class DecisionRoutes(Controller):
 
 
 def _unseen(request: AnyRequest, desk: Desk, proposal_id: str, said: Decision, form: dict[str, str]) -> Template | None:
-    """Render the difference that an edit makes; None where its form names exactly that difference's text as seen."""
+    """Return the page with the difference of an edit; None if the form contains the hash of exactly this result."""
     if "again" in form:
         return show_proposal(request, desk, proposal_id, form=form)
     draft = desk.draft(proposal_id, said, request.scope["user"])
@@ -134,7 +135,7 @@ def _unseen(request: AnyRequest, desk: Desk, proposal_id: str, said: Decision, f
 def curator(request: AnyRequest, form: dict[str, str]) -> Person:
     """Return the curator who sent a form.
 
-    Raises PermissionDeniedException for anybody else.
+    Raises PermissionDeniedException for any other role.
     """
     person = check_form(request, form)
     if person.role != "curator":
@@ -143,14 +144,14 @@ def curator(request: AnyRequest, form: dict[str, str]) -> Person:
 
 
 def _show_next(proposal_id: str | None, within: str) -> Redirect:
-    """Show the next proposal of a filter, or say that there is none; one that cannot be read is shown as that."""
+    """Redirect to the next proposal of a filter, or to the queue with a notice if there is none."""
     if proposal_id is not None:
         return Redirect(place_of(f"/review/{proposal_id}", within), status_code=303)
     return Redirect(place_of("/review", within, done="filter-done" if within else "all-held"), status_code=303)
 
 
 def _next_place(kind: DecisionKind, decided: DecisionResult, within: str) -> str:
-    """Go on to the next proposal or the empty queue, or stay with what was decided on."""
+    """Return the address after a decision: the next proposal, the empty queue, or the item that was decided on."""
     if kind == "undo":
         place = f"/review/{decided.proposal_id}"
     elif kind in {"retract", "expire"}:
@@ -162,14 +163,14 @@ def _next_place(kind: DecisionKind, decided: DecisionResult, within: str) -> str
 
 
 def read_number(text: str, *, otherwise: int) -> int:
-    """Read a number of a form's hidden field; what is none counts as `otherwise`."""
+    """Return the number in a hidden form field; `otherwise` if it is not a number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < _MAX_DIGITS else otherwise
 
 
 def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
-    """Read a decision's form; what is missing or no number counts as stale.
+    """Parse the form of a decision; a missing or invalid version counts as stale.
 
-    Raises InvalidDecisionError where the changed text holds a damaged token.
+    Raises InvalidDecisionError if the changed text contains a damaged token.
     """
     try:
         content = from_field(form.get("content", "")) if kind == "edit" else ""
@@ -189,9 +190,9 @@ def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
 
 
 def read_group(kind: DecisionKind, form: dict[str, str]) -> list[tuple[str, Decision]]:
-    """Read which items of a group were chosen, each with its version and the hash of the text shown.
+    """Parse the selected items of a group, each with its version and the hash of the shown text.
 
-    Raises ValueError where none was, or too many were.
+    Raises ValueError if no item or too many are selected.
     """
     chosen = [value for name, value in form.items() if name.startswith("item-")]
     if not 0 < len(chosen) <= MAX_AT_ONCE:
@@ -201,7 +202,7 @@ def read_group(kind: DecisionKind, form: dict[str, str]) -> list[tuple[str, Deci
     for value in chosen:
         proposal_id, _, rest = value.partition(" ")
         version, _, shown_hash = rest.partition(" ")
-        # Each record has a key of its own, made of the form's: a form that is sent twice counts once for each item.
+        # Each record's key is derived from the form's, so that a form sent twice counts once for each item.
         key = form.get("decision_key", "") and f"{form['decision_key'][:64]}.{proposal_id[:64]}"
         own = form | {"version": version, "shown_hash": shown_hash, "decision_key": key}
         decisions.append((proposal_id, read_decision(kind, own)))

@@ -1,4 +1,4 @@
-"""The review desk: pages for curators, the same without forms for auditors. None of them changes anything."""
+"""The review desk: pages for curators, and the same without forms for auditors. No route here changes anything."""
 
 import contextlib
 from typing import Any, Final
@@ -29,38 +29,38 @@ _DAY: Final = 86_400_000_000
 
 
 _LATEST: Final = 50
-"""Decisions in the list of the latest ones."""
+"""Number of decisions in the list of latest decisions."""
 
 
 class ReviewPages(Controller):
-    """`/review`: the queue and the proposals in it."""
+    """`/review`: the queue and its proposals."""
 
     path = "/review"
     guards = (needs_role("curator", "auditor"),)
 
     @get("/", sync_to_thread=True)
     def queue(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
-        """Show pending proposals, oldest first."""
+        """Show pending proposals in the queue's order."""
         return show_queue(request, desk, request.query_params.get("q", ""))
 
     @get("/latest", sync_to_thread=True)
     def latest(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
-        """Show the latest decisions, each with the way back."""
+        """Show the latest decisions, each with a way to undo it."""
         return page(request, "latest.html", items=desk.latest(_LATEST))
 
     @get("/group", sync_to_thread=True)
     def group(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
-        """Show a group of proposals, each whole, to be decided on together."""
+        """Show a group of proposals with their full texts, to decide on them together."""
         return show_group(request, desk)
 
     @get("/{proposal_id:str}", sync_to_thread=True)
     def proposal(self, proposal_id: FromPath[str], request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
-        """Show one proposal with everything a decision needs."""
+        """Show one proposal with everything needed for a decision."""
         return show_proposal(request, desk, proposal_id)
 
 
 def show_queue(request: AnyRequest, desk: Desk, text: str, error: str | None = None) -> Template:
-    """Render one page of the queue, as a filter chooses it; `error` says what of a form was refused."""
+    """Render one page of the filtered queue; `error` states why a form was refused."""
     person, after, chosen = request.scope["user"], request.query_params.get("after"), QueueFilter()
     try:
         chosen = read_filter(text)
@@ -75,7 +75,7 @@ def show_queue(request: AnyRequest, desk: Desk, text: str, error: str | None = N
 
 
 def filter_of(text: str) -> QueueFilter | None:
-    """Read the filter that a page or form carries along; None for none, and for one that cannot be read."""
+    """Parse the filter that a page or form carries; None if it is empty or invalid."""
     with contextlib.suppress(FilterError):
         chosen = read_filter(text)
         return None if chosen == QueueFilter() else chosen
@@ -83,12 +83,12 @@ def filter_of(text: str) -> QueueFilter | None:
 
 
 def place_of(path: str, within: str, **query: str) -> str:
-    """Return the address of a page of the desk that goes on inside a filter."""
+    """Return the address of a page of the desk that keeps the filter."""
     query |= {"q": within} if within else {}
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def show_proposal(  # noqa: PLR0913 -- what the page may have to say besides the proposal
+def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides the proposal
     request: AnyRequest,
     desk: Desk,
     proposal_id: str,
@@ -98,7 +98,7 @@ def show_proposal(  # noqa: PLR0913 -- what the page may have to say besides the
     stale: str | None = None,
     status: int = 200,
 ) -> Template:
-    """Render a proposal; after a refused decision with what was typed."""
+    """Render a proposal; after a refused decision with the typed text."""
     dossier, form = desk.dossier(proposal_id, request.scope["user"]), _with_tokens(form or {})
     text = form.get("q", request.query_params.get("q", ""))
     within = text if filter_of(text) else ""
@@ -108,14 +108,14 @@ def show_proposal(  # noqa: PLR0913 -- what the page may have to say besides the
 
 
 def _with_tokens(form: dict[str, str]) -> dict[str, str]:
-    """Return a form whose changed text shows what is in it, also where it was pasted; a damaged one stays as it is."""
+    """Return a form whose edited text shows special characters, also pasted ones, as tokens, if it can be parsed."""
     with contextlib.suppress(FieldError):
         return form | {"content": to_field(normalize_text(from_field(form.get("content", "")))).text}
     return form
 
 
 def _differences(dossier: Dossier, form: dict[str, str]) -> dict[str, Difference | None]:
-    """Compare the text as it is now with what a form was made for, and with what was typed into it."""
+    """Compare the current text with the one that a form was made for, and with the text typed into it."""
     now, seen = dossier.proposal.payload["content"], text_with_hash(dossier.records, form.get("shown_hash", ""))
     before = msgspec.json.decode(seen)["content"] if seen else now
     typed = None
@@ -135,7 +135,7 @@ def show_draft(request: AnyRequest, draft: EditPreview, form: dict[str, str]) ->
 def show_group(
     request: AnyRequest, desk: Desk, results: list[tuple[str, str | None]] | None = None, error: str | None = None
 ) -> Template:
-    """Render a group; after a decision on one with what became of each."""
+    """Render a group; after a decision on it with the result of each item."""
     query = request.query_params
     like, producer = query.get("like"), query.get("producer")
     group = desk.group(like=like, producer=producer)
@@ -146,7 +146,7 @@ def show_group(
 
 @get("/memories", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def memories(request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
-    """Show what was admitted, newest first."""
+    """Show memories, newest first."""
     query = {name: request.query_params.get(name, "").replace("\0", " ") for name in ("q", "scope", "at")}
     chosen, error = MemoryFilter(), None
     try:
@@ -160,9 +160,9 @@ def memories(request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
 
 
 def _read_memory_filter(query: dict[str, str]) -> MemoryFilter:
-    """Read what is asked of the memories: words, a scope with its id, and a day, whose end in UTC is meant.
+    """Parse the filter of the memories: words, a scope with its id, and a day, which means its end in UTC.
 
-    Raises ValueError, whose text says what to change.
+    Raises ValueError, whose text states what to change.
     """
     scope, _, scope_id = query["scope"].strip().partition(":")
     if query["scope"].strip() and (scope not in SCOPES or not scope_id):

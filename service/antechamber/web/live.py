@@ -1,4 +1,4 @@
-"""News for open pages: how much waits, told again whenever it changed, from whichever process the change came."""
+"""Server-sent events for open pages: the counters of queue and quarantine, after changes by any process."""
 
 import asyncio
 import contextlib
@@ -17,18 +17,18 @@ from antechamber.web.auth import needs_role
 from antechamber.web.pages import PersonRequest
 
 MIN_INTERVAL_SECONDS: Final = 1.0
-"""Seconds between two messages at least: a busy queue is no reason to flood a page."""
+"""Minimum seconds between two messages, so that a busy queue does not flood a page."""
 KEEPALIVE_SECONDS: Final = 15.0
-"""Seconds after which a message goes out without a change, so that a dead connection shows on both sides."""
+"""Seconds after which a message is sent without a change, so that both sides notice a dead connection."""
 MAX_MESSAGES: Final = 40
-"""Messages of one stream; then the page asks again, and whether it still may is looked at anew."""
+"""Maximum number of messages of one stream; then the page reconnects, and its permission is checked again."""
 
 
 @get("/review/changes", guards=[needs_role("curator", "auditor")])
 async def changes(request: PersonRequest, desk: NamedDependency[Desk]) -> ServerSentEvent:
     """Stream the counters of queue and quarantine (event `counters`, JSON {pending, quarantined, proposal}).
 
-    `proposal` is state and version of the one that the query names, null without.
+    `proposal` is state and version of the proposal that the query names, null without one.
     """
     watched = request.query_params.get("proposal")
     return ServerSentEvent(_counters(desk, request.app.state.stopping, watched), headers={"cache-control": "no-store"})
@@ -52,11 +52,11 @@ async def _counters(desk: Desk, stopping: asyncio.Event, watched: str | None) ->
 
 
 async def _first(one: asyncio.Event, other: asyncio.Event, seconds: float) -> None:
-    """Wait for the first of two events, or for so many seconds."""
+    """Wait for the first of two events, or for this many seconds."""
     waiting = [asyncio.ensure_future(event.wait()) for event in (one, other)]
     try:
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        # Also where the reader has gone and the stream is closed in the middle of this.
+        # Also if the client has gone and the stream is closed during the wait.
         for task in waiting:
             task.cancel()

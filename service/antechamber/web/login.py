@@ -1,4 +1,4 @@
-"""Signing in and out: by password, or by a one-time link whose page has a single button."""
+"""Sign-in and sign-out: by password, or by a one-time link whose page has a single button."""
 
 import asyncio
 import logging
@@ -27,26 +27,26 @@ _LINK_USED: Final = "This link was used already or is older than 15 minutes. Ask
 
 
 def home(person: Person | None) -> str:
-    """Return where somebody's work is."""
+    """Return the start page of a person's role."""
     return "/login" if person is None else HOMES[person.role]
 
 
 def local(place: str | None) -> str | None:
-    """Keep a place to return to only if it lies on this service: no redirect to elsewhere."""
+    """Return a local URL unchanged and None for any other: no redirect may lead to another site."""
     good = place is not None and place.startswith("/") and not place.startswith(("//", "/\\"))
     return place if good and place.isprintable() else None  # type: ignore[union-attr]
 
 
 @get("/", sync_to_thread=False)
 def front(request: AnyRequest) -> Redirect:
-    """Send everybody to their work."""
+    """Redirect to the start page of the person's role."""
     person = request.scope["user"]
     return Redirect(home(person if isinstance(person, Person) else None), status_code=303)
 
 
 @get("/login", sync_to_thread=False)
 def show_login(request: AnyRequest) -> Template:
-    """Show the form, or the one button of a sign-in link; or why no one can sign in now."""
+    """Show the sign-in form, or the one button of a sign-in link; or why no one can sign in now."""
     request.app.state.log.check()
     query = request.query_params
     context = {"next": local(query.get("next")), "link": query.get("link"), "error": None}
@@ -57,7 +57,7 @@ def show_login(request: AnyRequest) -> Template:
 async def login(
     request: AnyRequest, access: NamedDependency[Access], passwords: NamedDependency[Passwords]
 ) -> Response[Any]:
-    """Sign in by link or by password; the answer is the same for unknown names."""
+    """Sign in by link or by password; the response is the same for unknown names."""
     check_origin(request)
     form = await read_form(request)
     if form.get("link"):
@@ -74,7 +74,7 @@ async def login(
 
 
 def _address(request: AnyRequest) -> str:
-    """Return the address whose failures count together; empty where a proxy hides it."""
+    """Return the address under which failures are counted; an empty text if a proxy hides it."""
     settings = request.app.state.settings
     header = settings.client_address_header
     if request.client is None or (settings.public_url is not None and header is None):
@@ -90,7 +90,7 @@ def _address(request: AnyRequest) -> str:
 
 @cache
 def _warn_without_address(header: str) -> None:
-    """Log once that the proxy does not name its clients."""
+    """Log once that the proxy does not report its clients' addresses."""
     _log.warning("no client address in the header %s: failed sign-ins are counted by name only", header)
 
 

@@ -1,4 +1,4 @@
-"""`/mcp`: tools for MCP clients that speak to the service itself, with the tokens of every other route."""
+"""`/mcp`: tools for MCP clients that connect to the service itself, with the tokens of all other routes."""
 
 import asyncio
 import contextlib
@@ -20,16 +20,18 @@ from antechamber.web.request_body import read_body, replayed
 AsgiApplication = Callable[..., Awaitable[None]]
 Start = Callable[[Callable[[Any], Bearer]], AbstractAsyncContextManager[AsgiApplication]]
 MAX_BYTES: Final = 1 << 20
-"""Bytes of a request: arguments have at most 128 Ki characters, each of them at most six bytes."""
+"""Maximum bytes of a request: arguments have at most 128 Ki characters, each of at most six bytes."""
 METHODS: Final = ("OPTIONS", "POST")
-"""There are no sessions to end and no stream to listen to, so the transport's GET and DELETE are not offered."""
+"""The transport's GET and DELETE are not offered: there are no sessions to end and no streams to listen to."""
 
 
 class ToolServer:
-    """Starts the MCP server when it is first asked for: who has no MCP clients pays nothing for it."""
+    """Starts the MCP server with the first request, so that a service without MCP clients does not pay for it.
+
+    `start` starts it, and is None if the extra is not installed; `work` records whether it runs.
+    """
 
     def __init__(self, start: Start | None, work: Work) -> None:
-        """Use what starts it; None where the extra is not installed. `work` hears whether it runs."""
         self._start = start
         self._work = work
         self._ready: asyncio.Future[AsgiApplication] | None = None
@@ -39,7 +41,7 @@ class ToolServer:
     async def application(self) -> AsgiApplication:
         """Return the running MCP application.
 
-        Raises NotFoundException where there is none.
+        Raises NotFoundException if there is none.
         """
         if self._start is None:
             raise NotFoundException(detail=f"This service runs without its MCP server. {how_to_install('mcp')}")
@@ -49,7 +51,7 @@ class ToolServer:
         return await asyncio.shield(self._ready)
 
     async def _serve(self, start: Start, ready: "asyncio.Future[AsgiApplication]") -> None:
-        """Hold the server open from the first request to the end, in one task as its task group wants it."""
+        """Keep the server open from the first request to shutdown, in one task as its task group requires."""
         try:
             async with start(_bearer) as application:
                 ready.set_result(application)
@@ -62,7 +64,7 @@ class ToolServer:
                 ready.set_exception(error)
 
     async def stop(self) -> None:
-        """End it."""
+        """Stop the server."""
         self._over.set()
         if self._run is not None:
             with contextlib.suppress(Exception):
@@ -70,7 +72,7 @@ class ToolServer:
 
 
 def _bearer(request: Any) -> Bearer:
-    """Return whose token came with the HTTP request of a call."""
+    """Return the token's owner for the HTTP request of a call."""
     bearer: Bearer = request.scope["user"]
     return bearer
 
@@ -84,7 +86,7 @@ async def mcp(scope: HTTPScope, receive: Receive, send: Send) -> None:
         await ASGIResponse(status_code=204, headers={"Allow": ", ".join(METHODS)})(scope, receive, send)
         return
     body = await read_body(scope, receive, MAX_BYTES)
-    # The token may have been revoked while the body came.
+    # The token may have been revoked while the body arrived.
     if not isinstance(scope["user"], Bearer):
         raise unauthorized()
     application = await scope["litestar_app"].state.tools.application()

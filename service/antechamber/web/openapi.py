@@ -1,4 +1,4 @@
-"""The OpenAPI document, built from the contract's structs and its one table of outcomes."""
+"""The OpenAPI document, generated from the contract's structs and its table of outcomes."""
 
 from functools import cache
 from typing import Any, Final, get_args
@@ -57,7 +57,7 @@ _HEADERS: Final = {
 
 
 def example(code: Code, outcome: Outcome | None = None) -> dict[str, Any]:
-    """Form the example of one answer, by the same function that forms real ones."""
+    """Return the example of one answer, built by the function that builds real ones."""
     row = outcome or OUTCOMES[code]
     reason = Reason(code=code, message=row.advice.rstrip("."), pointer=None)
     bound = row.key_bound is not False
@@ -69,7 +69,7 @@ def example(code: Code, outcome: Outcome | None = None) -> dict[str, Any]:
 
 @cache
 def document() -> dict[str, Any]:
-    """Build the document (OpenAPI 3.1)."""
+    """Return the document (OpenAPI 3.1)."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -91,7 +91,7 @@ def document() -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, Any]:
-    """Describe the structs; every member of an answer is there, if only as null."""
+    """Return the schemas of the structs; every member of an answer is present, null if it has no value."""
     _, schemas = msgspec.json.schema_components(_STRUCTS, ref_template=_TEMPLATE)
     for name in ("Receipt", "Problem", "Reason"):
         schemas[name]["required"] = list(schemas[name]["properties"])
@@ -114,7 +114,7 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problems(codes: tuple[Code, ...]) -> dict[str, Any]:
-    """Describe the problems that a route answers, by status, each with its example."""
+    """Return the problems of a route by status, each with its example."""
     by_status: dict[int, list[Code]] = {}
     for code in codes:
         by_status.setdefault(OUTCOMES[code].status, []).append(code)
@@ -135,7 +135,7 @@ def _problem_response(codes: list[Code], outcome: Outcome | None = None) -> dict
 
 
 def _accepted() -> dict[str, Any]:
-    """Describe the two acceptances; a replay repeats the first one's Location."""
+    """Return the two acceptances; a replay repeats the first one's Location."""
     location = {"Location": {"schema": {"type": "string"}, "description": "Where to read what becomes of it."}}
     decided = {"already-decided": {"summary": DUPLICATE.title, "value": example("already-decided")}}
     duplicate = {"application/json": {"schema": _ref("Receipt"), "examples": decided}}
@@ -165,7 +165,7 @@ def _query(name: str, description: str, *, required: bool = False, **schema: Any
 
 
 def _refused_reading() -> dict[str, Any]:
-    """Describe what a reader may hear besides its answer."""
+    """Return the problems of a reading route."""
     return _problems(("unauthorized", "busy", "unavailable")) | {
         str(READ_MALFORMED.status): _problem_response(["malformed"], READ_MALFORMED),
         str(READ_DENIED.status): _problem_response(["scope-not-granted"], READ_DENIED),
@@ -289,7 +289,7 @@ def _refused_writes(what: str) -> dict[str, Any]:
 
 
 def _audit() -> dict[str, Any]:
-    """Describe what auditors take away; all of it with a token or a sign-in."""
+    """Return the routes for auditors; each accepts a token or a session."""
     lines = {name: {"schema": {"type": "string"}} for name in (_NDJSON, "text/csv")}
     closed = {"200": {"description": "The records, closed by one with their count", "content": lines}}
     plain = {"text/plain": {"schema": {"type": "string"}}}

@@ -19,7 +19,7 @@ _DAYS: Final = {"1": 1, "7": 7, "30": 30}
 
 @get("/dashboard", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
 def show_dashboard(request: PersonRequest, dashboard: NamedDependency[Dashboard]) -> Template:
-    """Show the figures; operators also see tokens, people and the policy."""
+    """Show the figures; operators also see tokens, accounts and the policy."""
     operator = request.user.role == "operator"
     days = _DAYS.get(request.query_params.get("days", ""), 1)
     standing = dashboard.standing() if operator else None
@@ -35,7 +35,7 @@ def show_dashboard(request: PersonRequest, dashboard: NamedDependency[Dashboard]
 
 @get("/policy", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
 def show_policy(request: PersonRequest, dashboard: NamedDependency[Dashboard]) -> Template:
-    """Show the policy in force; it is changed in its files and nowhere else."""
+    """Show the policy in force; it is changed only in its files."""
     policy, digest = dashboard.policy()
     rules = [(scope, policy.rules(scope)) for scope in SCOPES]
     return page(
@@ -45,7 +45,7 @@ def show_policy(request: PersonRequest, dashboard: NamedDependency[Dashboard]) -
 
 @get("/healthz", sync_to_thread=False)
 def healthz() -> dict[str, str]:
-    """Say that the process runs."""
+    """Return that the process runs."""
     return {"status": "ok"}
 
 
@@ -53,7 +53,7 @@ def healthz() -> dict[str, str]:
 def readyz(
     request: Request[Caller | None, Any, Any], dashboard: NamedDependency[Dashboard]
 ) -> Response[dict[str, Any]]:
-    """Say whether requests can be served; operators also hear why not."""
+    """Return whether requests can be served; operators also get the reasons."""
     try:
         details = dashboard.health()
     except (BusyError, UnavailableError):

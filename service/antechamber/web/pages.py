@@ -1,4 +1,4 @@
-"""What every page of the desk shares: rendering, forms, and what was just done."""
+"""What all pages of the desk share: rendering, forms, and notices about the last action."""
 
 import contextlib
 import secrets
@@ -50,9 +50,9 @@ _DONE: Final = {
 
 
 async def read_form(request: AnyRequest) -> dict[str, str]:
-    """Read a form's text fields; the last of equal names counts.
+    """Return a form's text fields; the last of equal names counts.
 
-    Raises ClientException for a form that cannot be read, UnavailableError where it gives way to other requests.
+    Raises ClientException if the form cannot be read, UnavailableError if its upload is aborted in favor of others.
     """
     try:
         most = request.route_handler.resolve_request_max_body_size() or MAX_FORM
@@ -69,7 +69,7 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
 
 
 def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> Template:
-    """Render a page with what every page shows: who is signed in, how much waits, what is wrong."""
+    """Render a page with the common context: the signed-in person, the counters, the alarms."""
     state, person = request.app.state, request.scope["user"]
     common = {
         "person": person,
@@ -80,9 +80,9 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "again": _again(request),
         "keys": keys_of(person.keys),
         "reasons": REASON_CODES,
-        # Each form gets a key of its own: a decision counts once, however often its form is sent.
+        # Each form gets its own key: a decision counts once, however often its form is sent.
         "one_time_key": lambda: secrets.token_urlsafe(24),
-        # The filter inside which a curator goes on from this page.
+        # The filter that a curator keeps when leaving this page.
         "within": "",
     }
     common |= _just_done(request, person)
@@ -90,13 +90,13 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
 
 
 def _again(request: AnyRequest) -> str:
-    """Return this page's own address, without what says how one came to it."""
+    """Return this page's address without the parameters of the last action."""
     kept = [(name, value) for name, value in request.query_params.multi_items() if name not in _OF_THE_WAY]
     return f"{request.scope['path']}?{urlencode(kept)}" if kept else str(request.scope["path"])
 
 
 def _just_done(request: AnyRequest, person: Person) -> dict[str, Any]:
-    """Say what the act before this page led to, and how to take it back while that is still easy."""
+    """Return the notice about the last action, and how to undo it while that is still easy."""
     query, state = request.query_params, request.app.state
     if request.method != "GET" or query.get("done", "") not in _DONE:
         return {"done": None, "taken": None, "settled": None}

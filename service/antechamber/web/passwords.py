@@ -1,4 +1,4 @@
-"""Passwords, for whoever has no link at hand. Here and nowhere else is argon2."""
+"""Password hashing and its limits; the only module that uses argon2."""
 
 import asyncio
 import os
@@ -16,13 +16,13 @@ from antechamber.core.errors import AntechamberError
 T = TypeVar("T")
 
 HASHERS: Final = 2
-"""Threads that hash; each takes 64 MiB, so that a flood of sign-ins cannot exhaust the memory."""
+"""Number of hashing threads; each takes 64 MiB, so that a flood of sign-ins cannot exhaust the memory."""
 MAX_SIGN_INS: Final = 16
-"""Sign-ins by password that are under way or wait for a thread; further ones are sent away at once."""
+"""Sign-ins by password in progress or waiting for a thread; further ones are refused at once."""
 AGAIN_SECONDS: Final = 5
-"""After so many seconds a sign-in that was sent away may be tried again."""
+"""Seconds after which a refused sign-in may be tried again."""
 _NICENESS: Final = 10
-"""How much hashing gives way to everything else of this process, as nice(1) counts."""
+"""Lowers the priority of hashing threads by this much, in units of nice(1)."""
 _SHORTEST_PASSWORD: Final = 12
 
 
@@ -32,32 +32,30 @@ class TooManySignInsError(AntechamberError):
     temporary = True
 
     def __init__(self) -> None:
-        """Say when to try again."""
         super().__init__("Too many sign-ins at once; try again in a few seconds.")
         self.wait = AGAIN_SECONDS
 
 
 def _give_way() -> None:
-    """Lower the priority of the thread that calls, and of those that argon2 starts from it, where the system can."""
+    """Lower the priority of the current thread and of the threads that argon2 starts from it, if the system can."""
     if sys.platform == "linux":
-        # Elsewhere a priority is that of the whole process.
+        # On other systems a priority applies to the whole process.
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 class Passwords:
-    """Hashes and checks passwords with argon2id (RFC 9106, low-memory parameters)."""
+    """Hashes and verifies passwords with argon2id (RFC 9106, low-memory parameters)."""
 
     def __init__(self, most: int = MAX_SIGN_INS) -> None:
-        """Begin with no sign-in under way, under the limit of this module or another."""
         self._hasher = PasswordHasher()
         self._most = most
         self._under_way = 0
         self._threads = ThreadPoolExecutor(HASHERS, thread_name_prefix="password", initializer=_give_way)
 
     async def signing_in(self, work: Callable[[], T]) -> T:
-        """Run a sign-in, which hashes, in a thread that does nothing else; called from the event loop only.
+        """Run a sign-in, which hashes, in a dedicated thread; called from the event loop only.
 
-        Raises TooManySignInsError at once where too many are under way.
+        Raises TooManySignInsError at once if too many are in progress.
         """
         if self._under_way >= self._most:
             raise TooManySignInsError
@@ -70,13 +68,13 @@ class Passwords:
         self._under_way -= 1
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Shut down the threads."""
         self._threads.shutdown()
 
     def hash(self, password: str) -> str:
-        """Hash a password.
+        """Return the hash of a password.
 
-        Raises AntechamberError where it is shorter than 12 characters.
+        Raises AntechamberError if it is shorter than 12 characters.
         """
         if len(password) < _SHORTEST_PASSWORD:
             message = f"a password takes at least {_SHORTEST_PASSWORD} characters"
@@ -84,7 +82,7 @@ class Passwords:
         return self._hasher.hash(password)
 
     def verify(self, password: str, known: str | None) -> bool:
-        """Check a password; None stands for a name without one and takes as long to refuse: hashing is what takes."""
+        """Verify a password; None means that there is no hash, and takes as long to refuse, because it also hashes."""
         if known is None:
             self._hasher.hash(password)
             return False

@@ -1,4 +1,4 @@
-"""From errors to answers: one JSON shape for agents (RFC 9457), one page for people."""
+"""Turns errors into responses: one JSON shape for agents (RFC 9457), one page for people."""
 
 import logging
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ AnyRequest = Request[Any, Any, Any]
 
 
 def reply_headers(reply: Reply) -> dict[str, str]:
-    """Return the headers of an answer of a submit route."""
+    """Return the headers of a response of a submit route."""
     headers = {"content-type": PROBLEM if reply.problem else "application/json", "cache-control": "no-store"}
     if reply.disposition is not None:
         headers["submission-disposition"] = reply.disposition
@@ -51,7 +51,7 @@ def reply_headers(reply: Reply) -> dict[str, str]:
 
 
 def _own_headers(reply: Reply) -> Iterator[tuple[str, str]]:
-    """Yield what no other answer's headers say."""
+    """Yield the headers whose values differ for each response."""
     if reply.idempotency_key is not None:
         yield "idempotency-key", reply.idempotency_key
     if reply.location is not None:
@@ -59,7 +59,7 @@ def _own_headers(reply: Reply) -> Iterator[tuple[str, str]]:
 
 
 def raw_headers(reply: Reply) -> list[tuple[bytes, bytes]]:
-    """Return the headers of an answer as they travel."""
+    """Return the headers of a response as bytes."""
     kind = (reply.problem, reply.disposition, reply.replayed, reply.retry_after, reply.status)
     if (shared := _shared_headers.get(kind)) is None:
         bare = replace(reply, idempotency_key=None, location=None)
@@ -68,29 +68,29 @@ def raw_headers(reply: Reply) -> list[tuple[bytes, bytes]]:
 
 
 _shared_headers: Final[dict[tuple[object, ...], list[tuple[bytes, bytes]]]] = {}
-"""Headers by what they say; there are few different ones."""
+"""Cache of the shared headers by the values that determine them; there are few combinations."""
 
 
 def respond(reply: Reply) -> Response[bytes]:
-    """Send an answer of a submit route."""
+    """Return the response of a submit route."""
     headers = reply_headers(reply)
     return Response(reply.body, status_code=reply.status, headers=headers, media_type=headers.pop("content-type"))
 
 
 def is_for_agents(request: AnyRequest) -> bool:
-    """Tell a route for programs from a page for people."""
+    """Return whether a route is for programs instead of people."""
     return request.scope["path"].startswith(("/v1/", "/mcp", "/schema/", "/readyz", "/healthz"))
 
 
 def on_refused(request: AnyRequest, error: RequestRefusedError) -> Response[bytes]:
-    """Answer one of the contract's codes."""
+    """Respond with one of the contract's codes."""
     reading = {"scope-not-granted": READ_DENIED, "malformed": READ_MALFORMED}
     outcome = None if request.scope["path"].startswith("/v1/submissions") else reading.get(error.code)
     return respond(request.app.state.admission.refusal(error.reasons, _echo(request), outcome))
 
 
 def header_echo(keys: list[str]) -> Echo:
-    """Echo the key of the header where nothing else of a request was read."""
+    """Return the header's key to echo, if nothing else of the request was read."""
     try:
         return Echo(idempotency_key=read_key_header(keys))
     except RequestRefusedError:
@@ -102,12 +102,12 @@ def _echo(request: AnyRequest) -> Echo:
 
 
 def on_not_found(request: AnyRequest, error: Exception) -> Response[Any]:
-    """Answer the same for what does not exist and what is not the caller's; auditors hear what."""
+    """Respond identically for a missing item and for one that the caller may not see; auditors get the detail."""
     return plain(request, HTTPStatus.NOT_FOUND, str(error) if request.scope["path"].startswith("/v1/audit/") else None)
 
 
 def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
-    """Answer what the framework refuses: unknown routes, methods, oversized bodies, foreign hosts."""
+    """Respond to errors of the framework: unknown routes, methods, oversized bodies, unknown hosts."""
     if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and request.scope["path"].startswith("/v1/"):
         reason = Reason(code="body-too-large", message=TOO_LARGE)
         return respond(request.app.state.admission.refusal([reason], _echo(request)))
@@ -115,7 +115,7 @@ def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
 
 
 def on_unavailable(request: AnyRequest, error: BusyError | LogError | UnavailableError) -> Response[Any]:
-    """Say that the store cannot answer now and when to ask again."""
+    """Respond that the store cannot answer now, and when to retry."""
     code: Code = "busy" if isinstance(error, BusyError) else "unavailable"
     if is_for_agents(request):
         return respond(request.app.state.admission.refusal([Reason(code=code, message=str(error))], _echo(request)))
@@ -127,7 +127,7 @@ def on_unavailable(request: AnyRequest, error: BusyError | LogError | Unavailabl
 
 
 def on_sign_in_needed(request: AnyRequest, error: SignInNeededError) -> Response[Any]:
-    """Send readers to the sign-in page; whoever had typed something gets it back first."""
+    """Redirect readers to the sign-in page; show typed text to its author first, so that it is not lost."""
     if request.method in SAFE_METHODS:
         query = request.scope["query_string"].decode("latin-1")
         place = request.scope["path"] + (f"?{query}" if query else "")
@@ -136,7 +136,7 @@ def on_sign_in_needed(request: AnyRequest, error: SignInNeededError) -> Response
 
 
 def on_bug(request: AnyRequest, error: Exception) -> Response[Any]:
-    """Say that it was our fault, without telling more than that."""
+    """Log an unexpected error, and respond without any of its details."""
     _log.error("unexpected error on %s %s", request.method, request.scope["path"], exc_info=error)
     return plain(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The service failed unexpectedly; its log says more.")
 
@@ -144,7 +144,7 @@ def on_bug(request: AnyRequest, error: Exception) -> Response[Any]:
 def plain(
     request: AnyRequest, status: HTTPStatus, detail: str | None = None, headers: dict[str, str] | None = None
 ) -> Response[Any]:
-    """Answer a status that has no code of the contract, as a problem or as a page."""
+    """Respond with a status that has no code of the contract, as a problem or as a page."""
     if is_for_agents(request):
         body = {
             "type": NOT_FOUND_TYPE,

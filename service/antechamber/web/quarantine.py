@@ -1,4 +1,4 @@
-"""`/quarantine`: refused events, and what a curator makes of them."""
+"""`/quarantine`: quarantined events, and the curators' decisions on them."""
 
 from typing import Final
 
@@ -37,7 +37,7 @@ _STATUS: Final[dict[type[AntechamberError], int]] = {
 
 @get("/quarantine", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def show_quarantine(request: PersonRequest, quarantine: NamedDependency[Quarantine]) -> Template:
-    """Show refused events beside the originals they collided with."""
+    """Show quarantined events beside the originals that they conflict with."""
     items, following = quarantine.waiting(request.query_params.get("after"), request.user)
     return page(request, "quarantine.html", items=items, following=following)
 
@@ -46,7 +46,7 @@ def show_quarantine(request: PersonRequest, quarantine: NamedDependency[Quaranti
 def show_refused(
     quarantine_id: FromPath[str], request: PersonRequest, quarantine: NamedDependency[Quarantine]
 ) -> Template:
-    """Show one refused event, waiting or settled, with the decisions on it."""
+    """Show one quarantined event, waiting or settled, with the decisions on it."""
     return _page(request, quarantine, quarantine_id)
 
 
@@ -54,7 +54,7 @@ def show_refused(
 async def settle(
     quarantine_id: FromPath[str], decision: FromPath[str], request: AnyRequest, quarantine: NamedDependency[Quarantine]
 ) -> Template | Redirect:
-    """Settle a refused event: keep the original, open it as a proposal, dismiss it as misuse; or take that back."""
+    """Settle a quarantined event: keep the original, open it as a proposal, dismiss it as misuse; or undo that."""
     form = await read_form(request)
     person = curator(request, form)
     kind = _KINDS.get(decision)
@@ -96,7 +96,7 @@ def _page(
     form: dict[str, str] | None = None,
     status: int = 200,
 ) -> Template:
-    """Render one refused event; after a refused decision with what was typed."""
+    """Render one quarantined event; after a refused decision with the typed text."""
     one = quarantine.refused(quarantine_id, request.scope["user"])
     context = {"one": one, "error": error, "form": form or {}, "again": f"/quarantine/{quarantine_id}"}
     return page(request, "refused.html", status, **context)

@@ -1,4 +1,4 @@
-"""Reading the body of a request on any route, and then looking again whether its caller may still send it."""
+"""Reads the body of a request on any route, and then authenticates its caller again."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from antechamber.web.body_deadline import BodyReader
 
 
 async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
-    """Read a body of at most `most` bytes and put whose it is by then into the scope: its token may have been revoked.
+    """Read a body of at most `most` bytes, then look up the caller again: the token may have been revoked meanwhile.
 
     Raises RefusedError (`body-too-large`, `malformed`) or UnavailableError.
     """
@@ -24,12 +24,12 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
 
 
 async def read_whole(scope: Scope, receive: Receive, most: int, state: State, caller: Caller | None) -> bytes:
-    """Read a body; the connection of one that cannot be read is ended after the answer.
+    """Read a body; if it cannot be read, its connection is closed after the response.
 
     Raises RefusedError (`body-too-large`, `malformed`) or UnavailableError.
     """
     uploads: BodyReader = state.uploads
-    # Bodies are counted by token or account.
+    # Uploads are counted by token or account.
     sender = None if caller is None else (type(caller), caller.id)
     try:
         return await uploads.read(scope["headers"], receive, most, sender)
@@ -39,7 +39,7 @@ async def read_whole(scope: Scope, receive: Receive, most: int, state: State, ca
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives a body that was read, once, and then what else comes."""
+    """Return a `receive` that returns this body once, and then the following messages."""
     left: list[bytes] = [body]
 
     async def again() -> Any:

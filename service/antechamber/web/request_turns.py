@@ -1,4 +1,4 @@
-"""Turns: requests begin a few at a time, so that a flood of them does not keep the event loop from all else."""
+"""Admits requests a few at a time, so that a flood of them does not block the event loop."""
 
 import asyncio
 import threading
@@ -6,24 +6,23 @@ from collections import deque
 from typing import Final
 
 AT_ONCE: Final = 4
-"""Requests that begin in one round of the event loop; most are over within it."""
+"""Requests admitted in one iteration of the event loop; most finish within it."""
 
 
 class RequestTurns(threading.local):
-    """Requests that wait to begin: those of known connections first, each kind in the order they came.
+    """Requests waiting to begin: those of known connections first, otherwise in order of arrival.
 
-    The event loop of each thread has its own.
+    Each thread, and so each event loop, has its own queues.
     """
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
-        """Begin with none that waits."""
         self._at_once = at_once
         self._begun = 0
         self._known: deque[asyncio.Future[None]] = deque()
         self._strange: deque[asyncio.Future[None]] = deque()
 
     async def take(self, *, known: bool) -> None:
-        """Return when it is this request's turn; at once where few begin."""
+        """Return when this request may begin; at once if few requests begin."""
         loop = asyncio.get_running_loop()
         if not self._begun:
             loop.call_soon(self._next_round)
@@ -34,7 +33,7 @@ class RequestTurns(threading.local):
             await waiting
 
     def _next_round(self) -> None:
-        """Begin what waits, as far as a round takes it; called once in each round while requests come."""
+        """Admit waiting requests, up to the limit; called once in each iteration while requests arrive."""
         self._begun = 0
         while self._begun < self._at_once and (self._known or self._strange):
             first = (self._known or self._strange).popleft()

@@ -1,4 +1,4 @@
-"""`/settings`: what a person chose for themselves."""
+"""`/settings`: a person's own choices."""
 
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ _WRONG = "The present password is another one"
 
 
 def _page(request: AnyRequest, access: Access, status: int = 200, **context: Any) -> Template:
-    """Show the page; `context` replaces what the person's account says."""
+    """Render the page; `context` overrides the values of the person's account."""
     kept = request.scope["user"].keys
     shown: dict[str, Any] = {
         "on": kept != OFF,
@@ -37,19 +37,19 @@ def _page(request: AnyRequest, access: Access, status: int = 200, **context: Any
 
 
 async def _again(request: AnyRequest, access: Access, status: int, **context: Any) -> Template:
-    """Show the page after something was refused; in a thread, because it asks the store."""
+    """Render the page after a refused form; in a thread, because it reads from the store."""
     return await thread_pools.run(thread_pools.PAGES, partial(_page, request, access, status, **context))
 
 
 @get("/settings", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
 def show_settings(request: PersonRequest, access: NamedDependency[Access]) -> Template:
-    """Show the choice of keys, and the form for a new password."""
+    """Show the keyboard shortcuts and the form for a new password."""
     return _page(request, access)
 
 
 @post("/settings", request_max_body_size=MAX_FORM)
 async def choose_keys(request: AnyRequest, access: NamedDependency[Access]) -> Template | Redirect:
-    """Keep a choice of keys."""
+    """Store a choice of keyboard shortcuts."""
     form = await read_form(request)
     person = check_form(request, form)
     chosen = {one.action: form.get(one.action, "") for one in SHORTCUTS}
@@ -94,7 +94,7 @@ async def change_password(
 
 
 def _change(access: Access, passwords: Passwords, person: Person, form: dict[str, str]) -> bool:
-    """Check and hash: for a thread of the passwords' own."""
+    """Verify the current password and hash the new one; runs in a password thread."""
     verify = partial(passwords.verify, form.get("current", ""))
     return access.passwords.change(person, verify, partial(passwords.hash, form.get("password", "")))
 

@@ -1,8 +1,8 @@
 """`POST /v1/submissions`, the busiest route, without the framework's request and response objects.
 
-The route answers whatever comes. In front of it is a short cut for the ordinary request, one that names our host and
-brings a token that was looked up within the last second: it needs no routing and no middleware, and costs half of that.
-Both give the same answers with the same headers; whatever is not ordinary takes the long way.
+The route answers every request. A fast path in front of it handles the ordinary request, which names our host and
+brings a token that was looked up within the last second: it skips routing and middleware, and costs half as much. Both
+paths give the same answers with the same headers; all other requests take the framework path.
 """
 
 from collections.abc import Callable
@@ -45,14 +45,14 @@ async def submit(scope: HTTPScope, receive: Receive, send: Send) -> None:
 
 
 class AntechamberApp(Litestar):
-    """Litestar with the short cut in front."""
+    """Litestar with the fast path in front."""
 
     common_headers: tuple[tuple[bytes, bytes], ...] = ()
-    """What every answer has; on the long way the framework's hook adds it."""
+    """Headers sent with every response; on the framework path `before_send` adds them."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # type: ignore[override]
-        """Answer an ordinary submission, and leave everything else to the framework."""
-        # The event that starts and ends an application is another type.
+        """Answer an ordinary submission, and pass everything else to the framework."""
+        # The event that starts and stops an application has another type.
         if str(scope["type"]) == "http":
             request = cast("HTTPScope", scope)
             client, peers = request["client"], self.state.peers
@@ -68,7 +68,7 @@ class AntechamberApp(Litestar):
         await super().__call__(scope, receive, send)
 
     def _ordinary(self, headers: RawHeaders) -> Bearer | None:
-        """Return whose request this is; None unless one host and one known token are named."""
+        """Return the caller of an ordinary request; None unless it has one known host and one cached token."""
         host = token = None
         for name, value in headers:
             if name == b"host":
@@ -88,7 +88,7 @@ class AntechamberApp(Litestar):
 
 
 def _closing(send: Send, ends: Callable[[], bool]) -> Send:
-    """Return a `send` that has the server end the connection after the answer where `ends()` says so by then."""
+    """Return a `send` that makes the server close the connection after the response if `ends()` is true by then."""
 
     async def said(message: Message) -> None:
         if message["type"] == "http.response.start" and ends():
@@ -99,7 +99,7 @@ def _closing(send: Send, ends: Callable[[], bool]) -> Send:
 
 
 async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: Bearer) -> Reply:
-    """Read the body and have it judged; every failure is an answer too."""
+    """Read the body and judge it; every failure becomes a reply."""
     headers, admission = scope["headers"], cast("Admission", state.admission)
     keys = [value.decode("latin-1") for name, value in headers if name == b"idempotency-key"]
     by_tool = (b"submission-channel", b"mcp") in headers
@@ -116,7 +116,7 @@ async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: B
 
 
 async def _check_token(headers: RawHeaders, access: Access) -> None:
-    """Look again whether the token is good, unless that was done a moment ago: the body may have taken its time.
+    """Look up the token again, unless it was looked up a moment ago: the body may have taken long.
 
     Raises RefusedError (`unauthorized`).
     """
