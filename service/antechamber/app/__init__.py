@@ -1,7 +1,7 @@
-"""The composition root: joins store, flows and web, and runs them as one process.
+"""The composition root: connects store, flows and web, and runs them as one process.
 
-This package imports what works on a data location without serving it. `factory` and `server` import all of the web;
-only `serve` imports them, so that every other verb of the command line starts in a fraction of the time.
+This package imports what works on a data location without serving it. `factory` and `server` import the whole web
+layer; only `serve` imports them, so that every other verb of the command line starts in a fraction of the time.
 """
 
 from antechamber.app.maintenance import (

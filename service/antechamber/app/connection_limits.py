@@ -1,8 +1,8 @@
-"""Connections of this process: those that take no answers are ended, and those without a known caller are few.
+"""Closes connections whose client does not read its responses, and surplus ones without a known caller.
 
-The HTTP server limits how long the head of a request may take and how long a connection may be idle, but a client that
-does not read its answer holds a connection for as long as it likes. Here the kernel is asked, for each connection, how
-many bytes the client took (Linux: TCP_INFO and SIOCOUTQ).
+The HTTP server limits the time to send a request's head and the idle time of a connection, but a client that does not
+read its response can hold a connection without limit. This module asks the kernel, for each connection, how many bytes
+the client has acknowledged (Linux: TCP_INFO and SIOCOUTQ).
 """
 
 import contextlib
@@ -22,31 +22,34 @@ from antechamber.web.connections import ClientAddress, ConnectionTable
 
 LOOK_EVERY_SECONDS: Final = 0.5
 SEND_SECONDS: Final = 20.0
-"""Within this time a client has to take LEAST_BYTES of an answer that waits for it, or all that is left of it."""
+"""Seconds within which a client must acknowledge LEAST_BYTES of a pending response, or the rest of it."""
 ENDING_SECONDS: Final = 5.0
-"""The same once the process was told to end, which waits for answers under way."""
+"""The same limit after the process was asked to stop, which waits for pending responses."""
 LEAST_BYTES: Final = 16 << 10
 MAX_STRANGE: Final = 512
-"""Connections without a valid token or session; where there are more, those that began first are ended."""
+"""Maximum number of connections without a valid token or session; the oldest surplus ones are closed."""
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 _BYTES_ACKED: Final = 120
-"""Where struct tcp_info (linux/tcp.h) holds tcpi_bytes_acked, 64 bits."""
+"""Offset of tcpi_bytes_acked, 64 bits, in struct tcp_info (linux/tcp.h)."""
 _RESET: Final = struct.pack("ii", 1, 0)
-"""SO_LINGER on, 0 seconds: closing drops what was not sent."""
+"""SO_LINGER on, 0 seconds: closing drops unsent data."""
 
 
 class _Seen(Struct):
-    """A connection as earlier looks saw it."""
+    """A connection as seen by earlier checks."""
 
     first: float
     since: float
-    """When the client last had taken all or LEAST_BYTES more."""
+    """When the client last had acknowledged everything or LEAST_BYTES more."""
     taken: int
-    """Bytes that it had taken by then."""
+    """Bytes that it had acknowledged by then."""
 
 
 class ConnectionWatch:
-    """Looks at all connections of a port again and again."""
+    """Checks all connections of the port that this process listens on.
+
+    `ending` returns whether the process was asked to stop.
+    """
 
     def __init__(
         self,
@@ -57,10 +60,6 @@ class ConnectionWatch:
         send_seconds: float = SEND_SECONDS,
         most_strange: int = MAX_STRANGE,
     ) -> None:
-        """Watch the port that this process listens on, under the limits of this module or others.
-
-        `ending` tells whether the process was told to end.
-        """
         self._port = port
         self._peers = peers
         self._ending = ending
@@ -69,7 +68,7 @@ class ConnectionWatch:
         self._seen: dict[ClientAddress, _Seen] = {}
 
     def look(self) -> None:
-        """Look at each connection once and end those that break a limit."""
+        """Check each connection once, and close those that exceed a limit."""
         now, before, self._seen = time.monotonic(), self._seen, {}
         most = min(self._send_seconds, ENDING_SECONDS) if self._ending() else self._send_seconds
         strange: list[tuple[float, ClientAddress]] = []
@@ -90,12 +89,12 @@ class ConnectionWatch:
         self._end(stuck.union(peer for _, peer in sorted(strange)[:surplus]))
 
     def _begun(self, link: socket.socket, now: float) -> _Seen:
-        """Note a connection; once the server closed it, the kernel gives up what the client does not take."""
+        """Record a connection; after the server closes it, the kernel drops what the client does not acknowledge."""
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(self._send_seconds * 1000))
         return _Seen(now, now, 0)
 
     def _end(self, chosen: set[ClientAddress]) -> None:
-        """End connections as a client would that resets them: the server reads an error and lets go."""
+        """Close connections as if the client had reset them: the server reads an error and releases them."""
         for peer, link in self._links() if chosen else ():
             if peer in chosen:
                 with contextlib.suppress(OSError):
@@ -103,9 +102,9 @@ class ConnectionWatch:
                     link.shutdown(socket.SHUT_RDWR)
 
     def _links(self) -> Iterator[tuple[ClientAddress, socket.socket]]:
-        """Yield the connections that were accepted on the port; each is usable until the next one is asked for.
+        """Yield the accepted connections of the port; each is usable until the next one is requested.
 
-        A descriptor is duplicated before it is looked at: the server may close it, and the number be used again.
+        A descriptor is duplicated before it is examined: the server may close it, and its number may be reused.
         """
         for number in _sockets():
             try:
@@ -115,12 +114,12 @@ class ConnectionWatch:
             with link, contextlib.suppress(OSError):
                 if link.family in {socket.AF_INET, socket.AF_INET6} and link.getsockname()[1] == self._port:
                     host, port, *_ = link.getpeername()
-                    # As the HTTP server names it.
+                    # In the form that the HTTP server reports.
                     yield (host, str(port)), link
 
 
 def _sockets() -> Iterator[int]:
-    """Yield the descriptors of this process that are sockets; none where the system does not tell."""
+    """Yield this process's descriptors that are sockets; none if the system does not list them."""
     with contextlib.suppress(FileNotFoundError):
         for path in _DESCRIPTORS.iterdir():
             with contextlib.suppress(OSError):
@@ -129,7 +128,7 @@ def _sockets() -> Iterator[int]:
 
 
 def _takes(link: socket.socket, seen: _Seen) -> bool:
-    """Tell whether a client took enough since the last time it did, or has nothing to take."""
+    """Return whether a client acknowledged enough since it last did, or has nothing to acknowledge."""
     (waiting,) = struct.unpack("i", fcntl.ioctl(link.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))
     (taken,) = struct.unpack_from("=Q", link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), _BYTES_ACKED)
     if waiting and taken - seen.taken < LEAST_BYTES:

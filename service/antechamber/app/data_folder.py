@@ -1,4 +1,4 @@
-"""The data folder as a place of secrets: who may read it, and which process serves it."""
+"""Access to the data folder: file modes that protect its secrets, and the lock of the process that serves it."""
 
 import contextlib
 import fcntl
@@ -15,12 +15,12 @@ from antechamber.settings import Location, SettingsError
 from antechamber.signing_key import KEY_FILE
 
 LOCK_FILE: Final = "serve.lock"
-"""Held by the process that serves the folder; says which one that is."""
+"""Locked by the process that serves the folder; contains its process id and address."""
 _OWN: Final = re.compile(
     r"antechamber\.db(-wal|-shm|-journal|-reached)?|secret\.(key|\d+)|serve\.lock"
     r"|log\.(key|where|next|\d+|draft-\d+|checkpoint(\.lock|\.given-up-[0-9a-f]+)?)"
 )
-"""The names of all files that Antechamber makes in a data folder, drafts included."""
+"""Names of all files that Antechamber creates in a data folder, drafts included."""
 _KEYS: Final = (SECRET, KEY_FILE)
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -28,24 +28,24 @@ _log: Final = logging.getLogger(__name__)
 
 
 def protect(data: Path) -> None:
-    """Take all rights of other users from our files in a folder, and from the folder where it holds nothing else.
+    """Remove other users' rights to our files in a folder, and to the folder if it contains nothing else.
 
-    What is changed is logged in one line, and so is each key that others could read. A folder that does not exist is
-    left alone, as is one that holds other files, such as a home folder.
+    The changes are logged in one line, and each key that others could read in a line of its own. A folder that does not
+    exist is ignored, as is one with other files, such as a home folder.
 
-    Raises SettingsError where other users could read or replace our files and the modes cannot be changed.
+    Raises SettingsError if other users could read or replace our files and the modes cannot be changed.
     """
     try:
         names = sorted(entry.name for entry in data.iterdir())
-        # After the names: another process that begins with the same empty folder closes it before it makes a file.
+        # After the names: another process that starts with the same empty folder restricts it before it creates a file.
         mode = stat.S_IMODE(data.stat().st_mode)
     except OSError:
-        return  # Opening it says what is wrong.
+        return  # Opening the folder reports the error.
     files = [data / name for name in names if _OWN.fullmatch(name)]
     changed = [text for file in files if (text := _close(file, reachable=bool(mode & _OTHERS)))]
     if mode & _OTHERS and len(files) == len(names) and os.geteuid() in {0, data.stat().st_uid}:
         closed = _close(data)
-        # An empty folder held nothing that others could have read, so there is nothing to report.
+        # Others could not have read anything in an empty folder, so there is nothing to report.
         changed += [closed] if closed and files else []
     elif mode & _WRITABLE and not mode & stat.S_ISVTX:
         message = (
@@ -58,9 +58,9 @@ def protect(data: Path) -> None:
 
 
 def _close(path: Path, *, reachable: bool = False) -> str | None:
-    """Take other users' rights to a file or folder; return what was changed.
+    """Remove other users' rights to a file or folder; return what was changed.
 
-    Raises SettingsError where the mode cannot be changed.
+    Raises SettingsError if the mode cannot be changed.
     """
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -90,11 +90,12 @@ def _risk(path: Path) -> str:
 
 @contextlib.contextmanager
 def alone(location: Location, address: str) -> Iterator[None]:
-    """Be the only process that serves a folder's own database; the kernel ends that with the process, however it ends.
+    """Lock a folder's own database for this process; the kernel releases the lock with any end of the process.
 
-    `address` is what another process reads that tries the same. On PostgreSQL several processes may serve one place.
+    `address` is shown to another process that tries to serve it. On PostgreSQL several processes may serve one
+    location.
 
-    Raises SettingsError where another process serves the folder, or it cannot be made.
+    Raises SettingsError if another process serves the folder, or it cannot be created.
     """
     if location.database_url is not None:
         yield

@@ -1,4 +1,4 @@
-"""Joining store, flows and web into one application."""
+"""Connects store, flows and web into one application."""
 
 import asyncio
 import contextlib
@@ -46,37 +46,36 @@ from antechamber.web.mcp import AsgiApplication, Start
 from antechamber.web.passwords import Passwords
 
 WORKERS: Final = 32
-"""Threads for decisions and periodic work; as many on small machines as on large ones, as most wait for the store."""
+"""Threads for decisions and periodic work; the same number on any machine, as most of them wait for the store."""
 POLICY_EVERY: Final = 1.0
-"""Seconds between two looks at the policy files."""
+"""Seconds between two checks of the policy files."""
 PIN_EVERY: Final = 5.0
-"""Seconds between two looks whether the last checkpoint is where it is to be pinned."""
+"""Seconds between two checks whether the last checkpoint is pinned."""
 SIGN_LOOK_EVERY: Final = 1.0
-"""Seconds between two looks whether the log is to be signed."""
+"""Seconds between two checks whether the log needs a signature."""
 FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
 BEAT_EVERY: Final = 5.0
-"""Seconds between two signs of life, where several processes share a database."""
+"""Seconds between two heartbeats, when several processes share a database."""
 Act = tuple[str, Callable[[], None], float]
-"""Name of some background work, what it does, and the seconds between two times."""
+"""Name of periodic work, its function, and the seconds between two runs."""
 
 
 def elapsed() -> int:
-    """Return microseconds since some moment, which nobody can set; where the system tells, time asleep counts too."""
+    """Return microseconds of a monotonic clock; if the system supports it, suspended time counts too."""
     return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1000
 
 
 class RandomBytes:
-    """Unpredictable bytes of the operating system, drawn many at a time: each draw is a system call."""
+    """Random bytes of the operating system, read in large blocks, because each read is a system call."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._gate = threading.Lock()
         self._stock = b""
         self._given = 0
 
     def __call__(self, number: int) -> bytes:
-        """Return that many bytes, which nobody else gets."""
+        """Return this many bytes, each of which is returned only once."""
         with self._gate:
             if len(self._stock) - self._given < number:
                 self._stock, self._given = os.urandom(max(number, 4096)), 0
@@ -85,11 +84,11 @@ class RandomBytes:
 
 
 def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Litestar:
-    """Join everything for one data folder; the application closes it when it stops.
+    """Build the application for one data location; it closes everything when it stops.
 
-    The policy is that of the settings' folder unless it was read before.
+    The policy is read from the settings' folder unless it is given.
 
-    Raises AntechamberError where settings, policy or folder cannot be used.
+    Raises AntechamberError if settings, policy or folder cannot be used.
     """
     settings.check()
     policies = policies or PolicyReloader(settings.policies)
@@ -124,7 +123,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
             await asyncio.to_thread(heartbeat.beat)
         sorting = threading.Thread(target=sorter.run, name="sorter")
         sorting.start()
-        # Nothing is written and no one signs in before the first of these. What fails is tried again each second.
+        # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
         for once in (log.look, policies.refresh, partial(access.note_address, settings.url)):
             with contextlib.suppress(AntechamberError):
                 await asyncio.to_thread(once)
@@ -139,7 +138,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
             await _cancelled(tasks)
             sorter.stop()
             await asyncio.to_thread(sorting.join)
-            # What these threads still do needs the store.
+            # The remaining work of these threads needs the store.
             await thread_pools.run(thread_pools.PAGES, workers.shutdown)
             await thread_pools.run(thread_pools.PAGES, _shut, services, heartbeat, store)
 
@@ -166,16 +165,16 @@ def _acts(services: Services, policies: PolicyReloader, url: str, look: Callable
 
 
 def _begin(background: Background, acts: list[Act], watch: Callable[[], Awaitable[None]]) -> list[asyncio.Task[None]]:
-    """Begin what is done again and again, and the watch over uploads."""
+    """Start the periodic work and the deadline check of uploads."""
     tasks = [asyncio.create_task(background.work(name).repeat(act, seconds)) for name, act, seconds in acts]
     return [*tasks, asyncio.create_task(background.work("ending uploads that take too long").keep(watch))]
 
 
 def _opened_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Log:
-    """Take up the log, and record the policy in it; a store that cannot is closed."""
+    """Open the log and record the policy in it; if that fails, close the store."""
     try:
         log = open_log(store, settings.location, now, settings.pin_url)
-        # Recorded after the first look: an older backup must not grow before it is compared.
+        # Recorded only after the first check: an older backup must not grow before it is compared with the checkpoint.
         policies.keep_record(WriteGate(store, log), now)
     except BaseException:
         store.close()
@@ -184,7 +183,7 @@ def _opened_log(store: Store, settings: Settings, policies: PolicyReloader, now:
 
 
 def _mcp(services: Services) -> Start | None:
-    """Return what starts the MCP server; it is imported when it is first asked for, as it takes its time."""
+    """Return a function that starts the MCP server; it imports the server on first use, because the import is slow."""
     if importlib.util.find_spec("mcp") is None:
         return None
 
@@ -201,7 +200,7 @@ def _mcp(services: Services) -> Start | None:
 
 
 def _shut(services: Services, heartbeat: Heartbeat, store: Store) -> None:
-    """Write the last counters, sign off and finish all accepted work."""
+    """Write the last counters, unregister this process and finish all accepted work."""
     admission, access = services.admission, services.access
     for flush in (admission.flush, access.flush, heartbeat.leave):
         with contextlib.suppress(AntechamberError):

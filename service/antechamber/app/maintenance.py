@@ -1,4 +1,4 @@
-"""Places: opening, checking and changing what a folder or a database holds, for service and command line alike."""
+"""Data locations: opening, checking and changing a folder or a database, for the service and the command line."""
 
 import contextlib
 import importlib
@@ -25,20 +25,20 @@ from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.passwords import Passwords
 
 _KEPT_WITH: Final = "secret_check"
-"""Note in the database that tells the right secret from another one."""
+"""Name of the note in the database that distinguishes the right secret from another one."""
 
 
 def clock() -> int:
-    """Return the system's time of day, in microseconds since 1970 UTC."""
+    """Return the system's wall-clock time, in microseconds since 1970 UTC."""
     return time.time_ns() // 1000
 
 
 def open_store(
     location: Location, *, serving: bool = False, create: bool = True, background: Background | None = None
 ) -> Store:
-    """Open a store, made at first use in the folder where `create` says so; only a server checkpoints.
+    """Open a store, created at first use in the folder if `create` is set; only a server checkpoints.
 
-    `background` lists the store's threads where they fail. Raises AntechamberError where the store cannot be used.
+    `background` lists the store's threads when they fail. Raises AntechamberError if the store cannot be used.
     """
     location.check()
     if location.database_url is None and not create:
@@ -54,7 +54,7 @@ def open_store(
 
 
 def _refuse_mistyped(location: Location) -> None:
-    """Refuse a folder that holds nothing of ours: its name was probably mistyped.
+    """Refuse a folder without our files: its name was probably mistyped.
 
     Raises SettingsError.
     """
@@ -71,7 +71,7 @@ def _refuse_mistyped(location: Location) -> None:
 
 
 def _engine(location: Location, *, serving: bool, background: Background | None) -> Store:
-    """Open the engine that a place asks for."""
+    """Open the engine that a location selects."""
     if location.database_url is None:
         _secret(location)
         return SqliteStore(location.data / DATABASE, exclusive_checkpoints=serving, background=background)
@@ -80,9 +80,9 @@ def _engine(location: Location, *, serving: bool, background: Background | None)
 
 
 def _secret(location: Location, *, begun: bool | None = None) -> bytes:
-    """Return the folder's secret, made at first use with the folder.
+    """Return the folder's secret, created at first use with the folder.
 
-    Raises SettingsError where that is not possible.
+    Raises SettingsError if that is not possible.
     """
     try:
         return load_secret(location.data, begun=begun)
@@ -92,9 +92,9 @@ def _secret(location: Location, *, begun: bool | None = None) -> bytes:
 
 
 def _postgres() -> Any:
-    """Import the engine that needs more packages.
+    """Import the engine that needs additional packages.
 
-    Raises SettingsError where they are not installed.
+    Raises SettingsError if they are not installed.
     """
     try:
         from antechamber.store.postgres import store  # noqa: PLC0415 -- an optional extra
@@ -105,10 +105,10 @@ def _postgres() -> Any:
 
 
 def bind_secret(store: Store, location: Location, *, create: bool = True) -> bytes:
-    """Return the folder's secret after comparing it with the one that the database was made with.
+    """Return the folder's secret after comparing it with the one that the database was created with.
 
-    Raises SettingsError where they differ: another process would answer differently. So does a folder without a secret
-    unless `create` says that one may be made for a new database.
+    Raises SettingsError if they differ, because another process would give other answers, and for a folder without a
+    secret unless `create` permits one for a new database.
     """
     if not create:
         _refuse_mistyped(location)
@@ -127,9 +127,9 @@ def bind_secret(store: Store, location: Location, *, create: bool = True) -> byt
 
 
 def migrate(location: Location, tell_moved: Callable[[str, int], None] | None = None) -> list[str]:
-    """Make the schema or bring an older one up to date; return the names of the steps that were taken.
+    """Create the schema or update an older one; return the names of the applied steps.
 
-    With `tell_moved` what the folder's own database holds is moved along; it hears table and number of rows.
+    With `tell_moved` the data of the folder's own database is moved too; it gets each table's name and number of rows.
 
     Raises AntechamberError.
     """
@@ -138,7 +138,7 @@ def migrate(location: Location, tell_moved: Callable[[str, int], None] | None = 
         taken: list[str] = _postgres().migrate(location.database_url)
         if tell_moved is not None:
             _move(location, location.database_url, tell_moved)
-        # Made here, so that it can be copied to other machines together with the secret.
+        # Created here, so that it can be copied to other machines together with the secret.
         store = open_store(location)
         try:
             open_log(store, location, clock)
@@ -159,9 +159,9 @@ def _move(location: Location, database_url: str, tell: Callable[[str, int], None
     if not file.exists():
         message = f"{location.data} holds no data of Antechamber; check the folder's name"
         raise SettingsError(message)
-    # A service that went on writing into the file would lose that.
+    # A running service would go on writing into the file, and lose that.
     with alone(Location(data=location.data), "antechamber migrate --move"):
-        # Opened once as usual: so its schema is today's and its secret the right one.
+        # Open it once as usual: that checks its schema and its secret.
         own = Location(data=location.data, checkpoint_file=location.checkpoint_file)
         store = open_store(own)
         try:
@@ -173,9 +173,9 @@ def _move(location: Location, database_url: str, tell: Callable[[str, int], None
 
 @contextlib.contextmanager
 def opened_access(location: Location, *, create: bool = False, grants: bool = False) -> Iterator[Access]:
-    """Open a store for the command line's work on tokens and people; only where `create` says so it is made.
+    """Open a store for the command line's work on tokens and people; it is created only with `create`.
 
-    With `grants` it is to let someone in, which raises LogError while the log contradicts what was signed last.
+    `grants` is for work that lets someone in: it raises LogError while the log contradicts the last signed checkpoint.
     """
     store = open_store(location, create=create)
     try:
@@ -187,9 +187,9 @@ def opened_access(location: Location, *, create: bool = False, grants: bool = Fa
 
 
 def _refuse_doubt(store: Store, location: Location) -> None:
-    """Refuse to write to a log that contradicts what was signed last; a machine without the key cannot tell.
+    """Refuse to write to a log that contradicts its last checkpoint; a machine without the key cannot check.
 
-    Raises ContradictionError, which says what to do.
+    Raises ContradictionError, whose text states what to do.
     """
     if not (location.data / KEY_FILE).exists():
         return
@@ -199,15 +199,15 @@ def _refuse_doubt(store: Store, location: Location) -> None:
 
 
 def open_log(store: Store, location: Location, now: Clock, pin_url: str | None = None, *, lost: bool = False) -> Log:
-    """Take up the key of a folder's log, made at first use; `lost` says that there is none any more.
+    """Open a folder's log with its key, created at first use; `lost` means that the key no longer exists.
 
-    Raises LogError where it is missing or damaged.
+    Raises LogError if it is missing or damaged.
     """
     with store.read() as rows:
         keys = rows.log_keys()
-    # A lost key is made anew under the log's own name: what was signed before still has to fit.
+    # A new key in place of a lost one keeps the log's name, because earlier checkpoints must still match.
     name = read_key(keys[-1]).name if keys and lost else None if keys else new_name()
-    # Few services pin, and the client takes its time to import.
+    # Imported only here: few services pin, and the HTTP client is slow to import.
     publish = importlib.import_module("antechamber.app.pinning").pinning(pin_url) if pin_url else None
     if lost and (location.data / KEY_FILE).exists():
         message = f"{location.data / KEY_FILE} is there; change the key without --lost"
@@ -231,7 +231,7 @@ def opened_log(location: Location, *, lost: bool = False) -> Iterator[tuple[Log,
 
 
 def erase(location: Location, subject: str, reason_code: str) -> None:
-    """Erase the text of a decided proposal or refused event.
+    """Erase the text of a decided proposal or settled quarantined event.
 
     Raises EraseError, or another AntechamberError.
     """
@@ -246,7 +246,7 @@ def erase(location: Location, subject: str, reason_code: str) -> None:
 
 
 def examine(location: Location, pinned: str | None = None) -> list[str]:
-    """Check a store, beside a checkpoint that was kept elsewhere, and list what is wrong with it."""
+    """Check a store, also against a checkpoint kept elsewhere, and return the findings."""
     store = open_store(location, create=False)
     try:
         with store.read() as rows:
@@ -260,7 +260,7 @@ def examine(location: Location, pinned: str | None = None) -> list[str]:
 
 
 def _unsigned(store: Store, location: Location) -> list[str]:
-    """Say what is wrong with a database that has no log, beside the files of one."""
+    """Return findings about a database without a log, from the files of one."""
     found = [lost] if (lost := store.lost()) is not None else []
     if (location.data / MARKER_FILE).exists():
         found.append(f"a log was signed in {location.data}, and the database has none: it was replaced by another one")
@@ -268,5 +268,5 @@ def _unsigned(store: Store, location: Location) -> list[str]:
 
 
 def hash_password(password: str) -> str:
-    """Hash a password for an account made on the command line."""
+    """Return the hash of a password for an account created on the command line."""
     return Passwords().hash(password)

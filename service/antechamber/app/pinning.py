@@ -1,4 +1,4 @@
-"""Pinning: each checkpoint goes to somebody outside, who can show it when the log is called altered."""
+"""Pinning: sends each checkpoint to an external service, as evidence against a later change of the log."""
 
 from collections.abc import Callable
 from typing import Final
@@ -9,17 +9,17 @@ from antechamber.core.addresses import shown
 from antechamber.core.errors import AntechamberError
 
 _SECONDS: Final = 10.0
-"""How long one attempt may take."""
+"""Timeout of one attempt."""
 
 
 class PinError(AntechamberError):
-    """A checkpoint that did not arrive; the text says why."""
+    """A checkpoint did not arrive; the text states why."""
 
 
 def pinning(url: str) -> Callable[[str], None]:
-    """Return what posts a checkpoint to an address, as text/plain; any 2xx says that it is kept.
+    """Return a function that posts a checkpoint to an address, as text/plain; any 2xx status confirms it.
 
-    What it returns raises PinError, whose text shows neither credentials nor query of the address.
+    That function raises PinError, whose text shows neither credentials nor query of the address.
     """
     where = shown(url)
 
@@ -30,7 +30,7 @@ def pinning(url: str) -> Callable[[str], None]:
             message = f"{where} cannot be reached: {error}"
             raise PinError(message) from None
         except (httpx.InvalidURL, ValueError):
-            # Their text may repeat a part of the address.
+            # The text of these errors may contain a part of the address.
             message = f"{where} cannot be reached: it is no address"
             raise PinError(message) from None
         if not response.is_success:

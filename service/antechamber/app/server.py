@@ -1,4 +1,4 @@
-"""Serving the application as one process, from the open port to the last answer."""
+"""Serves the application as one process, from the bound port to the last response."""
 
 import asyncio
 import contextlib
@@ -25,29 +25,29 @@ from antechamber.flows.live_policy import PolicyReloader
 from antechamber.settings import Settings, SettingsError
 
 CONNECTIONS: Final = 4096
-"""Connections that are served at the same time; further ones wait for the kernel to hand them over."""
+"""Connections served at the same time; the kernel queues further ones."""
 WAITING_CONNECTIONS: Final = 1024
-"""Connections that the kernel keeps until they are served."""
+"""Connections that the kernel queues until they are accepted."""
 HEAD_MILLISECONDS: Final = 10_000
-"""How long the head of a request may take, and how long a connection may be idle."""
+"""Timeout of a request's head, and of an idle connection."""
 HEAD_BYTES: Final = 65_536
-"""How large the head of a request may be."""
+"""Maximum size of a request's head."""
 
 
 def serve(settings: Settings, ready: str) -> None:
-    """Serve until SIGINT or SIGTERM, then answer what was accepted and stop.
+    """Serve until SIGINT or SIGTERM, then answer the accepted requests and stop.
 
-    Raises AntechamberError where settings, policy or folder cannot be used, the port is taken, another process serves
-    the folder, or the server ends by itself.
+    Raises AntechamberError if settings, policy or folder cannot be used, the port is taken, another process serves the
+    folder, or the server ends by itself.
     """
     settings.check()
     policies = PolicyReloader(settings.policies)
     with _bound(settings.host, settings.port) as port, alone(settings.location, settings.url):
         app = create_app(settings, policies)
-        # Half of the files are for what is not a connection.
+        # Half of the open files are reserved for other uses than connections.
         connections = min(CONNECTIONS, _allow_files(2 * CONNECTIONS) // 2)
-        # What is there by now stays; and most of what requests make is gone by itself before a collection would look at
-        # it.
+        # Objects that exist now are permanent, and reference counting frees most objects of requests before a
+        # collection.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
@@ -59,8 +59,8 @@ def serve(settings: Settings, ready: str) -> None:
 def _bound(host: str, port: int) -> Iterator[socket.socket]:
     """Bind a socket that shares its address with no other listener; close it at the end.
 
-    Without SO_REUSEPORT the kernel lets one socket listen at an address. SO_REUSEADDR on Linux only ignores the closed
-    connections of an earlier process, so that a restart need not wait for them.
+    Without SO_REUSEPORT the kernel permits one listening socket per address. SO_REUSEADDR on Linux only ignores closed
+    connections of an earlier process, so that a restart does not have to wait for them.
 
     Raises SettingsError.
     """
@@ -91,10 +91,12 @@ def _cannot_listen(host: str, port: int, error: Exception) -> SettingsError:
 
 
 class _Server(Server):
-    """Granian on a socket of ours; its own would be open to every process of this user that asks for the same port."""
+    """Granian on a socket bound by us; its own socket would let other processes of this user bind the same port.
+
+    It serves up to `connections` connections at a time.
+    """
 
     def __init__(self, app: Litestar, port: socket.socket, settings: Settings, connections: int) -> None:
-        """Serve an application on a bound socket, over so many connections at a time."""
         super().__init__(
             app,
             address=settings.host,
@@ -110,7 +112,7 @@ class _Server(Server):
         self._port = port
 
     def _init_shared_socket(self) -> None:
-        """Begin to listen, which fails where another process does, and hand the socket over: Granian closes it."""
+        """Start to listen, which fails if another process does, and hand the socket over: Granian closes it."""
         try:
             self._port.listen(WAITING_CONNECTIONS)
         except OSError as error:
@@ -120,7 +122,7 @@ class _Server(Server):
 
 
 def _allow_files(number: int) -> int:
-    """Raise the soft limit of open files, which is often too low for that many connections; return what it is."""
+    """Raise the soft limit of open files, often too low for this many connections; return the resulting limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = number if hard == resource.RLIM_INFINITY else min(number, hard)
     if soft < wanted:
@@ -129,7 +131,7 @@ def _allow_files(number: int) -> int:
 
 
 async def _announce(address: tuple[str, int], ready: str) -> None:
-    """Say that the service is ready as soon as it answers; until then the kernel keeps the request."""
+    """Print that the service is ready as soon as it answers a request; until then the kernel queues it."""
     while True:
         try:
             reader, writer = await asyncio.open_connection(*address)
@@ -148,7 +150,7 @@ async def _serve(app: Litestar, settings: Settings, port: socket.socket, ready: 
     address = port.getsockname()[:2]
     server = _Server(app, port, settings, connections)
     loop, waiting = asyncio.get_running_loop(), set[asyncio.Task[None]]()
-    # The server calls this once it listens, a moment before it answers.
+    # The server calls this once it listens, shortly before it answers.
     server.on_startup(lambda: waiting.add(loop.create_task(_announce(address, ready))))
 
     def stop() -> None:

@@ -1,4 +1,4 @@
-"""In-memory stand-in for the ledger; idempotency keys are derived from content."""
+"""In-memory replacement for the ledger; idempotency keys are derived from content."""
 
 import contextlib
 from collections import OrderedDict

@@ -79,5 +79,5 @@ ADD: Final = (
 
 
 def checksum(entry: Operation) -> bytes:
-    """Return the checksum by which an altered entry is detected."""
+    """Return the checksum that detects an altered entry."""
     return blake3(msgspec.msgpack.encode(msgspec.structs.astuple(entry))).digest(length=16)

@@ -38,8 +38,8 @@ class Authentication(AbstractAuthenticationMiddleware):
     async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
         """Look up the token or, without one, the session.
 
-        Raises ClientException for an unknown host name: it prevents DNS rebinding, by which a page of another site
-        reaches us.
+        Raises ClientException for an unknown host name: a defense against DNS rebinding by pages of other
+        sites.
         """
         state = connection.app.state
         if host_name(connection.headers.get("host", "")) not in state.hosts:
