@@ -1,7 +1,7 @@
-"""Background work: threads and tasks that nothing waits for, logged and started again when they fail.
+"""Background work: threads and tasks that no caller waits for; failures are logged and the work is restarted.
 
-Every such piece of work has a name. When it fails, its traceback is in the log, it runs again after a pause that grows
-to a minute, and its alarm is listed until it has worked again.
+Each piece of work has a name. When it fails, its traceback is logged, it runs again after a pause that grows to a
+minute, and its alarm is listed until it works again.
 """
 
 import asyncio
@@ -17,24 +17,26 @@ FIRST_PAUSE: Final = 1.0
 """Seconds between the first failure and the next attempt; each further failure doubles them."""
 LONGEST_PAUSE: Final = 60.0
 MAX_TEMPORARY: Final = 3
-"""Failures in a row that may pass by themselves, such as a busy store, before they are an alarm."""
+"""Consecutive temporary failures, such as of a busy store, before they raise an alarm."""
 LASTS: Final = 5.0
-"""Seconds after which a task that was started again counts as working."""
+"""Seconds after which a restarted task counts as working."""
 _log: Final = logging.getLogger(__name__)
 
 
 class Work:
-    """One piece of background work, and whether it works; its methods may be called from any thread."""
+    """One piece of background work and its state; its methods may be called from any thread.
+
+    `name` is shown to operators.
+    """
 
     def __init__(self, name: str) -> None:
-        """Begin without a failure; `name` is what operators read."""
         self.name = name
         self._failures = 0
         self.alarm: str | None = None
-        """What fails, for operators; None while it works. Never holds the error's own text, which may quote data."""
+        """What fails, for operators; None while it works. Never contains the error's own text, which may quote data."""
 
     def worked(self) -> None:
-        """Note a success."""
+        """Record a success."""
         if self.alarm is not None:
             _log.warning("%s works again", self.name)
         self._failures, self.alarm = 0, None
@@ -42,8 +44,8 @@ class Work:
     def failed(self, error: BaseException, *, temporary: tuple[type[BaseException], ...] = ()) -> float:
         """Log a failure and return the seconds to wait before the next attempt.
 
-        A temporary failure, one of these types or one of our errors that says so, has no traceback and is no alarm the
-        first times.
+        A failure is temporary if it has one of these types, or is one of our errors marked as temporary. It is logged
+        without a traceback, and the first ones raise no alarm.
         """
         passing = isinstance(error, temporary) or (isinstance(error, AntechamberError) and error.temporary)
         self._failures += 1
@@ -60,7 +62,7 @@ class Work:
         return pause
 
     async def repeat(self, act: Callable[[], object], seconds: float) -> None:
-        """Call `act` in a thread every so many seconds until cancelled."""
+        """Call `act` in a thread, with this many seconds between two calls, until cancelled."""
         pause = seconds
         while True:
             await asyncio.sleep(pause)
@@ -73,7 +75,7 @@ class Work:
                 pause = seconds
 
     async def keep(self, run: Callable[[], Awaitable[None]]) -> None:
-        """Await `run()`, which is not meant to end, and call it again whenever it does, until cancelled."""
+        """Await `run()`, which should not end, and call it again whenever it ends, until cancelled."""
         error: Exception | None = None
         while True:
             with contextlib.ExitStack() as stack:
@@ -95,9 +97,9 @@ class Work:
         temporary: tuple[type[BaseException], ...] = (),
         longest: float = LONGEST_PAUSE,
     ) -> None:
-        """Call `step` again and again until `over` is set; for a thread of its own.
+        """Call `step` repeatedly until `over` is set; runs in a dedicated thread.
 
-        Errors of the types in `temporary` count as temporary failures; `longest` bounds the pause after a failure.
+        Errors of the types in `temporary` count as temporary failures; `longest` limits the pause after a failure.
         """
         while not over.is_set():
             try:
@@ -113,7 +115,6 @@ class Background:
     """All background work of one process."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._works: list[Work] = []
 
     def work(self, name: str) -> Work:
@@ -123,5 +124,5 @@ class Background:
         return made
 
     def alarms(self) -> list[str]:
-        """List what fails now."""
+        """Return the alarms of the work that fails now."""
         return [work.alarm for work in self._works if work.alarm is not None]

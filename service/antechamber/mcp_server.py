@@ -1,7 +1,7 @@
-"""The MCP server: three tools over whoever submits; none of them can make durable memory.
+"""The MCP server: three tools for proposing events and reading memories; none of them can make durable memory.
 
-The SDK's low-level server is used, because its convenient one passes over unknown arguments and parses strings that
-look like JSON; here arguments are decoded strictly, the same over each transport.
+It uses the SDK's low-level server, because the convenient one ignores unknown arguments and parses strings that look
+like JSON; here arguments are decoded strictly, and identically over each transport.
 """
 
 import asyncio
@@ -56,11 +56,11 @@ INSTRUCTIONS: Final = (
 )
 _log: Final = logging.getLogger(__name__)
 SHUTDOWN_GRACE_SECONDS: Final = 5.0
-"""Seconds that calls under way have after their client hung up; clients kill what takes longer."""
+"""Seconds for running calls to finish after their client disconnects; clients kill a process that takes longer."""
 
 
 class _Spec(Struct, frozen=True, kw_only=True):
-    """One tool: what a client is told of it, and how its arguments are read."""
+    """One tool: its description for clients, and the types of its arguments and result."""
 
     name: str
     title: str
@@ -84,7 +84,7 @@ TOOLS: Final = {
             ),
             arguments=ProposeMemory,
             result=Receipt,
-            # A proposal adds to a queue and changes nothing that is there; the world is this one service.
+            # A proposal adds to a queue and changes no existing item; it acts on this one service only.
             annotations=_READS | {"read_only_hint": False},
         ),
         _Spec(
@@ -108,7 +108,7 @@ TOOLS: Final = {
 
 
 def _schema(kind: type[Struct]) -> dict[str, Any]:
-    """Describe a struct as JSON schema, whole in itself."""
+    """Return the self-contained JSON schema of a struct."""
     (schema,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     name = str(schema["$ref"]).rpartition("/")[2]
     found: dict[str, Any] = parts.pop(name)
@@ -127,7 +127,7 @@ def _tool(spec: _Spec) -> Tool:
 
 
 def build(submits_of: Callable[[Any], Submitting], tools: "ToolHandlers | None" = None) -> Server[Any]:
-    """Build a server; `submits_of` returns who submits, given the HTTP request of a call or None."""
+    """Return a server; `submits_of` returns the submitter for the HTTP request of a call, or for None."""
     tools = tools or ToolHandlers()
 
     async def list_tools(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -147,9 +147,9 @@ def build(submits_of: Callable[[Any], Submitting], tools: "ToolHandlers | None" 
 
 
 async def serve_stdio(submits: Submitting, tools: "ToolHandlers") -> None:
-    """Serve one client over standard input and output until it hangs up."""
+    """Serve one client over standard input and output until it disconnects."""
     server, lines = build(lambda _: submits, tools), _StrictLines()
-    # The SDK only iterates over what it reads.
+    # The SDK only iterates over this object.
     async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
         lines.answer = lambda wrong: writing.send(SessionMessage(wrong))
         await server.run(reading, writing, server.create_initialization_options())
@@ -157,7 +157,7 @@ async def serve_stdio(submits: Submitting, tools: "ToolHandlers") -> None:
 
 
 class _StrictLines:
-    """Lines of standard input; one that is no strict message is answered here and not handed on."""
+    """Lines of standard input; a line that is not a strict message is answered here and not passed on."""
 
     answer: Callable[[JSONRPCError], Awaitable[None]]
 
@@ -172,10 +172,10 @@ class _StrictLines:
 
 @contextlib.asynccontextmanager
 async def serving_http(submits_of: Callable[[Any], Submitting]) -> AsyncIterator[Callable[..., Awaitable[None]]]:
-    """Serve requests one by one; yields the ASGI application.
+    """Serve requests one by one; yield the ASGI application.
 
-    The application expects a body that is whole in its first message. Without sessions any process answers any request.
-    Answers are plain JSON: the SDK's event streams would cancel a call whose client hangs up.
+    The application expects the whole body in its first message. Without sessions any process can answer any request.
+    Responses are plain JSON: with the SDK's event streams a disconnecting client would cancel its call.
     """
     manager = StreamableHTTPSessionManager(build(submits_of), json_response=True, stateless=True)
 
@@ -199,9 +199,9 @@ async def serving_http(submits_of: Callable[[Any], Submitting]) -> AsyncIterator
 
 
 def _misread(raw: bytes) -> JSONRPCError | None:
-    """Return the answer to what is no strict JSON or no message of JSON-RPC; None for a message.
+    """Return the response to input that is not strict JSON or not a JSON-RPC message; None for a message.
 
-    The SDK's own answer would repeat what was sent, and its parser keeps the last of two equal members.
+    The SDK's own response would repeat the input, and its parser keeps the last of two equal members.
     """
     try:
         message = decode(raw)
@@ -219,17 +219,16 @@ def _no_message(code: int, text: str) -> JSONRPCError:
 
 
 class ToolHandlers:
-    """Calls tools; every failure is a result that the model can read."""
+    """Calls tools; every failure becomes a result that the model can read."""
 
     def __init__(self) -> None:
-        """Begin with nothing under way."""
         self._running: set[asyncio.Task[CallToolResult]] = set()
 
     async def call(self, submits: Submitting, name: str, arguments: dict[str, Any]) -> CallToolResult:
         """Call one tool.
 
-        A client that hangs up cancels whoever answers it. The call goes on all the same: what was begun is settled, and
-        the same arguments find it.
+        A disconnecting client cancels the task that answers it. The call continues all the same: it is settled, and the
+        same arguments find it.
         """
         spec = TOOLS.get(name)
         if spec is None:
@@ -245,7 +244,7 @@ class ToolHandlers:
         return await asyncio.shield(task)
 
     async def finish(self) -> None:
-        """Give what is under way a moment to end; what does not is uncertain in its ledger."""
+        """Give running calls a moment to end; the ledger marks the others as uncertain."""
         if self._running:
             await asyncio.wait(self._running, timeout=SHUTDOWN_GRACE_SECONDS)
 
@@ -258,7 +257,7 @@ async def _guarded(submits: Submitting, given: Struct) -> CallToolResult:
     except AntechamberError as error:
         code = "unavailable" if error.temporary else "refused"
         return _failed(ToolFailure(code=code, message=str(error), retry_same_arguments=error.temporary))
-    except Exception:  # noqa: BLE001 -- whatever it is, the model reads that it failed
+    except Exception:  # noqa: BLE001 -- the model is informed of any failure
         _log.exception("a tool failed unexpectedly")
         failure = ToolFailure(code="failed", message="The tool failed unexpectedly; its log says more.")
         return _failed(failure)
@@ -275,7 +274,7 @@ async def _propose(submits: Submitting, given: ProposeMemory) -> CallToolResult:
         return _failed(_later(found))
     reasons = receipt.reasons if receipt else []
     first = reasons[0] if reasons else None
-    # The contract's advice speaks of keys, of which a model knows nothing.
+    # The contract's advice mentions keys, which a model does not know.
     mend = receipt is not None and receipt.safe_new_key
     advice = "Mend that and call again." if mend else "Do not call again with the same arguments."
     said = "; ".join(reason.message for reason in reasons) or found.reason
@@ -290,7 +289,7 @@ async def _propose(submits: Submitting, given: ProposeMemory) -> CallToolResult:
 
 
 def _later(found: ToolReceipt) -> ToolFailure:
-    """Say why a proposal is not settled; the same arguments are the way on in each case."""
+    """Return why a proposal is not settled; in each case the model should repeat the call with the same arguments."""
     code, message = (
         "uncertain",
         f"Not known yet whether it arrived ({found.reason}). Call again with the same arguments.",

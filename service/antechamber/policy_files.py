@@ -1,4 +1,4 @@
-"""Policy files: reading a folder of TOML into a policy, with errors that name the line to change."""
+"""Policy files: reads a folder of TOML files into a policy; errors name the line to change."""
 
 import difflib
 import re
@@ -20,13 +20,13 @@ TESTS: Final = "tests.toml"
 
 
 class ProducersFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """`producers.toml`."""
+    """Content of `producers.toml`."""
 
     producer: list[Producer] = []
 
 
 class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """`scopes.toml`."""
+    """Content of `scopes.toml`."""
 
     defaults: Rules = field(default_factory=Rules)
     scope: dict[Scope, ScopeRules] = {}
@@ -34,19 +34,19 @@ class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """`privacy.toml`."""
+    """Content of `privacy.toml`."""
 
     off: list[str] = []
 
 
 class GuidelinesFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """`guidelines.toml`."""
+    """Content of `guidelines.toml`."""
 
     guideline: list[Guideline] = []
 
 
 class TestsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """`tests.toml`."""
+    """Content of `tests.toml`."""
 
     test: list[Case] = []
 
@@ -112,7 +112,7 @@ def read_policy(folder: Path) -> Policy:
 
 
 def _over_shipped(own: dict[Scope, ScopeRules]) -> dict[Scope, ScopeRules]:
-    """Lay what a file says over what is shipped, key by key: narrower kinds do not drop the second curator."""
+    """Merge a file's rules over the shipped ones by key: restricting the kinds does not drop the second curator."""
     merged = dict(Policy().scopes)
     for scope, rules in own.items():
         said = {name: value for name in rules.__struct_fields__ if (value := getattr(rules, name)) is not None}
@@ -137,7 +137,7 @@ _F = TypeVar("_F", ProducersFile, ScopesFile, PrivacyFile, GuidelinesFile, Tests
 
 
 def _decode(folder: Path, name: str, form: type[_F]) -> _F:
-    """Decode one file; a missing one is the shipped default, which admits nobody."""
+    """Decode one file; a missing one gives the shipped default, which admits no producer."""
     try:
         document = msgspec.toml.decode((folder / name).read_bytes())
     except FileNotFoundError:
@@ -183,7 +183,7 @@ def _known_rules(off: list[str]) -> list[str]:
 
 
 def _instead(word: str, known: Iterable[str]) -> str:
-    """Say what to write instead: the nearest known word, else all of them."""
+    """Return what to write instead: the nearest known word, else all of them."""
     names = list(known)
     near = difflib.get_close_matches(word, names, n=1)
     return f'; write "{near[0]}"' if near else "; known are " + ", ".join(names)

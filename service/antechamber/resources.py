@@ -1,4 +1,4 @@
-"""Where the files are that come with the package, and how its extras are installed."""
+"""Locations of the files shipped with the package, and how its extras are installed."""
 
 from pathlib import Path
 from typing import Literal
@@ -13,13 +13,13 @@ def folder(name: Literal["templates", "policies"]) -> Path:
 
 
 def verifier() -> Path:
-    """Return the program that verifies exports and imports nothing of ours."""
+    """Return the program that verifies exports, which imports nothing of this package."""
     inside = _PACKAGE / "verify_export.py"
     return inside if inside.is_file() else _PACKAGE.parent.parent / "scripts" / "verify_export.py"
 
 
 def how_to_install(extra: Literal["mcp", "postgres"]) -> str:
-    """Say how an optional extra is installed; no package index has this package yet."""
+    """Return how to install an optional extra; this package is not in any package index yet."""
     return (
         f"Install the extra {extra}: in a checkout with scripts/setup {extra}, from a wheel with "
         f"pip install 'PATH-TO-WHEEL[{extra}]'."

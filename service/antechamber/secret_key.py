@@ -1,4 +1,4 @@
-"""The data folder's secret, which seals commitments and cookies."""
+"""The data folder's secret, the key of commitments and cookies."""
 
 import contextlib
 import os
@@ -17,14 +17,14 @@ SECRET_BYTES: Final = 32
 
 
 def load_secret(data: Path, *, begun: bool | None = None) -> bytes:
-    """Return the folder's secret, made at first use with mode 0600; it never enters the database.
+    """Return the folder's secret, created at first use with mode 0600; it is never stored in the database.
 
-    `begun` tells that the database was used before; by default a file in the folder does.
+    `begun` states whether the database was used before; by default a database file in the folder means that.
 
-    Raises SettingsError where it is damaged, or missing beside a database that was used.
+    Raises SettingsError if it is damaged, or missing beside a database that was used.
     """
     path = data / SECRET
-    # Asked first, because the secret is always made before the database: another process may be making both.
+    # Checked first, because the secret is always created before the database: another process may be creating both.
     begun = (data / DATABASE).exists() if begun is None else begun
     if not path.exists():
         if begun:
@@ -43,7 +43,7 @@ def load_secret(data: Path, *, begun: bool | None = None) -> bytes:
 
 
 def secret_check(secret: bytes) -> str:
-    """Return what the database may know of a secret: enough to tell another one, nothing to guess it by."""
+    """Return a value for the database that distinguishes the secret from another one without revealing it."""
     return blake3(b"antechamber secret.key", key=secret).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Settings of the service: where its data is, where it listens, what it trusts."""
+"""Settings of the service: data location, listening address, trusted proxies."""
 
 import ipaddress
 import re
@@ -18,27 +18,27 @@ _FIELD: Final = re.compile("[A-Za-z0-9-]+")
 
 
 _NO_ADDRESSES: Final = frozenset({"forwarded", "host", "via"})
-"""Headers that are near, and hold something else: Forwarded names more than addresses (RFC 7239)."""
+"""Similar headers with other content: Forwarded contains more than addresses (RFC 7239)."""
 
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class SettingsError(AntechamberError):
-    """Settings that cannot work; the text says what to change."""
+    """Settings that cannot work; the text states what to change."""
 
 
 class Location(Struct, frozen=True, kw_only=True):
-    """Where everything is kept: a folder with the secret, and the database in it or at an address."""
+    """Where data is kept: a folder with the secret, and the database in the folder or at an address."""
 
     data: Path
     database_url: str | None = None
     """Address of a PostgreSQL database; without one, SQLite in the folder."""
     checkpoint_file: Path | None = None
-    """Where the last signed checkpoint is kept; by default in the folder."""
+    """File of the last signed checkpoint; by default in the folder."""
 
     def check(self) -> None:
-        """Refuse an address that is none of PostgreSQL's.
+        """Refuse an address that is not PostgreSQL's.
 
         Raises SettingsError.
         """
@@ -58,24 +58,24 @@ class Location(Struct, frozen=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Everything `serve` needs to know."""
+    """All settings of `serve`."""
 
     data: Path
     policies: Path
     database_url: str | None = None
     checkpoint_file: Path | None = None
     pin_url: str | None = None
-    """Address that gets each signed checkpoint."""
+    """Address to which each signed checkpoint is posted."""
     host: str = "127.0.0.1"
     port: int = 8080
     public_url: str | None = None
-    """Address that browsers use, where a proxy with TLS stands in front."""
+    """Address that browsers use, if a proxy with TLS is in front."""
     client_address_header: str | None = None
-    """Header in which that proxy names the client's address, as X-Forwarded-For does."""
+    """Header in which that proxy reports the client's address, such as X-Forwarded-For."""
 
     @property
     def location(self) -> Location:
-        """Where everything is kept."""
+        """Where data is kept."""
         return Location(data=self.data, database_url=self.database_url, checkpoint_file=self.checkpoint_file)
 
     @property
@@ -91,7 +91,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def hosts(self) -> list[str]:
-        """Host names that requests may name: a defense against DNS rebinding."""
+        """Host names that requests may use: a defense against DNS rebinding."""
         public = urlsplit(self.url).hostname or ""
         return sorted({*LOOPBACK, self.host, public, "[::1]"})
 

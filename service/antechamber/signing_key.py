@@ -1,4 +1,4 @@
-"""Who signs the log: an Ed25519 key in a file, and beside it what was signed last, in a file outside the database."""
+"""The signer of the log: an Ed25519 key in a file, and the last signed checkpoint in a file outside the database."""
 
 import base64
 import contextlib
@@ -19,35 +19,35 @@ from antechamber.core.log.checkpoint import ED25519, KEY_SIZE, Checkpoint, NoteE
 KEY_FILE: Final = "log.key"
 STATE_FILE: Final = "log.checkpoint"
 MARKER_FILE: Final = "log.where"
-"""Says where what was signed last is kept, so that nobody signs without it by mistake."""
+"""Contains the location of the last signed checkpoint, so that no process signs without it by mistake."""
 DRAFT: Final = ".next"
-"""Ending of a key that is about to be used."""
+"""File suffix of a key that will be used next."""
 LOCK_TIMEOUT_SECONDS: Final = 2.0
 """Seconds that one process waits for another's signature."""
 _PAUSE: Final = 0.02
 _PREFIX: Final = "PRIVATE+KEY+"
-"""How a signer's key begins that is written as text (golang.org/x/mod/sumdb/note)."""
+"""Prefix of a signer's key in text form (golang.org/x/mod/sumdb/note)."""
 
 
 class FileSigner:
-    """Implements core.log.ports.Signer over files: the key, what was signed last, and where that is kept."""
+    """Implements core.log.ports.Signer with files for the key, the last checkpoint, and the location of the latter."""
 
     def __init__(
         self, folder: Path, state: Path | None = None, *, name: str | None = None, alone: bool = False
     ) -> None:
-        """Read the key of a folder; where there is none, `name` says that the key of that log is made anew.
+        """Read the key of a folder; if there is none and `name` is given, create a key for the log of that name.
 
-        Without `state` what was signed last is kept where it was kept before, at first in the folder. `alone` says that
-        the database belongs to this folder, so that all that was signed was signed here.
+        Without `state` the last checkpoint is kept at its previous location, at first in the folder. `alone` means that
+        the database belongs to this folder, so that everything was signed here.
 
-        Raises LogError where the key is damaged, or missing though the log was signed before.
+        Raises LogError if the key is damaged, or missing although the log was signed before.
         """
         self.alone = alone
         self._path = folder / KEY_FILE
         self._marker = folder / MARKER_FILE
         known = folder / self._marker.read_text(encoding="utf-8") if self._marker.exists() else None
         self._state = (state or known or folder / STATE_FILE).absolute()
-        # By its name alone where it is in the folder: a copy of the folder has a file of its own.
+        # A file inside the folder is recorded by name only: a copy of the folder has its own file.
         inside = self._state.parent == folder.absolute()
         self._where = self._state.name if inside else str(self._state)
         if not self._path.exists():
@@ -62,33 +62,33 @@ class FileSigner:
 
     @property
     def key(self) -> VerifierKey:
-        """By which its signatures are recognized."""
+        """The verifier key that matches this signer."""
         return self._key
 
     def refresh(self, wanted: str | None = None) -> None:
-        """Read the key again; one that was made to be `wanted`, and never put in its place, is put there now."""
+        """Read the key again; if `wanted` is a drafted key that was not brought into use, bring it into use now."""
         if wanted is not None and self.drafted(wanted):
             self._path.with_suffix(DRAFT).replace(self._path)
             _sync(self._path.parent)
         self._key, self._private = read_key_file(self._path)
 
     def drafted(self, key: str) -> bool:
-        """Tell whether this key was made and waits to be used."""
+        """Return whether this key was drafted and waits to be used."""
         draft = self._path.with_suffix(DRAFT)
         return draft.exists() and str(read_key_file(draft)[0]) == key
 
     def draft(self, *, other_log: bool = False) -> VerifierKey:
-        """Make another key, of the same log or of another one, which `refresh` brings into use."""
+        """Create another key, of the same log or of another one, which `refresh` brings into use."""
         draft = self._path.with_suffix(DRAFT)
         draft.unlink(missing_ok=True)
         return write_key(draft, new_name() if other_log else self._key.name)
 
     @contextlib.contextmanager
     def turn(self, *, missing: bool = False) -> Iterator[str | None]:
-        """Keep other processes of the same folder from signing; yield the last checkpoint from the file.
+        """Lock out other signing processes of the same folder; yield the last checkpoint from the file.
 
-        Raises LogError where the files cannot be used, or what was signed last is not where it was kept and not said to
-        be `missing`; BusyError where another process takes long.
+        Raises LogError if the files cannot be used, or if the last checkpoint is not at its location and `missing` is
+        not set; BusyError if another process takes too long.
         """
         try:
             with open(self._state.with_name(f"{self._state.name}.lock"), "a", opener=_private) as lock:
@@ -106,7 +106,7 @@ class FileSigner:
 
     @property
     def missed(self) -> str:
-        """What to do where the last checkpoint is not where it was kept."""
+        """What to do if the last checkpoint is not where it was kept."""
         return (
             f"{self._state} is missing or empty, and it held what was signed last. Bring it back, or put there any "
             "checkpoint that somebody kept; if it was kept in another place, name that with --checkpoint-file. If it "
@@ -114,16 +114,16 @@ class FileSigner:
         )
 
     def sign(self, checkpoint: Checkpoint) -> str:
-        """Sign a checkpoint, which is on disk before anybody sees it; only inside a turn.
+        """Sign a checkpoint, which is on disk before it is published; only inside a turn.
 
-        What another log had signed last is put aside, as evidence.
+        The last checkpoint of another log is renamed and kept as evidence.
         """
         note = sign(checkpoint, self._key, self._private.sign)
         self.keep(note, checkpoint.origin)
         return note
 
     def keep(self, note: str, origin: str) -> None:
-        """Keep a checkpoint as the last one, also one that another machine signed; only inside a turn."""
+        """Store a checkpoint as the last one, also one that another machine signed; only inside a turn."""
         if self._state.exists() and not self._state.read_bytes().startswith(f"{origin}\n".encode()):
             self._state.replace(self._state.with_name(f"{self._state.name}.given-up-{secrets.token_hex(4)}"))
         write_durably(self._state, note.encode(), 0o600)
@@ -131,19 +131,19 @@ class FileSigner:
             write_durably(self._marker, self._where.encode(), 0o600)
 
     def verify(self, public: bytes, signature: bytes, text: bytes) -> bool:
-        """Say whether a signature of a text is right (RFC 8032)."""
+        """Return whether a signature of a text is valid (RFC 8032)."""
         return verify(public, signature, text)
 
 
 def _private(path: str, flags: int) -> int:
-    """Open a file that nobody but its owner may read where it is made now."""
+    """Open a file; if it is created, only its owner may read it."""
     return os.open(path, flags, 0o600)
 
 
 def _hold(lock: IO[str]) -> None:
     """Take a file's lock.
 
-    Raises BusyError where another process keeps it.
+    Raises BusyError if another process holds it too long.
     """
     deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
@@ -159,12 +159,12 @@ def _hold(lock: IO[str]) -> None:
 
 
 def new_name() -> str:
-    """Name a log as nobody else does."""
+    """Return a unique name for a log."""
     return f"antechamber/{secrets.token_hex(4)}"
 
 
 def verify(public: bytes, signature: bytes, text: bytes) -> bool:
-    """Say whether an Ed25519 signature of a text is right (RFC 8032)."""
+    """Return whether an Ed25519 signature of a text is valid (RFC 8032)."""
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
     except (InvalidSignature, ValueError):
@@ -192,7 +192,7 @@ def read_key_file(path: Path) -> tuple[VerifierKey, Ed25519PrivateKey]:
 
 
 def write_key(path: Path, name: str) -> VerifierKey:
-    """Make a key of a log, with mode 0600; of two processes that make one, the first wins."""
+    """Create a key of a log, with mode 0600; if two processes create one, the first wins."""
     private = Ed25519PrivateKey.generate()
     key = VerifierKey(name, private.public_key().public_bytes_raw())
     encoded = base64.b64encode(bytes([ED25519]) + private.private_bytes_raw()).decode()
@@ -206,7 +206,7 @@ def write_key(path: Path, name: str) -> VerifierKey:
 
 
 def write_durably(path: Path, data: bytes, mode: int) -> None:
-    """Put a whole file in the place of another: a crash leaves the old one or the new one."""
+    """Replace a file atomically: a crash leaves the old one or the new one."""
     draft = path.with_suffix(f".draft-{os.getpid()}")
     _write_synced(draft, data, mode)
     draft.replace(path)
