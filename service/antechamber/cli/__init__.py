@@ -1,4 +1,4 @@
-"""The command line: one verb per job, help that teaches, JSON where a program reads it."""
+"""The command line: one verb per job, with help texts, and JSON output for programs."""
 
 import importlib
 import logging
@@ -26,32 +26,32 @@ _VERBS: Final = {
     "user": "people.user",
     "verify": "audit.verify",
 }
-"""Where each verb is."""
+"""Module and name of each verb."""
 
 
 class Verbs(Mapping[str, click.Command]):
-    """The verbs, each imported when it is asked for: none waits for what only another one needs."""
+    """The verbs, each imported on first use, so that none waits for imports of another."""
 
     def __getitem__(self, verb: str) -> click.Command:
         """Import a verb.
 
-        Raises KeyError where there is none of that name.
+        Raises KeyError if there is none of that name.
         """
         module, _, name = _VERBS[verb].partition(".")
         found: click.Command = getattr(importlib.import_module(f"antechamber.cli.{module}"), name)
         return found
 
     def __iter__(self) -> Iterator[str]:
-        """Name all verbs."""
+        """Return the names of all verbs."""
         return iter(_VERBS)
 
     def __len__(self) -> int:
-        """Count the verbs."""
+        """Return the number of verbs."""
         return len(_VERBS)
 
 
 @click.group(
-    # Nobody adds to it.
+    # click never adds a command to it.
     commands=cast("MutableMapping[str, click.Command]", Verbs()),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -65,5 +65,5 @@ def main() -> None:
       antechamber user add ada --role curator --data data       prints a sign-in link
       antechamber token issue worker:release-bot --data data    prints a token
       ANTECHAMBER_TOKEN=… antechamber submit events.jsonl
-    """  # noqa: D301 -- the character by which click leaves a paragraph as it is
+    """  # noqa: D301 -- click does not rewrap a paragraph after this character
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -1,4 +1,4 @@
-"""Verbs for programs and people that send events."""
+"""Verbs for programs and people that submit events."""
 
 import contextlib
 import sys
@@ -21,11 +21,11 @@ from antechamber.core.outgoing import fill_in, hash_event
 _DISPOSITIONS: Final[tuple[str, ...]] = get_args(Disposition)
 _REJECTED: Final = frozenset(name for name in _DISPOSITIONS if name.startswith("rejected-"))
 _MOST: Final = 20
-"""Bad lines that are named one by one."""
+"""Number of invalid lines that are listed."""
 
 
 class _Line(Struct, frozen=True):
-    """A line of the file, complete."""
+    """A completed line of the file."""
 
     number: int
     body: bytes
@@ -73,7 +73,7 @@ def submit(file: Any, fail_on: tuple[str, ...], url: str, *, as_json: bool) -> N
 
 
 def _send(url: str, token: str, lines: list[_Line]) -> tuple[list[Answer], SendError | None]:
-    """Send all lines with a progress bar; returns the answers in order, and what kept the rest from having one."""
+    """Send all lines with a progress bar; return the answers in order, and the error that stopped the rest."""
     answers: list[Answer] = []
     try:
         with (
@@ -93,16 +93,16 @@ def _send(url: str, token: str, lines: list[_Line]) -> tuple[list[Answer], SendE
 
 
 def _refused(answer: Answer) -> bool:
-    return answer.status >= 400  # noqa: PLR2004 -- as HTTP says
+    return answer.status >= 400  # noqa: PLR2004 -- HTTP's range of errors
 
 
 def _recorded(answer: Answer) -> bool:
-    """Whether the service keeps an answer to the line; everything else left its key free."""
-    return answer.status < 300 or answer.status == 422  # noqa: PLR2004 -- as the contract says
+    """Return whether the service stores an answer to the line; every other answer left its key free."""
+    return answer.status < 300 or answer.status == 422  # noqa: PLR2004 -- the contract's statuses
 
 
 def _name(answer: Answer) -> str:
-    """Name what became of a line."""
+    """Return the disposition of a line, or the status of its refusal."""
     return answer.disposition or f"refused ({answer.status})"
 
 
@@ -112,12 +112,12 @@ def _counts(answers: Iterable[Answer]) -> dict[str, Any]:
 
 
 def _shown(line: _Line, answer: Answer) -> dict[str, Any]:
-    """Tell a program of one line."""
+    """Return the JSON output about one line."""
     return msgspec.to_builtins(answer) | {"line": line.number, "idempotency_key": line.key}  # type: ignore[no-any-return]
 
 
 def _sentence(line: _Line, answer: Answer, first: int | None) -> str:
-    """Say in one sentence what became of a line; `first` is the line of this file that has the submission."""
+    """Return a sentence about the result of a line; `first` is the line of this file that owns the submission."""
     said = f"line {line.number}: {_name(answer)}{', replayed' if answer.duplicate else ''}"
     if any(reason.code == "key-reused" for reason in answer.reasons):
         owner = f"line {first}" if first else "an earlier event"
@@ -128,12 +128,12 @@ def _sentence(line: _Line, answer: Answer, first: int | None) -> str:
 
 
 def _why(reasons: Iterable[Reason]) -> str:
-    """Give the reasons of a refusal, each with its place."""
+    """Return the reasons of a refusal, each with its pointer."""
     return "; ".join(f"{one.code}: {one.message}{f' at {one.pointer}' if one.pointer else ''}" for one in reasons)
 
 
 def _summarize(answers: list[Answer]) -> None:
-    """Count by disposition; replays are a part of each number."""
+    """Print the number of lines by disposition; each number includes replays."""
     again = Counter(_name(answer) for answer in answers if answer.duplicate)
     for name, number in sorted(Counter(map(_name, answers)).items()):
         replays = f", of which {again[name]} replayed" if again[name] else ""
@@ -141,7 +141,7 @@ def _summarize(answers: list[Answer]) -> None:
 
 
 def _completed(raw: bytes) -> list[_Line]:
-    """Fill in and check every line before the first one is sent, so that a bad line stops nothing half-way."""
+    """Complete and check every line before the first one is sent, so that an invalid line prevents a partial send."""
     lines, bad = list[_Line](), list[str]()
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip():

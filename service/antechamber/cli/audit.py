@@ -1,4 +1,4 @@
-"""Verbs for auditors and for whoever keeps the log's key."""
+"""Verbs for auditors and for the operator of the log's key."""
 
 import importlib.util
 import sys
@@ -58,7 +58,7 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: A
 
 
 def _moment(option: str, text: str | None) -> int | None:
-    """Read a time, or a date: its first moment in UTC."""
+    """Parse an RFC 3339 time, or a date, which means its first moment in UTC."""
     if text is None:
         return None
     try:
@@ -68,7 +68,7 @@ def _moment(option: str, text: str | None) -> int | None:
 
 
 def _write(chunks: Any, output: Any) -> None:
-    """Write chunks and, for a file, say how far it is where somebody looks, and in the end how much there was."""
+    """Write chunks; for a file, show the progress on a terminal and print the total at the end."""
     named = getattr(output, "name", "<stdout>") != "<stdout>"
     number, watched = 0, named and sys.stderr.isatty()
     for chunk in chunks:
@@ -141,7 +141,7 @@ def new_key(location: Location, *, restored: bool, lost: bool, as_json: bool) ->
       - all tokens, sign-in links and sessions end and are listed, because those that were ended after the
         backup are not known any more; issue new tokens with: antechamber token issue
       - accounts stay and are listed, too; disable those that should not sign in with: antechamber user disable
-    """  # noqa: D301 -- the character by which click leaves a paragraph as it is
+    """  # noqa: D301 -- click does not rewrap a paragraph after this character
     ended = None
     try:
         with app.opened_log(location, lost=lost) as (opened, _):
@@ -162,7 +162,7 @@ def new_key(location: Location, *, restored: bool, lost: bool, as_json: bool) ->
 
 
 def _ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
-    """Say which access ended, and which accounts can sign in again."""
+    """Return the access that ended and the accounts that can sign in again."""
     return {
         "revoked_tokens": [{"token_id": one.token_id, "role": one.role, "name": one.name} for one in ended.tokens],
         "ended_links": [{"link": one.digest[:SHOWN], "role": one.role, "name": one.name} for one in ended.links],
@@ -185,7 +185,7 @@ def erase(subject: str, reason: str, location: Location, *, yes: bool) -> None:
     event's hash stays too, because its receipt replays. Backups keep what they have.
     """
     try:
-        # A mistyped or damaged folder is named before the question.
+        # Report a mistyped or damaged folder before the question.
         app.open_store(location, create=False).close()
     except AntechamberError as error:
         fail(error)

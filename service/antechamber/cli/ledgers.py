@@ -1,4 +1,4 @@
-"""Verbs for whoever looks after an agent's ledger."""
+"""Verbs for the operator of an agent's ledger."""
 
 import contextlib
 import sys
@@ -22,7 +22,7 @@ from antechamber.core.times import format_time
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Ledger]:
-    """Open a ledger that exists; a verb of a person never makes one."""
+    """Open an existing ledger; these verbs never create one."""
     if not path.exists():
         fail(AntechamberError(f"there is no ledger at {path}; an agent makes one when it first sends"))
     try:
@@ -104,7 +104,7 @@ def list_entries(path: Path, state: str | None, *, as_json: bool) -> None:
 
 
 def _short(text: str, most: int = 80) -> str:
-    """Keep one line one line; what a service wrote there is shown without its control characters."""
+    """Return a text as one line without control characters, because a service may have sent it."""
     plain = "".join(sign if sign.isprintable() else " " for sign in text)
     return plain if len(plain) <= most else f"{plain[: most - 2]} …"
 

@@ -1,4 +1,4 @@
-"""The verb that serves MCP clients beside an agent: tools, a submitter and its ledger, joined."""
+"""The verb that serves MCP clients beside an agent: it connects tools, a submitter and its ledger."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,6 @@ class LedgerSubmits:
     """Submits for the tools through a ledger (implements core.mcp_tools.Submitting)."""
 
     def __init__(self, submitter: AsyncSubmitter, ledger: Ledger, token: str) -> None:
-        """Use a submitter and its ledger."""
         self._submitter = submitter
         self._ledger = ledger
         self._token = hashlib.sha256(token.encode()).digest()
@@ -45,13 +44,13 @@ class LedgerSubmits:
         )
 
     def _prepare(self, event: dict[str, Any]) -> str:
-        """Record an event; one whose key was sealed behind the model's back is one that it still wants proposed."""
+        """Record an event; if its key was sealed, record it under a new key, because the model still proposes it."""
         operation_id = self._ledger.prepare(event)
         again = self._ledger.entry(operation_id).sealed()
         return self._ledger.prepare(event, again=True) if again else operation_id
 
     async def _producer(self) -> str:
-        """Return the producer whose token this is; asked once, so that what is learned offline can be recorded."""
+        """Return the token's producer; the ledger keeps it, so that events can be recorded while offline."""
         known = self._ledger.holder(self._token)
         if known is None:
             holder = await self._submitter.holder()
@@ -63,11 +62,11 @@ class LedgerSubmits:
         return known
 
     async def status(self, submission_id: str) -> Status | None:
-        """Read a submission back."""
+        """Return the receipt and review of a submission."""
         return await self._submitter.status(submission_id)
 
     async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
-        """Read memories."""
+        """Return one page of memories."""
         page = await self._submitter.memories(submission_scope, scope_id, query)
         return page or MemoryPage(items=[], next=None)
 
@@ -110,7 +109,7 @@ async def _served(
         if not serving.done():
             await finish()
             ledger.close()
-            # The thread that reads standard input waits for a line that does not come; nothing else is left to do.
+            # The thread that reads standard input is blocked in a read; nothing else is left to do.
             os._exit(0)
         stopping.cancel()
         await serving
@@ -118,7 +117,7 @@ async def _served(
 
 @contextlib.asynccontextmanager
 async def _recovering(submitter: AsyncSubmitter) -> AsyncIterator[None]:
-    """Settle what is uncertain behind the client's back; what cannot be settled now is at the next start."""
+    """Settle uncertain operations in the background; those that cannot be settled now are tried at the next start."""
     recovery = asyncio.create_task(submitter.recover())
     try:
         yield

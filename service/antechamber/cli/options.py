@@ -1,4 +1,4 @@
-"""What all verbs share: options, and how they speak."""
+"""Options and output functions that all verbs share."""
 
 import functools
 import os
@@ -36,9 +36,9 @@ _checkpoint_option = click.option(
 
 
 def location_options(verb: _Verb) -> _Verb:
-    """Let a verb take --data, --database-url and --checkpoint-file as one argument, `place`.
+    """Add --data, --database-url and --checkpoint-file to a verb, as one argument `location`.
 
-    Whatever file the verb makes is its owner's alone.
+    Files that the verb creates belong to their owner alone.
     """
 
     @functools.wraps(verb)
@@ -73,12 +73,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 
 def fail(error: Exception) -> NoReturn:
-    """End with a text that says what to do."""
+    """End the program with a text that states what to do."""
     raise click.ClickException(str(error))
 
 
 def own_token() -> str:
-    """Return the token that the environment gives, or end with where to get one."""
+    """Return the token in the environment, or end the program with a hint how to get one."""
     token = os.environ.get("ANTECHAMBER_TOKEN", "")
     if not token:
         fail(AntechamberError("set ANTECHAMBER_TOKEN to a producer's token; see: antechamber token issue --help"))
@@ -86,5 +86,5 @@ def own_token() -> str:
 
 
 def show(value: Any) -> None:
-    """Print JSON."""
+    """Print a value as JSON."""
     click.echo(msgspec.json.encode(value).decode())

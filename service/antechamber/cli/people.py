@@ -1,4 +1,4 @@
-"""Verbs for tokens and people."""
+"""Verbs for tokens and accounts."""
 
 import contextlib
 import re
@@ -214,7 +214,7 @@ def disable_user(name: str, location: Location) -> None:
 
 @contextlib.contextmanager
 def _access(location: Location, *, grants: bool = False) -> Iterator[Access]:
-    """Open a data folder; whatever goes wrong ends with a text that says what to do."""
+    """Open a data folder; every error ends the program with a text that states what to do."""
     try:
         with app.opened_access(location, grants=grants) as access:
             yield access

@@ -1,4 +1,4 @@
-"""Verbs for whoever runs the service or examines its data."""
+"""Verbs for operators: run the service, migrate its data, check its policy and its data."""
 
 import sys
 from pathlib import Path
@@ -67,7 +67,7 @@ def serve(  # noqa: PLR0913 -- one argument for each option
         public_url=public_url,
         client_address_header=client_address_header,
     )
-    from antechamber.app.server import serve as run  # noqa: PLC0415 -- brings in all of the web
+    from antechamber.app.server import serve as run  # noqa: PLC0415 -- imports the whole web layer
 
     try:
         run(settings, f"Antechamber is ready: {settings.url}  (desk: {settings.url}/review)")
