@@ -96,7 +96,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         return sorted({*LOOPBACK, self.host, public, "[::1]"})
 
     def check(self) -> None:
-        """Refuse to send sign-ins in the clear over a network.
+        """Refuse settings that cannot work, or that would send sign-ins over a network unencrypted.
 
         Raises SettingsError.
         """
@@ -125,7 +125,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a name or address reaches this machine only (RFC 1122 section 3.2.1.3: all of 127.0.0.0/8)."""
+    """Return whether a name or address is loopback (RFC 1122 section 3.2.1.3: all of 127.0.0.0/8)."""
     try:
         return host in LOOPBACK or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -156,7 +156,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _make(path: Path) -> None:
-    """Create the complete file under another name, then rename it, so that no incomplete ledger has its name."""
+    """Create the complete file under another name, then link it, so that no incomplete ledger has its name."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:

@@ -49,7 +49,7 @@ def _time(name: str, text: str) -> int:
 def read_filter(query: Any) -> AuditFilter:
     """Parse the filters of an export; an empty value means no filter.
 
-    Raises RefusedError (`malformed`).
+    Raises RequestRefusedError (`malformed`).
     """
     return AuditFilter(**_values(query, AuditFilter.__struct_fields__, CHOICES))
 
@@ -57,7 +57,7 @@ def read_filter(query: Any) -> AuditFilter:
 def read_submission_filter(query: Any) -> SubmissionFilter:
     """Parse the filters of a list of submissions; an empty value means no filter.
 
-    Raises RefusedError (`malformed`).
+    Raises RequestRefusedError (`malformed`).
     """
     choices = {"disposition": (*DISPOSITIONS, _ANY), "submission_scope": SCOPES, "reason_code": CODES}
     values = _values(query, SubmissionFilter.__struct_fields__, choices)
@@ -80,7 +80,7 @@ def _values(query: Any, names: tuple[str, ...], choices: dict[str, tuple[str, ..
 def _only(request: AuditRequest, *names: str) -> None:
     """Refuse unknown parameters: a filter with a typing error must not select everything.
 
-    Raises RefusedError (`malformed`).
+    Raises RequestRefusedError (`malformed`).
     """
     for name in request.query_params:
         if name not in names:
@@ -104,7 +104,7 @@ def _taker(request: AuditRequest) -> Exporter:
 def _number(request: AuditRequest, name: str) -> int | None:
     """Parse a number of leaves; return None if the parameter is missing.
 
-    Raises RefusedError (`malformed`).
+    Raises RequestRefusedError (`malformed`).
     """
     text = request.query_params.get(name)
     if text is None:

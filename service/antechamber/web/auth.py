@@ -88,7 +88,7 @@ def cookie_name(*, secure: bool) -> str:
 async def needs_token(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
     """Guard a route for agents (asynchronous as all guards: Litestar runs plain functions in a thread).
 
-    Raises RefusedError (`unauthorized`).
+    Raises RequestRefusedError (`unauthorized`).
     """
     if not isinstance(connection.scope["user"], Bearer):
         raise unauthorized()
@@ -108,7 +108,7 @@ async def needs_token_or_sign_in(connection: ASGIConnection[Any, Any, Any, Any],
 async def needs_auditor(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
     """Guard an export: it needs an auditor's token, or a session of an auditor or curator.
 
-    Raises RefusedError.
+    Raises RequestRefusedError.
     """
     caller: Caller | None = connection.scope["user"]
     if caller is None:

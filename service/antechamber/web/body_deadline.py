@@ -59,8 +59,8 @@ class BodyReader:
     async def read(self, headers: RawHeaders, receive: Receive, most: int, caller: object) -> bytes:
         """Read a body of at most `most` bytes sent by `caller` (None for a request without token or session).
 
-        Raises RefusedError (`body-too-large`, before reading if the headers declare it; `malformed` for a body that
-        breaks off or takes too long), UnavailableError if it is aborted in favor of other uploads or because the
+        Raises RequestRefusedError (`body-too-large`, before reading if the headers declare it; `malformed` for a body
+        that breaks off or takes too long), UnavailableError if it is aborted in favor of other uploads or because the
         process stops.
         """
         declared = next((int(value) for name, value in headers if name == b"content-length" and value.isdigit()), None)

@@ -45,7 +45,7 @@ def show_policy(request: PersonRequest, dashboard: NamedDependency[Dashboard]) -
 
 @get("/healthz", sync_to_thread=False)
 def healthz() -> dict[str, str]:
-    """Return that the process runs."""
+    """Return status 200 while the process runs."""
     return {"status": "ok"}
 
 

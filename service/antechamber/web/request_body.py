@@ -15,7 +15,7 @@ from antechamber.web.body_deadline import BodyReader
 async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
     """Read a body of at most `most` bytes, then look up the caller again: the token may have been revoked meanwhile.
 
-    Raises RefusedError (`body-too-large`, `malformed`) or UnavailableError.
+    Raises RequestRefusedError (`body-too-large`, `malformed`) or UnavailableError.
     """
     connection: ASGIConnection[Any, Any, Any, Any] = ASGIConnection(scope)
     body = await read_whole(scope, receive, most, connection.app.state, scope["user"])
@@ -26,7 +26,7 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
 async def read_whole(scope: Scope, receive: Receive, most: int, state: State, caller: Caller | None) -> bytes:
     """Read a body; if it cannot be read, its connection is closed after the response.
 
-    Raises RefusedError (`body-too-large`, `malformed`) or UnavailableError.
+    Raises RequestRefusedError (`body-too-large`, `malformed`) or UnavailableError.
     """
     uploads: BodyReader = state.uploads
     # Uploads are counted by token or account.

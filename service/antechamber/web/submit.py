@@ -118,7 +118,7 @@ async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: B
 async def _check_token(headers: RawHeaders, access: Access) -> None:
     """Look up the token again, unless it was looked up a moment ago: the body may have taken long.
 
-    Raises RefusedError (`unauthorized`).
+    Raises RequestRefusedError (`unauthorized`).
     """
     secret = secret_of(next(value for name, value in headers if name == b"authorization").decode("latin-1"))
     if access.remembered_bearer(secret) is None and await looked_up(access, access.bearer, secret) is None:

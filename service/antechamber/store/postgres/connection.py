@@ -96,7 +96,7 @@ def connect(url: str, watchdog: Watchdog) -> Connection:
         row_factory=dict_row,
         connect_timeout=CONNECT_SECONDS,
         client_encoding="utf8",
-        # In a pipeline the driver loses track of statements whose preparation an error or a ROLLBACK TO undid.
+        # In a pipeline the driver loses track of prepared statements that an error or a ROLLBACK TO removed.
         prepare_threshold=None,
     )
     try:

@@ -150,11 +150,11 @@ class SqliteStore:
             return _connect(self._path, read_only=True)
 
     def trouble(self) -> str | None:
-        """Return that the disk failed to sync; None otherwise."""
+        """Return an error text once the disk has failed to sync; None otherwise."""
         return self._transactions.trouble
 
     def lost(self) -> str | None:
-        """Return how much of the log's end is missing; None if nothing is."""
+        """Return a text about the missing end of the log; None if nothing is missing."""
         with self.read() as rows:
             return self._reach.tell(rows.log_size)
 
