@@ -194,7 +194,7 @@ def test_the_kernel_lets_go_of_a_folder_whose_service_was_killed(tmp_path: Path,
 
 
 def test_services_on_postgresql_share_a_folder(postgres: Databases, tmp_path: Path, policies: Path) -> None:
-    """Two processes on one host, as the README says."""
+    """Two processes on one host, as service/README.md says."""
     location = Location(data=tmp_path / "data", database_url=postgres.fresh())
     with serving(location, policies) as first, serving(location, policies) as second:
         answers = [httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).status_code for url, _ in (first, second)]

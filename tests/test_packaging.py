@@ -30,16 +30,20 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "py.typed",
         "policies/producers.toml",
         "policies/tests.toml",
+        "policies/README.md",
         "templates/desk.html",
         "templates/assets/antechamber.css",
         "templates/assets/keys.js",
+        "templates/README.md",
+        "client/README.md",
+        "core/log/README.md",
         "store/sql/admission.sql",
         "store/schema/sqlite/0001_tables.sql",
         "verify_export.py",
     ],
 )
 def test_the_wheel_holds_what_the_service_reads(installed: Path, name: str) -> None:
-    """Templates, policies, SQL and the typing marker are in the package."""
+    """Templates, policies, SQL, the typing marker and the documents for users are in the package."""
     assert (installed / "antechamber" / name).is_file()
 
 

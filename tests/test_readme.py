@@ -1,10 +1,11 @@
-"""README's promises: its commands run as they stand there."""
+"""The documents: their code blocks run as written, their links lead somewhere, and nothing is left undocumented."""
 
 import asyncio
 import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,26 +22,82 @@ from mcp import Client
 from mcp.server import Server
 from mcp.types import CallToolResult, ListToolsResult, Tool
 
+import verify_export
 from antechamber.cli import main
 from antechamber.client import Ledger
+from antechamber.core.outcomes import OUTCOMES
+from antechamber.core.policy_help import WANTED
+from antechamber.policy_files import read_policy
 from support import HANG_SECONDS, Databases, antechamber, apart, database, free_port, place_of, serving
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
-PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+CLIENT = "service/antechamber/client/README.md"
+LOG = "service/antechamber/core/log/README.md"
+NAMES = (
+    "README.md",
+    "CHANGELOG.md",
+    "service/README.md",
+    "service/DECISIONS.md",
+    CLIENT,
+    LOG,
+    "templates/README.md",
+    "policies/README.md",
+    "scripts/README.md",
+    "tests/README.md",
+)
+DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
+CHAPTERS = "\n".join(text for name, text in DOCUMENTS.items() if name != "CHANGELOG.md")
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+"""A link: where it leads, and the heading there if it names one."""
+
+
+def sections(text: str) -> dict[str, str]:
+    """Return the text below each heading of a document; a line of a code block is no heading."""
+    found, heading, fenced = {"": ""}, "", False
+    for line in text.splitlines(keepends=True):
+        fenced ^= line.startswith("```")
+        if not fenced and (match := re.match(r"#+ (.+)", line)):
+            heading = match[1]
+            found[heading] = ""
+        else:
+            found[heading] += line
+    return found
+
+
+def slug(heading: str) -> str:
+    """Return the fragment that leads to a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def block(name: str, heading: str, language: str, number: int = 0) -> str:
+    """Return a code block of a document by its heading."""
+    blocks = [code for kind, code in BLOCK.findall(sections(DOCUMENTS[name])[heading]) if kind == language]
+    return blocks[number]
+
+
+DEMO = block("README.md", "Sixty seconds", "sh")
+BY_HAND = block("README.md", "Sixty seconds", "sh", 1)
+CURL = block(CLIENT, "HTTP with curl", "sh")
+PYTHON = block(CLIENT, "Python client and ledger", "python")
+PASTED = block(CLIENT, "MCP", "json")
+TOOLS = block(CLIENT, "MCP", "python")
+GUARD = block(CLIENT, "Guard: any other tool that writes", "python")
+AUDIT = block(LOG, "Export and verify", "sh")
+GROWING = block("service/README.md", "Growing: several processes on PostgreSQL", "sh")
+POLICY_TEST = block("policies/README.md", "tests.toml", "toml")
 
 
 def own_environment() -> dict[str, str]:
-    """Return the environment without what a reader of README does not have: it sets what it uses."""
+    """Return the environment of a reader of the documents: the blocks set every variable that they use."""
     return {name: value for name, value in os.environ.items() if not name.startswith("ANTECHAMBER_")}
 
 
 @contextlib.contextmanager
 def shell(script: str, folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a block of README in a shell of its own process group, and end all of it."""
+    """Run a block in a shell of its own process group, and end all of it."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    process = subprocess.Popen(  # noqa: S603 -- our own README
+    process = subprocess.Popen(  # noqa: S603 -- our own documents
         ["/bin/sh", "-ec", script],
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -72,8 +129,8 @@ def read_until(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
 
 
 def test_the_sixty_second_start_ends_with_a_memory() -> None:
-    """The first block starts the demo; whoever opens its link and approves sees the memory as an agent reads it."""
-    with shell(BLOCKS[0], ROOT) as demo:
+    """The first block starts the demo; after an approval it shows the memory as an agent reads it."""
+    with shell(DEMO, ROOT) as demo:
         link = read_until(demo, r"(http://\S+)/login\?link=(\S+)")
         with httpx.Client(base_url=link.group(1), follow_redirects=True, timeout=HANG_SECONDS) as browser:
             page = browser.post("/login", data={"link": link.group(2)}).text
@@ -87,7 +144,7 @@ def test_the_sixty_second_start_ends_with_a_memory() -> None:
 
 def by_hand(port: int) -> str:
     """Return the recipe for a shell, on a port that is free, waiting where a person would look whether it is ready."""
-    script = BLOCKS[1]
+    script = BY_HAND
     for words, instead in (
         (
             "serve --data data &\n",
@@ -107,10 +164,10 @@ def test_the_start_by_hand_accepts_and_then_replays(tmp_path: Path) -> None:
 
 
 def test_the_blocks_for_agents_run_in_the_shell_of_the_recipe(tmp_path: Path) -> None:
-    """One after another, in the order of README, with nothing but what the blocks before set: all are one proposal."""
-    (tmp_path / "client.py").write_text(PYTHON[0], encoding="utf-8")
-    (tmp_path / "tools.py").write_text(PYTHON[1], encoding="utf-8")
-    script = f"{by_hand(free_port())}\n{BLOCKS[2]}\npython client.py\npython tools.py"
+    """One after another, with nothing but what the blocks before set: all are one proposal."""
+    (tmp_path / "client.py").write_text(PYTHON, encoding="utf-8")
+    (tmp_path / "tools.py").write_text(TOOLS, encoding="utf-8")
+    script = f"{by_hand(free_port())}\n{CURL}\npython client.py\npython tools.py"
     with shell(script, tmp_path) as session:
         seen = read_until(session, r"(accepted-as-duplicate|accepted-for-review): a curator decides(.*)\n")
         assert "It was proposed before" in seen[0] or "duplicate" in seen[0]
@@ -119,7 +176,7 @@ def test_the_blocks_for_agents_run_in_the_shell_of_the_recipe(tmp_path: Path) ->
 
 @pytest.fixture
 def live(tmp_path: Path, policies: Path) -> Iterator[dict[str, str]]:
-    """A service, and how an agent is told of it."""
+    """A service, with the variables that name it to an agent."""
     data = tmp_path / "data"
     with serving(data, policies) as (url, _):
         token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
@@ -135,7 +192,7 @@ def proposals(tmp_path: Path) -> int:
 
 def test_curl_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
     """The block for curl, line by line."""
-    with shell(BLOCKS[2], tmp_path, **live) as session:
+    with shell(CURL, tmp_path, **live) as session:
         read_until(session, r"accepted-for-review(.|\n)*accepted-for-review")
         assert session.wait(30) == 0
     assert proposals(tmp_path) == 1
@@ -145,14 +202,14 @@ def test_an_auditor_verifies_and_finds_what_was_altered(tmp_path: Path, live: di
     """The block for auditors: the export holds, and the altered byte is named."""
     data = str(tmp_path / "data")
     token = antechamber("token", "issue", "auditing", "--role", "auditor", "--data", data).stdout.strip()
-    with shell(BLOCKS[3], tmp_path, **live, AUDITOR_TOKEN=token) as session:
+    with shell(AUDIT, tmp_path, **live, AUDITOR_TOKEN=token) as session:
         read_until(session, r"Verified: \d+ leaves(.|\n)*Nothing is missing(.|\n)*NOT verified: leaf 1 (.|\n)*found it")
 
 
 def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> None:
-    """The fifth block makes the schema and starts two processes on one database, both ready."""
+    """The block makes the schema and starts two processes on one database, both ready."""
     url, ports = postgres.empty(), [free_port(), free_port()]
-    script = re.sub(r"export ANTECHAMBER_DATABASE_URL=\S+", f"export ANTECHAMBER_DATABASE_URL='{url}'", BLOCKS[4])
+    script = re.sub(r"export ANTECHAMBER_DATABASE_URL=\S+", f"export ANTECHAMBER_DATABASE_URL='{url}'", GROWING)
     for named, port in zip(("8080", "8081"), ports, strict=True):
         assert f"--port {named}" in script
         script = script.replace(f"--port {named}", f"--port {port}")
@@ -165,13 +222,13 @@ def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> No
 
 def test_the_python_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
     """The block for Python, run twice in an agent's folder, gets one receipt."""
-    wanted = re.search(r"<<'EVENT'\n(.*?)EVENT", BLOCKS[2], re.DOTALL)
+    wanted = re.search(r"<<'EVENT'\n(.*?)EVENT", CURL, re.DOTALL)
     assert wanted
     (tmp_path / "event.json").write_text(wanted[1], encoding="utf-8")
-    command = [sys.executable, "-c", PYTHON[0]]
+    command = [sys.executable, "-c", PYTHON]
     environment = own_environment() | live
     ran = [
-        subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 -- our own README
+        subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 -- our own documents
         for _ in range(2)
     ]
     assert ran[0].stdout.startswith("accepted-for-review ")
@@ -181,11 +238,10 @@ def test_the_python_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, liv
 
 def test_an_mcp_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
     """The block for MCP, which starts the server as the configuration that is to be pasted does."""
-    (pasted,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
-    named = json.loads(pasted)["mcpServers"]["antechamber"]
+    named = json.loads(PASTED)["mcpServers"]["antechamber"]
     assert (named["command"], named["args"]) == ("antechamber", ["mcp"])
     assert set(named["env"]) == {*live, "ANTECHAMBER_LEDGER"}
-    (tmp_path / "tools.py").write_text(PYTHON[1], encoding="utf-8")
+    (tmp_path / "tools.py").write_text(TOOLS, encoding="utf-8")
     with shell("python tools.py", tmp_path, **live) as session:
         read_until(session, r"accepted-for-review: a curator decides")
         assert session.wait(30) == 0
@@ -196,7 +252,7 @@ def within(block: str, **known: Any) -> Any:
     """Run a block that awaits, and return its `result`."""
     lines = [*block.splitlines(), "return result"]
     names: dict[str, Any] = {"asyncio": asyncio, "contextlib": contextlib} | known
-    exec("async def whole():\n" + textwrap.indent("\n".join(lines), "    "), names)  # noqa: S102 -- our own README
+    exec("async def whole():\n" + textwrap.indent("\n".join(lines), "    "), names)  # noqa: S102 -- our own documents
     return apart(names["whole"]())
 
 
@@ -213,7 +269,7 @@ def test_a_tool_that_writes_elsewhere_is_guarded(tmp_path: Path) -> None:
         written.append(asked.arguments)
         return CallToolResult(content=[])
 
-    block = "async with Client(server) as session:\n" + textwrap.indent(PYTHON[2], "    ")
+    block = "async with Client(server) as session:\n" + textwrap.indent(GUARD, "    ")
     with Ledger(tmp_path / "agent.ledger") as ledger:
         server = Server("tracker", on_list_tools=list_tools, on_call_tool=call_tool)
         for _ in range(2):
@@ -222,20 +278,99 @@ def test_a_tool_that_writes_elsewhere_is_guarded(tmp_path: Path) -> None:
     assert [one["body"] for one in written] == [f"On Gemini.\n\nref {entry.operation_id}"]
 
 
-def test_every_command_is_documented() -> None:
-    """Each command of the command line stands in README."""
-    for name, command in main.commands.items():
-        assert f"`antechamber {name}" in README
-        if isinstance(command, click.Group):
-            for verb in command.commands:
-                assert f"{name} {verb}" in README
+def test_the_test_of_a_policy_holds(tmp_path: Path) -> None:
+    """The block for policy tests holds beside the shipped ones."""
+    folder = Path(shutil.copytree(ROOT / "policies", tmp_path / "policies"))
+    before = len(read_policy(folder).cases)
+    with (folder / "tests.toml").open("a", encoding="utf-8") as file:
+        file.write(f"\n{POLICY_TEST}")
+    assert len(read_policy(folder).cases) == before + 1
+
+
+def test_every_code_block_is_run() -> None:
+    """A block that names its language is one of those that a test of this module runs."""
+    run = [DEMO, BY_HAND, CURL, PYTHON, PASTED, TOOLS, GUARD, AUDIT, GROWING, POLICY_TEST]
+    assert sorted(code for text in DOCUMENTS.values() for _, code in BLOCK.findall(text)) == sorted(run)
+
+
+def test_the_front_page_is_short() -> None:
+    """README has at most 1,200 words and leads to every other document."""
+    front = DOCUMENTS["README.md"]
+    assert len(front.split()) <= 1_200
+    assert {path for path, _ in LINK.findall(front)} >= set(NAMES) - {"README.md"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_link_leads_somewhere(name: str) -> None:
+    """A relative link leads to an existing file, and to a heading of it if it names one."""
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", DOCUMENTS[name], flags=re.DOTALL)
+    for path, fragment in LINK.findall(prose):
+        if "://" in path:
+            continue
+        target = (ROOT / name).parent / path if path else ROOT / name
+        assert target.exists(), path
+        if fragment:
+            assert fragment in map(slug, sections(target.read_text(encoding="utf-8"))), f"{path}#{fragment}"
+
+
+def commands(command: click.Command = main, name: str = "antechamber") -> Iterator[tuple[str, click.Command]]:
+    """Yield each command of the command line with its full name."""
+    yield name, command
+    if isinstance(command, click.Group):
+        for verb, inner in command.commands.items():
+            yield from commands(inner, f"{name} {verb}")
+
+
+def is_named(word: str, text: str = CHAPTERS) -> bool:
+    """Return whether a text has a word that is not part of a longer one."""
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None
+
+
+def test_every_command_and_option_is_documented() -> None:
+    """Each command, each of its options, and each option of the verifier has its description in a document."""
+    for name, command in commands():
+        first, *rest = name.split()[1:] or [""]
+        assert f"`antechamber {first}" in CHAPTERS, name
+        assert not rest or is_named(f"{first} {rest[0]}"), name
+        options = [word for one in command.params if isinstance(one, click.Option) for word in one.opts]
+        assert [word for word in options if not is_named(word)] == [], name
+    known = [word for action in verify_export.parser()._actions for word in action.option_strings]
+    assert [word for word in known if word not in {"-h", "--help"} and not is_named(word, DOCUMENTS[LOG])] == []
+
+
+def test_every_variable_is_documented() -> None:
+    """Each environment variable that the command line, a script or the tests read."""
+    read = {str(one.envvar) for _, command in commands() for one in command.params if getattr(one, "envvar", None)}
+    for folder in ("service", "scripts", "tests"):
+        for file in (ROOT / folder).rglob("*.py"):
+            read.update(re.findall(r"\bANTECHAMBER_[A-Z_]+\b", file.read_text(encoding="utf-8")))
+    assert len(read) >= 13
+    assert [name for name in read if f"`{name}`" not in CHAPTERS] == []
+
+
+def test_every_policy_key_is_documented() -> None:
+    """Each file of the policy has a heading, and each key is explained below the heading of its file."""
+    chapters = sections(DOCUMENTS["policies/README.md"])
+    tables = {"producer": "producers", "guideline": "guidelines", "test": "tests", "off": "privacy"}
+    for place in WANTED:
+        table, _, key = place.replace("[]", "").partition(".")
+        text = chapters[f"{tables.get(table, 'scopes')}.toml"]
+        assert f"`{key}`" in text if key else re.search(rf"`\W*{table}\b", text), place
+
+
+def test_every_code_of_the_contract_is_documented() -> None:
+    """The table of codes has each code once, with its status."""
+    rows = re.findall(
+        r"^\| `([a-z-]+)` \| (\d+) \|", sections(DOCUMENTS[CLIENT])["Answers and error codes"], re.MULTILINE
+    )
+    assert rows == [(code, str(outcome.status)) for code, outcome in OUTCOMES.items()]
 
 
 def test_nothing_recommends_what_no_index_has() -> None:
-    """An extra is installed from a checkout or a wheel, and there is one text that says so."""
-    sources = [*(ROOT / "service").rglob("*.py"), *(ROOT / "templates").rglob("*.html"), ROOT / "README.md"]
+    """An extra is installed from a checkout or a wheel, and each extra has one text for both."""
+    sources = [*(ROOT / "service").rglob("*.py"), *(ROOT / "templates").rglob("*.html"), *map(ROOT.joinpath, NAMES)]
     wrong = re.compile(r"pip install '?antechamber")
     assert [file.name for file in sources if wrong.search(file.read_text(encoding="utf-8"))] == []
     for extra in ("mcp", "postgres"):
-        assert f"`scripts/setup {extra}`" in README
-        assert f"`pip install 'PATH-TO-WHEEL[{extra}]'`" in README
+        assert f"`scripts/setup {extra}`" in CHAPTERS
+        assert f"`pip install 'PATH-TO-WHEEL[{extra}]'`" in CHAPTERS

@@ -1,6 +1,6 @@
 """A state machine over ledger and service: lost requests, lost answers, late requests, refusals on the way, restarts.
 
-The quick form runs with the tests; `--steps 20000` makes it the long one that README speaks of.
+The quick form runs with the tests; `--steps 20000` makes it the long one that scripts/README.md lists.
 """
 
 import itertools

@@ -30,7 +30,7 @@ def begins_formula(cell: str) -> bool:
 
 
 def restored(cell: str) -> str:
-    """Undo what README says was inserted."""
+    """Undo the insertions that core/log/README.md describes."""
     ends = r",;\t\n\v\f\r\0\x1c-\x1e\x85\u2028\u2029"
     cell = re.sub(rf"""((?:^|[{ends}])[{ends}\s"\ufeff]*)'('*[{re.escape(FORMULA)}])""", r"\1\2", cell)
     return re.sub(r"^'('*[\t\r\n\0])", r"\1", cell)
