@@ -404,7 +404,7 @@ def test_half_a_secret_of_a_crash_is_replaced(tmp_path: Path) -> None:
 
 def test_processes_that_start_together_share_one_secret(tmp_path: Path) -> None:
     """Whoever is first makes the secret, and the others use it."""
-    code = "import sys, pathlib as p, antechamber.config as c; print(c.load_secret(p.Path(sys.argv[1])).hex())"
+    code = "import sys, pathlib as p, antechamber.secret_key as c; print(c.load_secret(p.Path(sys.argv[1])).hex())"
     command = [sys.executable, "-c", code, str(tmp_path / "data")]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]  # noqa: S603 -- our own
     said = {process.communicate(timeout=60)[0].strip() for process in started}
