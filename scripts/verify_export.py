@@ -24,9 +24,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 LONGEST_LINE = 8 << 20
 LONGEST_TEXT = 600
 MAX_PLACES = 20
-"""Records without salt that are named by their leaf; all of them are counted."""
+"""Maximum number of records without salt that are named by their leaf; all of them are counted."""
 CLOCKS = timedelta(minutes=1)
-"""By how much clocks of several machines may differ before a leaf is worth a look."""
+"""Tolerated clock difference between machines before an out-of-order time is reported."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 NAME = re.compile(r"[^\s+]+")
 KEY = re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)")
@@ -40,7 +40,7 @@ PROVEN = {
     "decision": "action", "curator": "actor", "decided_at": "time", "reason_code": "reason_code",
     "policy_digest": "policy_digest",
 }  # fmt: skip
-"""Members of a review record, and those of its leaf that say the same."""
+"""Members of a review record, and the members of its leaf with the same values."""
 IDS = {"review_record_id", "proposal_id", "quarantine_id", "undoes"}
 TEXT = {"review": {"reason_text", "resulting", "shown"}, "disposition": {"payload", "receipt", "source_span"}}
 COMMITTED = {"person", "producer_identity", "scope_id", "submission_scope", "target", "version"}
@@ -48,7 +48,7 @@ COMMITTED = {"person", "producer_identity", "scope_id", "submission_scope", "tar
 BESIDE = {
     "approvals_required", "memory_id", "resulting_hash", "resulting_version", "shown_hash", "source_event_hash",
 }  # fmt: skip
-"""Members that come along for reading: neither leaf nor commitment says them."""
+"""Members included for reading only: neither leaf nor commitment covers them."""
 PLACE = {"leaf", "leaf_hash", "record", "sequence"}
 MEMBERS = {
     "leaf": PLACE,
@@ -63,19 +63,19 @@ ACTIONS = {
     },
 }  # fmt: skip
 ERASED = {None, "", "(erased)", '{"content":"(erased)","kind":"erased"}'}
-"""What may stand in the place of a text that is not there any more."""
+"""Values that may replace an erased text."""
 
 
 class BadError(Exception):
-    """Something that does not hold; the text names it."""
+    """A failed check; the text names it."""
 
 
 class UsageError(Exception):
-    """Arguments that do not fit; nothing was verified."""
+    """Invalid arguments; nothing was verified."""
 
 
 class EmptyError(Exception):
-    """An export of records that holds none: nothing is wrong, and nothing was verified."""
+    """An export without records: no check failed, and nothing was verified."""
 
 
 class Key(NamedTuple):
@@ -86,12 +86,12 @@ class Key(NamedTuple):
     public: bytes
 
     def __str__(self) -> str:
-        """Write it as it is given."""
+        """Return the key in its text form."""
         return f"{self.name}+{self.key_id.hex()}+{base64.b64encode(bytes([1]) + self.public).decode()}"
 
 
 class Checkpoint(NamedTuple):
-    """What a log signed: its name, its number of leaves, its root; and by which key."""
+    """A signed state of the log: its origin, size and root, and the key that signed it."""
 
     origin: str
     size: int
@@ -100,12 +100,12 @@ class Checkpoint(NamedTuple):
 
 
 def bad(text: str) -> NoReturn:
-    """Say what does not hold."""
+    """Raise BadError with this text."""
     raise BadError(text)
 
 
 def raw_of(text: str) -> bytes:
-    """Decode base64 in its one canonical form; anything else is empty."""
+    """Decode canonical base64; return empty bytes for any other form."""
     try:
         raw = binascii.a2b_base64(text, strict_mode=True)
     except ValueError:
@@ -122,7 +122,7 @@ def decode(text: str, size: int, what: str) -> bytes:
 
 
 def read_keys(text: str) -> list[Key]:
-    """Read verifier keys, one or several with white space between them."""
+    """Read one or more verifier keys, separated by white space."""
     keys = []
     for word in text.split():
         match = KEY.fullmatch(word)
@@ -138,7 +138,7 @@ def read_keys(text: str) -> list[Key]:
 
 
 def read_note(note: str, keys: Sequence[Key], what: str) -> Checkpoint:
-    """Read a checkpoint that one of the keys signed; signatures of others are passed over."""
+    """Read a checkpoint signed by one of the keys; signatures of unknown keys are ignored."""
     text, blank, signatures = note.rpartition("\n\n")
     if not blank or not signatures.endswith("\n") or re.search(r"[\x00-\x09\x0b-\x1f]", note):
         bad(f"{what} is no signed note: a text, an empty line, and lines that sign it")
@@ -154,9 +154,9 @@ def read_note(note: str, keys: Sequence[Key], what: str) -> Checkpoint:
 
 
 def signs(line: str, key: Key, text: str, what: str) -> bool:
-    """Say whether a line is the signature of a key; one that claims to be and is not is refused.
+    """Return whether a line is a valid signature of a key; raise BadError if it is an invalid one of that key.
 
-    A line with another name, key id or length belongs to a key or an algorithm that nobody gave, and is ignored.
+    A line with another name, key id or length belongs to an unknown key or algorithm, and is ignored.
     """
     dash, _, rest = line.partition(" ")
     name, _, signature = rest.partition(" ")
@@ -183,15 +183,14 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 class Tree:
-    """A growing tree: the complete subtrees it consists of, largest first."""
+    """A growing Merkle tree, kept as its complete subtrees, largest first."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self.size = 0
         self.hashes: list[bytes] = []
 
     def append(self, value: bytes) -> None:
-        """Take in the hash of one more leaf."""
+        """Append the hash of a leaf."""
         bits = self.size
         while bits & 1:
             value = node_hash(self.hashes.pop(), value)
@@ -210,9 +209,9 @@ class Tree:
 
 
 def root_by(path: Sequence[bytes], value: bytes, index: int, size: int) -> bytes | None:
-    """Return the root that an inclusion proof leads to (RFC 9162 section 2.1.3.2); None for one of another length.
+    """Return the root of an inclusion proof (RFC 9162 section 2.1.3.2); None if a length is wrong.
 
-    A value that has not the length of a hash leads nowhere.
+    Each value must have the length of a SHA-256 hash.
     """
     if not 0 <= index < size or any(len(one) != 32 for one in (value, *path)):  # noqa: PLR2004 -- SHA-256
         return None
@@ -231,17 +230,17 @@ def root_by(path: Sequence[bytes], value: bytes, index: int, size: int) -> bytes
 
 
 def canonical(value: Any) -> bytes:
-    """Return the RFC 8785 form of what an export holds: no floats, and names of ASCII letters at the levels we read."""
+    """Return the RFC 8785 form for the content of exports: no floats, and ASCII member names at the levels checked."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def no_float(text: str) -> NoReturn:
-    """Refuse what canonical JSON of this kind never has."""
+    """Reject a float, which canonical JSON of exports never contains."""
     bad(f"{text} is a number that no record holds")
 
 
 def read_line(line: bytes, location: str) -> dict[str, Any]:
-    """Read a record, which has to be in its one canonical form."""
+    """Parse a record and check that it is in canonical form."""
     if line.endswith(b"\r\n"):
         bad(f"{location} ends with CR LF: the file was converted on its way, and has to come as it was")
     try:
@@ -255,7 +254,7 @@ def read_line(line: bytes, location: str) -> dict[str, Any]:
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Yield lines, none of them without end."""
+    """Yield lines, rejecting any over the maximum length."""
     while line := file.readline(LONGEST_LINE):
         if len(line) == LONGEST_LINE:
             bad("a line is longer than any record")
@@ -263,12 +262,12 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
 
 
 def is_count(value: Any) -> bool:
-    """Say whether a value is a whole number; true and false are none."""
+    """Return whether a value is a non-negative integer; booleans are not."""
     return type(value) is int and value >= 0
 
 
 def check_leaf(record: dict[str, Any], location: str) -> bytes:
-    """Return the hash of a record's leaf."""
+    """Check a record's leaf and return its hash."""
     leaf = record.get("leaf")
     if not isinstance(leaf, dict) or set(leaf) != LEAF:
         bad(f"{location} has no leaf with the members of one")
@@ -279,10 +278,12 @@ def check_leaf(record: dict[str, Any], location: str) -> bytes:
 
 
 class Export:
-    """Reads an export line by line and compares it with its checkpoint."""
+    """Verifies an export line by line against its checkpoint.
+
+    `records` expects an export of records instead of the whole log.
+    """
 
     def __init__(self, keys: list[Key], checkpoint: Checkpoint, previous: Checkpoint | None, *, records: bool) -> None:
-        """Take what the auditor brings along; `records` says that no whole log is expected."""
         self.keys = keys
         self.records = records
         self.checkpoint = checkpoint
@@ -301,7 +302,7 @@ class Export:
         self.successors: list[tuple[int, str]] = []
 
     def read(self, file: BinaryIO) -> None:
-        """Verify everything."""
+        """Verify the whole file."""
         self.pass_previous()
         for number, line in enumerate(lines_of(file), 1):
             if number == 1 and not line.startswith(b"{"):
@@ -340,7 +341,7 @@ class Export:
         self.count += 1
 
     def expect(self, *, whole: bool) -> None:
-        """Refuse an export of the other kind: it proves something else than what was asked for."""
+        """Refuse an export of the other kind, because it proves something other than requested."""
         if whole and self.records:
             message = "EXPORT is the whole log; leave out --records, and it is also proven that nothing is missing"
             raise UsageError(message)
@@ -365,7 +366,7 @@ class Export:
         self.pass_previous()
 
     def look_at_time(self, text: Any, sequence: int) -> None:
-        """Note how far a leaf's time lies before that of a leaf in front of it: clocks differ, and may be set."""
+        """Record how far a leaf's time is behind an earlier leaf's: clocks differ, and can be changed."""
         try:
             time = datetime.fromisoformat(text)
             step = time - (self.latest or time)
@@ -375,7 +376,7 @@ class Export:
         self.back = max(self.back, (-step, sequence))
 
     def note_key(self, sequence: int, leaf: dict[str, Any]) -> None:
-        """Remember a change of keys, and what an auditor has to know of it."""
+        """Record a change of keys and the note that an auditor needs about it."""
         self.successors.append((sequence, str(leaf["to"])))
         if leaf["reason_code"] == "restored":
             lost = dict(leaf["subject"]).get("abandoned_size", "unknown size")
@@ -384,7 +385,7 @@ class Export:
             self.notes.append(f"Leaf {sequence}: from here on another key signs, {leaf['to']}.")
 
     def pass_previous(self) -> None:
-        """Compare the tree with the earlier checkpoint, once it is of that size."""
+        """Compare the tree with the earlier checkpoint when it reaches that size."""
         if self.previous is None or self.tree.size != self.previous.size or self.kind not in {"", "leaf"}:
             return
         if self.tree.root() != self.previous.root:
@@ -394,7 +395,7 @@ class Export:
             )
 
     def take_proven(self, record: dict[str, Any], number: int) -> None:
-        """Verify a record by the proof that it brings along."""
+        """Verify a record by its own inclusion proof."""
         sequence, proof = record.get("sequence"), record.get("proof")
         if not is_count(sequence) or not isinstance(proof, list) or not all(isinstance(one, str) for one in proof):
             bad(f"line {number} has no sequence and no proof")
@@ -433,7 +434,7 @@ class Export:
             self.close_some(record, own)
 
     def close_some(self, record: dict[str, Any], own: Checkpoint) -> None:
-        """Look at the end of an export of records: only the newest key may have signed it."""
+        """Check the end of an export of records: only the newest key may have signed its checkpoint."""
         if record["complete"] is True:
             bad(
                 "the closing record claims that the export is complete, and only the whole log can prove that; do not "
@@ -445,7 +446,7 @@ class Export:
             bad("the checkpoint is signed by an older key than the first one that was given")
 
     def other_checkpoint(self, own: Checkpoint) -> str:
-        """Say what is wrong with two checkpoints that are not the same."""
+        """Return the problem with two different checkpoints."""
         given = self.checkpoint
         if own.size == given.size:
             return f"two checkpoints of {own.size} leaves have different roots: the log was forked"
@@ -456,13 +457,13 @@ class Export:
         )
 
     def check_signer(self, checkpoint: Checkpoint) -> None:
-        """Refuse a checkpoint by a key that had a successor: the last it may sign ends with the leaf that names it."""
+        """Refuse a checkpoint signed by a replaced key: its last one ends with the leaf that names the successor."""
         named = [(sequence, key) for sequence, key in self.successors if sequence + 1 < checkpoint.size]
         if named and named[-1][1] != str(checkpoint.signer):
             bad(f"the checkpoint is signed by a key that leaf {named[-1][0]} replaced by {named[-1][1]}; give that one")
 
     def close_log(self, record: dict[str, Any], own: Checkpoint) -> None:
-        """Compare the whole tree with the checkpoint."""
+        """Compare the complete tree with the checkpoint."""
         for one in (own, self.checkpoint):
             self.check_signer(one)
         if record["complete"] is not True:
@@ -478,7 +479,7 @@ class Export:
 
 
 def check_members(record: dict[str, Any], location: str) -> None:
-    """Compare what a record says with its leaf, and open the leaf's commitment; without salt there is no text."""
+    """Compare a record's members with its leaf and verify the commitment; a record without salt must have no text."""
     leaf, salt, kind = record["leaf"], record["salt"], record["record"]
     if leaf["action"] not in ACTIONS[kind]:
         bad(f"{location} is a leaf of something else")
@@ -500,7 +501,7 @@ def check_members(record: dict[str, Any], location: str) -> None:
 
 
 def check_same(record: dict[str, Any], location: str) -> None:
-    """Compare the members of a review record that its leaf has too."""
+    """Compare the members of a review record that its leaf also has."""
     leaf = record["leaf"]
     told = {name: leaf[other] for name, other in PROVEN.items()} | {name: leaf["subject"].get(name) for name in IDS}
     for name, expected in told.items():
@@ -509,7 +510,7 @@ def check_same(record: dict[str, Any], location: str) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Describe the arguments."""
+    """Return the argument parser."""
     made = argparse.ArgumentParser(
         prog="verify_export.py",
         description="Verify an export of Antechamber offline: the whole log, which proves that nothing is missing.",
@@ -533,7 +534,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def text_of(path: Path) -> str:
-    """Read a small file, its line ends as they are."""
+    """Read a small file without translating its line ends."""
     with path.open(encoding="utf-8", newline="") as file:
         try:
             return file.read(1 << 20)
@@ -543,7 +544,7 @@ def text_of(path: Path) -> str:
 
 
 def verify(arguments: argparse.Namespace) -> str:
-    """Verify an export and return what holds."""
+    """Verify an export and return the result as text."""
     keys = read_keys(arguments.key)
     checkpoint = read_note(text_of(arguments.checkpoint), keys, "the checkpoint")
     previous = None
@@ -569,7 +570,7 @@ def check_previous(previous: Checkpoint, checkpoint: Checkpoint) -> None:
 
 
 def told_of_log(export: Export) -> str:
-    """Say what a whole log proves."""
+    """Return what an export of the whole log proves."""
     since = f", and begin with the {export.previous.size} of the earlier checkpoint" if export.previous else ""
     by, sequence = export.back
     if by > CLOCKS:
@@ -579,7 +580,7 @@ def told_of_log(export: Export) -> str:
 
 
 def told_of_records(export: Export) -> str:
-    """Say what an export of records proves, and what it does not."""
+    """Return what an export of records proves, and what it does not."""
     if not export.count:
         message = "the export holds no records. That does not prove that there are none; only the whole log can."
         raise EmptyError(message)
@@ -601,13 +602,13 @@ def told_of_records(export: Export) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text that no terminal takes for a command, and that ends."""
+    """Return a text of limited length without terminal control characters."""
     shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
     return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]} …"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Verify and say so; return the exit status that --help explains."""
+    """Verify and print the result; return the exit status that --help explains."""
     given = parser().parse_args(arguments)
     try:
         print(verify(given))

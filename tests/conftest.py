@@ -13,19 +13,19 @@ ENGINES = ["sqlite", "postgres"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a proof be run at its full length."""
+    """Add the option that runs a proof at full length."""
     parser.addoption("--steps", type=int, default=600, help="steps of the ledger's state machine")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that at the end no worker waits for another one's long test."""
+    """Start the slowest tests first, so that no worker is left waiting for one long test at the end."""
     items.sort(key=lambda item: item.path.name != "test_proofs.py")
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Databases]:
-    """A PostgreSQL: the one that ANTECHAMBER_TEST_DATABASE_URL names, else one started for these tests."""
+    """A PostgreSQL server: the one in ANTECHAMBER_TEST_DATABASE_URL, otherwise one started for these tests."""
     if url := os.environ.get("ANTECHAMBER_TEST_DATABASE_URL"):
         databases = Databases(url)
         yield databases
@@ -52,13 +52,13 @@ def _places(request: pytest.FixtureRequest, folder: Path) -> Iterator[Location]:
 
 @pytest.fixture(params=ENGINES)
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
-    """A fresh place on each engine: a folder, or a folder and a database."""
+    """A fresh location on each engine: a folder, or a folder and a database."""
     yield from _places(request, tmp_path)
 
 
 @pytest.fixture(params=ENGINES, scope="module")
 def lasting_place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Location]:
-    """A place on each engine that all tests of a module share."""
+    """A location on each engine, shared by all tests of a module."""
     yield from _places(request, tmp_path_factory.mktemp("location"))
 
 
@@ -70,12 +70,12 @@ def policies(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def service(location: Location, policies: Path) -> Iterator[Service]:
-    """The whole service on a fresh place of each engine."""
+    """The whole service on a fresh location of each engine."""
     with running(location, policies) as made:
         yield made
 
 
 @pytest.fixture
 def at_own_speed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let processes that a test starts run without being measured; what they run is measured where it is tested."""
+    """Run processes started by a test without coverage measurement; their code is measured by its own tests."""
     monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)

@@ -1,4 +1,4 @@
-"""Exports of records, altered in all that they claim to prove."""
+"""Altered exports of review records, one for each fact that an export proves."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,7 +14,7 @@ def _salted(records: Records) -> dict[str, Any]:
 
 
 def _unsalted(records: Records) -> None:
-    """Take the proof of a text away, and the text with it."""
+    """Remove a text and the proof of the text."""
     record = _salted(records)
     record |= {"salt": None}
     record |= {name: "Forged." for name in ("reason_text", "shown", "receipt", "payload") if name in record}
@@ -99,7 +99,7 @@ FORGERIES: Final[dict[str, Callable[[Records], None]]] = {
 
 
 def forge(exported: bytes, how: str) -> bytes:
-    """Return an altered export, each record in its canonical form."""
+    """Return an altered export, each record in canonical form."""
     records: Records = [msgspec.json.decode(line) for line in exported.splitlines()]
     FORGERIES[how](records)
     forged = b"".join(msgspec.json.encode(record, order="sorted") + b"\n" for record in records)

@@ -1,4 +1,4 @@
-"""A journey: one live service, an agent with a token, and people in browser windows of their own."""
+"""A journey: one running service, an agent with a token, and people in separate browser windows."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from support import HANG_SECONDS, antechamber, event, where
 EITHER_WAY = pytest.mark.parametrize(
     ("location", "scripts"), [("sqlite", True), ("postgres", False)], ids=["scripts on", "scripts off"], indirect=True
 )
-"""Each journey runs with scripts and without, and by that on each engine: pages are the same on both."""
+"""Each journey runs with and without scripts, each on a different engine, because pages are the same on both."""
 
 
 class Journey:
-    """One live service with an agent's token and curators' browsers."""
+    """One running service with an agent's token and curators' browsers."""
 
     def __init__(self, live: tuple[str, Location], chromium: Browser, *, scripts: bool) -> None:
-        """Issue a token as an operator would."""
+        """Issue a token on the command line, as an operator does."""
         self.url, self.location = live
         self._chromium = chromium
         self._scripts = scripts
@@ -29,7 +29,7 @@ class Journey:
         self._windows: list[BrowserContext] = []
 
     def close(self) -> None:
-        """Close all windows: pages left open would try to reach their stopped service for as long as tests run."""
+        """Close all windows: an open page would try to reconnect to its stopped service until the test run ends."""
         for window in self._windows:
             close(window)
 
@@ -53,7 +53,7 @@ class Journey:
     def sign_in(self, name: str, *, width: int = 1280, role: str = "curator", motion: bool = False) -> Page:
         """Open a printed sign-in link in a fresh browser window and press its button.
 
-        `motion` lets pages glide into one another: without a graphics card, that is most of what a journey costs.
+        `motion` enables view transitions; without a graphics card they take most of a journey's time.
         """
         added = antechamber("user", "add", name, "--role", role, *where(self.location), "--url", self.url)
         window = self._chromium.new_context(

@@ -1,4 +1,4 @@
-"""What many tests need: events, a service in this process, and a service as a real process."""
+"""Helpers shared by many tests: events, the service in this process, and the service as a separate process."""
 
 import asyncio
 import contextlib
@@ -66,18 +66,18 @@ MEMBERS = {
     "policy_digest",
     "received_at",
 }
-"""Every member that an answer of a submit route has."""
+"""Every member in the answer of a submit route."""
 HANG_SECONDS = 60
-"""After this a test takes what it waits for to hang; a busy machine may take seconds for what takes milliseconds."""
+"""Timeout after which a test treats an operation as hung; a busy machine may need seconds for milliseconds of work."""
 _numbers = itertools.count(1)
-# What a test submits is no load for which sorting would have to stand back.
+# The sorter pauses between passes to spare a loaded service; tests do not produce that load.
 queue_sorter.MIN_INTERVAL_SECONDS = 0.02
 
 
 def event(content: str = "Run the migration before the deploy.", **members: Any) -> dict[str, Any]:
     """Return a complete body with a fresh key and the right hash; `members` replace or add top-level members.
 
-    A member that is given as None is left out.
+    A member whose value is None is left out.
     """
     body: dict[str, Any] = {
         "idempotency_key": f"key-{next(_numbers)}",
@@ -93,13 +93,13 @@ def event(content: str = "Run the migration before the deploy.", **members: Any)
 
 
 def belgian(number: int) -> str:
-    """Return what is an IBAN but for the check digits of Belgium's own: a look-alike that takes long to verify."""
+    """Return an IBAN that fails only Belgium's national check digits: a near miss that is slow to check."""
     account = f"{number:010}{(number % 97 + 50) % 97 or 97:02}"
     return f"BE{mod_97_10.calc_check_digits(account + 'BE')}{account}"
 
 
 def write_policies(folder: Path, producers: str = PRODUCERS, **files: str) -> Path:
-    """Write a policy folder; `files` are further ones by their name without ending."""
+    """Write a policy folder; `files` maps further file names, without suffix, to their contents."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "producers.toml").write_text(producers)
     for name, text in files.items():
@@ -108,12 +108,12 @@ def write_policies(folder: Path, producers: str = PRODUCERS, **files: str) -> Pa
 
 
 def place_of(location: Location | Path) -> Location:
-    """Return a place; a mere folder is one on SQLite."""
+    """Return a location; a plain path is a location on SQLite."""
     return Location(data=location) if isinstance(location, Path) else location
 
 
 def where(location: Location | Path) -> list[str]:
-    """Return the options that tell the command line of a place."""
+    """Return the command-line options that select a location."""
     location = place_of(location)
     address = [] if location.database_url is None else ["--database-url", location.database_url]
     return ["--data", str(location.data), *address]
@@ -121,15 +121,15 @@ def where(location: Location | Path) -> list[str]:
 
 @contextlib.contextmanager
 def quick_folder() -> Iterator[Path]:
-    """Make a folder for a PostgreSQL, in memory where there is room: each database is three hundred files."""
-    memory = Path("/dev/shm")  # noqa: S108 -- a folder of its own is made in it
+    """Create a folder for a PostgreSQL server, in memory if possible, because each database has about 300 files."""
+    memory = Path("/dev/shm")  # noqa: S108 -- mkdtemp creates a private folder in it
     roomy = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= 2 << 30
     with tempfile.TemporaryDirectory(prefix="antechamber-pg-", dir=memory if roomy else None) as folder:
         yield Path(folder)
 
 
 def until(condition: Callable[[], Any], what: str) -> Any:
-    """Wait for something to become true and return it."""
+    """Poll until the condition returns something true, and return that."""
     deadline = time.monotonic() + HANG_SECONDS
     while not (found := condition()):
         assert time.monotonic() < deadline, f"waited in vain: {what}"
@@ -138,10 +138,12 @@ def until(condition: Callable[[], Any], what: str) -> Any:
 
 
 class Databases:
-    """Fresh databases on one PostgreSQL, each a copy of one that was migrated once."""
+    """Fresh databases on one PostgreSQL server, each a copy of a template that was migrated once.
+
+    `url` is the address of a database on the server, with a user who may create databases.
+    """
 
     def __init__(self, url: str) -> None:
-        """Use a server by the address of a database on it, as a user who may create others."""
         self.url = url
         self._names = itertools.count(1)
         self._prefix = f"antechamber_test_{os.getpid()}"
@@ -162,30 +164,29 @@ class Databases:
         return self._address(name)
 
     def fresh(self, template: str | None = None) -> str:
-        """Create a database with our schema, or a copy of another one that nobody uses, and return its address."""
+        """Create a database with the schema, or a copy of an unused one, and return its address."""
         name = f"{self._prefix}_{next(self._names)}"
         self._run(f"CREATE DATABASE {name} TEMPLATE {name_of(template or self._template)}")
         return self._address(name)
 
     def drop(self, url: str) -> None:
-        """Drop a database, whoever is still connected."""
+        """Drop a database and end its connections."""
         self._run(f"DROP DATABASE {name_of(url)} WITH (FORCE)")
 
     def close(self) -> None:
-        """Drop what was made here."""
+        """Drop all databases that this object created."""
         self.drop(self._template)
 
 
 def name_of(url: str) -> str:
-    """Return a database's name."""
+    """Return the database name in an address."""
     return urlsplit(url).path.removeprefix("/")
 
 
 class Service:
-    """The whole service in this process, with people and tokens made on demand."""
+    """The whole service in this process on a location and a policy folder; people and tokens are created on demand."""
 
     def __init__(self, location: Location | Path, policies: Path) -> None:
-        """Use a place and a policy folder."""
         self.location = place_of(location)
         self.data = self.location.data
         self.settings = Settings(data=self.data, policies=policies, database_url=self.location.database_url)
@@ -195,7 +196,7 @@ class Service:
         self._tokens: dict[tuple[str, ...], str] = {}
 
     def token(self, name: str = "worker:release-bot", role: Any = "producer", read: tuple[str, ...] = ()) -> str:
-        """Return a token, the same for the same arguments."""
+        """Return a token; the same arguments return the same token."""
         wanted = (name, role, *read)
         if wanted not in self._tokens:
             self._tokens[wanted] = self.state.access.issue(name, role, list(read), None)[1]
@@ -204,18 +205,18 @@ class Service:
     def bearer(
         self, name: str = "worker:release-bot", role: Any = "producer", read: tuple[str, ...] = ()
     ) -> dict[str, str]:
-        """Return the Authorization header of a token."""
+        """Return the Authorization header for a token."""
         return {"authorization": f"Bearer {self.token(name, role, read)}"}
 
     def submit(self, body: dict[str, Any] | bytes, **headers: str) -> httpx.Response:
-        """Post one submission as its own producer; header names are written with underscores."""
+        """Post one submission as the producer it names; header names are written with underscores."""
         raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
         name = body.get("producer_identity", "worker:release-bot") if isinstance(body, dict) else "worker:release-bot"
         sent = self.bearer(name) | {key.replace("_", "-"): value for key, value in headers.items()}
         return self.client.post("/v1/submissions", content=raw, headers=sent)
 
     def sign_in(self, name: str = "bob", role: Any = "curator", person: str | None = None) -> "Desk":
-        """Sign a person in by a link, in a browser of their own; the account is made if needed."""
+        """Sign a person in with a link in a separate browser; create the account if necessary."""
         access = self.state.access
         if name not in {user.name for user in access.users()}:
             access.add_user(name, role, person, None)
@@ -225,7 +226,7 @@ class Service:
         return Desk(browser)
 
     def wait_until_sorted(self) -> None:
-        """Wait until the queue is in its order; sorting runs behind submissions."""
+        """Wait until the queue is sorted; the sorter runs after submissions, in the background."""
 
         def sorted_all() -> bool:
             with self.state.desk._store.read() as rows:
@@ -244,7 +245,7 @@ class Service:
 
 @contextlib.contextmanager
 def database(location: Location) -> Iterator[Any]:
-    """Open a place's database as whoever owns it would, past the service: something that executes SQL."""
+    """Open a location's database as its owner, bypassing the service; return an object that executes SQL."""
     if location.database_url is None:
         connection: Any = sqlite3.connect(location.data / DATABASE, isolation_level=None, timeout=5)
     else:
@@ -255,7 +256,7 @@ def database(location: Location) -> Iterator[Any]:
 
 
 def dump(location: Location) -> str:
-    """Return everything a database holds, as text."""
+    """Return the whole content of a database as text."""
     with database(location) as raw:
         if location.database_url is None:
             return "\n".join(raw.iterdump())
@@ -266,7 +267,7 @@ def dump(location: Location) -> str:
 
 @contextlib.contextmanager
 def locked(location: Location) -> Iterator[None]:
-    """Hold what every write needs, as another process would."""
+    """Hold the lock that every write needs, as another process would."""
     with database(location) as other:
         if location.database_url is None:
             other.execute("BEGIN IMMEDIATE")
@@ -281,7 +282,7 @@ def locked(location: Location) -> Iterator[None]:
 
 @contextlib.contextmanager
 def full(service: Service) -> Iterator[None]:
-    """Let the database take no more submissions, as on a full disk; on PostgreSQL a trigger says what a disk would."""
+    """Make the database reject submissions as a full disk does; on PostgreSQL a trigger raises that error."""
     if service.location.database_url is None:
         writer = service.state.admission._store._store._connection
         (pages,) = writer.execute("PRAGMA page_count").fetchone()
@@ -304,10 +305,9 @@ def full(service: Service) -> Iterator[None]:
 
 
 class Desk:
-    """A signed-in person's browser."""
+    """A signed-in person's browser: `client` holds a session cookie."""
 
     def __init__(self, browser: TestClient[Any]) -> None:
-        """Use a client that holds a session cookie."""
         self.browser = browser
 
     def form(self, proposal_id: str) -> dict[str, str]:
@@ -316,9 +316,9 @@ class Desk:
         return dict(re.findall(r'name="(csrf|version|shown_hash|decision_key|undoes)" value="([^"]*)"', text))
 
     def decide(self, proposal_id: str, decision: str, **fields: str) -> httpx.Response:
-        """Open a proposal, fill its form in and send it; the redirect is not followed.
+        """Open a proposal, fill in its form and send it without following the redirect.
 
-        An edit whose difference is shown is saved.
+        If an edit leads to the page that shows its difference, that page is confirmed.
         """
         form = self.form(proposal_id) | fields
         answer = self.post(f"/review/{proposal_id}/{decision}", form)
@@ -339,7 +339,7 @@ class Desk:
 
 
 def methods_of(route: BaseRoute) -> set[str]:
-    """Return the methods that a route answers; one without the framework's machinery names them itself."""
+    """Return the methods of a route; an ASGI route lists them in its options."""
     if isinstance(route, ASGIRoute):
         return set(route.route_handler.opt.get("methods", ()))
     return set(getattr(route, "methods", ()))
@@ -354,13 +354,13 @@ def running(location: Location | Path, policies: Path) -> Iterator[Service]:
 
 
 def apart(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a thread of its own: in this one the browser of the journeys may have its event loop."""
+    """Run a coroutine in a separate thread, because the journeys' browser may run an event loop in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
 
 
 def free_port() -> int:
-    """Return a port nobody listens on."""
+    """Return a port that is not in use."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -368,7 +368,7 @@ def free_port() -> int:
 
 
 def antechamber(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a process of its own."""
+    """Run the command line as a separate process."""
     command = [sys.executable, "-m", "antechamber.cli", *arguments]
     return subprocess.run(  # noqa: S603 -- our own program
         command,
@@ -385,7 +385,7 @@ def antechamber(*arguments: str, stdin: str = "", **environment: str) -> subproc
 def serving(
     location: Location | Path, policies: Path, port: int | None = None
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Run `antechamber serve` as a real process and wait until it is ready."""
+    """Run `antechamber serve` as a separate process and wait until it is ready."""
     location, port = place_of(location), port or free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "antechamber.cli", "serve", *where(location), "--policies", str(policies)]

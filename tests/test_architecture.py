@@ -1,4 +1,4 @@
-"""The shape of the project: sizes, docstrings, templates and what no file may hold."""
+"""The structure of the project: sizes, docstrings, templates and forbidden contents."""
 
 import ast
 import statistics
@@ -51,13 +51,13 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_every_schema_and_query_file_is_beside_its_module() -> None:
-    """SQL stands in the store and nowhere else."""
+    """SQL is in the store and nowhere else."""
     assert {file.relative_to(SOURCE).parts[0] for file in SOURCE.rglob("*.sql")} == {"store"}
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
 def test_templates_mark_nothing_as_safe(template: Path) -> None:
-    """No template switches escaping off, holds a script, an inline style or an event handler; two files are loaded."""
+    """No template disables escaping or contains a script, an inline style or an event handler; two files are loaded."""
     text = template.read_text()
     for own in ("keys_script", "live_script"):
         text = text.replace(f'<script src="{{{{ {own} }}}}" defer></script>', "")
@@ -67,7 +67,7 @@ def test_templates_mark_nothing_as_safe(template: Path) -> None:
 
 
 def test_no_file_names_a_machine_or_a_registry() -> None:
-    """Files hold no path of a machine they were written on, and no address of a package registry."""
+    """No file contains a path of a development machine or the address of a package registry."""
     files = _files()
     assert len(files) > 60
     found = [
@@ -80,7 +80,7 @@ def test_no_file_names_a_machine_or_a_registry() -> None:
 
 
 def test_the_arrows_between_packages_are_checked() -> None:
-    """The contracts name every top-level module, and keep the core free of frameworks."""
+    """The contracts name every top-level module and keep the core free of frameworks."""
     settings = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     contracts = settings["tool"]["importlinter"]["contracts"]
     layers = next(contract for contract in contracts if contract["type"] == "layers")
@@ -95,14 +95,14 @@ def test_the_arrows_between_packages_are_checked() -> None:
 
 
 def test_the_package_is_typed_and_complete() -> None:
-    """The wheel carries the type marker and the folders it needs."""
+    """The wheel contains the type marker and the folders it needs."""
     build = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert (SOURCE / "py.typed").is_file()
     assert set(build["force-include"]) == {"templates", "policies", "scripts/verify_export.py"}
 
 
 def test_no_two_public_classes_share_a_name() -> None:
-    """A name in a traceback or a search leads to one class."""
+    """A class name in a traceback or a search identifies one class."""
     places: dict[str, list[str]] = {}
     for module in MODULES:
         for node in ast.parse(module.read_text()).body:

@@ -1,4 +1,4 @@
-"""Background work: an unexpected error is logged and listed, and the work goes on."""
+"""Background work: an unexpected error is logged and listed, and the work continues."""
 
 import asyncio
 import contextlib
@@ -27,19 +27,19 @@ SECRET_TEXT = "mira@orbit-works.dev"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try again soon, and count what lasts a moment as working."""
+    """Shorten the pauses, and treat work that lasts a moment as successful."""
     monkeypatch.setattr(background, "FIRST_PAUSE", 0.05)
     monkeypatch.setattr(background, "LASTS", 0.1)
 
 
 def readiness(service: Service) -> tuple[str, list[str]]:
-    """Return what an operator is told."""
+    """Return status and alarms of /readyz as an operator sees them."""
     told = service.sign_in("olga", "operator").browser.get("/readyz").json()
     return told["status"], told["alarms"]
 
 
 def test_a_failure_is_logged_with_its_trace_and_listed_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
-    """The error may quote what somebody submitted; operators read the name of the work and the kind of error."""
+    """The error may quote a submission, so operators see only the name of the work and the kind of error."""
     every = Background()
     work = every.work("sorting the queue")
     assert every.alarms() == []
@@ -57,7 +57,7 @@ def test_a_failure_is_logged_with_its_trace_and_listed_without_its_text(caplog: 
 
 
 def test_pauses_grow_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a second to a minute, and after a success from the beginning."""
+    """Pauses grow from a second to a minute, and restart after a success."""
     monkeypatch.setattr(background, "FIRST_PAUSE", 1.0)
     work = Work("work")
     assert [work.failed(ValueError()) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
@@ -68,7 +68,7 @@ def test_pauses_grow_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("error", [BusyError("busy"), UnavailableError("away"), OSError("broken")])
 def test_what_may_pass_is_an_alarm_only_when_it_stays(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
-    """A busy store is no alarm the first times, and has no trace in the log."""
+    """A busy store raises no alarm the first times, and logs no traceback."""
     work = Work("work")
     seen = []
     for _ in range(3):
@@ -79,7 +79,7 @@ def test_what_may_pass_is_an_alarm_only_when_it_stays(error: Exception, caplog: 
 
 
 def _until_third(calls: list[int], over: Any) -> None:
-    """Fail twice and then work; tell when it worked."""
+    """Fail twice, then succeed; report the success."""
     calls.append(len(calls))
     if len(calls) < 3:
         raise ValueError(SECRET_TEXT)
@@ -87,7 +87,7 @@ def _until_third(calls: list[int], over: Any) -> None:
 
 
 def test_repeated_work_goes_on_after_an_error() -> None:
-    """And its alarm ends with the first success."""
+    """Repeated work continues after an error, and its alarm ends with the first success."""
     work, calls, over = Work("work"), list[int](), threading.Event()
 
     async def run() -> None:
@@ -103,7 +103,7 @@ def test_repeated_work_goes_on_after_an_error() -> None:
 
 @pytest.mark.parametrize("error", [ValueError, None], ids=str)
 def test_a_task_that_is_kept_begins_again(error: type[Exception] | None) -> None:
-    """However it ended: by an error or by itself."""
+    """A kept task restarts whether it ended by an error or by itself."""
     work, begun = Work("work"), list[int]()
 
     async def lasting() -> None:
@@ -126,7 +126,7 @@ def test_a_task_that_is_kept_begins_again(error: type[Exception] | None) -> None
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, MemoryError])
 def test_a_thread_goes_on_after_an_error(error: type[BaseException]) -> None:
-    """Also after one that ends threads without a word."""
+    """A thread restarts even after an error that ends threads silently."""
     work, calls, over = Work("work"), list[int](), threading.Event()
 
     def step() -> None:
@@ -144,7 +144,7 @@ def test_a_thread_goes_on_after_an_error(error: type[BaseException]) -> None:
 
 
 def test_an_error_of_the_end_is_none() -> None:
-    """A connection that is hung up because the work is over is no failure."""
+    """A connection closed because of the shutdown is not a failure."""
     work, over = Work("work"), threading.Event()
 
     def step() -> None:
@@ -158,7 +158,7 @@ def test_an_error_of_the_end_is_none() -> None:
 
 
 def test_sorting_goes_on_after_an_error(location: Location, policies: Path) -> None:
-    """A proposal that cannot be sorted is an alarm on /readyz, not the silent end of sorting."""
+    """A proposal that cannot be sorted raises an alarm on /readyz and does not stop sorting."""
     with running(location, policies) as service, database(location) as raw:
         first = service.submit(event("The first one.")).json()["proposal_id"]
         service.wait_until_sorted()
@@ -176,7 +176,7 @@ def test_sorting_goes_on_after_an_error(location: Location, policies: Path) -> N
 
 
 def hold(store: Store) -> tuple[Future[bool], threading.Event]:
-    """Keep the writer busy until the event is set."""
+    """Block the writer until the event is set."""
     begun, gate = threading.Event(), threading.Event()
 
     def work(_: Rows) -> bool:
@@ -189,7 +189,7 @@ def hold(store: Store) -> tuple[Future[bool], threading.Event]:
 
 
 def test_the_writer_goes_on_after_what_ends_threads(location: Location) -> None:
-    """Whoever waits hears 503, the alarm ends when an empty transaction works, and later writes are stored."""
+    """Waiting callers get 503, the alarm ends when an empty transaction succeeds, and later writes are stored."""
     every = Background()
     store = open_store(location, background=every)
 
@@ -211,7 +211,7 @@ def test_the_writer_goes_on_after_what_ends_threads(location: Location) -> None:
 
 
 def test_a_writer_that_cannot_go_on_refuses_what_waits(location: Location, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing waits for a thread that is gone, neither what was there before nor what comes later."""
+    """Once its thread is gone, the writer refuses both waiting and new work."""
     store = open_store(location)
     writer: Any = store._writer  # type: ignore[attr-defined]
     held, gate = hold(store)
@@ -232,7 +232,7 @@ def test_a_writer_that_cannot_go_on_refuses_what_waits(location: Location, monke
 
 
 def test_news_go_on_after_what_ends_threads(postgres: Databases, tmp_path: Path) -> None:
-    """The thread that hears of other processes' changes begins again."""
+    """The thread that listens for other processes' changes restarts."""
     location = Location(data=tmp_path / "data", database_url=postgres.fresh())
     every = Background()
     with running(location, write_policies(tmp_path / "policies")) as service:
@@ -257,7 +257,7 @@ def test_news_go_on_after_what_ends_threads(postgres: Databases, tmp_path: Path)
 
 
 def test_the_watchdog_goes_on_after_an_error() -> None:
-    """Without it a cut network would hold a thread for ever."""
+    """Without the watchdog a cut network would block a thread forever."""
     work = Work("work")
     dog = Watchdog(work)
     broken: Any = None
@@ -269,8 +269,8 @@ def test_the_watchdog_goes_on_after_an_error() -> None:
 
 
 def test_ending_slow_uploads_goes_on_after_an_error(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And /readyz says for that long what does not work; strangers hear only that something is wrong."""
-    # Longer than the pause between two looks at the uploads.
+    """The deadline for uploads is enforced again after an error, and /readyz names it meanwhile, to operators only."""
+    # Longer than the interval of the deadline watch.
     monkeypatch.setattr(background, "LASTS", 3.0)
     broken: Any = object()
     service.state.uploads._open[None] = {broken: None}
@@ -283,7 +283,7 @@ def test_ending_slow_uploads_goes_on_after_an_error(service: Service, monkeypatc
 
 
 def test_the_mcp_server_is_started_again(service: Service) -> None:
-    """It ended after it had started; the next call starts it, and until then /readyz names it."""
+    """After the MCP server stopped, the next call starts it, and until then /readyz names it."""
     real = service.state.tools._start
 
     @contextlib.asynccontextmanager
@@ -311,7 +311,7 @@ def test_the_mcp_server_is_started_again(service: Service) -> None:
 
 
 def ends(access: Access, loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether a service ends: its threads begin nothing any more, or its store takes nothing."""
+    """Return whether a service ends: its threads start no more work, or its store refuses writes."""
     try:
         asyncio.run_coroutine_threadsafe(asyncio.to_thread(access.revoke, "worker:none"), loop).result(HANG_SECONDS)
     except (RuntimeError, UnavailableError):
@@ -320,7 +320,7 @@ def ends(access: Access, loop: asyncio.AbstractEventLoop) -> bool:
 
 
 def test_work_that_is_under_way_ends_before_the_store_closes(location: Location, policies: Path) -> None:
-    """A thread that goes on while the service shuts down can still write, and what it writes is kept."""
+    """A thread that continues during the shutdown can still write, and its work is kept."""
     begun = threading.Event()
 
     def work(access: Access, loop: asyncio.AbstractEventLoop) -> None:

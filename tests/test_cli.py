@@ -52,7 +52,7 @@ def _run(*arguments: str | Path, stdin: str | bytes = "", **environment: str) ->
 
 
 def _fails(result: Result, *words: str) -> None:
-    """Check that a command ended with one clear error and not with a trace."""
+    """Check that a command ended with one clear error and without a traceback."""
     assert isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == 1
     assert re.search(r"^Error: \S", result.stderr, re.MULTILINE)
@@ -75,14 +75,14 @@ def _commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder that was made and holds nothing yet."""
+    """A created, empty data folder."""
     app.migrate(Location(data=tmp_path / "data"))
     return tmp_path / "data"
 
 
 @pytest.fixture
 def missing(tmp_path: Path) -> Path:
-    """A data folder that is not made yet."""
+    """A data folder that does not exist."""
     return tmp_path / "missing"
 
 
@@ -106,7 +106,7 @@ def _bare(content: str, **members: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("command", [(), *_commands(main)], ids=" ".join)
 def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
-    """--help and -h print a whole sentence about what the command does."""
+    """--help and -h print a whole sentence about each command."""
     shown = _run(*command, "--help")
     assert shown.exit_code == 0
     paragraph = " ".join(shown.output.split("\n\n")[1].split())
@@ -116,7 +116,7 @@ def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("command", [*_commands(main)], ids=" ".join)
 def test_every_option_explains_itself(command: tuple[str, ...]) -> None:
-    """Every option of every command has a text in --help."""
+    """Every option of every command has a help text."""
     found: click.Command = main
     for name in command:
         assert isinstance(found, click.Group)
@@ -131,7 +131,7 @@ def test_the_version_is_told() -> None:
 
 
 def test_an_unknown_command_or_option_ends_with_usage() -> None:
-    """A typing error ends with exit code 2 and how it is meant."""
+    """An unknown command or option ends with exit code 2 and the usage."""
     for arguments in (("srve",), ("token", "isue"), ("export", "--formt", "csv"), ("token", "issue")):
         result = _run(*arguments)
         assert result.exit_code == 2
@@ -139,7 +139,7 @@ def test_an_unknown_command_or_option_ends_with_usage() -> None:
 
 
 def test_the_data_folder_comes_from_the_environment(data: Path) -> None:
-    """ANTECHAMBER_DATA stands for --data; without either the error names the option."""
+    """ANTECHAMBER_DATA replaces --data; without either the error names the option."""
     assert _run("token", "issue", "worker:a", ANTECHAMBER_DATA=str(data)).exit_code == 0
     missing = _run("token", "list")
     assert missing.exit_code == 2
@@ -147,7 +147,7 @@ def test_the_data_folder_comes_from_the_environment(data: Path) -> None:
 
 
 def test_tokens_are_issued_listed_and_revoked(data: Path) -> None:
-    """A token is printed once; the list shows it without its secret; revoking by name or id ends it."""
+    """A token is printed once; the list omits its secret; revoking by name or id ends it."""
     issued = _run("token", "issue", "worker:release-bot", "--data", data)
     assert TOKEN_FORM.fullmatch(issued.stdout)
     second = _json(
@@ -171,7 +171,7 @@ def test_tokens_are_issued_listed_and_revoked(data: Path) -> None:
 
 
 def test_an_empty_list_says_how_to_begin(data: Path) -> None:
-    """Lists of a new folder name the command that fills them, and print nothing on standard output."""
+    """Empty lists print the command that fills them, and nothing on standard output."""
     _run("token", "issue", "worker:a", "--data", data)
     users = _run("user", "list", "--data", data)
     assert (users.exit_code, users.stdout) == (0, "")
@@ -193,7 +193,7 @@ def test_an_empty_list_says_how_to_begin(data: Path) -> None:
     ids=str,
 )
 def test_a_token_that_cannot_be_is_refused(data: Path, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
-    """A wrong name or grant is explained, and no token is made."""
+    """A wrong name or grant is explained, and no token is created."""
     _fails(_run("token", "issue", *arguments, "--data", data), *words)
     _run("user", "add", "ada", "--role", "curator", "--data", data)
     assert _json("token", "list", "--data", data) == []
@@ -201,7 +201,7 @@ def test_a_token_that_cannot_be_is_refused(data: Path, arguments: tuple[str, ...
 
 @pytest.mark.parametrize("lifetime", ["soon", "90", "-1d", "1w", "1.5h", "999999d", ""])
 def test_a_lifetime_that_is_none_is_refused(data: Path, lifetime: str) -> None:
-    """A wrong lifetime is answered with how to write one."""
+    """An invalid lifetime gives an error with the correct form."""
     result = _run("token", "issue", "worker:a", "--expires", lifetime, "--data", data)
     assert result.exit_code == 2
     assert "90d" in result.stderr
@@ -230,7 +230,7 @@ def test_a_link_of_the_command_line_opens_the_desk(data: Path, policies: Path) -
 
 
 def test_people_are_added_with_a_password(data: Path, policies: Path) -> None:
-    """A password from standard input is kept as a hash only, and opens the desk."""
+    """A password from standard input is stored as a hash only, and signs in."""
     password = "a long enough pass phrase"
     added = _run("user", "add", "ada", "--role", "curator", "--password-stdin", "--data", data, stdin=password + "\r\n")
     assert added.stdout == "Added ada.\n"
@@ -244,7 +244,7 @@ def test_people_are_added_with_a_password(data: Path, policies: Path) -> None:
 
 @pytest.mark.parametrize("stdin", ["short\n", "", "\n", "           \n", b"\xff" * 20 + b"\n"])
 def test_a_password_that_cannot_be_is_refused(data: Path, stdin: str | bytes) -> None:
-    """A short or unreadable password is explained, and no account is made."""
+    """A short or unreadable password is explained, and no account is created."""
     refused = _run("user", "add", "ada", "--role", "curator", "--password-stdin", "--data", data, stdin=stdin)
     _fails(refused, "password")
     assert _run("user", "add", "ada", "--role", "curator", "--data", data).exit_code == 0
@@ -254,13 +254,13 @@ PASSWORD = "a long enough pass phrase"
 
 
 def _signs_in(service: Service, password: str) -> bool:
-    """Tell whether a password opens the desk for ada."""
+    """Return whether a password signs ada in."""
     answer = service.client.post("/login", data={"name": "ada", "password": password}, follow_redirects=False)
     return bool(answer.status_code == 303)
 
 
 def test_a_password_is_set_while_the_service_runs(location: Location, policies: Path) -> None:
-    """It signs in at once; the account's sessions and open links end; the log and the doctor know of it."""
+    """The new password works at once, the account's sessions and links end, and log and doctor record the change."""
     with running(location, policies) as service:
         desk = service.sign_in("ada")
         link = service.state.access.link("ada")
@@ -281,7 +281,7 @@ def test_a_password_is_set_while_the_service_runs(location: Location, policies: 
 
 
 def test_a_password_that_cannot_be_set_is_explained(data: Path) -> None:
-    """Of nobody, of a disabled account, one that is too short, and without a terminal to ask at."""
+    """Unknown and disabled accounts, short passwords and a missing terminal are explained."""
     unknown = _run("user", "password", "ada", "--password-stdin", "--data", data, stdin=PASSWORD)
     _fails(unknown, "no account ada", "antechamber user add ada")
     _run("user", "add", "ada", "--role", "curator", "--data", data)
@@ -293,7 +293,7 @@ def test_a_password_that_cannot_be_set_is_explained(data: Path) -> None:
 
 
 def _at_a_terminal(*arguments: str, typed: list[str]) -> tuple[int, str]:
-    """Run a command at a terminal, type one line at each question, and return exit code and what was to be seen."""
+    """Run a command at a terminal, type one line at each question; return the exit code and the terminal's output."""
     ours, theirs = os.openpty()
     command = [sys.executable, "-m", "antechamber.cli", *arguments]
     process = subprocess.Popen(  # noqa: S603 -- our own program
@@ -305,7 +305,7 @@ def _at_a_terminal(*arguments: str, typed: list[str]) -> tuple[int, str]:
         while len(re.findall(rb"(?:of ada|again): ", seen)) < number:
             seen += os.read(ours, 1000)
         os.write(ours, f"{line}\n".encode())
-    with contextlib.suppress(OSError):  # what Linux says at the end
+    with contextlib.suppress(OSError):  # Linux raises this when the other side closes
         while more := os.read(ours, 1000):
             seen += more
     os.close(ours)
@@ -313,7 +313,7 @@ def _at_a_terminal(*arguments: str, typed: list[str]) -> tuple[int, str]:
 
 
 def test_a_password_is_asked_twice_and_not_shown(data: Path, policies: Path) -> None:
-    """At a terminal; two that differ are asked for again."""
+    """At a terminal the password is asked twice without echo, and again if the two differ."""
     _run("user", "add", "ada", "--role", "curator", "--data", data)
     typed = [PASSWORD, "something else altogether", PASSWORD + "!", PASSWORD + "!"]
     code, seen = _at_a_terminal("user", "password", "ada", "--data", str(data), typed=typed)
@@ -326,7 +326,7 @@ def test_a_password_is_asked_twice_and_not_shown(data: Path, policies: Path) -> 
 
 
 def test_links_lead_to_where_the_service_was_served_last(location: Location, policies: Path) -> None:
-    """By its own or its public address, also after it ended; --url says otherwise, and before there is a default."""
+    """Links use the own or public address of the last service, else the default; --url overrides both."""
     app.migrate(location)
     added = _run("user", "add", "ada", "--role", "curator", *where(location))
     assert LINK_FORM.fullmatch(added.stdout)
@@ -349,14 +349,14 @@ def test_links_lead_to_where_the_service_was_served_last(location: Location, pol
 
 @pytest.mark.parametrize("name", ["", "no name", "ü", "-x", "a" * 129, "a\nb"])
 def test_a_name_that_cannot_be_is_refused(data: Path, name: str) -> None:
-    """A wrong name, of an account or of its person, is explained."""
+    """An invalid name, of an account or of its person, is explained."""
     _fails(_run("user", "add", "--role", "curator", "--data", data, "--", name), "is no name")
     if name:
         _fails(_run("user", "add", "ada", "--role", "curator", "--person", name, "--data", data), "is no name")
 
 
 def test_a_taken_name_is_refused(data: Path) -> None:
-    """A second account of the same name is refused, and the first one stays as it is."""
+    """A second account of the same name is refused, and the first one is unchanged."""
     _run("user", "add", "ada", "--role", "curator", "--data", data)
     _fails(_run("user", "add", "ada", "--role", "operator", "--data", data), "taken")
     assert [row["role"] for row in _json("user", "list", "--data", data)] == ["curator"]
@@ -385,14 +385,14 @@ MAKING = [("token", "issue", "worker:a"), ("user", "add", "ada", "--role", "cura
 
 @pytest.mark.parametrize("command", [*READING, *MAKING], ids=" ".join)
 def test_a_mistyped_folder_is_not_made(missing: Path, command: tuple[str, ...]) -> None:
-    """Every command but serve and migrate says that there is no such folder and how to make one, and makes nothing."""
+    """Every command but serve and migrate reports a missing folder and how to create it, and creates nothing."""
     _fails(_run(*command, "--data", missing), f"there is no folder {missing}", f"antechamber migrate --data {missing}")
     assert not missing.exists()
 
 
 @pytest.mark.parametrize("command", [*READING, *MAKING], ids=" ".join)
 def test_a_folder_without_a_store_is_a_mistyped_one(missing: Path, command: tuple[str, ...]) -> None:
-    """A folder that holds other things stays as it is, with the mode it has."""
+    """A folder with other contents is unchanged, and keeps its mode."""
     missing.mkdir()
     missing.chmod(0o755)
     (missing / "notes.txt").write_text("mine")
@@ -405,7 +405,7 @@ def test_a_folder_without_a_store_is_a_mistyped_one(missing: Path, command: tupl
 def test_a_mistyped_folder_is_not_made_beside_a_database(
     postgres: Databases, missing: Path, command: tuple[str, ...]
 ) -> None:
-    """On PostgreSQL the folder holds the secret: without it nothing is made, in the folder or in the database."""
+    """On PostgreSQL the folder holds the secret: without it nothing is created in folder or database."""
     url = postgres.fresh()
     location = Location(data=missing, database_url=url)
     _fails(_run(*command, *where(location)), f"there is no folder {missing}", "antechamber migrate")
@@ -417,7 +417,7 @@ def test_a_mistyped_folder_is_not_made_beside_a_database(
 
 
 def test_migrate_and_serve_make_the_folder(missing: Path, policies: Path) -> None:
-    """Both work on a folder that is not there, and its files belong to the owner alone."""
+    """Both create a missing folder, and its files belong to the owner alone."""
     assert _run("migrate", "--data", missing / "one").exit_code == 0
     assert _run("token", "issue", "worker:a", "--data", missing / "one").exit_code == 0
     with serving(missing / "two", policies):
@@ -426,7 +426,7 @@ def test_migrate_and_serve_make_the_folder(missing: Path, policies: Path) -> Non
 
 @pytest.mark.parametrize("command", [*READING, *MAKING], ids=" ".join)
 def test_a_damaged_folder_is_a_clear_error(data: Path, command: tuple[str, ...]) -> None:
-    """A folder without its secret, or with something else for a database, is explained by every command."""
+    """Every command explains a missing secret or a file that is not a database."""
     _run("user", "add", "ada", "--role", "curator", "--data", data)
     secret = (data / "secret.key").read_bytes()
     (data / "secret.key").unlink()
@@ -442,13 +442,13 @@ def test_a_damaged_folder_is_a_clear_error(data: Path, command: tuple[str, ...])
 
 @pytest.mark.parametrize("command", [*READING, *MAKING, ("serve",)], ids=" ".join)
 def test_a_folder_below_a_file_is_a_clear_error(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """A data folder that cannot be made is an error with its name."""
+    """A data folder that cannot be created is named in the error."""
     (tmp_path / "file").write_text("")
     _fails(_run(*command, "--data", tmp_path / "file" / "data"), str(tmp_path / "file" / "data"))
 
 
 def test_submitting_fills_in_and_is_repeatable(server: dict[str, str], tmp_path: Path) -> None:
-    """A file of bare events is accepted; the same file again is all replays, and each line says so with its id."""
+    """A file of bare events is accepted; the same file again gives replays with the ids of the first run."""
     file = tmp_path / "events.jsonl"
     file.write_text(_ndjson(_bare("Submit one."), _bare("Submit two.")) + "\n")
     first = _run("submit", file, **server)
@@ -477,14 +477,14 @@ def test_submitting_fills_in_and_is_repeatable(server: dict[str, str], tmp_path:
 
 
 def test_submitting_reads_standard_input_as_a_process(server: dict[str, str]) -> None:
-    """FILE may be -, and standard output holds nothing but the result."""
+    """FILE may be -, and standard output contains only the result."""
     done = antechamber("submit", "-", "--json", stdin=_ndjson(_bare("From standard input.")), **server)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["accepted-for-review"] == 1
 
 
 def test_submitting_reports_every_refused_line(server: dict[str, str]) -> None:
-    """One sentence for each, which begins with the number of the line; conflicts name the key and whose it is."""
+    """Each refused line has one sentence with its number; conflicts name the key and its producer."""
     key, other = {"idempotency_key": "the-key"}, {"idempotency_key": "another"}
     lines = ["", _bare("A good one."), _bare("A bad one.", scope_id="gemini"), _bare("Key one.", **key)]
     lines += [_bare("Key two.", **key), _bare("Page mira@orbit-works.dev.", **other)]
@@ -515,7 +515,7 @@ def test_submitting_reports_every_refused_line(server: dict[str, str]) -> None:
     ],
 )
 def test_a_disposition_can_be_a_failure(server: dict[str, str], fail_on: list[str], status: int) -> None:
-    """A script says which ones end it with status 1, also where programs read the answers."""
+    """A script chooses the dispositions that give exit status 1, also with machine-readable output."""
     stdin = _ndjson(_bare("One to accept."), _bare("One to refuse.", scope_id="gemini"))
     options = [word for one in fail_on for word in ("--fail-on", one)]
     for more in ([], ["--json"]):
@@ -530,7 +530,7 @@ def test_a_disposition_can_be_a_failure(server: dict[str, str], fail_on: list[st
 
 
 def test_submitting_more_than_a_batch(server: dict[str, str]) -> None:
-    """A long file goes out in several batches."""
+    """A long file is sent in several batches."""
     lines = [_bare(f"Sentence number {number} of many.") for number in range(1500)]
     done = _run("submit", "-", "--json", stdin=_ndjson(*lines), **server)
     assert json.loads(done.stdout)["accepted-for-review"] == 1500
@@ -559,7 +559,7 @@ BAD: list[tuple[str | bytes, str]] = [
 
 @pytest.mark.parametrize(("bad", "said"), BAD)
 def test_a_bad_line_stops_everything_before_it_begins(server: dict[str, str], bad: str | bytes, said: str) -> None:
-    """A line that is no event is named by its number, once and in one sentence, and no line is sent."""
+    """An invalid line is named by its number in one sentence, and no line is sent."""
     good = _bare(f"Never sent, for the next line is bad: {BAD.index((bad, said))}.")
     stdin = json.dumps(good).encode() + b"\n\n" + (bad.encode() if isinstance(bad, str) else bad) + b"\n"
     done = _run("submit", "-", stdin=stdin, **server)
@@ -572,7 +572,7 @@ def test_a_bad_line_stops_everything_before_it_begins(server: dict[str, str], ba
 
 
 def test_every_bad_line_is_named_up_to_some(server: dict[str, str]) -> None:
-    """A file can be fixed in one go."""
+    """Several invalid lines are named at once, so a file can be corrected in one pass."""
     done = _run("submit", "-", stdin="{\n" * 30, **server)
     assert [int(number) for number in re.findall(r"^line (\d+): ", done.stderr, re.MULTILINE)] == [*range(1, 21)]
     _fails(done, "30 of 30 lines are no events, so nothing was sent. The other 10 are not shown.")
@@ -580,7 +580,7 @@ def test_every_bad_line_is_named_up_to_some(server: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("stdin", ["", "\n", " \n\r\n"])
 def test_submitting_nothing_says_so(server: dict[str, str], stdin: str) -> None:
-    """An empty file is no failure, and not silence."""
+    """An empty file succeeds with a message."""
     done = _run("submit", "-", stdin=stdin, **server)
     assert (done.exit_code, done.stdout) == (0, "")
     assert "No line was sent: there is none." in done.stderr
@@ -589,14 +589,14 @@ def test_submitting_nothing_says_so(server: dict[str, str], stdin: str) -> None:
 
 @pytest.mark.parametrize("name", ["nowhere.jsonl", "."])
 def test_submitting_a_file_that_is_none_is_a_usage_error(server: dict[str, str], tmp_path: Path, name: str) -> None:
-    """A missing file or a folder ends with its name."""
+    """A missing file or a folder is named in a usage error."""
     done = _run("submit", tmp_path / name, **server)
     assert done.exit_code == 2
     assert str(tmp_path / name) in done.stderr
 
 
 def test_submitting_needs_a_token(server: dict[str, str]) -> None:
-    """Without a token, or with a wrong one, the error says so; the token is never printed."""
+    """The error names a missing or wrong token without printing it."""
     lines, url = _ndjson(_bare("Some text.")), server["ANTECHAMBER_URL"]
     _fails(_run("submit", "-", stdin=lines, ANTECHAMBER_URL=url, ANTECHAMBER_TOKEN=""), "ANTECHAMBER_TOKEN")
     for token in ("antp_wrong", "antp_wrong\n", "tök"):
@@ -607,7 +607,7 @@ def test_submitting_needs_a_token(server: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("url", ["http://[::1", "desk", "http://127.0.0.1:99999", "nothing"])
 def test_an_unreachable_service_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    """A wrong address ends with an error that says that nothing is lost."""
+    """An unreachable address gives an error which explains that nothing is lost."""
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     address = f"http://127.0.0.1:{free_port()}" if url == "nothing" else url
     done = _run("submit", "-", "--url", address, stdin=_ndjson(_bare("Some text.")), ANTECHAMBER_TOKEN="antp_x")
@@ -649,19 +649,19 @@ def test_hash_prints_the_hash_of_a_body_or_a_pair(tmp_path: Path) -> None:
     ids=str,
 )
 def test_hash_explains_what_it_cannot_hash(stdin: str | bytes, words: tuple[str, ...]) -> None:
-    """A malformed event is named with code and place."""
+    """A malformed event is reported with code and pointer."""
     _fails(_run("hash", "-", stdin=stdin), *words)
 
 
 def test_hash_of_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
-    """A file that is not there ends with its name."""
+    """A missing file is named in a usage error."""
     result = _run("hash", tmp_path / "nothing.json")
     assert result.exit_code == 2
     assert "nothing.json" in result.stderr
 
 
 def test_policy_check_reads_the_shipped_policy_and_a_folder(policies: Path) -> None:
-    """A good folder is counted, and its digest is the one a service works with."""
+    """The check counts a valid folder's entries and prints the digest that a service uses."""
     shipped = _run("policy", "check")
     assert shipped.exit_code == 0
     assert re.search(
@@ -687,7 +687,7 @@ def test_policy_check_reads_the_shipped_policy_and_a_folder(policies: Path) -> N
     ids=["key", "scope", "twice", "toml", "rule", "value", "file"],
 )
 def test_policy_check_explains_what_is_wrong(tmp_path: Path, files: dict[str, str], words: tuple[str, ...]) -> None:
-    """A bad folder is named with file, key and what to write instead; serve says the same and does not start."""
+    """An invalid folder is reported with file, key and correction; serve reports the same and does not start."""
     folder = write_policies(tmp_path / "bad", **{"producers": PRODUCERS} | files)
     _fails(_run("policy", "check", folder), *words)
     _fails(_run("serve", "--data", tmp_path / "data", "--policies", folder), *words)
@@ -695,12 +695,12 @@ def test_policy_check_explains_what_is_wrong(tmp_path: Path, files: dict[str, st
 
 
 def test_policy_check_of_no_folder(tmp_path: Path) -> None:
-    """A folder that is not there is named."""
+    """A missing folder is named."""
     _fails(_run("policy", "check", tmp_path / "nothing"), "nothing", "producers.toml")
 
 
 def test_a_policy_that_breaks_its_own_tests_is_refused(tmp_path: Path) -> None:
-    """A decision table that does not hold names its row."""
+    """A failed case in a decision table is named by its row."""
     table = (
         '\n[[test]]\nname = "gemini is open"\nproducer = "worker:release-bot"\nscope = "project:gemini"\n'
         'expect = "accepted-for-review"\n'
@@ -719,7 +719,7 @@ def _decided(data: Path, policies: Path) -> None:
 
 
 def test_export_writes_records_and_a_closing_one(data: Path, policies: Path, tmp_path: Path) -> None:
-    """The export goes to standard output or a file, as JSONL or CSV, and may be filtered by time."""
+    """The export goes to standard output or a file, as JSONL or CSV, and can be filtered by time."""
     _decided(data, policies)
     records = [json.loads(line) for line in _run("export", "--data", data).stdout.splitlines()]
     assert [record["record"] for record in records] == ["review", "review", "closing"]
@@ -738,7 +738,7 @@ def test_export_writes_records_and_a_closing_one(data: Path, policies: Path, tmp
 
 @pytest.mark.parametrize("moment", ["yesterday", "", "2026-99-01T00:00:00Z", "2026-11-20T10:00:00"])
 def test_export_refuses_a_time_that_is_none(data: Path, policies: Path, moment: str) -> None:
-    """A wrong time exports nothing and says how to write one."""
+    """An invalid time exports nothing, and the error shows the correct form."""
     _decided(data, policies)
     for option in ("--since", "--until"):
         result = _run("export", option, moment, "--data", data)
@@ -747,7 +747,7 @@ def test_export_refuses_a_time_that_is_none(data: Path, policies: Path, moment: 
 
 
 def test_doctor_finds_a_good_folder_healthy(data: Path, policies: Path) -> None:
-    """A folder as the service left it is healthy, also for programs, and the check changes nothing in it."""
+    """An intact folder is healthy, also in machine-readable output, and the check does not change it."""
     _decided(data, policies)
     before = {file.name: file.read_bytes() for file in data.iterdir() if file.suffix != ".db-shm"}
     healthy = _run("doctor", "--data", data)
@@ -757,7 +757,7 @@ def test_doctor_finds_a_good_folder_healthy(data: Path, policies: Path) -> None:
 
 
 def _corrupt(data: Path, statement: str) -> None:
-    """Change the database behind the service's back: triggers, keys and checks off."""
+    """Change the database behind the service's back, with triggers, keys and checks off."""
     connection = sqlite3.connect(data / "antechamber.db")
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("PRAGMA ignore_check_constraints = ON")
@@ -779,7 +779,7 @@ def _corrupt(data: Path, statement: str) -> None:
     ],
 )
 def test_doctor_finds_what_was_changed_behind_its_back(data: Path, policies: Path, statement: str) -> None:
-    """A changed text, hash or approval is found, named, and ends with exit code 1."""
+    """A changed text, hash or approval is named, with exit code 1."""
     _decided(data, policies)
     _corrupt(data, statement)
     result = _run("doctor", "--data", data)
@@ -791,7 +791,7 @@ def test_doctor_finds_what_was_changed_behind_its_back(data: Path, policies: Pat
 
 
 def test_doctor_survives_a_torn_file(data: Path, policies: Path) -> None:
-    """A database with overwritten pages ends with exit code 1 and no trace."""
+    """Overwritten pages in the database give exit code 1 without a traceback."""
     _decided(data, policies)
     file = data / "antechamber.db"
     raw = bytearray(file.read_bytes())
@@ -805,7 +805,7 @@ def test_doctor_survives_a_torn_file(data: Path, policies: Path) -> None:
 
 
 def test_serve_ends_cleanly_when_told_to(data: Path, policies: Path) -> None:
-    """SIGTERM and SIGINT end the service with exit code 0, and what it accepted is there afterwards."""
+    """SIGTERM and SIGINT end the service with exit code 0, and accepted events are stored."""
     token = _run("token", "issue", "worker:release-bot", "--data", data).stdout.strip()
     for number, name in enumerate((signal.SIGTERM, signal.SIGINT)):
         with serving(data, policies) as (url, process):
@@ -821,7 +821,7 @@ def test_serve_ends_cleanly_when_told_to(data: Path, policies: Path) -> None:
 
 
 def test_serve_says_where_it_listens(data: Path, policies: Path) -> None:
-    """The one line on standard output names the address and the desk."""
+    """The single line on standard output names the address and the desk."""
     port = free_port()
     command = [sys.executable, "-m", "antechamber.cli", "serve", "--data", data, "--policies", policies, "--port", port]
     with subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
@@ -834,7 +834,7 @@ def test_serve_says_where_it_listens(data: Path, policies: Path) -> None:
 
 
 def test_serve_on_a_taken_port_is_a_clear_error(data: Path, policies: Path) -> None:
-    """A taken port is named in one line, without a trace of anything inside."""
+    """A port in use is named in one line without a traceback."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -848,12 +848,12 @@ def test_serve_on_a_taken_port_is_a_clear_error(data: Path, policies: Path) -> N
 
 
 def test_serve_refuses_to_listen_in_the_clear(data: Path, policies: Path) -> None:
-    """An address that other machines reach needs a public one with TLS."""
+    """An address that other machines can reach requires a public address with TLS."""
     _fails(_run("serve", "--data", data, "--policies", policies, "--host", "0.0.0.0"), "--public-url", "TLS")  # noqa: S104
 
 
 def test_lines_without_a_disposition_end_with_status_1(tmp_path: Path, policies: Path) -> None:
-    """A script notices that some lines were refused before they were judged."""
+    """A script can detect lines that were refused without a disposition."""
     file = tmp_path / "events.jsonl"
     file.write_text(json.dumps(event(producer_identity="tool:watcher")) + "\n" + json.dumps(event()) + "\n")
     with serving(tmp_path / "data", policies) as (url, _process):
@@ -871,7 +871,7 @@ def test_lines_without_a_disposition_end_with_status_1(tmp_path: Path, policies:
 def test_what_was_answered_before_the_service_went_away_is_shown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, policies: Path
 ) -> None:
-    """The lines of earlier batches are reported with their ids, and the error says how many these are."""
+    """The results of earlier batches are printed with their ids, and the error counts them."""
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     monkeypatch.setattr(http, "MAX_LINES", 2)
     data = tmp_path / "data"

@@ -1,4 +1,4 @@
-"""One listener per port, one service per folder, and files that belong to their owner alone."""
+"""One listener per port, one service per folder, and files that only their owner can read."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """What starts a service and waits for nothing; whatever still runs in the end is killed."""
+    """Return a function that starts a service without waiting; remaining processes are killed at the end."""
     started: list[subprocess.Popen[str]] = []
 
     def start(location: Location, policies: Path, port: int, *more: str) -> subprocess.Popen[str]:
@@ -51,7 +51,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder with all its files, as a service and the command line left it."""
+    """A data folder with all files that a service and the command line create."""
     folder = tmp_path / "data"
     app.migrate(Location(data=folder))
     with app.opened_log(Location(data=folder)) as (log, _):
@@ -61,14 +61,14 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def loose() -> Iterator[None]:
-    """The umask of most systems: files that everyone may read."""
+    """The umask of most systems, which makes files readable for everyone."""
     before = os.umask(0o022)
     yield
     os.umask(before)
 
 
 def test_a_second_service_cannot_share_a_port(start: Start, tmp_path: Path, policies: Path) -> None:
-    """With another folder, too: it names host and port, says what to do, makes no folder, and the first one serves."""
+    """The error names host, port and remedy, no folder is created, and the first service continues."""
     with serving(tmp_path / "one", policies) as (url, _):
         port = url.rpartition(":")[2]
         second = start(Location(data=tmp_path / "two"), policies, int(port))
@@ -87,18 +87,18 @@ def test_a_second_service_cannot_share_a_port(start: Start, tmp_path: Path, poli
 
 
 def test_of_services_that_start_at_once_one_gets_the_port(start: Start, tmp_path: Path, policies: Path) -> None:
-    """However close together they start."""
+    """However close together several services start, one gets the port."""
     port = free_port()
     started = [start(Location(data=tmp_path / str(number)), policies, port) for number in range(4)]
     ready = []
     for process in started:
         assert process.stdout is not None
-        # A process that cannot start closes its standard output.
+        # A process that fails to start closes its standard output.
         if process.stdout.readline().startswith("Antechamber is ready"):
             ready.append(process)
             process.terminate()
     ended = [(process.communicate(timeout=30)[1], process.returncode) for process in started]
-    # One that began to bind only after the winner was stopped may be a second winner.
+    # A process that bound only after the winner had stopped may be a second winner.
     assert ready
     refused = [text for text, code in ended if code]
     assert len(refused) == len(started) - len(ready)
@@ -106,7 +106,7 @@ def test_of_services_that_start_at_once_one_gets_the_port(start: Start, tmp_path
 
 
 def test_a_listener_of_another_program_is_not_joined(start: Start, tmp_path: Path, policies: Path) -> None:
-    """Even one that would share its port."""
+    """A port of another program is refused even if that program would share it."""
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         other.bind(("127.0.0.1", 0))
@@ -118,7 +118,7 @@ def test_a_listener_of_another_program_is_not_joined(start: Start, tmp_path: Pat
 
 
 def test_a_running_service_lets_nobody_join_its_port(tmp_path: Path, policies: Path) -> None:
-    """A program that asks for the same port with SO_REUSEPORT is refused by the kernel."""
+    """The kernel refuses the port to a program that requests it with SO_REUSEPORT."""
     with serving(tmp_path / "data", policies) as (url, _), socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -128,7 +128,7 @@ def test_a_running_service_lets_nobody_join_its_port(tmp_path: Path, policies: P
 
 @pytest.mark.parametrize(("host", "written"), [("localhost", "localhost"), ("::1", "[::1]"), ("127.0.0.2", "")])
 def test_a_service_listens_where_it_says(start: Start, tmp_path: Path, policies: Path, host: str, written: str) -> None:
-    """At a name, at an address of IPv6, and at other addresses where a proxy with TLS is named."""
+    """A service can listen at a name, an IPv6 address, or other addresses behind a TLS proxy."""
     port = free_port()
     named = [] if written else ["--public-url", "https://desk.example.org"]
     process = start(Location(data=tmp_path / "data"), policies, port, "--host", host, *named)
@@ -145,7 +145,7 @@ def test_a_service_listens_where_it_says(start: Start, tmp_path: Path, policies:
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "203.0.113.1", "a" * 300])
 def test_a_host_that_is_not_here_is_a_clear_error(start: Start, tmp_path: Path, policies: Path, host: str) -> None:
-    """One line names it, and no folder is made."""
+    """A host that is not local is named in one line, and no folder is created."""
     named = ["--host", host, "--public-url", "https://desk.example.org"]
     process = start(Location(data=tmp_path / "data"), policies, free_port(), *named)
     stdout, stderr = process.communicate(timeout=60)
@@ -156,7 +156,7 @@ def test_a_host_that_is_not_here_is_a_clear_error(start: Start, tmp_path: Path, 
 
 
 def test_a_service_starts_again_at_once(tmp_path: Path, policies: Path) -> None:
-    """Connections that the one before left behind do not keep the port, however it ended."""
+    """Connections left by the previous service do not block the port, however it ended."""
     port = free_port()
     for end in (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
         with (
@@ -169,7 +169,7 @@ def test_a_service_starts_again_at_once(tmp_path: Path, policies: Path) -> None:
 
 
 def test_one_service_serves_a_folder(start: Start, tmp_path: Path, policies: Path) -> None:
-    """A second one ends with an error that names folder, process and address; other verbs work beside the first."""
+    """A second service ends with an error that names folder, process and address; other commands still work."""
     data = tmp_path / "data"
     with serving(data, policies) as (url, process):
         second = start(Location(data=data), policies, free_port())
@@ -194,7 +194,7 @@ def test_the_kernel_lets_go_of_a_folder_whose_service_was_killed(tmp_path: Path,
 
 
 def test_services_on_postgresql_share_a_folder(postgres: Databases, tmp_path: Path, policies: Path) -> None:
-    """Two processes on one host, as service/README.md says."""
+    """Two processes on one host may share a folder, as service/README.md documents."""
     location = Location(data=tmp_path / "data", database_url=postgres.fresh())
     with serving(location, policies) as first, serving(location, policies) as second:
         answers = [httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).status_code for url, _ in (first, second)]
@@ -203,7 +203,7 @@ def test_services_on_postgresql_share_a_folder(postgres: Databases, tmp_path: Pa
 
 
 def test_a_folder_that_is_served_is_not_moved(postgres: Databases, tmp_path: Path, policies: Path) -> None:
-    """What the service accepted after the copy would be lost."""
+    """A served folder is not imported, because later submissions would be lost."""
     data, url = tmp_path / "data", postgres.fresh()
     with serving(data, policies):
         refused = antechamber("migrate", "--move", "--data", str(data), "--database-url", url)
@@ -216,7 +216,7 @@ def test_a_folder_that_is_served_is_not_moved(postgres: Databases, tmp_path: Pat
 @pytest.mark.usefixtures("loose")
 @pytest.mark.parametrize("before", [None, 0o755, 0o777], ids=["new", "0755", "0777"])
 def test_all_files_are_their_owners_alone(tmp_path: Path, policies: Path, before: int | None) -> None:
-    """While a service runs and afterwards, in a new folder and in an empty one that others could enter or write."""
+    """Files are private while a service runs and afterwards, also in a folder that others could enter or write."""
     data = tmp_path / "data"
     if before is not None:
         data.mkdir()
@@ -235,7 +235,7 @@ def test_all_files_are_their_owners_alone(tmp_path: Path, policies: Path, before
 
 
 def test_modes_that_were_too_wide_are_mended(data: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """By whichever verb comes first; one line says what changed, and each key that others could read is named."""
+    """The first command corrects the modes, reports it in one line, and names each key that others could read."""
     for file in data.iterdir():
         file.chmod(0o644)
     data.chmod(0o755)
@@ -253,7 +253,7 @@ def test_modes_that_were_too_wide_are_mended(data: Path, caplog: pytest.LogCaptu
 
 
 def test_a_key_behind_a_closed_door_was_read_by_nobody(data: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Where others could not enter the folder its files are mended without an alarm about the keys."""
+    """If others could not enter the folder, its files are corrected without a warning about keys."""
     (data / SECRET).chmod(0o644)
     app.open_store(Location(data=data), create=False).close()
     assert modes(data)[SECRET] == 0o600
@@ -263,7 +263,7 @@ def test_a_key_behind_a_closed_door_was_read_by_nobody(data: Path, caplog: pytes
 
 
 def test_a_folder_with_other_files_keeps_its_mode_and_they_theirs(tmp_path: Path) -> None:
-    """A home folder stays as it is; only our files in it are closed."""
+    """A home folder keeps its mode, and only the service's own files in it become private."""
     (tmp_path / "log.txt").write_text("mine")
     (tmp_path / "log.txt").chmod(0o644)
     tmp_path.chmod(0o755)
@@ -275,7 +275,7 @@ def test_a_folder_with_other_files_keeps_its_mode_and_they_theirs(tmp_path: Path
 
 
 def test_a_folder_where_others_can_replace_the_secret_is_refused(tmp_path: Path) -> None:
-    """Unless only the owner of a file may remove it there; nothing is made in it."""
+    """Such a folder is refused, unless only a file's owner may remove it, and nothing is created in it."""
     (tmp_path / "notes.txt").write_text("mine")
     tmp_path.chmod(0o770)
     with pytest.raises(SettingsError, match="chmod go-w"):
@@ -287,7 +287,7 @@ def test_a_folder_where_others_can_replace_the_secret_is_refused(tmp_path: Path)
 
 
 def test_the_modes_of_a_place_on_postgresql_are_mended(postgres: Databases, tmp_path: Path, policies: Path) -> None:
-    """Its folder holds the same keys."""
+    """The folder beside a PostgreSQL database holds the same keys."""
     location = Location(data=tmp_path / "data", database_url=postgres.fresh())
     with running(location, policies):
         pass
@@ -313,7 +313,7 @@ except SettingsError as error:
 
 
 def test_files_of_another_user_are_refused(data: Path) -> None:
-    """What cannot be mended is named with what its owner has to run."""
+    """Files that the user cannot correct are named with the command for their owner."""
     (data / SECRET).unlink()
     (data / SECRET).symlink_to("/etc/passwd")
     data.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Growing: two processes on two ports over one PostgreSQL behave as one service."""
+"""Two processes on two ports over one PostgreSQL behave as one service."""
 
 import contextlib
 import re
@@ -21,12 +21,12 @@ from support import HANG_SECONDS, Databases, antechamber, database, event, free_
 
 
 class Pair:
-    """Two running processes, each with a data folder of its own, and clients of both."""
+    """Two running processes with separate data folders, and clients of both."""
 
     def __init__(
         self, places: list[Location], policies: list[Path], served: list[tuple[str, subprocess.Popen[bytes]]]
     ) -> None:
-        """Issue a token; the folder does not matter."""
+        """Issue a token, which is valid for both."""
         self.places, self.policies = places, policies
         self.urls, self.processes = [url for url, _ in served], [process for _, process in served]
         self.open = contextlib.ExitStack()
@@ -46,13 +46,13 @@ class Pair:
         return browser
 
     def moved(self, browser: httpx.Client, process: int) -> httpx.Client:
-        """Return the same session at the other process, as a load balancer would send it there."""
+        """Return a client with the same session at the other process, as a load balancer would route it."""
         return self.open.enter_context(
             httpx.Client(base_url=self.urls[process], cookies=dict(browser.cookies), timeout=30)
         )
 
     def remembered(self, process: int) -> list[str]:
-        """Read the memories of project:apollo as an agent of one process."""
+        """Read the memories of project:apollo as an agent at one process."""
         params = {"submission_scope": "project", "scope_id": "apollo"}
         answer = httpx.get(f"{self.urls[process]}/v1/memories", params=params, headers=self.headers, timeout=30)
         return [item["content"] for item in answer.json()["items"]]
@@ -60,7 +60,7 @@ class Pair:
 
 @pytest.fixture
 def pair(postgres: Databases, tmp_path: Path) -> Iterator[Pair]:
-    """A database made by the command line, and two processes on it."""
+    """A database created by the command line, and two processes on it."""
     places = [Location(data=tmp_path / name, database_url=postgres.empty()) for name in ("one", "two")]
     postgres.drop(places[1].database_url or "")
     places[1] = Location(data=tmp_path / "two", database_url=places[0].database_url)
@@ -85,7 +85,7 @@ def fields(page: str) -> dict[str, str]:
 
 
 def test_two_processes_over_one_database_are_one_service(pair: Pair) -> None:
-    """The same event sent to both at once is one proposal; approved at one, an agent of the other remembers it."""
+    """One event sent to both at once is one proposal; approved at one, it is readable at the other."""
     body, gate = event("Seen by both."), threading.Barrier(2)
 
     def send(process: int) -> httpx.Response:
@@ -115,7 +115,7 @@ def test_two_processes_over_one_database_are_one_service(pair: Pair) -> None:
 
 
 def test_a_page_of_one_process_hears_of_what_came_to_the_other(pair: Pair) -> None:
-    """An open stream of counters tells of a submission elsewhere, and ends when its process ends."""
+    """A stream of counters reports a submission to the other process, and ends with its own process."""
     with pair.sign_in(0, "bob").stream("GET", "/review/changes") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         told = (line.partition("data: ")[2] for line in stream.iter_lines() if line.startswith("data: "))
@@ -128,7 +128,7 @@ def test_a_page_of_one_process_hears_of_what_came_to_the_other(pair: Pair) -> No
 
 
 def test_different_policies_are_an_alarm_on_readyz(pair: Pair) -> None:
-    """An operator hears which process enforces another policy; strangers hear only that something is wrong."""
+    """Operators see which process enforces another policy; the public sees only that something is wrong."""
     operator = pair.sign_in(0, "olga", "operator")
     assert operator.get("/readyz").json()["alarms"] == []
     edited = pair.policies[1] / "producers.toml"
@@ -141,7 +141,7 @@ def test_different_policies_are_an_alarm_on_readyz(pair: Pair) -> None:
 
 
 def test_another_secret_is_refused(pair: Pair, tmp_path: Path) -> None:
-    """A process whose secret is not the one that made the database does not start, nor does one that lost it."""
+    """A process without the database's secret, or with another one, does not start."""
     (tmp_path / "other").mkdir()
     location = Location(data=tmp_path / "other", database_url=pair.places[0].database_url)
     assert "secret.key is missing" in antechamber("user", "list", *where(location)).stderr
@@ -152,14 +152,14 @@ def test_another_secret_is_refused(pair: Pair, tmp_path: Path) -> None:
 
 @pytest.fixture
 def empty(postgres: Databases, tmp_path: Path) -> Iterator[Location]:
-    """A database that nobody migrated."""
+    """A database without a schema."""
     url = postgres.empty()
     yield Location(data=tmp_path / "data", database_url=url)
     postgres.drop(url)
 
 
 def test_a_database_is_made_by_migrate_and_by_nothing_else(empty: Location) -> None:
-    """Every other verb says what to run; migrate takes each step once and says so."""
+    """Only migrate creates the schema, once and with a report; every other command names it."""
     for verb in (["serve", "--port", str(free_port())], ["token", "list"], ["user", "list"], ["export"], ["doctor"]):
         refused = antechamber(*verb, *where(empty))
         assert refused.returncode == 1
@@ -170,7 +170,7 @@ def test_a_database_is_made_by_migrate_and_by_nothing_else(empty: Location) -> N
 
 
 def test_the_environment_names_the_database_for_every_verb(empty: Location) -> None:
-    """ANTECHAMBER_DATABASE_URL stands for --database-url: people, tokens, exports and the doctor work on it."""
+    """ANTECHAMBER_DATABASE_URL replaces --database-url for people, tokens, exports and the doctor."""
     named = {"ANTECHAMBER_DATABASE_URL": empty.database_url or "", "ANTECHAMBER_DATA": str(empty.data)}
     assert antechamber("migrate", **named).returncode == 0
     assert "/login?link=" in antechamber("user", "add", "bob", "--role", "curator", **named).stdout
@@ -196,7 +196,7 @@ def test_the_environment_names_the_database_for_every_verb(empty: Location) -> N
     ],
 )
 def test_an_address_that_leads_nowhere_is_a_clear_error(tmp_path: Path, url: str, text: str) -> None:
-    """Another kind of address, or one where nobody answers, is named without a trace."""
+    """An address of another kind, or without a server, is named without a traceback."""
     refused = antechamber("token", "list", "--data", str(tmp_path / "data"), "--database-url", url)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert text in refused.stderr
@@ -204,7 +204,7 @@ def test_an_address_that_leads_nowhere_is_a_clear_error(tmp_path: Path, url: str
 
 
 def test_without_the_driver_the_text_says_what_to_install(tmp_path: Path) -> None:
-    """The driver is an extra; who asks for a database without it hears its name."""
+    """The driver is an extra; without it the error names the extra."""
     (tmp_path / "psycopg.py").write_text("raise ImportError\n")
     named = {"PYTHONPATH": str(tmp_path)}
     refused = antechamber("token", "list", *where(Location(data=tmp_path, database_url="postgresql://x/y")), **named)

@@ -1,4 +1,4 @@
-"""The checker of histories, on histories that are known to be good and known to be bad."""
+"""The linearizability checker, on histories known to be valid or invalid."""
 
 from collections.abc import Sequence
 from random import Random
@@ -15,27 +15,27 @@ JOINED = ("joined", "s2", "p1", "s1")
 
 
 def did(name: str, *of: str, at: tuple[float, float], told: Answer | None) -> Operation:
-    """Return an operation between two moments; one that was told nothing never ends."""
+    """Return an operation between two moments; one without an answer never ends."""
     return Operation(name, of, at[0], NEVER if told is None else at[1], told)
 
 
 def submit(key: str, content: str, told: Answer | None, *at: float) -> Operation:
-    """Submit."""
+    """Return a submission."""
     return did("submit", key, content, at=(at[0], at[-1]), told=told)
 
 
 def read(key: str, told: Answer | None, *at: float) -> Operation:
-    """Read by key."""
+    """Return a read by key."""
     return did("read", key, at=(at[0], at[-1]), told=told)
 
 
 def seal(key: str, told: Answer | None, *at: float) -> Operation:
-    """Seal."""
+    """Return a seal."""
     return did("seal", key, at=(at[0], at[-1]), told=told)
 
 
 def decide(content: str, verdict: str, told: Answer | None, *at: float) -> Operation:
-    """Decide."""
+    """Return a decision."""
     return did("decide", content, verdict, at=(at[0], at[-1]), told=told)
 
 
@@ -156,23 +156,22 @@ BAD = {
 
 @pytest.mark.parametrize("history", GOOD.values(), ids=GOOD)
 def test_a_history_that_one_order_explains_is_accepted(history: Sequence[Operation]) -> None:
-    """Also when the operations are told in another order than they were begun."""
+    """A valid history is accepted in any listing order of its operations."""
     assert linearizable(history)
     assert linearizable(history[::-1])
 
 
 @pytest.mark.parametrize("history", BAD.values(), ids=BAD)
 def test_a_history_that_no_order_explains_is_refused(history: Sequence[Operation]) -> None:
-    """Also when the operations are told in another order than they were begun."""
+    """An invalid history is refused in any listing order of its operations."""
     assert not linearizable(history)
     assert not linearizable(history[::-1])
 
 
 class OneThread:
-    """Answers as it should, one request after another: of all answers the one that the model allows."""
+    """A correct sequential server: it gives the only answer that the model allows."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self.state = State()
         self._number = 0
 
@@ -215,7 +214,7 @@ CALLS = st.one_of(
 def test_whatever_one_thread_answered_is_accepted_however_the_calls_overlapped(
     calls: list[Any], chance: Random
 ) -> None:
-    """Answers come from one order; times are stretched around it, answers get lost, operations are shuffled."""
+    """Answers from one order are accepted with stretched intervals, lost answers and shuffled operations."""
     service, history = OneThread(), []
     for moment, ((name, of), before, after, lost) in enumerate(calls):
         told = service.answer(name, of)

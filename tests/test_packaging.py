@@ -1,4 +1,4 @@
-"""The wheel: everything a user needs is inside, and it runs without the checkout."""
+"""The wheel contains everything a user needs, and runs without the checkout."""
 
 import gzip
 import os
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder into which the freshly built wheel was unpacked, as an installer would."""
+    """A folder with the unpacked, freshly built wheel."""
     location = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(location)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)  # noqa: S603 -- our own build
@@ -43,12 +43,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_the_wheel_holds_what_the_service_reads(installed: Path, name: str) -> None:
-    """Templates, policies, SQL, the typing marker and the documents for users are in the package."""
+    """Templates, policies, SQL, the type marker and the documents for users are in the package."""
     assert (installed / "antechamber" / name).is_file()
 
 
 def test_what_a_page_loads_stays_small() -> None:
-    """Own scripts of at most 22 kB, an own sheet of at most 10 kB, compressed; and nothing else."""
+    """Compressed, the scripts have at most 22 kB and the style sheet 10 kB, and pages load nothing else."""
     assets = ROOT / "templates" / "assets"
     sizes = {file.suffix: 0 for file in assets.iterdir()}
     for file in assets.iterdir():
@@ -59,7 +59,7 @@ def test_what_a_page_loads_stays_small() -> None:
 
 
 def test_the_installed_package_runs_away_from_the_checkout(installed: Path, tmp_path: Path) -> None:
-    """The shipped policy is found inside the installed package."""
+    """The installed package contains the shipped policy."""
     code = "import antechamber.resources as r; print(r.folder('policies')); from antechamber.cli import main; main()"
     done = subprocess.run(  # noqa: S603 -- our own program
         [sys.executable, "-c", code, "policy", "check"],

@@ -1,4 +1,4 @@
-"""Settings, the secret, and policy files: what is read, and what is said about what is wrong."""
+"""Settings, the secret, and policy files: what is read, and the errors for invalid ones."""
 
 import os
 import re
@@ -29,27 +29,27 @@ OWN = CASE.replace('"worker:release-bot"', '{identity = "worker:own", owner = "a
 
 
 def write(folder: Path, **files: str | bytes) -> Path:
-    """Write policy files by their names without ending."""
+    """Write policy files by their names without suffix."""
     for name, text in files.items():
         (folder / f"{name}.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder
 
 
 def complaint(folder: Path, **files: str | bytes) -> str:
-    """Read a folder that must be refused, and return what is said."""
+    """Read a folder that must be refused, and return the message."""
     with pytest.raises(PolicyError) as caught:
         read_policy(write(folder, **files))
     return str(caught.value)
 
 
 def test_missing_files_are_the_defaults(tmp_path: Path) -> None:
-    """An empty folder is the shipped policy, which admits nobody."""
+    """An empty folder is the shipped policy, which admits no producer."""
     assert read_policy(tmp_path) == Policy()
     assert read_policy(tmp_path).digest() == Policy().digest()
 
 
 def test_the_shipped_folder_says_what_the_code_says() -> None:
-    """Scopes, limits and privacy of the shipped files are the defaults of the code, and their tables pass."""
+    """Scopes, limits and privacy of the shipped files equal the defaults in the code, and their tables pass."""
     policy = read_policy(SHIPPED)
     assert policy.cases
     assert (policy.defaults, policy.limits, policy.privacy) == (Rules(), Limits(), Policy().privacy)
@@ -57,7 +57,7 @@ def test_the_shipped_folder_says_what_the_code_says() -> None:
 
 
 def test_everything_a_folder_says_is_read(tmp_path: Path) -> None:
-    """Producers, rules, limits, privacy and tests come together."""
+    """Producers, rules, limits, privacy and tests are combined."""
     scopes = '[defaults]\ncurators = 2\n[scope.session]\nkinds = ["fact"]\n[limits]\nattempts_per_minute = 9\n'
     policy = read_policy(write(tmp_path, producers=BOT, scopes=scopes, privacy='off = ["iban"]\n', tests=CASE * 3))
     assert policy.producers == {
@@ -78,12 +78,12 @@ def test_a_wide_scope_keeps_its_two_persons_unless_told_otherwise(tmp_path: Path
 
 
 def test_a_wide_scope_can_be_told_otherwise(tmp_path: Path) -> None:
-    """What a file says outright is in force."""
+    """An explicit setting replaces the default of a wide scope."""
     assert read_policy(write(tmp_path, scopes="[scope.organization]\ncurators = 1\n")).rules("organization") == Rules()
 
 
 def test_comments_and_order_do_not_change_the_digest(tmp_path: Path) -> None:
-    """The digest names what is in force, not how it is written."""
+    """The digest depends on the policy's content, not on its notation."""
     other = '[[producer]]\nidentity = "tool:watcher"\nowner = "grace"\n'
     first = read_policy(write(tmp_path, producers=BOT + other))
     second = read_policy(write(tmp_path, producers="# producers\n" + other + BOT))
@@ -110,7 +110,7 @@ def test_comments_and_order_do_not_change_the_digest(tmp_path: Path) -> None:
 def test_an_unknown_key_is_named_with_its_file_and_what_to_write(
     tmp_path: Path, file: str, text: str, said: list[str]
 ) -> None:
-    """A misspelled key is refused with the nearest known one, else with all of them."""
+    """A misspelled key is refused with the nearest known key, otherwise with all of them."""
     message = complaint(tmp_path, **{file: text})
     assert "unknown key" in message
     assert [part for part in said if part not in message] == []
@@ -223,7 +223,7 @@ def test_an_unknown_key_is_named_with_its_file_and_what_to_write(
 def test_a_wrong_value_is_named_with_its_file_and_place_and_what_to_write(
     tmp_path: Path, file: str, text: str | bytes, said: str
 ) -> None:
-    """No message speaks of patterns or of types that TOML does not know."""
+    """No message mentions regular expressions or types unknown to TOML."""
     message = complaint(tmp_path, **{file: text})
     assert message.startswith(f"{file}.toml: {said}")
     assert [part for part in ("$", "regex", "`", "object", "array") if part in message] == []
@@ -241,14 +241,14 @@ def test_an_unknown_scope_is_named_with_what_to_write(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["submit", "read"])
 def test_a_grant_of_an_unknown_scope_is_named_with_what_to_write(tmp_path: Path, word: str) -> None:
-    """A misspelled scope in a grant would silently grant nothing, so it is refused."""
+    """A misspelled scope in a grant is refused, because it would silently grant nothing."""
     producer = f'[[producer]]\nidentity = "worker:x"\nowner = "a"\n{word} = ["*:ok", "projct:apollo"]\n'
     message = complaint(tmp_path, producers=producer)
     assert message == 'producers.toml: worker:x: "projct:apollo" names no scope; write "project"'
 
 
 def test_a_case_of_an_unknown_scope_is_refused(tmp_path: Path) -> None:
-    """A decision table with a misspelled scope would test nothing, so it is refused with the nearest scope."""
+    """A misspelled scope in a decision table is refused, because the case would test nothing."""
     case = CASE.replace("project:apollo", "projct:apollo").replace("accepted-for-review", "scope-not-granted")
     message = complaint(tmp_path, producers=BOT, tests=case)
     assert "projct" in message
@@ -256,21 +256,21 @@ def test_a_case_of_an_unknown_scope_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_producer_is_listed_once(tmp_path: Path) -> None:
-    """Two entries of one producer could contradict each other."""
+    """A second entry of a producer is refused, because it could contradict the first."""
     message = complaint(tmp_path, producers=BOT + BOT.replace("ada", "grace"))
     assert message.startswith("producers.toml: worker:release-bot is listed twice")
 
 
 @pytest.mark.parametrize(("name", "instead"), [("email-adress", '"email-address"'), ("zzz", RULES[0].rule_id)])
 def test_an_unknown_privacy_rule_is_named_with_what_to_write(tmp_path: Path, name: str, instead: str) -> None:
-    """Switching off a rule that does not exist is refused with the nearest one, else with all."""
+    """A misspelled privacy rule is refused with the nearest one, otherwise with all."""
     message = complaint(tmp_path, privacy=f'off = ["iban", "{name}"]\n')
     assert f'"{name}" is no rule' in message
     assert instead in message
 
 
 def test_every_privacy_rule_can_be_switched_off(tmp_path: Path) -> None:
-    """All ids of the rules are known to the file."""
+    """Every rule id of the scanner is valid in the file."""
     names = [rule.rule_id for rule in RULES]
     assert read_policy(write(tmp_path, privacy=f"off = {names}\n")).privacy.off == names
 
@@ -279,21 +279,21 @@ def test_every_privacy_rule_can_be_switched_off(tmp_path: Path) -> None:
     ("name", "instead"), [("producer", '"producers.toml"'), ("zzz", "producers.toml, scopes.toml")]
 )
 def test_an_unknown_file_is_named_with_what_to_write(tmp_path: Path, name: str, instead: str) -> None:
-    """A misspelled file name would silently be ignored, so it is refused."""
+    """A misspelled file name is refused instead of being silently ignored."""
     message = complaint(tmp_path, **{name: ""})
     assert message.startswith(f"{name}.toml: ")
     assert instead in message
 
 
 def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:
-    """Notes beside the policy files are no policy."""
+    """Files of other kinds in the folder are ignored."""
     (tmp_path / "README.md").write_text("notes")
     assert read_policy(tmp_path) == Policy()
 
 
 @pytest.mark.parametrize("kind", ["nothing", "file"])
 def test_a_folder_that_is_none_is_refused(tmp_path: Path, kind: str) -> None:
-    """The message says what kind of folder is wanted."""
+    """The message describes the required folder."""
     path = tmp_path / kind
     if kind == "file":
         path.write_text("")
@@ -302,13 +302,13 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """A folder in the place of a policy file is reported with its name."""
+    """A folder in place of a policy file is reported with its name."""
     (tmp_path / "scopes.toml").mkdir()
     assert complaint(tmp_path).startswith("scopes.toml: cannot be read: ")
 
 
 def test_a_broken_test_stops_the_policy(tmp_path: Path) -> None:
-    """Every test that comes out otherwise is described, one a line."""
+    """Every failed case is described in one line."""
     broken = CASE.replace('"n"', '"two"').replace("accepted-for-review", "nonsense")
     unlisted = CASE.replace('"n"', '"three"').replace("worker:release-bot", "worker:other")
     tests = CASE.replace('"n"', '"one"').replace("project:", "session:") + CASE + broken + unlisted
@@ -326,20 +326,20 @@ def test_a_broken_test_stops_the_policy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", ["producers", "scopes", "privacy", "guidelines"])
 @pytest.mark.parametrize("word", ["test", "tests"])
 def test_tests_in_another_file_are_sent_where_they_belong(tmp_path: Path, file: str, word: str) -> None:
-    """A file with tests that name producers could not be kept when producers.toml is replaced."""
+    """Tests in another file are refused with their proper place, so that producers.toml can be replaced alone."""
     message = complaint(tmp_path, **{file: CASE.replace("[[test]]", f"[[{word}]]")})
     renamed = " and call it [[test]]" if word == "tests" else ""
     assert message == f"{file}.toml: tests belong in tests.toml; move each [[{word}]] there{renamed}"
 
 
 def test_what_an_identity_looks_like_is_said_as_the_contract_has_it() -> None:
-    """Every kind of producer is named, and the example is one."""
+    """The message names every kind of producer, and its example is valid."""
     assert set(re.findall(r"(\w+):[, ]", IDENTITY)) == {"worker", "tool", "repo", "service"}
     assert PRODUCER.fullmatch(re.findall(r'"(.*)"', IDENTITY)[0])
 
 
 def test_a_test_may_bring_its_own_producer(tmp_path: Path) -> None:
-    """It is judged by the grants that the test gives it, whether or not producers.toml lists it."""
+    """A case with its own producer is judged by its own grants, whether or not producers.toml lists that producer."""
     assert read_policy(write(tmp_path, tests=OWN)).producers == {}
     denied = OWN.replace("project:apollo", "project:gemini", 1)
     assert complaint(tmp_path, tests=denied).endswith(
@@ -358,14 +358,14 @@ def test_a_test_may_bring_its_own_producer(tmp_path: Path) -> None:
     ],
 )
 def test_each_shipped_file_can_be_replaced_alone(tmp_path: Path, file: str, text: str) -> None:
-    """An operator who writes only the own producers gets no complaint about samples."""
+    """An operator who replaces only the producers gets no errors about samples."""
     for shipped in SHIPPED.glob("*.toml"):
         (tmp_path / shipped.name).write_bytes(shipped.read_bytes())
     assert read_policy(write(tmp_path, **{file: text})).cases
 
 
 def test_the_file_of_tests_is_optional(tmp_path: Path) -> None:
-    """A folder without it is a policy without tests."""
+    """A folder without the file is a policy without tests."""
     for shipped in SHIPPED.glob("*.toml"):
         (tmp_path / shipped.name).write_bytes(shipped.read_bytes())
     (tmp_path / "tests.toml").unlink()
@@ -373,7 +373,7 @@ def test_the_file_of_tests_is_optional(tmp_path: Path) -> None:
 
 
 def test_the_secret_is_made_once_and_only_for_its_owner(tmp_path: Path) -> None:
-    """First use makes folder and secret, readable by nobody else; later uses return the same bytes."""
+    """The first use creates folder and secret for the owner alone; later uses return the same bytes."""
     data = tmp_path / "new" / "data"
     secret = load_secret(data)
     assert len(secret) == 32
@@ -384,36 +384,36 @@ def test_the_secret_is_made_once_and_only_for_its_owner(tmp_path: Path) -> None:
 
 
 def test_secrets_of_two_folders_differ(tmp_path: Path) -> None:
-    """A secret is random."""
+    """The secrets of two folders differ, because they are random."""
     assert load_secret(tmp_path / "a") != load_secret(tmp_path / "b")
 
 
 def test_a_secret_beside_a_database_is_kept(tmp_path: Path) -> None:
-    """The usual start: both are there."""
+    """The secret beside an existing database is used unchanged."""
     secret = load_secret(tmp_path)
     (tmp_path / DATABASE).write_bytes(b"")
     assert load_secret(tmp_path) == secret
 
 
 def test_half_a_secret_of_a_crash_is_replaced(tmp_path: Path) -> None:
-    """What a crash left of an unfinished secret is not taken for one."""
+    """An incomplete secret left by a crash is replaced."""
     (tmp_path / SECRET).with_suffix(f".{os.getpid()}").write_bytes(b"half")
     assert len(load_secret(tmp_path)) == 32
     assert [path.name for path in tmp_path.iterdir()] == [SECRET]
 
 
 def test_processes_that_start_together_share_one_secret(tmp_path: Path) -> None:
-    """Whoever is first makes the secret, and the others use it."""
+    """The first process creates the secret, and the others use it."""
     code = "import sys, pathlib as p, antechamber.secret_key as c; print(c.load_secret(p.Path(sys.argv[1])).hex())"
     command = [sys.executable, "-c", code, str(tmp_path / "data")]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]  # noqa: S603 -- our own
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]  # noqa: S603 -- ours
     said = {process.communicate(timeout=60)[0].strip() for process in started}
     assert said == {(tmp_path / "data" / SECRET).read_bytes().hex()}
     assert [path.name for path in (tmp_path / "data").iterdir()] == [SECRET]
 
 
 def test_a_missing_secret_beside_a_database_is_an_error(tmp_path: Path) -> None:
-    """A new secret would make old receipts unrecognizable, so none is made."""
+    """A missing secret is not replaced, because old receipts would become unrecognizable."""
     (tmp_path / DATABASE).write_bytes(b"")
     with pytest.raises(SettingsError, match=r"secret\.key is missing.*[Rr]estore.*backup"):
         load_secret(tmp_path)
@@ -421,7 +421,7 @@ def test_a_missing_secret_beside_a_database_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_secret_is_not_made_where_it_must_exist(tmp_path: Path) -> None:
-    """Who only reads does not create."""
+    """Read access does not create a secret."""
     with pytest.raises(SettingsError, match="missing"):
         load_secret(tmp_path, begun=True)
     assert list(tmp_path.iterdir()) == []
@@ -429,7 +429,7 @@ def test_a_secret_is_not_made_where_it_must_exist(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, 31, 33, 64])
 def test_a_damaged_secret_is_an_error(tmp_path: Path, size: int) -> None:
-    """A file of another length is reported, not used and not replaced."""
+    """A secret of another length is reported, not used and not replaced."""
     (tmp_path / SECRET).write_bytes(bytes(size))
     with pytest.raises(SettingsError, match=r"secret\.key is damaged: it must hold 32 bytes.*backup"):
         load_secret(tmp_path)
@@ -443,7 +443,7 @@ def settings(host: str = "127.0.0.1", public_url: str | None = None) -> Settings
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost", "::1", "0:0:0:0:0:0:0:1"])
 def test_a_loopback_host_needs_no_public_address(host: str) -> None:
-    """Nothing crosses a network there."""
+    """A loopback host needs no public address, because nothing crosses a network."""
     made = settings(host)
     made.check()
     assert not made.secure
@@ -451,7 +451,7 @@ def test_a_loopback_host_needs_no_public_address(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "shop.example"])  # noqa: S104 -- refused here
 def test_another_host_needs_a_public_address(host: str) -> None:
-    """Sign-ins would cross the network in the clear, so the message says what to put in front."""
+    """Sign-ins would cross the network unencrypted, so the message requires a TLS proxy."""
     with pytest.raises(SettingsError, match="--public-url https://"):
         settings(host).check()
     made = settings(host, "https://memory.example")
@@ -461,7 +461,7 @@ def test_another_host_needs_a_public_address(host: str) -> None:
 
 @pytest.mark.parametrize("public_url", ["memory.example", "ftp://memory.example", "https://", "//memory", "https://[x"])
 def test_a_public_address_must_be_one(public_url: str) -> None:
-    """An address that no browser could open is refused with an example of one."""
+    """A public address that a browser could not open is refused with an example."""
     with pytest.raises(SettingsError, match=re.escape(f"--public-url {public_url} is no address")):
         settings("192.0.2.1", public_url).check()
 
@@ -471,7 +471,7 @@ def test_a_public_address_must_be_one(public_url: str) -> None:
     ["https://me:s3cr3t@memory.example", "https://memory.example/?s3cr3t", "https://memory.example#s3cr3t"],
 )
 def test_a_public_address_has_no_credentials(public_url: str) -> None:
-    """It is printed and put into links; the refusal does not repeat what may be a secret."""
+    """Credentials in a public address are refused without repeating them, because the address is printed and linked."""
     with pytest.raises(SettingsError, match="without user name, password and query") as caught:
         settings("192.0.2.1", public_url).check()
     assert "s3cr3t" not in str(caught.value)
@@ -489,7 +489,7 @@ def test_a_public_address_has_no_credentials(public_url: str) -> None:
     ],
 )
 def test_no_refused_address_is_repeated_with_its_password(name: str, url: str) -> None:
-    """The message goes to a terminal or a log, with the rest of what is wrong."""
+    """The message is shown on a terminal or in a log, so it repeats no password."""
     wrong: dict[str, Any] = {name: url}
     made = Settings(data=Path("data"), policies=Path("policies"), **wrong)
     with pytest.raises(SettingsError, match="--" + name.replace("_", "-")) as caught:
@@ -501,7 +501,7 @@ def test_no_refused_address_is_repeated_with_its_password(name: str, url: str) -
     "url", ["postgresql://me:a@s3cr3t@db.example/memories", "postgresql://me:s3cr3t%@db.example/m"]
 )
 def test_a_database_address_that_the_driver_would_repeat_is_refused(tmp_path: Path, url: str) -> None:
-    """Before the driver sees it, with what to write instead."""
+    """Such an address is refused before the driver sees it, with the correct form."""
     said = antechamber("doctor", "--data", str(tmp_path), "--database-url", url)
     assert said.returncode == 1
     assert "%40 for @" in said.stderr
@@ -520,12 +520,12 @@ def test_a_database_address_that_the_driver_would_repeat_is_refused(tmp_path: Pa
     ],
 )
 def test_the_address_is_the_public_one_or_that_of_the_host(host: str, public_url: str | None, url: str) -> None:
-    """IPv6 hosts are bracketed, and no address ends in a slash."""
+    """IPv6 hosts are in brackets, and no address ends with a slash."""
     assert settings(host, public_url).url == url
 
 
 def test_requests_may_name_loopback_and_the_public_host_only() -> None:
-    """The list of hosts holds every name of this service and no other."""
+    """The list of allowed hosts contains every name of this service and no other."""
     assert settings().hosts == sorted({"127.0.0.1", "::1", "[::1]", "localhost"})
     assert set(settings("192.0.2.1", "https://memory.example:8443/").hosts) - set(settings().hosts) == {
         "192.0.2.1",

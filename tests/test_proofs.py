@@ -1,4 +1,4 @@
-"""What proofs notice: losses made on purpose, and too little that was tried; `scripts/prove all --quick` runs them."""
+"""The proofs detect deliberate losses and too few attempts; `scripts/prove all --quick` runs them."""
 
 import os
 import subprocess
@@ -16,14 +16,14 @@ ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `scripts/prove` as a process of its own."""
+    """Run `scripts/prove` as a separate process."""
     command = [sys.executable, "-m", "proofs", *arguments]
     there = os.environ | {"PYTHONPATH": str(SCRIPTS)}
     return subprocess.run(command, env=there, capture_output=True, text=True, timeout=240, check=False)  # noqa: S603 -- our own program
 
 
 def prove(proof: str, *options: str) -> tuple[int, dict[str, Any]]:
-    """Run a proof; return its status and its closing numbers."""
+    """Run a proof; return its exit status and its final counts."""
     done = run(proof, "--json", *options)
     assert done.stdout, done.stderr
     numbers: dict[str, Any] = msgspec.json.decode(done.stdout)
@@ -32,7 +32,7 @@ def prove(proof: str, *options: str) -> tuple[int, dict[str, Any]]:
 
 @ENGINES
 def test_the_proof_sees_what_is_lost_and_what_is_doubled(engine: str) -> None:
-    """Rows taken away and put in beside the service: the proof counts each and fails."""
+    """The proof counts rows removed and added behind the service's back, and fails."""
     status, numbers = prove("crash", "--kills", "4", "--sabotage", "--engine", engine)
     assert (numbers["lost"], numbers["doubled"], numbers["decisions_lost"]) == (1, 1, 1)
     assert numbers["too_little"] == []
@@ -40,7 +40,7 @@ def test_the_proof_sees_what_is_lost_and_what_is_doubled(engine: str) -> None:
 
 
 def test_the_proof_notices_a_ledger_that_was_lost() -> None:
-    """Without it the same event goes out under another key."""
+    """Without the ledger the same event is sent under another key, and the proof fails."""
     status, numbers = prove("ledger", "--quick", "--sabotage", "--act", "submit")
     assert any("2 keys taken" in line for line in numbers["wrong"])
     assert numbers["too_little"] == []
@@ -48,7 +48,7 @@ def test_the_proof_notices_a_ledger_that_was_lost() -> None:
 
 
 def test_the_proof_sees_an_effect_too_many() -> None:
-    """What must not be sent again is: the proof counts the effects and fails."""
+    """When a call is sent again against its strategy, the proof counts the effects and fails."""
     status, numbers = prove("guard", "--calls", "16", "--tool", "append", "--sabotage")
     assert any("2+ effects" in line for line in numbers["wrong"])
     assert numbers["too_little"] == []
@@ -57,14 +57,14 @@ def test_the_proof_sees_an_effect_too_many() -> None:
 
 @ENGINES
 def test_the_proof_sees_a_history_that_nothing_explains(engine: str) -> None:
-    """Keys that were answered are looked for in vain: the proof prints the history and fails."""
+    """When answered keys disappear, the proof prints the history and fails."""
     done = run("histories", "--histories", "2", "--sabotage", "--engine", engine)
     assert "No order explains this history:" in done.stderr
     assert done.returncode == 1
 
 
 def test_a_small_proof_holds_and_a_strict_one_says_that_too_little_was_tried() -> None:
-    """A number given by hand may be small, unless the least of the quick form is asked for."""
+    """A small explicit number is accepted, unless the minimum of the quick form is required."""
     few = ("races", "--engine", "sqlite", "--races", "3")
     status, numbers = prove(*few)
     assert (status, numbers["made"], numbers["too_little"]) == (0, 3, [])
@@ -74,7 +74,7 @@ def test_a_small_proof_holds_and_a_strict_one_says_that_too_little_was_tried() -
 
 
 def test_all_proofs_go_on_after_one_that_fails_and_the_table_names_it() -> None:
-    """A race decided beforehand fails on both engines; the proof after it is run, and holds."""
+    """A race decided beforehand fails on both engines; the next proof still runs and holds."""
     done = run("all", "--quick", "--only", "races", "--only", "tamper", "--sabotage", "races")
     table = [line.split()[:3] for line in done.stdout.partition("seconds\n")[2].splitlines()]
     assert table == [["races", "sqlite", "FAILED"], ["races", "postgres", "FAILED"], ["tamper", "sqlite", "ok"]]

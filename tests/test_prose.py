@@ -248,7 +248,7 @@ ALLOWED: dict[str, int] = {
     "tests/web/test_submit.py": 8,
     "tests/web/test_unavailable.py": 1,
 }
-"""How often listed words may occur in a file; a number may only fall."""
+"""Maximum number of listed words per file; a number may only fall."""
 
 
 def _python(text: str) -> str:
@@ -263,7 +263,7 @@ def _python(text: str) -> str:
 
 
 def prose_of(path: Path) -> str:
-    """Return what a file says in words: a document's text without code, or a program's comments and docstrings."""
+    """Return the prose of a file: a document's text without code, or a program's comments and docstrings."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         text = _python(text)
@@ -299,7 +299,7 @@ def counted() -> tuple[dict[str, int], int]:
 
 
 def test_listed_words_only_become_fewer() -> None:
-    """No file uses more of them than it is allowed, and a file that uses fewer is allowed fewer."""
+    """No file uses more listed words than allowed, and each allowance equals the actual number."""
     counts, words = counted()
     assert words > 50_000
     assert {name: number for name, number in counts.items() if number > ALLOWED.get(name, 0)} == {}

@@ -1,4 +1,4 @@
-"""The documents: their code blocks run as written, their links lead somewhere, and nothing is left undocumented."""
+"""The documents: their code blocks run as written, their links resolve, and every option and code is documented."""
 
 import asyncio
 import contextlib
@@ -49,11 +49,11 @@ DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 CHAPTERS = "\n".join(text for name, text in DOCUMENTS.items() if name != "CHANGELOG.md")
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
-"""A link: where it leads, and the heading there if it names one."""
+"""A link: its target, and the target's heading if it names one."""
 
 
 def sections(text: str) -> dict[str, str]:
-    """Return the text below each heading of a document; a line of a code block is no heading."""
+    """Return the text below each heading of a document; lines in code blocks are not headings."""
     found, heading, fenced = {"": ""}, "", False
     for line in text.splitlines(keepends=True):
         fenced ^= line.startswith("```")
@@ -66,7 +66,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def slug(heading: str) -> str:
-    """Return the fragment that leads to a heading."""
+    """Return the link fragment of a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -95,7 +95,7 @@ def own_environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def shell(script: str, folder: Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a block in a shell of its own process group, and end all of it."""
+    """Run a block in a shell with its own process group, and end the group afterwards."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     process = subprocess.Popen(  # noqa: S603 -- our own documents
         ["/bin/sh", "-ec", script],
@@ -118,7 +118,7 @@ def shell(script: str, folder: Path, **environment: str) -> Iterator[subprocess.
 
 
 def read_until(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
-    """Read the output until a pattern appears in it."""
+    """Read the output until a pattern appears."""
     seen = ""
     assert process.stdout is not None
     for line in process.stdout:
@@ -143,7 +143,7 @@ def test_the_sixty_second_start_ends_with_a_memory() -> None:
 
 
 def by_hand(port: int) -> str:
-    """Return the recipe for a shell, on a port that is free, waiting where a person would look whether it is ready."""
+    """Return the manual start as a shell script on a free port, with waits for readiness."""
     script = BY_HAND
     for words, instead in (
         (
@@ -158,13 +158,13 @@ def by_hand(port: int) -> str:
 
 
 def test_the_start_by_hand_accepts_and_then_replays(tmp_path: Path) -> None:
-    """The second block, typed into an empty folder, submits twice: accepted, then replayed."""
+    """The second block, run in an empty folder, submits twice: accepted, then replayed."""
     with shell(by_hand(free_port()), tmp_path) as session:
         read_until(session, r"1 accepted-for-review\n(.|\n)*1 accepted-for-review, of which 1 replayed")
 
 
 def test_the_blocks_for_agents_run_in_the_shell_of_the_recipe(tmp_path: Path) -> None:
-    """One after another, with nothing but what the blocks before set: all are one proposal."""
+    """In order, each block uses only the variables of earlier blocks, and all submit one proposal."""
     (tmp_path / "client.py").write_text(PYTHON, encoding="utf-8")
     (tmp_path / "tools.py").write_text(TOOLS, encoding="utf-8")
     script = f"{by_hand(free_port())}\n{CURL}\npython client.py\npython tools.py"
@@ -176,7 +176,7 @@ def test_the_blocks_for_agents_run_in_the_shell_of_the_recipe(tmp_path: Path) ->
 
 @pytest.fixture
 def live(tmp_path: Path, policies: Path) -> Iterator[dict[str, str]]:
-    """A service, with the variables that name it to an agent."""
+    """A service, and the environment that leads an agent to it."""
     data = tmp_path / "data"
     with serving(data, policies) as (url, _):
         token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
@@ -184,14 +184,14 @@ def live(tmp_path: Path, policies: Path) -> Iterator[dict[str, str]]:
 
 
 def proposals(tmp_path: Path) -> int:
-    """Count proposals."""
+    """Return the number of proposals."""
     with database(place_of(tmp_path / "data")) as raw:
         number: int = raw.execute("SELECT count(*) FROM proposals").fetchone()[0]
     return number
 
 
 def test_curl_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
-    """The block for curl, line by line."""
+    """The block for curl runs line by line."""
     with shell(CURL, tmp_path, **live) as session:
         read_until(session, r"accepted-for-review(.|\n)*accepted-for-review")
         assert session.wait(30) == 0
@@ -199,7 +199,7 @@ def test_curl_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, 
 
 
 def test_an_auditor_verifies_and_finds_what_was_altered(tmp_path: Path, live: dict[str, str]) -> None:
-    """The block for auditors: the export holds, and the altered byte is named."""
+    """The block for auditors verifies the export and names the altered byte."""
     data = str(tmp_path / "data")
     token = antechamber("token", "issue", "auditing", "--role", "auditor", "--data", data).stdout.strip()
     with shell(AUDIT, tmp_path, **live, AUDITOR_TOKEN=token) as session:
@@ -207,7 +207,7 @@ def test_an_auditor_verifies_and_finds_what_was_altered(tmp_path: Path, live: di
 
 
 def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> None:
-    """The block makes the schema and starts two processes on one database, both ready."""
+    """The block creates the schema and starts two processes on one database, both ready."""
     url, ports = postgres.empty(), [free_port(), free_port()]
     script = re.sub(r"export ANTECHAMBER_DATABASE_URL=\S+", f"export ANTECHAMBER_DATABASE_URL='{url}'", GROWING)
     for named, port in zip(("8080", "8081"), ports, strict=True):
@@ -237,7 +237,7 @@ def test_the_python_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, liv
 
 
 def test_an_mcp_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
-    """The block for MCP, which starts the server as the configuration that is to be pasted does."""
+    """The block for MCP starts the server as the configuration to paste does."""
     named = json.loads(PASTED)["mcpServers"]["antechamber"]
     assert (named["command"], named["args"]) == ("antechamber", ["mcp"])
     assert set(named["env"]) == {*live, "ANTECHAMBER_LEDGER"}
@@ -249,7 +249,7 @@ def test_an_mcp_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: d
 
 
 def within(block: str, **known: Any) -> Any:
-    """Run a block that awaits, and return its `result`."""
+    """Run a block that uses await, and return its `result`."""
     lines = [*block.splitlines(), "return result"]
     names: dict[str, Any] = {"asyncio": asyncio, "contextlib": contextlib} | known
     exec("async def whole():\n" + textwrap.indent("\n".join(lines), "    "), names)  # noqa: S102 -- our own documents
@@ -257,7 +257,7 @@ def within(block: str, **known: Any) -> Any:
 
 
 def test_a_tool_that_writes_elsewhere_is_guarded(tmp_path: Path) -> None:
-    """The block for other tools, in front of a server in memory."""
+    """The block for other tools runs in front of an in-memory server."""
     written: list[dict[str, str]] = []
 
     async def list_tools(_: Any, __: Any) -> ListToolsResult:
@@ -288,13 +288,13 @@ def test_the_test_of_a_policy_holds(tmp_path: Path) -> None:
 
 
 def test_every_code_block_is_run() -> None:
-    """A block that names its language is one of those that a test of this module runs."""
+    """Every code block with a language is run by a test of this module."""
     run = [DEMO, BY_HAND, CURL, PYTHON, PASTED, TOOLS, GUARD, AUDIT, GROWING, POLICY_TEST]
     assert sorted(code for text in DOCUMENTS.values() for _, code in BLOCK.findall(text)) == sorted(run)
 
 
 def test_the_front_page_is_short() -> None:
-    """README has at most 1,200 words and leads to every other document."""
+    """README has at most 1,200 words and links to every other document."""
     front = DOCUMENTS["README.md"]
     assert len(front.split()) <= 1_200
     assert {path for path, _ in LINK.findall(front)} >= set(NAMES) - {"README.md"}
@@ -302,7 +302,7 @@ def test_the_front_page_is_short() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_link_leads_somewhere(name: str) -> None:
-    """A relative link leads to an existing file, and to a heading of it if it names one."""
+    """A relative link leads to an existing file, and to an existing heading if it names one."""
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", DOCUMENTS[name], flags=re.DOTALL)
     for path, fragment in LINK.findall(prose):
         if "://" in path:
@@ -327,7 +327,7 @@ def is_named(word: str, text: str = CHAPTERS) -> bool:
 
 
 def test_every_command_and_option_is_documented() -> None:
-    """Each command, each of its options, and each option of the verifier has its description in a document."""
+    """Each command, its options, and each option of the verifier are described in a document."""
     for name, command in commands():
         first, *rest = name.split()[1:] or [""]
         assert f"`antechamber {first}" in CHAPTERS, name
@@ -339,7 +339,7 @@ def test_every_command_and_option_is_documented() -> None:
 
 
 def test_every_variable_is_documented() -> None:
-    """Each environment variable that the command line, a script or the tests read."""
+    """Each environment variable that the command line, a script or the tests read is documented."""
     read = {str(one.envvar) for _, command in commands() for one in command.params if getattr(one, "envvar", None)}
     for folder in ("service", "scripts", "tests"):
         for file in (ROOT / folder).rglob("*.py"):
@@ -349,7 +349,7 @@ def test_every_variable_is_documented() -> None:
 
 
 def test_every_policy_key_is_documented() -> None:
-    """Each file of the policy has a heading, and each key is explained below the heading of its file."""
+    """Each policy file has a heading, and its keys are explained below that heading."""
     chapters = sections(DOCUMENTS["policies/README.md"])
     tables = {"producer": "producers", "guideline": "guidelines", "test": "tests", "off": "privacy"}
     for place in WANTED:
@@ -367,7 +367,7 @@ def test_every_code_of_the_contract_is_documented() -> None:
 
 
 def test_nothing_recommends_what_no_index_has() -> None:
-    """An extra is installed from a checkout or a wheel, and each extra has one text for both."""
+    """Extras are installed from a checkout or a wheel, and each extra has one text for both."""
     sources = [*(ROOT / "service").rglob("*.py"), *(ROOT / "templates").rglob("*.html"), *map(ROOT.joinpath, NAMES)]
     wrong = re.compile(r"pip install '?antechamber")
     assert [file.name for file in sources if wrong.search(file.read_text(encoding="utf-8"))] == []

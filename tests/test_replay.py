@@ -1,4 +1,4 @@
-"""The replay of guidance events, on a file of three."""
+"""The replay of guidance events, on a file with three."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ EVENTS = (EVENT, EVENT, EVENT | {"text": "Run the tests before the push."})
 
 @pytest.mark.usefixtures("at_own_speed")
 def test_a_file_is_replayed_and_its_counts_hold(tmp_path: Path) -> None:
-    """One event, the same once more, and its slot with another text: a conflict where the key names the slot."""
+    """One event, its repetition, and its slot with another text, which is a conflict if the key names the slot."""
     file = tmp_path / "events.jsonl"
     file.write_bytes(b"\n".join(map(msgspec.json.encode, EVENTS)))
     command = [sys.executable, "-m", "lib.replay_guidance", str(file)]

@@ -1,4 +1,4 @@
-"""`scripts/setup`: what it installs, what it leaves as it is, and what it says meanwhile."""
+"""`scripts/setup`: what it installs, what it leaves unchanged, and its messages."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ USED = "-m pip install --quiet --disable-pip-version-check"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with an empty .venv, all of whose files are older than what is made now."""
+    """A checkout with an empty .venv, whose files are older than any new file."""
     shutil.copytree(LOCKS, tmp_path / "scripts" / "locks")
     shutil.copy(ROOT / "scripts" / "setup", tmp_path / "scripts" / "setup")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -34,14 +34,14 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def setup(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run it from elsewhere."""
+    """Run the script from another folder."""
     command = [str(checkout / "scripts" / "setup"), *words]
     environment = os.environ | {"PYTHON": sys.executable}
     return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)  # noqa: S603 -- our own program
 
 
 def asked(checkout: Path) -> list[str]:
-    """Return which locks pip was asked for since the last time, and whether antechamber itself was."""
+    """Return the locks that pip installed since the last call, and whether antechamber was installed."""
     file = checkout / "asked"
     lines = file.read_text().splitlines() if file.exists() else []
     file.unlink(missing_ok=True)
@@ -63,7 +63,7 @@ ITSELF = "--no-deps --no-build-isolation -e ."
     ],
 )
 def test_it_installs_what_is_asked_for_once(checkout: Path, words: list[str], locks: list[str]) -> None:
-    """It says what it does, and says and does nothing the second time."""
+    """The first run prints its actions; the second does and prints nothing."""
     first = setup(checkout, *words)
     assert (first.returncode, first.stderr) == (0, "")
     assert asked(checkout) == [*locks, ITSELF]
@@ -75,7 +75,7 @@ def test_it_installs_what_is_asked_for_once(checkout: Path, words: list[str], lo
 
 
 def test_an_extra_is_added_to_what_is_there(checkout: Path) -> None:
-    """Nothing is installed twice, and with everything for the tests nothing is missing."""
+    """Nothing is installed twice, and the test requirements include every extra."""
     setup(checkout)
     assert asked(checkout) == ["run.txt", ITSELF]
     setup(checkout, "mcp")
@@ -89,7 +89,7 @@ def test_an_extra_is_added_to_what_is_there(checkout: Path) -> None:
 
 
 def test_a_lock_that_changed_is_installed_again(checkout: Path) -> None:
-    """Only the lock that is newer than its installation."""
+    """Only a lock newer than its installation is installed again."""
     setup(checkout, "mcp", "postgres")
     asked(checkout)
     os.utime(checkout / "scripts" / "locks" / "mcp.txt", (4_000_000_000, 4_000_000_000))
@@ -98,7 +98,7 @@ def test_a_lock_that_changed_is_installed_again(checkout: Path) -> None:
 
 
 def test_an_installation_that_fails_is_tried_again(checkout: Path) -> None:
-    """It ends with the installer's status, and does not count as done."""
+    """A failed installation ends with the installer's status and is repeated next time."""
     (checkout / "fails").touch()
     assert setup(checkout).returncode == 1
     (checkout / "fails").unlink()
@@ -108,7 +108,7 @@ def test_an_installation_that_fails_is_tried_again(checkout: Path) -> None:
 
 
 def test_it_explains_itself(checkout: Path) -> None:
-    """--help names every word; one that it does not know is an error, before anything is done."""
+    """--help lists every argument; an unknown one is an error before anything is done."""
     for option in ("--help", "-h"):
         shown = setup(checkout, option)
         assert shown.returncode == 0
@@ -121,7 +121,7 @@ def test_it_explains_itself(checkout: Path) -> None:
 
 
 def test_what_is_installed_beside_each_other_has_the_same_versions() -> None:
-    """Each lock names each package as the largest one does."""
+    """Each lock has the same package versions as the largest one."""
 
     def pins(name: str) -> set[str]:
         lines = (LOCKS / f"{name}.txt").read_text().splitlines()

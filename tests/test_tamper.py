@@ -1,4 +1,4 @@
-"""Altered exports, judged by the auditors' verifier and by a second one; and a verifier that is blind is found out."""
+"""Altered exports, checked by the auditors' verifier and by a second one; defective verifiers are detected."""
 
 import base64
 import hashlib
@@ -19,14 +19,14 @@ from web.test_audit_api import fill, get
 
 
 def proven(folder: Path, clean: int, each: int, *, node: bool) -> dict[str, Any]:
-    """Prove it on fewer exports than the script does."""
+    """Run the proof on fewer exports than the script does."""
     seed = random.randrange(2**32)  # noqa: S311 -- no secret
     return tamper.prove(folder, clean=clean, mutations=each * len(tamper.MUTATIONS), seed=seed, node=node)
 
 
 @pytest.mark.timeout(300)
 def test_both_verifiers_find_every_alteration_and_nothing_else(tmp_path: Path) -> None:
-    """Ten of each kind; the full form is `scripts/prove tamper`."""
+    """Both verifiers find ten alterations of each kind; the full form is `scripts/prove tamper`."""
     told = proven(tmp_path, 10, 10, node=True)
     nothing = {"python": 0, "node": 0}
     assert set(told["mutations"].values()) == {10}
@@ -35,7 +35,7 @@ def test_both_verifiers_find_every_alteration_and_nothing_else(tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["review-records", "dispositions"])
 def test_both_verifiers_say_the_same_of_records(service: Service, tmp_path: Path, kind: str) -> None:
-    """Real exports and every forgery of them."""
+    """Both verifiers agree on real exports of records and on every forgery of them."""
     fill(service)
     exported = get(service, kind).content
     made = {"untouched": exported} | {how: forge(exported, how) for how in FORGERIES}
@@ -54,13 +54,13 @@ def test_both_verifiers_say_the_same_of_records(service: Service, tmp_path: Path
 
 
 def _judged(folder: Path, cases: list[tamper.Case]) -> Iterator[tuple[str | None, str | None]]:
-    """Yield what each of the verifiers finds wrong."""
+    """Yield the problems that each verifier reports."""
     written = [tamper.write(folder, number, case) for number, case in enumerate(cases)]
     return zip([tamper.by_python(one) for one in written], tamper.by_node(folder, written), strict=True)
 
 
 def test_both_verifiers_read_checkpoints_as_their_specifications_say(tmp_path: Path) -> None:
-    """What c2sp.org/signed-note and c2sp.org/tlog-checkpoint allow and what they forbid, signed with the log's key."""
+    """Both verifiers follow c2sp.org/signed-note and c2sp.org/tlog-checkpoint for texts signed by the log."""
     case = tamper.make(tmp_path / "log", random.Random(1), 5).case  # noqa: S311 -- no secret
     signer = FileSigner(tmp_path / "log")
     text, _, own = case.checkpoint.partition("\n\n")
@@ -111,7 +111,7 @@ def test_both_verifiers_read_checkpoints_as_their_specifications_say(tmp_path: P
 
 
 def test_both_verifiers_refuse_a_key_whose_name_could_be_read_in_two_ways(tmp_path: Path) -> None:
-    """A plus or a space in it, of any kind; the id belongs to the name that is given."""
+    """A plus or space of any kind in the name is refused; the id is computed from the given name."""
     case = tamper.make(tmp_path / "log", random.Random(1), 5).case  # noqa: S311 -- no secret
     raw = bytes([1]) + FileSigner(tmp_path / "log").key.public
     for name in ("log+one", "log\u00a0one", "log\u0085one", "log\u2028one", ""):
@@ -121,7 +121,7 @@ def test_both_verifiers_refuse_a_key_whose_name_could_be_read_in_two_ways(tmp_pa
 
 
 def test_a_hash_of_another_length_leads_nowhere() -> None:
-    """Not even to itself, in a proof that an auditor's own program checks with ours."""
+    """A hash of another length fails in every proof, even as its own root."""
     root_by, leaf = tamper.verify_export.root_by, bytes(32)
     assert root_by([], leaf, 0, 1) == leaf
     for wrong in (b"", bytes(31), bytes(33)):
@@ -133,7 +133,7 @@ def test_a_hash_of_another_length_leads_nowhere() -> None:
 
 
 def test_both_verifiers_expect_what_they_are_asked_for(service: Service, tmp_path: Path) -> None:
-    """The whole log by default, records on request; nothing at all and claims of completeness satisfy neither."""
+    """The whole log is required by default and records on request; an empty file or a false claim satisfies neither."""
     fill(service)
     checkpoint, key = get(service, "checkpoint").text, get(service, "key").text
     log, records = get(service, "export").content, get(service, "review-records").content
@@ -154,7 +154,7 @@ def test_both_verifiers_expect_what_they_are_asked_for(service: Service, tmp_pat
 def test_both_verifiers_name_the_same_members_as_not_proven(
     service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of every record, and of those whose text is erased, by their leaves."""
+    """Both verifiers name the unproven members of every record, and the leaves of records with erased text."""
     ids = fill(service)
     erase(service.location, ids["other"], "private")
     for kind in ("review-records", "dispositions"):
@@ -173,7 +173,7 @@ def test_both_verifiers_name_the_same_members_as_not_proven(
 
 
 def _believe(record: dict[str, Any], location: str) -> bytes:
-    """Take the hash that a record names for that of its leaf."""
+    """Accept the leaf hash that a record names."""
     tool = tamper.verify_export
     if not isinstance(record.get("leaf"), dict) or set(record["leaf"]) != tool.LEAF:
         tool.bad(location)
@@ -186,7 +186,7 @@ def _believe(record: dict[str, Any], location: str) -> bytes:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("blind", ["check_leaf", "signs", "close_log", "pass_previous"])
 def test_a_blind_verifier_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blind: str) -> None:
-    """Without one of its checks it lets alterations pass, and the proof says so."""
+    """A verifier without one of its checks accepts alterations, and the proof reports it."""
     tool = tamper.verify_export
     location, instead = {
         "check_leaf": (tool, _believe),
@@ -195,6 +195,6 @@ def test_a_blind_verifier_is_found_out(tmp_path: Path, monkeypatch: pytest.Monke
         "pass_previous": (tool.Export, lambda _: None),
     }[blind]
     monkeypatch.setattr(location, blind, instead)
-    # Only every second foreign checkpoint is one that a verifier without `signs` accepts: chance must not decide.
+    # A verifier without `signs` accepts only every second foreign checkpoint, so enough exports are needed.
     told = proven(tmp_path, 5, 40, node=False)
     assert told["not_found"]["python"] > 0

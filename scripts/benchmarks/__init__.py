@@ -1,1 +1,1 @@
-"""Measurements of Antechamber beside what a user can pick instead; see `scripts/bench --help`."""
+"""Benchmarks of Antechamber and its alternatives; see `scripts/bench --help`."""

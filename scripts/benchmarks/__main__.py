@@ -40,11 +40,11 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., bool]]]] = {
     "hostile": ("how long an agent waits while one caller attacks, by KIND of attack", hostile.run),
 }
 QUICK: Final = "single"
-"""The section of --quick without a name: ours and the no-op, less than a minute."""
+"""The section for --quick without a name: the service and the no-op, in less than a minute."""
 
 
 def positive(text: str) -> int:
-    """Read a whole number from 1."""
+    """Parse an integer of at least 1."""
     try:
         number = int(text)
     except ValueError:
@@ -56,7 +56,7 @@ def positive(text: str) -> int:
 
 
 def _sizes(text: str) -> list[int]:
-    """Read sizes such as 10k and 1M."""
+    """Parse sizes such as 10k and 1M."""
     units = {"k": 1_000, "M": 1_000_000}
     try:
         sizes = [int(one.rstrip("kM")) * units.get(one[-1:], 1) for one in text.split(",")]
@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _named(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> list[str]:
-    """Return the sections to measure; an option of one section names it."""
+    """Return the sections to run; an option that belongs to one section selects it."""
     of_hostile = [arguments.kinds, arguments.connections, arguments.sign_ins, arguments.seconds]
     for section, given, what in (
         ("growth", bool(arguments.rows), "--rows"),
@@ -104,7 +104,7 @@ def _named(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> li
 
 
 def main() -> None:
-    """Run one section or all; exit 1 where something could not be measured."""
+    """Run one section or all; exit with 1 if a measurement failed."""
     parser = _parser()
     arguments = parser.parse_args()
 

@@ -1,9 +1,9 @@
 """The section `audit`: a log of a million leaves exported, proven and verified, on both engines.
 
-Leaves are written past the service, as its own transactions would write them. Then a service is started, an auditor
-takes the whole log over HTTP, and asks for proofs of leaves anywhere in it. The reference of the export is a loop that
-reads the same leaves from the same database and hashes them; the reference of the verifier is one that reads the same
-lines as JSON. A smaller log is exported and verified by the program that auditors get.
+Leaves are inserted directly, as the service's own transactions would write them. Then a service is started, and an
+auditor downloads the whole log over HTTP and requests proofs of leaves anywhere in it. The export is compared with a
+loop that reads and hashes the same leaves from the same database, the verifier with one that parses the same lines as
+JSON. A smaller log is exported and verified by the program that auditors get.
 """
 
 import hashlib
@@ -66,7 +66,7 @@ def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
 
 
 def _leaf(number: int) -> LeafWrite:
-    """Return a leaf as long as those of submissions are."""
+    """Return a leaf of the same length as those of submissions."""
     digest = hashlib.sha256(number.to_bytes(8)).hexdigest()
     subject = f"0198c7f2-6a0e-7c1e-9d55-{number:012x}"
     leaf = Leaf(
@@ -83,7 +83,7 @@ def _leaf(number: int) -> LeafWrite:
 
 
 def fill(store: Store, number: int, tell: Tell) -> None:
-    """Write leaves."""
+    """Insert the leaves."""
     for first in range(0, number, _BATCH):
         leaves = [_leaf(one) for one in range(first, min(first + _BATCH, number))]
         store.write(lambda rows, leaves=leaves: rows.log(leaves)).result()
@@ -92,7 +92,7 @@ def fill(store: Store, number: int, tell: Tell) -> None:
 
 
 class _Watched:
-    """The most memory that a process takes meanwhile."""
+    """Measures the peak memory of a process."""
 
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
@@ -114,7 +114,7 @@ class _Watched:
 
     @property
     def grown(self) -> float:
-        """Megabytes more than before."""
+        """Return the increase in megabytes."""
         return (self.most - self.before) / 1e6
 
 
@@ -122,7 +122,7 @@ def _measured(folder: Path, database_url: str | None, number: int, rounds: int, 
     engine = "sqlite" if database_url is None else "postgres"
     tell(f"{engine}: filling")
     application, port = Application(folder, database_url), free_port()
-    token = application._run("token", "issue", "auditing", "--role", "auditor")  # noqa: SLF001 -- one more verb
+    token = application._run("token", "issue", "auditing", "--role", "auditor")  # noqa: SLF001 -- one more command
     location = Location(data=application.data, database_url=database_url)
     store = app.open_store(location)
     try:
@@ -172,7 +172,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def _drain(client: httpx.Client, url: str) -> None:
-    """Take the whole log, and look only at its end."""
+    """Read the whole log, keeping only its end."""
     end_of_it = b""
     with client.stream("GET", f"{url}/export") as response:
         for chunk in response.iter_raw():

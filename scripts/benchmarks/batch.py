@@ -1,7 +1,7 @@
-"""The section `batch`: NDJSON of 1,000 lines over SQLite, beside single submissions and beside a bare `executemany`.
+"""The section `batch`: NDJSON of 1,000 lines over SQLite, compared with single submissions and a bare `executemany`.
 
-The bare side writes the very rows that the batches made into a fresh file of the same schema, in transactions of 1,000
-with `synchronous=FULL`, and does nothing else: no HTTP, no parsing, no hash, no detectors, no policy, no comparison.
+The bare side writes the same rows that the batches created into a fresh file of the same schema, in transactions of
+1,000 with `synchronous=FULL`, without HTTP, parsing, hashing, detectors, policy or comparisons.
 """
 
 import http.client
@@ -80,17 +80,17 @@ def _round(folder: Path, singles: Path, file: Path) -> dict[str, float]:
 
 
 def _bare(source: Path, target: Path) -> float:
-    """Write the rows of one file into another and return submissions a second."""
+    """Copy the rows of one file into another and return submissions per second."""
     SqliteStore(target).close()
     with sqlite3.connect(source) as read:
-        # Rows of the queue are formed later, when it is sorted.
+        # Rows of the queue are created later, by the sorter.
         read.execute("UPDATE proposals SET fold = NULL")
-        rows = {name: read.execute(f"SELECT * FROM {name} ORDER BY id").fetchall() for name in _TABLES}  # noqa: S608 -- names of our own
+        rows = {name: read.execute(f"SELECT * FROM {name} ORDER BY id").fetchall() for name in _TABLES}  # noqa: S608 -- our own names
     write = sqlite3.connect(target, isolation_level=None)
     for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "cache_size = -16000"):
         write.execute(f"PRAGMA {setting}")
     inserts = {
-        name: f"INSERT INTO {name} VALUES ({', '.join('?' * len(found[0]))})"  # noqa: S608 -- names of our own
+        name: f"INSERT INTO {name} VALUES ({', '.join('?' * len(found[0]))})"  # noqa: S608 -- our own names
         for name, found in rows.items()
     }
     write.executemany(inserts["producers"], rows["producers"])
@@ -106,7 +106,7 @@ def _bare(source: Path, target: Path) -> float:
 
 
 def _post_all(port: int, token: str, file: Path) -> dict[str, Any]:
-    """Post batches over a few connections, as a program of its own."""
+    """Post batches over a few connections, in a separate process."""
     lines = file.read_bytes().splitlines(keepends=True)
     batches = iter([b"".join(lines[first : first + LINES]) for first in range(0, len(lines), LINES)])
     gate, accepted, times = threading.Lock(), [0], list[float]()

@@ -1,9 +1,8 @@
-"""The section `desk`: the queue with a million proposals that wait, on both engines.
+"""The section `desk`: the queue with a million pending proposals, on both engines.
 
-A store is filled past the service with copies of one real proposal, each with a fold, an id and a place of its own.
-Then a curator signs in and asks for the first page, one in the middle and the last one, for a filter that finds little
-and for a proposal. Times are those of the server's answers on one connection; pages are also compressed, as a proxy in
-front would send them.
+A store is filled directly with copies of one real proposal, each with its own fold, id and position in the queue. Then
+a curator signs in and requests the first, a middle and the last page, a filter with few matches and a proposal. Times
+are those of the server's answers on one connection; pages are also compressed, as a proxy in front would send them.
 """
 
 import contextlib
@@ -28,7 +27,7 @@ from lib.processes import PRODUCER, SCOPE, Application, end, free_port, postgres
 ROWS: Final = 1_000_000
 QUICK: Final = 20_000
 _ASKED: Final = 100
-"""Requests of each page."""
+"""Requests per page."""
 _SERIES: Final = {
     "sqlite": "WITH RECURSIVE series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < {number}) {insert}",
     "postgres": "WITH series (i) AS (SELECT generate_series(1, {number})) {insert}",
@@ -45,12 +44,12 @@ _OWN: Final = {
     "source_event_hash": "'copy-' || s.i",
     "fold": "{fold} + s.i",
 }
-"""What of a copy is its own."""
+"""Columns in which copies differ."""
 
 
 def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
     """Measure and print."""
-    del rounds  # Each page is asked for a hundred times instead.
+    del rounds  # Each page is requested a hundred times instead.
     number = QUICK if quick else ROWS
     made: list[dict[str, Any]] = []
     with workplace() as folder:
@@ -94,7 +93,7 @@ def _measured(folder: Path, database_url: str | None, number: int, tell: Tell) -
 
 
 def _first(port: int, token: str) -> None:
-    """Submit the proposal that all others are copies of, and wait until it is sorted."""
+    """Submit the proposal that is copied, and wait until it is sorted."""
     event: dict[str, Any] = {
         "payload": {"kind": "procedure", "content": "Run the migration before the deploy, never after it."},
         "source_span": {"uri": "repo://bench/RUNBOOK.md"},
@@ -122,11 +121,11 @@ def _database(application: Application, database_url: str | None) -> Iterator[An
 
 
 def _fill(raw: Any, engine: str, number: int) -> None:
-    """Copy the one fold, proposal and submission that are there."""
+    """Copy the existing fold, proposal and submission."""
     (fold,) = raw.execute("SELECT max(id) FROM folds").fetchone()
     raw.execute(_SERIES[engine].format(number=number, insert=_FOLDS.format(fold=fold)))
     for table in ("proposals", "submissions"):
-        names = [column[0] for column in raw.execute(f"SELECT * FROM {table} LIMIT 0").description]  # noqa: S608 -- names of our own
+        names = [column[0] for column in raw.execute(f"SELECT * FROM {table} LIMIT 0").description]  # noqa: S608 -- our own names
         values = [_OWN.get(name, "{table}.{column}").format(table=table, column=name, fold=fold) for name in names]
         insert = f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} FROM series AS s, {table}"  # noqa: S608
         insert += f" WHERE {table}.id = (SELECT min(id) FROM {table})"  # noqa: S608
@@ -134,7 +133,7 @@ def _fill(raw: Any, engine: str, number: int) -> None:
 
 
 def _pages(browser: httpx.Client, number: int) -> dict[str, str]:
-    """Return the pages that are asked for."""
+    """Return the requested pages."""
     first = browser.get("/review").text
     proposal = re.search(r'class="whole" dir="auto" href="([^"]+)"', first)
     return {

@@ -1,6 +1,6 @@
 """The section `engines`: one, two and four application processes over one PostgreSQL, beside FastAPI with a unique key.
 
-Every side gets a fresh database on the same server. CPU is that of all application processes, and apart from it that of
+Every side gets a fresh database on the same server. CPU is measured for all application processes, and separately for
 all processes of PostgreSQL.
 """
 
@@ -10,7 +10,7 @@ from lib.processes import postgres, workplace
 
 
 def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
-    """Measure and print; tell whether every side could be measured."""
+    """Measure and print; return whether every side could be measured."""
     number, seconds = rounds or (1 if quick else 5), 3.0 if quick else 5.0
     with workplace() as folder, postgres(folder) as server:
         base = fastapi_postgres(server)

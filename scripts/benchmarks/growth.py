@@ -1,9 +1,9 @@
-"""The section `growth`: the same load on a store that holds thousands, a million, ten millions of submissions.
+"""The section `growth`: the same load on stores of thousands, one million and ten million submissions.
 
-Each file is filled past the service with copies of one real submission, each with its own key, content, hash, ids and
-leaf of the log, into the service's own tables and indexes, once with keys in order of time (UUIDv7) and once with
-random ones. The log is signed; then the service is started over it, loaded, and stopped; every round visits every
-size. The first look is at a cold file: the rounds begin when it was filled, and the warm-up is a second.
+Each file is filled directly with copies of one real submission, each with its own key, content, hash, ids and leaf of
+the log, in the service's own tables and indexes, once with time-ordered keys (UUIDv7) and once with random ones. The
+log is signed; then the service is started on the file, loaded and stopped, and every round visits every size. The first
+access is to a cold file: rounds start right after filling, and the warm-up lasts a second.
 """
 
 import contextlib
@@ -33,23 +33,23 @@ QUICK: Final = (10_000, 50_000)
 KEYS: Final = ("uuid7", "random")
 _CHUNK: Final = 20_000
 _NEEDED: Final = 3_200
-"""Bytes that are to be free on the disk for each submission, so that there is room for the log beside the file."""
+"""Free disk bytes required per submission, including the write-ahead log beside the file."""
 _MAX_A_SECOND: Final = 16_000
 _TOLD: Final = ("submission_id", "proposal_id", "idempotency_key", "source_event_hash")
-"""What a receipt says that differs from one to the next, beside its time."""
+"""Members in which receipts differ, besides the time."""
 _DAY_ONE: Final = 1_767_225_600_000_000
-"""Microseconds since 1970 UTC at which the filling begins to count."""
+"""The start time of the filling, in microseconds since 1970 UTC."""
 
 
 def key_of(kind: str) -> Callable[[int], str]:
-    """Return what mints a key for a number: in the order of time, or at random."""
+    """Return a function that creates the key for a number: time-ordered or random."""
     if kind == "uuid7":
         return lambda number: uuid7(_DAY_ONE + number * 1000, os.urandom(10))
     return lambda _number: os.urandom(16).hex()
 
 
 class Grown:
-    """A store of a certain size, and the service over it."""
+    """A store of a given size, and the service on top."""
 
     def __init__(self, folder: Path, rows: int, kind: str, tell: Tell) -> None:
         """Fill the file."""
@@ -63,7 +63,7 @@ class Grown:
         tell(f"{rows:,} submissions with {kind} keys: {self.bytes_each:,} bytes each, {time.monotonic() - start:.0f} s")
 
     def _first(self, raw: bytes) -> None:
-        """Have the service itself store the submission that all others are copies of."""
+        """Have the service itself store the submission that is copied."""
         port = free_port()
         process = self._application.start(port)
         link = http.client.HTTPConnection("127.0.0.1", port)
@@ -76,7 +76,7 @@ class Grown:
 
     def _fill(self, tell: Tell) -> None:
         target = sqlite3.connect(self._file, isolation_level=None)
-        # No one waits for this file yet: what a crash would lose is filled again.
+        # Durability is unnecessary here: after a crash the file is filled again.
         for setting in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -6000000", "locking_mode = EXCLUSIVE"):
             target.execute(f"PRAGMA {setting}")
         copies = [_Copies(target, "proposals"), _Copies(target, "submissions"), _Leaves(target)]
@@ -90,16 +90,16 @@ class Grown:
                 tell(f"filling with {self.kind} keys: {first:,} of {self.rows:,}")
         target.execute("PRAGMA journal_mode = WAL")
         target.close()
-        self._application._run("log", "checkpoint")  # noqa: SLF001 -- one more verb
+        self._application._run("log", "checkpoint")  # noqa: SLF001 -- one more command
 
     def _stored(self) -> int:
-        """Count submissions; those that the filling made have the first integer keys."""
+        """Return the number of submissions; those of the filling have the first integer keys."""
         with contextlib.closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as reader:
             found: int = reader.execute("SELECT count(*) FROM submissions WHERE id > ?", [self.rows]).fetchone()[0]
         return found
 
     def measure(self, count: int, flights: Sequence[int], seconds: float) -> Iterator[dict[str, Any]]:
-        """Start the service, warm it up, load it, and say what was seen."""
+        """Start the service, warm it up, load it, and return the results."""
         port, start = free_port(), time.monotonic()
         process = self._application.start(port)
         ready = time.monotonic() - start
@@ -136,15 +136,15 @@ class Grown:
                 left.unlink()
 
     def remove(self) -> None:
-        """Give the disk back."""
+        """Delete the files."""
         shutil.rmtree(self._folder)
 
 
 class _Copies:
-    """Rows of one table: those of the first submission, with what is an event's own replaced."""
+    """Rows of one table: copies of the first submission's row with its unique values replaced."""
 
     def __init__(self, target: sqlite3.Connection, table: str) -> None:
-        found = target.execute(f"SELECT * FROM {table}")  # noqa: S608 -- names of our own
+        found = target.execute(f"SELECT * FROM {table}")  # noqa: S608 -- our own names
         self._names = [column[0] for column in found.description]
         self._row = dict(zip(self._names, found.fetchone(), strict=True))
         self._told = msgspec.json.decode(self._row.get("receipt", "null"))
@@ -162,7 +162,7 @@ class _Copies:
 
 
 class _Leaves:
-    """Leaves of the log: that of the first submission with other ids; what they commit to is nothing."""
+    """Leaves of the log: copies of the first submission's with other ids and random commitments."""
 
     insert = "INSERT INTO log_leaves VALUES (?, ?, ?, ?)"
 
@@ -181,7 +181,7 @@ class _Leaves:
 
 
 def _events(numbers: range, make_key: Callable[[int], str]) -> Iterator[dict[str, Any]]:
-    """Make what differs from one submission to the next."""
+    """Yield the values in which submissions differ."""
     event = msgspec.json.decode(body("grown", 0))
     payload, span = canonical(event["payload"]), canonical(event["source_span"])
     for number in numbers:
@@ -233,7 +233,7 @@ def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell, rows: Seq
 
 
 def _report(made: Sequence[dict[str, Any]], base: int, *, as_json: bool) -> None:
-    """Print medians, and ratios to the smallest size of the same round."""
+    """Print medians, and ratios to the smallest size in the same round."""
     rates = {(one["keys"], one["round"], one["in_flight"]): one for one in made if one["rows"] == base}
     if not as_json:
         print(f"\nGrowth, load by {loader()}, {os.cpu_count()} cores; ratios are to {base:,} rows in the same round.\n")

@@ -1,8 +1,8 @@
-"""How long an agent waits while one caller attacks: hostile connections of several kinds, and sign-ins at once.
+"""How long an agent waits during an attack: hostile connections of several kinds, and concurrent sign-ins.
 
-Each kind runs against a fresh service on 127.0.0.1. One agent submits one event after another, each over a connection
-of its own, first at rest and then during the attack. A hostile connection that the service ends is opened again at
-once. The guarantee: p99 during the attack is at most ten times p99 at rest.
+Each kind runs against a fresh service on 127.0.0.1. One agent submits events one after another, each over a new
+connection, first at rest and then during the attack. A hostile connection closed by the service is reopened at once.
+The guarantee: p99 during the attack is at most ten times p99 at rest.
 """
 
 import contextlib
@@ -46,11 +46,11 @@ _ANSWER_SECONDS: Final = 60.0
 _RECEIVE_BYTES: Final = 4096
 """Receive buffer of a client that does not read."""
 _MAX_P99: Final = 10.0
-"""How many times p99 at rest the p99 during an attack may be."""
+"""Maximum ratio of the p99 during an attack to the p99 at rest."""
 
 
 def _openings(token: str) -> dict[str, bytes]:
-    """Return what a hostile connection of each kind sends; after that it neither sends nor reads."""
+    """Return the bytes that a hostile connection of each kind sends; afterwards it neither sends nor reads."""
     host, bearer = "Host: 127.0.0.1\r\n", f"Authorization: Bearer {token}\r\n"
     half = "Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n{"
     accept = "Accept: application/json, text/event-stream\r\n"
@@ -76,7 +76,7 @@ KINDS: Final = tuple(_openings(""))
 
 
 class Attack(NamedTuple):
-    """Which attacks to measure, and how large; None is the default."""
+    """The attacks to measure, and their size; None is the default."""
 
     kinds: Sequence[str] = ()
     connections: int | None = None
@@ -85,18 +85,20 @@ class Attack(NamedTuple):
 
 
 class Siege:
-    """Hostile connections that are held open."""
+    """Hostile connections that are held open.
+
+    `reads` reads the answers, as password guessing requires.
+    """
 
     def __init__(self, port: int, opening: bytes, number: int, *, reads: bool) -> None:
-        """Prepare, without connecting yet; `reads` takes the answers, as one who guesses passwords does."""
         self._port, self._opening, self._number, self._reads = port, opening, number, reads
         self._poll = select.epoll()
         self._links: dict[int, tuple[socket.socket, bytes]] = {}
         self.ended = 0
-        """Connections that the service ended."""
+        """Number of connections that the service closed."""
 
     def run(self, until: float) -> None:
-        """Hold that many connections open until a moment of the monotonic clock."""
+        """Hold the connections open until a time of the monotonic clock."""
         while time.monotonic() < until:
             for _ in range(min(200, self._number - len(self._links))):
                 self._open()
@@ -138,7 +140,7 @@ class Siege:
 
 @contextlib.contextmanager
 def _service(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Run the service on a fresh folder; yields its address and the tokens of the agent and of who attacks."""
+    """Run the service on a fresh folder; yield its address and the tokens of the agent and of the attacker."""
     location, port = Location(data=folder / "data"), free_port()
     app.open_store(location).close()
     with app.opened_access(location) as access:
@@ -172,7 +174,7 @@ def _service(folder: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _agent(url: str, token: str, seconds: float, name: str) -> list[float]:
-    """Submit one event after another, each over its own connection; return how many seconds each answer took."""
+    """Submit events one after another, each over a new connection; return the seconds until each answer."""
     took, headers, end = [], {"authorization": f"Bearer {token}"}, time.monotonic() + seconds
     number = 0
     while (begun := time.monotonic()) < end:
@@ -195,7 +197,7 @@ def _agent(url: str, token: str, seconds: float, name: str) -> list[float]:
 
 
 def _told(took: list[float]) -> dict[str, float]:
-    """Return number, p50, p99 and maximum, in ms."""
+    """Return count, p50, p99 and maximum, in ms."""
     cuts = quantiles(took, n=100) if len(took) > 1 else took * 99
     return {"answers": len(took), "p50": cuts[49] * 1000, "p99": cuts[98] * 1000, "max": max(took) * 1000}
 
@@ -215,8 +217,8 @@ def _measure(folder: Path, kind: str, number: int, seconds: float) -> dict[str, 
 
 
 def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell, attack: Attack | None = None) -> bool:
-    """Measure and print; tell whether an agent waited no longer than is guaranteed."""
-    del rounds  # Each kind of attack lasts long enough for one round.
+    """Measure and print; return whether the agent's waits stayed within the guarantee."""
+    del rounds  # Each attack lasts long enough for one round.
     asked, missed = attack or Attack(), []
     seconds = asked.seconds or (_QUICK_SECONDS if quick else SECONDS)
     with workplace() as folder:
@@ -243,7 +245,7 @@ def _line(found: dict[str, Any], ratio: float) -> str:
 
 
 def _besiege(kind: str, port: str, token: str, number: str, seconds: str) -> None:
-    """Attack as a process of its own, and print how many connections the service ended."""
+    """Attack in a separate process, and print how many connections the service closed."""
     siege = Siege(int(port), _openings(token)[kind], int(number), reads=kind == "sign-in")
     siege.run(time.monotonic() + float(seconds))
     print(siege.ended)

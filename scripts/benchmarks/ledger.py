@@ -1,8 +1,8 @@
-"""The section `ledger`: what the write-ahead ledger costs an agent, and how it recovers a hundred thousand operations.
+"""The section `ledger`: the cost of the write-ahead ledger for an agent, and the recovery of 100,000 operations.
 
-One agent submits one event after another: over a bare connection, by a submitter without a ledger, and by one with it,
-whose every operation is on disk before it is sent and again when it is answered. Then a ledger of operations of which
-it is unknown whether they landed is recovered by a process of its own, whose memory is looked at before and after.
+One agent submits events one after another: over a bare connection, with a submitter without a ledger, and with one
+whose every operation is on disk before it is sent and again when it is answered. Then a ledger of uncertain operations
+is recovered in a separate process, whose memory is measured before and after.
 """
 
 import json
@@ -24,13 +24,13 @@ from benchmarks.rounds import Tell
 from lib.processes import PRODUCER, SCOPE, Application, end, free_port, workplace
 
 EACH: Final = 400
-"""Submissions of one side in one round."""
+"""Submissions per side in one round."""
 MANY: Final = 100_000
 _TOGETHER: Final = 1000
 
 
 def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
-    """Measure and print; tell whether everything landed."""
+    """Measure and print; return whether every event was stored."""
     number, many = rounds or (2 if quick else 5), 2_000 if quick else MANY
     with workplace() as folder:
         application, port = Application(folder, None), free_port()
@@ -63,7 +63,7 @@ def _event(name: str) -> dict[str, Any]:
 
 
 def _round(folder: Path, url: str, token: str, count: int) -> dict[str, float]:
-    """Return the milliseconds of one submission, for each side."""
+    """Return the milliseconds per submission for each side."""
     headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
     with (
         httpx.Client(base_url=url, headers=headers) as bare,
@@ -103,7 +103,7 @@ def _recovered(folder: Path, url: str, token: str, many: int) -> dict[str, Any]:
 
 
 def _recover(path: Path, url: str, token: str) -> None:
-    """Recover as a process of its own, and print what that took."""
+    """Recover in a separate process, and print the cost."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
     with Ledger(path) as ledger:

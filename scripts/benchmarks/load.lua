@@ -1,5 +1,5 @@
--- Load for wrk: each thread posts its own bodies to one of the ports, each body once, or with BENCH_AGAIN=1 over and over.
--- BENCH_BODIES is the file of the bodies without the thread's number, BENCH_PORTS a list of ports, BENCH_TOKEN a bearer,
+-- Load for wrk: each thread posts its own bodies to one of the ports, each body once, or with BENCH_AGAIN=1 repeatedly.
+-- BENCH_BODIES is the path of the bodies without the thread's number, BENCH_PORTS a list of ports, BENCH_TOKEN a bearer token,
 -- BENCH_PATH the route.
 local count, threads = 0, {}
 
@@ -24,14 +24,14 @@ end
 
 function request()
     sent = sent + 1
-    -- Where the bodies run out an empty one is refused, and the refusals show that more were needed.
+    -- When the bodies run out, empty ones are refused, and the refusals show that more bodies are needed.
     local body = bodies[sent] or (again and bodies[(sent - 1) % #bodies + 1]) or ""
     return wrk.format("POST", os.getenv("BENCH_PATH"), headers, body)
 end
 
 unavailable = 0
 
--- Each answer that goes through Lua costs the load a little, so only a load with replays looks at the status.
+-- Handling an answer in Lua slows the load a little, so only a load with replays checks the status.
 if os.getenv("BENCH_AGAIN") == "1" then
     function response(status)
         if status == 503 then unavailable = unavailable + 1 end

@@ -1,7 +1,7 @@
-"""Load for a measurement, from a process of its own: wrk with a Lua script, or a loader over raw sockets without it.
+"""The load of a benchmark, in a separate process: wrk with a Lua script, or without wrk a loader over raw sockets.
 
-Both keep a number of connections busy, spread evenly over the ports, and post each body once. Run as a program this is
-the loader over raw sockets; `load` starts whichever is there.
+Both keep a number of connections busy, spread evenly over the ports, and post each body once. Run as a program, this is
+the loader over raw sockets; `load` starts the available one.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ _BUFFER: Final = 65536
 
 
 class Load(msgspec.Struct, frozen=True):
-    """What a load saw."""
+    """The results of a load."""
 
     acknowledged: int
     refused: int
     unavailable: int
-    """Those of the refused that were told 503; counted where bodies are posted over and over."""
+    """Refusals with status 503; counted when bodies are posted repeatedly."""
     broken: int
     p50_ms: float
     p99_ms: float
@@ -43,12 +43,12 @@ class Load(msgspec.Struct, frozen=True):
 
 
 def loader() -> str:
-    """Name the loader that is there."""
+    """Return the name of the available loader."""
     return "wrk" if shutil.which("wrk") else "asyncio loader"
 
 
 def body(name: str, number: int, key: str | None = None) -> bytes:
-    """Form a submission of about 600 bytes with a key and a content of its own."""
+    """Return a submission of about 600 bytes with a unique key and content."""
     event: dict[str, Any] = {
         "payload": {
             "kind": "procedure",
@@ -77,9 +77,9 @@ def body(name: str, number: int, key: str | None = None) -> bytes:
 
 
 def write_bodies(folder: Path, name: str, number: int, key_of: Callable[[int], str] | None = None) -> Path:
-    """Write bodies in as many files as there are shards; return the path without the shard's number.
+    """Write bodies to as many files as there are shards; return the path without the shard's number.
 
-    `key_of` mints the keys; without it they are the name and the number.
+    `key_of` creates the keys; without it they consist of the name and the number.
     """
     for shard in range(SHARDS):
         with (folder / f"{name}.{shard}").open("wb") as file:
@@ -89,13 +89,13 @@ def write_bodies(folder: Path, name: str, number: int, key_of: Callable[[int], s
 
 
 def reshape(source: Path, target: Path, shape: Callable[[bytes], bytes]) -> None:
-    """Write bodies once more in another form."""
+    """Write the bodies again in another form."""
     for shard in range(SHARDS):
         lines = source.with_name(f"{source.name}{shard}").read_bytes().splitlines()
         target.with_name(f"{target.name}{shard}").write_bytes(b"".join(shape(line) + b"\n" for line in lines))
 
 
-def load(  # noqa: PLR0913 -- who is to be loaded, with what, how and how long
+def load(  # noqa: PLR0913 -- target, content, kind and duration of the load
     bodies: Path,
     ports: Sequence[int],
     token: str,
@@ -106,19 +106,19 @@ def load(  # noqa: PLR0913 -- who is to be loaded, with what, how and how long
     again: bool = False,
     path: str = PATH,
 ) -> Load:
-    """Post bodies for some time, or with `once` each of them within it, and say what came back.
+    """Post bodies for a time, or with `once` each body once within it, and return the results.
 
-    With `again` the bodies are posted over and over, so that the later ones are replays.
+    With `again` the bodies are posted repeatedly, so that the later ones are replays.
 
-    wrk knows no end but that of the time, so `once` takes the loader over raw sockets.
+    wrk can stop only by time, so `once` uses the loader over raw sockets.
 
-    Raises RuntimeError where the bodies ran out or the loader failed.
+    Raises RuntimeError if the bodies ran out or the loader failed.
     """
     told = {"BENCH_BODIES": str(bodies), "BENCH_PORTS": " ".join(map(str, ports)), "BENCH_TOKEN": token}
     told |= {"BENCH_ONCE": "1" if once else "0", "BENCH_AGAIN": "1" if again else "0", "BENCH_PATH": path}
     if (wrk := shutil.which("wrk")) and not once:
         script = str(Path(__file__).with_name("load.lua"))
-        # The address given here is replaced by each thread's own.
+        # The Lua script replaces this address with each thread's own.
         command = [wrk, f"-t{SHARDS}", f"-c{connections}", f"-d{seconds:g}s", "--timeout", "20s", "-s", script]
         command.append(f"http://127.0.0.1:{ports[0]}")
     else:
@@ -133,10 +133,12 @@ def load(  # noqa: PLR0913 -- who is to be loaded, with what, how and how long
 
 
 class Poster:
-    """Posts bodies one after another over one connection, and notes how long each answer took."""
+    """Posts bodies one after another over one connection, and records the time until each answer.
+
+    `bodies` is an iterator shared with other posters.
+    """
 
     def __init__(self, port: int, bodies: Iterator[bytes], token: str) -> None:
-        """Take bodies from an iterator that others share."""
         self._port, self._bodies = port, bodies
         self._head = (
             f"POST {os.environ['BENCH_PATH']} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
@@ -146,7 +148,7 @@ class Poster:
         self.refused = self.unavailable = 0
 
     async def post(self, deadline: float) -> None:
-        """Post until the time is over."""
+        """Post until the time is up."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=_BUFFER)
         while (start := time.perf_counter()) < deadline:
             raw = next(self._bodies, b"")

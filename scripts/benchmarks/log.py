@@ -1,7 +1,7 @@
-"""The section `log`: what the transparency log costs a submission, on both engines and with several processes.
+"""The section `log`: the cost of the transparency log per submission, on both engines and with several processes.
 
-The other side is the same service without its log: no leaf is formed and none is written, and on PostgreSQL no writer
-waits for another one's commit.
+The other side is the same service without a log: leaves are neither built nor written, and on PostgreSQL writers do not
+wait for each other's commits.
 """
 
 from benchmarks.rounds import Rounds, Tell, carry_out
@@ -10,7 +10,7 @@ from lib.processes import postgres, workplace
 
 
 def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
-    """Measure and print; tell whether every side could be measured."""
+    """Measure and print; return whether every side could be measured."""
     number, seconds = rounds or (1 if quick else 5), 3.0 if quick else 5.0
     done = []
     with workplace() as folder, postgres(folder) as server:

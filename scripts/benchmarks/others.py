@@ -1,9 +1,10 @@
-"""The section `peers`: single submissions beside what a user would build or install instead, all really durable.
+"""The section `peers`: single submissions, compared with alternatives that a user could build or install, all durable.
 
-Each peer keeps what it acknowledged: Redis with `appendfsync always`, PostgreSQL with fsync and synchronous_commit on,
-SQLite with `synchronous=FULL`, files that are synced. Peers of our own making check the body and the hash as the
-contract asks. mcp-memory-service and data-olympus are installed as they are and get the same text, tags and key in
-their own routes' form; neither keeps idempotency keys, and the former forms its cheapest embeddings, by hashing.
+Each peer stores what it acknowledges: Redis with `appendfsync always`, PostgreSQL with fsync and synchronous_commit on,
+SQLite with `synchronous=FULL`, files with fsync. Peers in this repository validate the body and the hash as the
+contract requires. mcp-memory-service and data-olympus are installed unchanged and get the same text, tags and key in
+the form of their own routes; neither keeps idempotency keys, and the former computes its cheapest embeddings, by
+hashing.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ _THIRTEEN = "import sys; sys.exit(sys.version_info < (3, 13))"
 
 
 def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
-    """Measure and print; tell whether every peer could be measured."""
+    """Measure and print; return whether every peer could be measured."""
     number, seconds = rounds or (1 if quick else 5), 2.0 if quick else 4.0
     with workplace() as folder, postgres(folder) as server:
         ours, made = on_sqlite(), Rounds("peers", folder, seconds, tell)
@@ -41,7 +42,7 @@ def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
 
 
 def _times(made: Sequence[Measurement], ours: str, others: Sequence[str]) -> Iterator[str]:
-    """Say how many times ours takes what each other does, medians of the same rounds."""
+    """Return the ratios of the service to each peer, as medians of the same rounds."""
     rates = {(one.side, one.in_flight, one.round): one.rate for one in made}
     flights = sorted({one.in_flight for one in made})
     for name in others:
@@ -60,7 +61,7 @@ def _times(made: Sequence[Measurement], ours: str, others: Sequence[str]) -> Ite
 
 
 def fastapi_redis() -> Side:
-    """Return FastAPI with the usual recipe over Redis."""
+    """Return FastAPI with the common recipe over Redis."""
     return Side("FastAPI + Redis", _fastapi_redis)
 
 
@@ -136,7 +137,7 @@ def mcp_memory_service() -> Side:
     def shape(raw: bytes) -> bytes:
         body = msgspec.json.decode(raw)
         payload, key = body.pop("payload"), body.pop("idempotency_key")
-        # A conversation of its own spares it the search for semantic duplicates, which these bodies would all be.
+        # A separate conversation id avoids its search for semantic duplicates, which would match all these bodies.
         made = {"content": payload["content"], "tags": payload["tags"], "conversation_id": key}
         return msgspec.json.encode(made | {"metadata": {"attributes": payload["attributes"], **body}})
 
@@ -173,7 +174,7 @@ def _mcp_memory_service(folder: Path) -> Iterator[Running]:
 
 
 def data_olympus() -> Side:
-    """Return data-olympus, the nearest governed peer."""
+    """Return data-olympus, the most similar governed peer."""
 
     def shape(raw: bytes) -> bytes:
         body = msgspec.json.decode(raw)
@@ -200,7 +201,7 @@ def _data_olympus(folder: Path) -> Iterator[Running]:
         ["git", "clone", "--quiet", "--bare", str(bundle), str(remote)],
         ["git", "-C", str(bundle), "remote", "add", "origin", remote.as_uri()],
     ):
-        subprocess.run(command, check=True, capture_output=True)  # noqa: S603 -- of our own making
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603 -- our own command
     names = ("worktree_root", "pending_root", "push_queue_root", "audit_log_path", "ledger_path", "index_path")
     told = {f"KB_{name.upper()}": str(folder / name) for name in names}
     told |= {"KB_MAIN_PATH": str(bundle), "KB_REMOTE_URL": remote.as_uri(), "KB_GIT_BRANCH": "main"}
@@ -222,9 +223,9 @@ def _count(file: Path, question: str) -> int:
 
 
 def _program(name: str, what: str) -> str:
-    """Find a program.
+    """Return the path of a program.
 
-    Raises RuntimeError that says what to install.
+    Raises RuntimeError with installation advice if there is none.
     """
     found = shutil.which(name)
     if found is None:
@@ -235,9 +236,9 @@ def _program(name: str, what: str) -> str:
 
 @functools.cache
 def _python(check: str, what: str) -> str:
-    """Find a Python that passes a check.
+    """Return a Python interpreter that passes a check.
 
-    Raises RuntimeError that says what it needs.
+    Raises RuntimeError with the requirement if there is none.
     """
     names = ["python3", "python3.11", "python3.12", "python3.13", "python3.14", "/usr/bin/python3"]
     for candidate in [sys.executable, *filter(None, map(shutil.which, names))]:

@@ -1,9 +1,8 @@
-"""The section `overload`: far more than can be stored, in bodies as large as they may be.
+"""The section `overload`: far more load than can be stored, with bodies of maximum size.
 
-A thousand connections post bodies of 60 kB as fast as they are answered, first ones and then replays of them. Beyond
-what its queue takes the service says 503; any other refusal fails the run. Resident memory is read ten times a second:
-that of the second half is compared with that of the first, and a single submission right after the storm shows that the
-service is itself again.
+A thousand connections post bodies of 60 kB as fast as they are answered, first new ones and then replays. Beyond its
+queue limit the service answers 503; any other refusal fails the run. Resident memory is sampled ten times a second and
+compared between the two halves; a single submission right after the load shows that the service has recovered.
 """
 
 import http.client
@@ -100,7 +99,7 @@ def _resident(processes: Sequence[psutil.Process]) -> int:
 
 
 class _Watch:
-    """Reads resident memory until it is told to end."""
+    """Samples resident memory until it is stopped."""
 
     def __init__(self, processes: Sequence[psutil.Process]) -> None:
         self._processes = processes
@@ -114,7 +113,7 @@ class _Watch:
             self._samples.append(_resident(self._processes))
 
     def end(self) -> list[int]:
-        """Return what was read."""
+        """Stop, and return the samples."""
         self._over.set()
         self._thread.join()
         return self._samples

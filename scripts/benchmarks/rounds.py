@@ -1,8 +1,8 @@
-"""Rounds of a measurement: several sides, the same loads, interleaved; medians and spread as ratios to one of them.
+"""Rounds of a benchmark: several sides with the same loads, interleaved; medians and spread as ratios to one side.
 
-Each side is started again for each round and stopped after it, every second round in the opposite order, and warmed up
-for a second. Rates count acknowledged submissions. Rows are counted afterwards, and a side that stored anything else
-than it acknowledged fails the run.
+Each side is started for each round and stopped after it, in reversed order every second round, with a warm-up of a
+second. Rates count acknowledged submissions. Rows are counted afterwards, and a side whose rows differ from its
+acknowledgments fails the run.
 """
 
 import json
@@ -23,13 +23,13 @@ from lib.processes import cpu_of
 
 FLIGHTS: Final = (32, 128)
 _MAX_A_SECOND: Final = 24_000
-"""Bodies that are made for each second of load."""
+"""Bodies that are created per second of load."""
 _WARM_SECONDS: Final = 1.0
 Tell = Callable[[str], None]
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A side that serves; without `count` it stores nothing, without `server_cpu` it needs no server of others."""
+    """A running side; `count` is None if it stores nothing, `server_cpu` if it needs no separate server."""
 
     ports: list[int]
     token: str
@@ -39,17 +39,17 @@ class Running(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """Something that is measured; `start` gets a folder that is its own for one round and makes it."""
+    """A measured system; `start` gets the path of a folder for one round, and creates it."""
 
     name: str
     start: Callable[[Path], AbstractContextManager[Running]]
     path: str = PATH
     shape: Callable[[bytes], bytes] | None = None
-    """What makes its body of ours, where it has routes of its own."""
+    """Converts the service's body to the side's own form, if it has its own routes."""
 
 
 class Measurement(msgspec.Struct, frozen=True):
-    """One side under one load in one round; CPU is in microseconds for an acknowledged submission."""
+    """One side under one load in one round; CPU is in microseconds per acknowledged submission."""
 
     section: str
     round: int
@@ -71,7 +71,7 @@ class Rounds:
     """Runs the rounds of one section."""
 
     def __init__(self, section: str, folder: Path, seconds: float, tell: Tell) -> None:
-        """Make the bodies that all sides post."""
+        """Create the bodies that all sides post."""
         self._section, self._folder, self._seconds, self._tell = section, folder, seconds, tell
         tell(f"{section}: load by {loader()}; making the bodies …")
         number = int(_MAX_A_SECOND * seconds)
@@ -82,7 +82,7 @@ class Rounds:
         self._started = 0
 
     def run(self, sides: Sequence[Side], rounds: int, heard: Callable[[Measurement], None]) -> None:
-        """Measure all sides in every round and let each measurement be heard."""
+        """Measure all sides in every round and report each measurement."""
         for number in range(1, rounds + 1):
             for side in sides if number % 2 else sides[::-1]:
                 for one in self._round(side, number):
@@ -90,7 +90,7 @@ class Rounds:
                     heard(one)
 
     def _round(self, side: Side, number: int) -> list[Measurement]:
-        """Start a side, load it, stop it; one that cannot start or breaks is reported and passed over from then on."""
+        """Start, load and stop a side; report one that fails and skip it from then on."""
         if side.name in self.failed:
             return []
         self._started += 1
@@ -101,13 +101,13 @@ class Rounds:
                     self._of(side, self._warm), running.ports, running.token, FLIGHTS[0], _WARM_SECONDS, path=side.path
                 )
                 return [self._measure(side, number, flight, running) for flight in FLIGHTS]
-        except Exception as error:  # noqa: BLE001 -- whatever keeps a peer from running is told, and the rest goes on
+        except Exception as error:  # noqa: BLE001 -- the error of a peer is reported, and the rest continues
             self.failed[side.name] = str(error)
             self._tell(f"{side.name} FAILED: {error}")
             return []
 
     def _of(self, side: Side, bodies: Path) -> Path:
-        """Return the bodies in a side's own form, made once."""
+        """Return the bodies in a side's own form, created once."""
         if side.shape is None:
             return bodies
         made = bodies.with_name(f"{side.name}-{bodies.name}")
@@ -160,7 +160,7 @@ def _server(running: Running) -> float:
 
 
 def at_rest(count: Callable[[], int] | None) -> int:
-    """Count the rows once those that were in flight when a load ended are all there."""
+    """Count the rows once all requests in flight at the end of a load are stored."""
     before = -1
     while count and before != (now := count()):
         before = now
@@ -169,7 +169,7 @@ def at_rest(count: Callable[[], int] | None) -> int:
 
 
 def summarize(made: Sequence[Measurement], base: str) -> list[dict[str, Any]]:
-    """Return medians over the rounds, and the ratios to the base of the same round with their spread."""
+    """Return medians over the rounds, and the ratios to the base side of the same round with their spread."""
     rates = {(one.round, one.in_flight): one.rate for one in made if one.side == base}
     found = []
     for side, flight in dict.fromkeys((one.side, one.in_flight) for one in made):
@@ -194,7 +194,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     )
     lines = [head]
     for row in sorted(rows, key=lambda row: row["in_flight"]):
-        digits = 2 if row.get("ratio", 1) >= 0.1 else 3  # noqa: PLR2004 -- a peer that is far behind
+        digits = 2 if row.get("ratio", 1) >= 0.1 else 3  # noqa: PLR2004 -- a much slower peer
         ratio = f"{row['ratio']:.{digits}f}" if "ratio" in row else "-"
         spread = f"{row['lowest']:.{digits}f}-{row['highest']:.{digits}f}" if "ratio" in row else "-"
         server = "-" if row["server_cpu_us"] is None else f"{row['server_cpu_us']:.0f}"
@@ -207,7 +207,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def carry_out(rounds: Rounds, sides: Sequence[Side], number: int, base: str, title: str, *, as_json: bool) -> bool:
-    """Run the rounds and print what was found; tell whether every side could be measured."""
+    """Run the rounds and print the results; return whether every side could be measured."""
 
     def heard(one: Measurement) -> None:
         if as_json:

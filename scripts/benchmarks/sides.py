@@ -1,4 +1,4 @@
-"""The sides of a measurement: what each needs to be started, and how its rows are counted."""
+"""The sides of a benchmark: how each is started, and how its rows are counted."""
 
 import contextlib
 import hashlib
@@ -30,16 +30,16 @@ SqliteRows.log = PostgresRows.log = lambda *_: None
 from antechamber.cli import main
 main()
 """
-"""The service as it would be without a log: no leaf is formed, none is written, no lock is taken."""
+"""The service without a log: leaves are neither built nor written, and no lock is taken."""
 
 
 def on_sqlite(name: str = "Antechamber SQLite", launcher: str | None = None) -> Side:
-    """Return our side over a folder."""
+    """Return the service over a folder."""
     return Side(name, partial(_ours, 1, None, launcher))
 
 
 def on_postgres(server: Postgres, processes: int = 1, name: str = "Antechamber", launcher: str | None = None) -> Side:
-    """Return our side over a database of its own, in one process or more."""
+    """Return the service over a separate database, in one process or more."""
     return Side(f"{name} x{processes}", partial(_ours, processes, server, launcher))
 
 
@@ -63,7 +63,7 @@ def _ours(processes: int, server: Postgres | None, launcher: str | None, folder:
 
 
 def submissions(location: Location) -> int:
-    """Count the rows of submissions in a store, past the service."""
+    """Count the submissions in a store, bypassing the service."""
     count = "SELECT count(*) FROM submissions"
     if location.database_url is not None:
         with psycopg.connect(location.database_url, options="-c search_path=antechamber") as connection:
@@ -75,7 +75,7 @@ def submissions(location: Location) -> int:
 
 
 def no_op() -> Side:
-    """Return the framework without a service."""
+    """Return the framework's baseline, which stores nothing."""
     return Side("no-op Litestar", _no_op)
 
 
@@ -91,7 +91,7 @@ def _no_op(_folder: Path) -> Iterator[Running]:
 
 
 def fastapi_postgres(server: Postgres, processes: int = 1) -> Side:
-    """Return FastAPI with a unique key and an insert in one transaction for each request."""
+    """Return FastAPI with a unique key and one inserting transaction per request."""
     return Side(f"FastAPI x{processes}", partial(_fastapi_postgres, processes, server))
 
 
@@ -122,7 +122,7 @@ def uvicorn(
     application: str = "app:app",
     quiet: bool = False,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a peer in its own environment; each process listens on its own port, like ours."""
+    """Start a peer in its own environment; each process listens on its own port, as the service's do."""
     program = str(environment_of(peer, python) / "bin" / "python")
     command = [program, "-m", "uvicorn", application, "--app-dir", str(PEERS / peer), "--port", str(port), *_UVICORN]
     errors = subprocess.DEVNULL if quiet else None
@@ -135,12 +135,12 @@ def uvicorn(
 
 
 def environment_of(peer: str, python: str = sys.executable) -> Path:
-    """Return a peer's virtual environment, made once for each state of its requirements, outside this repository."""
+    """Return a peer's virtual environment, created once per version of its requirements, outside this repository."""
     wanted = PEERS / peer / "requirements.txt"
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path(tempfile.gettempdir())) / "antechamber-bench"
     location = cache / f"{peer}-{hashlib.sha256(wanted.read_bytes()).hexdigest()[:12]}"
     if not (location / "ready").exists():
-        # Not every Python brings pip along, so ours installs into the other's environment.
+        # Not every Python includes pip, so this environment's pip installs into the other one.
         subprocess.run([python, "-m", "venv", "--clear", "--without-pip", str(location)], check=True)  # noqa: S603
         pip = [sys.executable, "-m", "pip", "--python", str(location / "bin" / "python"), "--disable-pip-version-check"]
         subprocess.run([*pip, "install", "--quiet", "-r", str(wanted)], check=True, stdout=sys.stderr)  # noqa: S603 -- the peer's own list

@@ -1,7 +1,8 @@
-"""The section `single`: submissions one by one over SQLite, beside a typed Litestar POST that stores nothing.
+"""The section `single`: single submissions over SQLite, beside a typed Litestar POST that stores nothing.
 
-Ours authenticates, parses strictly, normalizes, hashes, looks for private data, asks the policy, compares keys and
-contents, and is on disk (`synchronous=FULL`) before it answers; the other decodes the body and answers.
+The service authenticates, parses strictly, normalizes, hashes, scans for private data, applies the policy, compares
+keys and contents, and has the event on disk (`synchronous=FULL`) before it answers; the other side decodes the body and
+answers.
 """
 
 from benchmarks.rounds import Rounds, Tell, carry_out
@@ -10,7 +11,7 @@ from lib.processes import postgres, workplace
 
 
 def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
-    """Measure and print; tell whether every side could be measured."""
+    """Measure and print; return whether every side could be measured."""
     number, seconds = rounds or (2 if quick else 5), 3.0 if quick else 5.0
     base, title = no_op(), "Single submissions beside a no-op on the same server"
     with workplace() as folder:

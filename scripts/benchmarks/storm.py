@@ -1,8 +1,8 @@
-"""The section `storm`: agents that retry what was answered long ago, all at once.
+"""The section `storm`: agents that all at once retry events answered long ago.
 
-A thousand keys are submitted, then each of them a hundred times more in random order, 128 in flight. Rows and bytes are
-counted before and after, with the service stopped each time, so that counters and checkpoints are on disk. Then replays
-a second are compared with first submissions a second, each for some seconds under the same number in flight.
+A thousand keys are submitted, then each a hundred more times in random order, 128 in flight. Rows and bytes are counted
+before and after, with the service stopped each time, so that counters and checkpoints are on disk. Then replays per
+second are compared with first submissions per second, each for some seconds with the same number in flight.
 """
 
 import json
@@ -22,7 +22,7 @@ KEYS: Final = 1000
 RETRIES: Final = 100
 _FLIGHT: Final = 128
 _FOREVER: Final = 300.0
-"""Longer than any storm: it ends with its bodies."""
+"""A timeout longer than any storm, which ends with its bodies."""
 _SECONDS: Final = 3.0
 
 
@@ -104,7 +104,7 @@ def _round(folder: Path, server: Postgres | None, first: Path, storm: Path, fres
 
 
 def _served(application: Application, bodies: Path, seconds: float | None = None) -> Load:
-    """Start the service, load it for some time or with each body once, stop it."""
+    """Start the service, load it for a time or with each body once, and stop it."""
     port = free_port()
     process = application.start(port)
     try:
@@ -114,7 +114,7 @@ def _served(application: Application, bodies: Path, seconds: float | None = None
 
 
 def _size(location: Location, server: Postgres | None) -> int:
-    """Return the bytes of a store whose service is stopped."""
+    """Return the size in bytes of a store whose service is stopped."""
     if server and location.database_url:
         name = location.database_url.rpartition("/")[2].partition("?")[0]
         return int(server.run(f"SELECT pg_database_size('{name}')")[0][0])

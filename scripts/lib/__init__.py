@@ -1,1 +1,1 @@
-"""What proofs and benchmarks share, and what runs behind the other commands of this folder."""
+"""Code shared by proofs and benchmarks, and the programs behind the other commands of this folder."""

@@ -22,7 +22,7 @@ class Browser:
     """One curator's connection to a process; its session outlives both."""
 
     def __init__(self, ports: Sequence[int], choose: Callable[[int], int]) -> None:
-        """Connect at the first request; `choose` picks one of the ports for each."""
+        """Connect at the first request; `choose` selects one of the ports for each connection."""
         self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT) for port in ports]
         self._choose = choose
         self._cookie = ""
@@ -30,7 +30,7 @@ class Browser:
     def sign_in(self, link: str) -> None:
         """Follow a sign-in link.
 
-        Raises RuntimeError where it does not lead in.
+        Raises RuntimeError if the link does not sign in.
         """
         page = self.post("/login", {"link": link.rpartition("link=")[2]})
         if page is None or page[0] != FOUND:
@@ -39,11 +39,11 @@ class Browser:
         self._cookie = page[1]["set-cookie"].partition(";")[0]
 
     def get(self, path: str) -> Page | None:
-        """Open a page; None where the connection broke."""
+        """Open a page; return None if the connection broke."""
         return self._ask("GET", path, None)
 
     def post(self, path: str, fields: dict[str, str]) -> Page | None:
-        """Send a form; None where it is unknown what became of it."""
+        """Send a form; return None if its outcome is unknown."""
         return self._ask("POST", path, urlencode(fields).encode())
 
     def _ask(self, method: str, path: str, form: bytes | None) -> Page | None:

@@ -30,7 +30,7 @@ MIGRATION = {
 
 
 def body(key: str, producer: str, payload: dict[str, Any], span: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Complete an event for project:apollo."""
+    """Return a complete event for project:apollo."""
     event: dict[str, Any] = {"payload": payload, "source_span": span or {"uri": "log://apollo/deploys"}}
     return event | {
         "idempotency_key": key,
@@ -42,7 +42,7 @@ def body(key: str, producer: str, payload: dict[str, Any], span: dict[str, Any] 
 
 
 def events() -> list[tuple[str, dict[str, Any]]]:
-    """Return the sample events, each with what it shows."""
+    """Return the sample events, each with its explanation."""
 
     def fact(content: str, kind: str = "fact") -> dict[str, Any]:
         return {"kind": kind, "content": content}
@@ -63,13 +63,13 @@ def events() -> list[tuple[str, dict[str, Any]]]:
 
 
 def run(*arguments: str) -> str:
-    """Run the command line as an operator would and return what it printed."""
+    """Run the command line as an operator would and return its output."""
     command = [sys.executable, "-m", "antechamber.cli", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
 
 
 def free_port(wanted: int) -> int:
-    """Return the wanted port, or another one where it is taken."""
+    """Return the requested port, or a free one if that is in use."""
     for port in (wanted, 0):
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -81,7 +81,7 @@ def free_port(wanted: int) -> int:
 
 @contextlib.contextmanager
 def serving(data: Path, policies: Path, port: int) -> Iterator[str]:
-    """Start the service, wait until it is ready, stop it in the end."""
+    """Start the service, wait until it is ready, and stop it at the end."""
     command = [sys.executable, "-m", "antechamber.cli", "serve", "--data", str(data), "--policies", str(policies)]
     process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE)  # noqa: S603
     try:
@@ -113,7 +113,7 @@ def recall(url: str, token: str) -> list[str]:
 
 
 def watch(url: str, token: str) -> None:
-    """Show each memory as soon as the curator has admitted it, until Ctrl-C."""
+    """Print each memory as soon as the curator has admitted it, until Ctrl-C."""
     seen: set[str] = set()
     while True:
         for content in reversed(recall(url, token)):

@@ -1,6 +1,6 @@
-"""A tour of the desk: a service brought into every state worth seeing, and the way to each page in it.
+"""A tour of the desk: a service brought into every relevant state, and the way to each page in it.
 
-Used to take pictures and to look for barriers; texts are made up.
+Used for screenshots and accessibility checks; the texts are invented.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ SCRIPTS: Final = (
     + "".join(chr(0xE0000 + ord(letter)) for letter in "ignore this")
     + " Pay via p\u0430ypal, key_name\u200b\u200c\u200b."
 )
-"""Four scripts, code, and what hides between them."""
+"""Four scripts, code, and hidden characters."""
 WORD: Final = "incomprehensibilities" * 400
 WIDE: Final[dict[str, Any]] = {
     "payload": {
@@ -48,7 +48,7 @@ WIDE: Final[dict[str, Any]] = {
     "submission_scope": "session",
     "scope_id": "s" * 128,
 }
-"""An event of words without end in every place that takes one."""
+"""An event with overlong words in every member that accepts them."""
 Visit = Callable[[Page], None]
 
 
@@ -56,7 +56,7 @@ Visit = Callable[[Page], None]
 def chromium() -> Iterator[Browser]:
     """Start the browser.
 
-    Raises RuntimeError where there is none.
+    Raises RuntimeError if there is none.
     """
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
@@ -70,7 +70,7 @@ def chromium() -> Iterator[Browser]:
 
 @contextlib.contextmanager
 def window(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
-    """Open a window for a while, in which nothing moves."""
+    """Open a window without animations, and close it afterwards."""
     context = browser.new_context(reduced_motion="reduce", **options)
     yield context
     close(context)
@@ -79,26 +79,26 @@ def window(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
 def close(context: BrowserContext) -> None:
     """Close a window.
 
-    Chromium may never answer where a window is closed while a form is on its way, so its pages are left first.
+    Its pages are left first, because Chromium may never answer if a form is being submitted meanwhile.
     """
     for page in context.pages:
-        # Where the form's answer came in between, that is the page change that has ended.
+        # If the form's answer arrived meanwhile, this navigation is interrupted.
         with contextlib.suppress(Error):
             page.goto("about:blank")
     context.close()
 
 
 def policies(target: Path) -> Path:
-    """Write the shipped policy into a folder."""
+    """Write the shipped policy to a folder."""
     shutil.copytree(folder("policies"), target)
     return target
 
 
 class Tour:
-    """A service with people and events in it."""
+    """A service with people and events."""
 
     def __init__(self, url: str, where: list[str], browser: Browser) -> None:
-        """Use a service that runs; `where` are the options that tell the command line of its place."""
+        """Use a running service; `where` holds the command-line options for its location."""
         self.url, self._where, self._browser = url, where, browser
         self._tokens = {name: self._run("token", "issue", name) for name in (BOT, WATCHER)}
         self._states = {name: self._sign_in(name, role) for name, role in _PEOPLE.items()}
@@ -106,7 +106,7 @@ class Tour:
 
     @property
     def people(self) -> list[str]:
-        """Name all who can sign in."""
+        """Return all people who can sign in."""
         return list(_PEOPLE)
 
     def _run(self, *arguments: str) -> str:
@@ -122,7 +122,7 @@ class Tour:
             return opened.storage_state()
 
     def window(self, name: str, **options: Any) -> contextlib.AbstractContextManager[BrowserContext]:
-        """Open a window of a person who is signed in, for a while."""
+        """Open a window of a signed-in person, and close it afterwards."""
         return window(self._browser, storage_state=self._states[name], **options)
 
     def submit(self, content: str, producer: str = BOT, **members: Any) -> dict[str, Any]:
@@ -146,12 +146,12 @@ class Tour:
         return found
 
     def empty(self) -> Iterator[tuple[str, str, Visit]]:
-        """Yield name, person and way of each page before anything has come."""
+        """Yield name, person and path of each page of an empty service."""
         for path in ("review", "review/latest", "quarantine", "memories", "submissions", "audit", "dashboard"):
             yield f"empty-{path.replace('/', '-')}", "cora", self._go(f"/{path}")
 
     def fill(self) -> None:
-        """Bring the service into a state in which every page has something to show."""
+        """Bring the service into a state in which every page has content."""
         first = self.submit(OLD, idempotency_key="deploy-1")["proposal_id"]
         self.submit(OLD, WATCHER)
         gone = self.submit("The staging host is called Gemini.")["proposal_id"]
@@ -186,7 +186,7 @@ class Tour:
                 opened.request.get(f"{self.url}/v1/audit/{path}")
 
     def _refuse(self) -> None:
-        """Bring events into the quarantine."""
+        """Submit events that are quarantined."""
         differs = WIDE | {"payload": WIDE["payload"] | {"content": WORD[:-1]}, "supersedes": "t" * 2000}
         refused = {
             "refused": self.submit("Migrations may run at any time.", idempotency_key="deploy-1"),
@@ -213,7 +213,7 @@ class Tour:
         return lambda page: page.goto(f"{self.url}{path}") and None
 
     def full(self) -> Iterator[tuple[str, str, Visit]]:
-        """Yield name, person and way of each page once there is something on it."""
+        """Yield name, person and path of each page with content."""
         ids = self.ids
         paths = {
             "queue": "/review",

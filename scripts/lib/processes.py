@@ -1,6 +1,6 @@
-"""What measurements and proofs start: a PostgreSQL of their own, and application processes of Antechamber over it.
+"""Servers for benchmarks and proofs: a separate PostgreSQL, and application processes of Antechamber over it.
 
-Everything lives in a temporary folder and ends with it; processes are ended by their ids and by nothing broader.
+Everything is in a temporary folder and ends with it; processes are ended by their own ids only.
 """
 
 import contextlib
@@ -34,10 +34,10 @@ _READY_SECONDS: Final = 30
 
 @contextlib.contextmanager
 def workplace() -> Iterator[Path]:
-    """Make a temporary folder; SIGTERM ends the program as Ctrl-C does, so that nothing stays behind."""
+    """Create a temporary folder; SIGTERM ends the program as Ctrl-C does, so that nothing is left behind."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = Path(tempfile.mkdtemp(prefix="antechamber-"))
-    # PostgreSQL runs as a user of its own where this runs as root, and must be able to look in.
+    # PostgreSQL runs as a separate user if this runs as root, and must be able to enter the folder.
     folder.chmod(0o711)
     try:
         yield folder
@@ -54,7 +54,7 @@ def free_port() -> int:
 
 
 def cpu_of(processes: Iterable[psutil.Process]) -> float:
-    """Return the CPU seconds of processes so far; one that ended meanwhile counts with its parent."""
+    """Return the CPU seconds used by processes; those of ended children count with their parent."""
     total = 0.0
     for process in processes:
         with contextlib.suppress(psutil.Error):
@@ -64,10 +64,10 @@ def cpu_of(processes: Iterable[psutil.Process]) -> float:
 
 
 class Postgres:
-    """A PostgreSQL server, with databases made on demand."""
+    """A PostgreSQL server, with databases created on demand."""
 
     def __init__(self, url: str, pid: int) -> None:
-        """Use a server that runs; `pid` is the parent of all its processes."""
+        """Use a running server; `pid` is the parent of all its processes."""
         self.url = url
         self._names = itertools.count(1)
         self._postmaster = psutil.Process(pid)
@@ -85,11 +85,11 @@ class Postgres:
         return urlsplit(self.url)._replace(path=f"/{name}").geturl()
 
     def drop(self, url: str) -> None:
-        """Drop a database, also while clients are connected."""
+        """Drop a database, even with connected clients."""
         self.run(f"DROP DATABASE {urlsplit(url).path[1:]} WITH (FORCE)")
 
     def cpu(self) -> float:
-        """Return the CPU seconds of all its processes so far, those that ended included."""
+        """Return the CPU seconds used by all its processes, including ended ones."""
         own = self._postmaster.cpu_times()
         ended = own.children_user + own.children_system
         return own.user + own.system + ended + cpu_of(self._postmaster.children())
@@ -97,7 +97,7 @@ class Postgres:
 
 @contextlib.contextmanager
 def postgres(folder: Path) -> Iterator[Postgres]:
-    """Start a PostgreSQL of our own in a folder, as durable as it comes: fsync and synchronous_commit are on."""
+    """Start a durable PostgreSQL in a folder, with fsync and synchronous_commit on."""
     runtime = folder / "runtime"
     runtime.mkdir(mode=0o700)
     os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))
@@ -114,10 +114,10 @@ def postgres(folder: Path) -> Iterator[Postgres]:
 
 
 class Application:
-    """Processes of Antechamber over one place."""
+    """Processes of Antechamber over one location."""
 
     def __init__(self, folder: Path, database_url: str | None, launcher: str | None = None) -> None:
-        """Write a policy and make the schema; nothing is started yet, and then by the code of a launcher if given."""
+        """Write a policy and create the schema; processes are started later, by a launcher's code if given."""
         self._launcher = launcher
         self.policies, self.database_url = folder / "policies", database_url
         self.policies.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ class Application:
         self.token = self._run("token", "issue", PRODUCER)
 
     def add_curator(self, name: str) -> str:
-        """Make a curator's account and return the link that signs in."""
+        """Create a curator's account and return a sign-in link."""
         return self._run("user", "add", name, "--role", "curator")
 
     def _command(self, *arguments: str) -> list[str]:
@@ -141,7 +141,7 @@ class Application:
         return done.stdout.strip()
 
     def start(self, port: int, log: Path | None = None) -> subprocess.Popen[bytes]:
-        """Start one process and wait until it says that it is ready."""
+        """Start one process and wait until it reports that it is ready."""
         serve = self._command("serve")
         if self._launcher is not None:
             serve[1:3] = ["-c", self._launcher]
@@ -158,7 +158,7 @@ class Application:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End a process, patiently at first."""
+    """Stop a process, by force after a timeout."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:
@@ -173,7 +173,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
     """Wait until a process listens on a port.
 
-    Raises RuntimeError where the process ends first or takes too long.
+    Raises RuntimeError if the process ends first or takes too long.
     """
     deadline = time.monotonic() + _READY_SECONDS
     while process.poll() is None and time.monotonic() < deadline:

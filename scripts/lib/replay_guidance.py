@@ -28,12 +28,12 @@ Key = Callable[[Event], str]
 
 
 def key_of_text(event: Event) -> str:
-    """Name an item with its text."""
+    """Return an item's key, derived with its text."""
     return _hash(event["repo"], event["path"], event["item"], event["text"])
 
 
 def key_of_slot(event: Event) -> str:
-    """Name a slot, whatever is in it."""
+    """Return a slot's key, independent of its text."""
     return _hash(event["repo"], event["path"], event["item"])
 
 
@@ -42,12 +42,12 @@ def _hash(*parts: str) -> str:
 
 
 def producer(event: Event) -> str:
-    """Name the producer of a repository."""
+    """Return the producer of a repository."""
     return f"repo:{event['repo']}"
 
 
 def body(event: Event, key: Key) -> bytes:
-    """Form the submission; an empty heading is absent."""
+    """Return the submission; an empty heading is omitted."""
     span = {"uri": f"repo://{event['repo']}/{event['path']}"}
     if event["heading"]:
         span["heading"] = event["heading"]
@@ -63,16 +63,16 @@ def body(event: Event, key: Key) -> bytes:
 
 
 def identity(event: Event) -> tuple[str, ...]:
-    """Tell events apart as the contract does, by means of the standard library alone."""
+    """Return the identity of an event by the contract, computed with the standard library alone."""
     texts = (event["repo"], event["path"], event["heading"], event["text"])
     clean = [unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n") for text in texts]
     return (*clean[:3], clean[3].strip("\t\n "))
 
 
 def expected(events: list[Event], key: Key, private: set[tuple[str, ...]]) -> tuple[Counter[str], set[tuple[str, str]]]:
-    """Count from the file what each event must become, and which texts must wait as conflicts.
+    """Count from the file each event's expected disposition, and list the texts expected as conflicts.
 
-    Which texts hold private data is the one thing taken from the service's answers.
+    Only the set of events with private data is taken from the service's answers.
     """
     bound: dict[str, tuple[str, ...]] = {}
     proposed: set[tuple[str, ...]] = set()
@@ -100,7 +100,7 @@ def expected(events: list[Event], key: Key, private: set[tuple[str, ...]]) -> tu
 
 
 def send(url: str, events: list[Event], key: Key, tokens: dict[str, str]) -> tuple[Counter[str], set[tuple[str, ...]]]:
-    """Send all events in the file's order and count the answers; also return which events held private data."""
+    """Send all events in the file's order and count the answers; also return the events with private data."""
     counts: Counter[str] = Counter()
     private: set[tuple[str, ...]] = set()
     for name, token in tokens.items():
@@ -119,7 +119,7 @@ def send(url: str, events: list[Event], key: Key, tokens: dict[str, str]) -> tup
 
 
 def quarantined(data: Path) -> tuple[set[tuple[str, str]], int]:
-    """Return (key, refused text) of each waiting conflict that has its original beside it, and how many wait."""
+    """Return (key, quarantined text) of each pending conflict shown beside its original, and the total."""
     store = app.open_store(Location(data=data))
     found, total, after = set(), 0, None
     with store.read() as rows:
@@ -135,7 +135,7 @@ def quarantined(data: Path) -> tuple[set[tuple[str, str]], int]:
 
 
 def compare(title: str, counts: Counter[str], wanted: Counter[str]) -> bool:
-    """Print what was answered beside what was expected."""
+    """Print the answered counts beside the expected ones."""
     print(f"\n{title}")
     for name in sorted(counts.keys() | wanted.keys()):
         mark = "ok" if counts[name] == wanted[name] else "DIFFERS"
@@ -144,7 +144,7 @@ def compare(title: str, counts: Counter[str], wanted: Counter[str]) -> bool:
 
 
 def write_policy(folder: Path, repositories: list[str]) -> None:
-    """List every repository as a producer of its own scope, with room for all its conflicts."""
+    """Write a policy that lists every repository as a producer of its own scope, with room for all its conflicts."""
     folder.mkdir(parents=True)
     tables = [
         f'[[producer]]\nidentity = "repo:{name}"\nowner = "keeper"\nsubmit = ["agent_repo:{name}"]\n'
@@ -155,7 +155,7 @@ def write_policy(folder: Path, repositories: list[str]) -> None:
 
 
 def one_pass(events: list[Event], key: Key, runs: int, title: str) -> bool:
-    """Send the file `runs` times to one fresh service and check all counts."""
+    """Submit the file `runs` times to one fresh service and check all counts."""
     with tempfile.TemporaryDirectory() as location:
         data, policies = Path(location) / "data", Path(location) / "policies"
         repositories = sorted({event["repo"] for event in events})
@@ -179,7 +179,7 @@ def one_pass(events: list[Event], key: Key, runs: int, title: str) -> bool:
 
 
 def main() -> None:
-    """Replay and report; exit 1 where a count differs."""
+    """Replay and report; exit with 1 if a count differs."""
     parser = argparse.ArgumentParser(
         prog="scripts/replay_guidance", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -22,12 +22,12 @@ VIEWS: Final[dict[str, dict[str, Any]]] = {
     "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
 }
 _TALLEST: Final = 4000
-"""Pixels of a picture: a text of hundreds of lines looks the same further down."""
+"""Maximum height of a picture in pixels; further down, long texts look the same."""
 
 
 @contextlib.contextmanager
 def serving(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Serve a fresh folder, and say where and by which options the command line finds it."""
+    """Serve a fresh folder; yield its address and the command-line options for its location."""
     where, port = ["--data", str(folder / "data")], free_port()
     command = [
         sys.executable,

@@ -1,1 +1,1 @@
-"""Proofs: each breaks on purpose what may break, and counts whether every promise holds; see `scripts/prove --help`."""
+"""Proofs: each injects faults and counts broken guarantees; see `scripts/prove --help`."""

@@ -1,4 +1,4 @@
-"""How every proof ends: with closing numbers, and with status 1 where a promise broke or too little was tried."""
+"""The common end of every proof: final counts, and status 1 if a guarantee broke or too little was tried."""
 
 import functools
 import json
@@ -13,7 +13,7 @@ STRICT: Final = "demand what --quick demands, also where the size of the run was
 
 
 class Form(NamedTuple):
-    """The form that a proof takes, as each of them knows it."""
+    """The options that all proofs have in common."""
 
     quick: bool
     strict: bool
@@ -21,14 +21,14 @@ class Form(NamedTuple):
     as_json: bool
 
     def scale(self, full: int, *, by_hand: bool) -> int:
-        """Return how many times the least of the quick form a run has to reach; 0 where its size was given by hand."""
+        """Return the required multiple of the quick form's minimum; 0 if the size was given explicitly."""
         if by_hand:
             return int(self.strict)
         return 1 if self.quick else full
 
 
 def options(*, quick: str, sabotage: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options that all proofs have; the function takes them as one `form`."""
+    """Add the options of all proofs; the function receives them as one `form`."""
 
     def take(function: Callable[..., None]) -> Callable[..., None]:
         @click.option("--quick", is_flag=True, help=quick)
@@ -45,7 +45,7 @@ def options(*, quick: str, sabotage: str) -> Callable[[Callable[..., None]], Cal
 
 
 def too_little(seen: Mapping[str, int], least: Mapping[str, int], scale: int) -> list[str]:
-    """Return what was seen less often than `scale` times the least."""
+    """Return the counts that are below `scale` times their minimum."""
     wanted = {name: number * scale for name, number in least.items()}
     return [
         f"{name} {seen.get(name, 0)} instead of at least {number}"
@@ -55,7 +55,7 @@ def too_little(seen: Mapping[str, int], least: Mapping[str, int], scale: int) ->
 
 
 def settle(numbers: Numbers, form: Form, show: Callable[[Numbers], None], *, good: bool) -> bool:
-    """Print the closing numbers; tell whether the proof holds and tried enough."""
+    """Print the final counts; return whether the proof holds and tried enough."""
     if form.as_json:
         print(json.dumps(numbers), flush=True)
     else:
@@ -66,5 +66,5 @@ def settle(numbers: Numbers, form: Form, show: Callable[[Numbers], None], *, goo
 
 
 def finish(numbers: Numbers, form: Form, show: Callable[[Numbers], None], *, good: bool) -> NoReturn:
-    """Print the closing numbers and exit."""
+    """Print the final counts and exit."""
     sys.exit(0 if settle(numbers, form, show, good=good) else 1)

@@ -47,9 +47,9 @@ KINDS: Final = {
     "postgres": (_PROCESS, "kill -9 of a backend", "pg_terminate_backend"),
 }
 LEAST: Final = {"acknowledged": 101, "decisions": 11, "memories": 6, "no answer": 1}
-"""What the quick form has to see at least; the full form as many times that as it kills more often."""
+"""Minimum counts of the quick form; the full form needs as many times more as it kills more often."""
 _LOOK_EVERY: Final = 10
-"""Kills between two looks at a sample of what was acknowledged."""
+"""Number of kills between two checks of a sample of acknowledged keys."""
 _SAMPLE: Final = 100
 _BROKEN: Final = ("lost", "doubled", "refused", "unanswered", "broken_files")
 _MISJUDGED: Final = ("decisions_lost", "decisions_doubled", "decisions_refused", "decisions_unanswered")
@@ -61,7 +61,7 @@ def _note(text: str) -> None:
 
 @contextlib.contextmanager
 def field_of(engine: str, folder: Path) -> Iterator[Field]:
-    """Start what is to be killed, and end it."""
+    """Start the processes to be killed, and stop them at the end."""
     with contextlib.ExitStack() as stack:
         field = OneFile(folder) if engine == "sqlite" else OneServer(folder, stack.enter_context(postgres(folder)))
         stack.callback(field.close)
@@ -69,7 +69,7 @@ def field_of(engine: str, folder: Path) -> Iterator[Field]:
 
 
 def fight(field: Field, minutes: Minutes, kills: int) -> dict[str, list[float]]:
-    """Kill, one kind after the other, under load; return the seconds until ready by kind."""
+    """Kill under load, cycling through the kinds; return the seconds until ready by kind."""
     stop, chance, blows = threading.Event(), random.Random(kills), field.blows()  # noqa: S311 -- no secret
     times: dict[str, list[float]] = {kind: [] for kind in blows}
     threads: list[threading.Thread] = [Client(number, field.sender(), field.ledger, stop) for number in range(CLIENTS)]
@@ -100,7 +100,7 @@ def fight(field: Field, minutes: Minutes, kills: int) -> dict[str, list[float]]:
 
 
 def _strike(blow: Callable[[int], None], number: int) -> None:
-    """Kill; where the victim was gone already, or the database still recovers, choose again."""
+    """Kill once; choose another victim if it is already gone or the database is still recovering."""
     deadline = time.monotonic() + READY_WITHIN
     while True:
         try:
@@ -114,7 +114,7 @@ def _strike(blow: Callable[[int], None], number: int) -> None:
 
 
 def examine(field: Field, minutes: Minutes) -> dict[str, Any]:
-    """Hold everything acknowledged against the service and the tables; return what was found of decisions."""
+    """Check every acknowledgment against the service and the tables; return the findings about decisions."""
     keys = list(field.ledger.receipts)
     _note(f"Asking every process for {len(keys):,} receipts …")
     with ThreadPoolExecutor(4) as pool:
@@ -132,7 +132,7 @@ def examine(field: Field, minutes: Minutes) -> dict[str, Any]:
 
 
 def report(field: Field, times: dict[str, list[float]], seconds: float) -> dict[str, Any]:
-    """Return the closing numbers."""
+    """Return the final counts."""
     ledger = field.ledger
     return {
         "kills": {kind: len(taken) for kind, taken in times.items()},
@@ -152,7 +152,7 @@ def report(field: Field, times: dict[str, list[float]], seconds: float) -> dict[
 
 
 def show(numbers: dict[str, Any]) -> None:
-    """Print the closing table."""
+    """Print the final table."""
     print(f"\n{'':<24}{'kills':>6}{'ready again, median':>22}{'longest':>10}")
     for kind, number in numbers["kills"].items():
         middle, longest = numbers["ready_median_s"].get(kind, 0), numbers["ready_max_s"].get(kind, 0)
@@ -171,7 +171,7 @@ def show(numbers: dict[str, Any]) -> None:
 
 
 def brief(numbers: closing.Numbers) -> str:
-    """Say in one line what was found."""
+    """Return the findings in one line."""
     return (
         f"{sum(numbers['kills'].values()):,} kills, {numbers['acknowledged']:,} submissions and "
         f"{numbers['decisions']:,} decisions acknowledged, {numbers['lost'] + numbers['decisions_lost']} lost, "
@@ -180,14 +180,14 @@ def brief(numbers: closing.Numbers) -> str:
 
 
 def holds(numbers: closing.Numbers, kills: int) -> bool:
-    """Tell whether the proof was carried through and nothing went wrong."""
+    """Return whether the proof was complete and found no fault."""
     wrong = sum(numbers[name] for name in (*_BROKEN, *_MISJUDGED, "memories_wrong", "tracebacks"))
     done = sum(numbers["kills"].values()) == kills and numbers["acknowledged"] > kills and numbers["decisions"] > 0
     return done and not wrong
 
 
 def too_little(numbers: closing.Numbers, engine: str, scale: int) -> list[str]:
-    """Return what was killed or seen too seldom."""
+    """Return the kills and events that were too few."""
     kinds = dict.fromkeys(KINDS[engine], QUICK[engine] // len(KINDS[engine]))
     seen = numbers | numbers["kills"] | {"no answer": numbers["answers"].get("no answer", 0)}
     return closing.too_little(seen, kinds | LEAST, scale)

@@ -1,7 +1,7 @@
-"""Two curators who decide while the service is killed under them, and the ledger of what they were told.
+"""Two curators who decide while the service is killed, and a record of the answers they received.
 
-A curator opens a proposal and decides; a decision without a clear answer is sent again, the same form with the same
-decision key, until the desk says that it holds (303) or was not made (409, 403).
+A curator opens a proposal and decides. A decision without a clear answer is sent again with the same form and decision
+key, until the desk confirms it (303) or refuses it (409, 403).
 """
 
 import random
@@ -20,58 +20,57 @@ CURATORS: Final = ("cora", "carl")
 _GIVE_UP: Final = 120.0
 _PAUSE: Final = 0.05
 _NOT_MADE: Final = frozenset({403, 409})
-"""Another decision holds; or the editor of the text wanted to be its only approver."""
+"""Statuses of refused decisions: another decision holds, or the editor of the text was to be its only approver."""
 _PLACE: Final = re.compile(r'href="/review/([0-9a-f-]{36})"')
 
 
 class Decision(msgspec.Struct):
-    """One decision that was sent, and what its curator knows of it."""
+    """A sent decision and its curator's knowledge of the outcome."""
 
     proposal_id: str
     version: int
     kind: str
     unclear: bool = False
-    """Whether an attempt got no answer, so that a later refusal may be due to itself."""
+    """Whether an attempt got no answer, so that a later refusal may be caused by the decision itself."""
     status: int = 0
 
 
 class Minutes:
-    """What two curators sent and were told."""
+    """The decisions that two curators sent, with the answers."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self._gate = threading.Lock()
         self.decisions: dict[str, Decision] = {}
         self.statuses: Counter[str] = Counter()
         self.refused: set[str] = set()
 
     def begin(self, key: str, decision: Decision) -> None:
-        """Note a decision before it is sent."""
+        """Record a decision before it is sent."""
         with self._gate:
             self.decisions[key] = decision
 
     def note(self, key: str, page: Page | None) -> bool:
-        """Take up one answer; tell whether it is final."""
+        """Record one answer; return whether it is final."""
         with self._gate:
             decision, status = self.decisions[key], page[0] if page else 0
             self.statuses[str(status) if page else "no answer"] += 1
             if status == FOUND or status in _NOT_MADE:
                 decision.status = status
                 return True
-            if page is None or status == 503:  # noqa: PLR2004 -- unavailable: nothing is known, or nothing happened
+            if page is None or status == 503:  # noqa: PLR2004 -- unavailable: unknown, or nothing happened
                 decision.unclear = True
                 return False
             self.refused.add(key)
             return True
 
     def acknowledged(self) -> dict[str, Decision]:
-        """Return the decisions that were said to stand."""
+        """Return the decisions that the desk confirmed."""
         with self._gate:
             return {key: one for key, one in self.decisions.items() if one.status == FOUND}
 
 
 class Curator(threading.Thread):
-    """Decides until told to stop, and finishes the decision at hand."""
+    """A curator who decides until stopped, and finishes the current decision."""
 
     def __init__(self, number: int, ports: Sequence[int], link: str, minutes: Minutes, stop: threading.Event) -> None:
         """Sign in."""
@@ -87,19 +86,19 @@ class Curator(threading.Thread):
             queue = self._browser.get("/review")
             places = list(dict.fromkeys(_PLACE.findall(queue[2]))) if queue else []
             if places:
-                # Among the first few, so that both curators often hold the same one.
+                # One of the first few, so that both curators often open the same proposal.
                 self._decide(self._chance.choice(places[:4]))
             time.sleep(self._chance.uniform(0, _PAUSE))
 
     def _decide(self, proposal_id: str) -> None:
         page = self._browser.get(f"/review/{proposal_id}")
-        form = fields_of(page[2]) if page and page[0] == 200 else {}  # noqa: PLR2004 -- it is there
+        form = fields_of(page[2]) if page and page[0] == 200 else {}  # noqa: PLR2004 -- found
         if "decision_key" not in form:
             return
         kind, more = self._choice()
         key = form["decision_key"]
         if kind == "edit":
-            # What the edit changes is shown before it is saved; the form that saves it names what was shown.
+            # The preview precedes the edit, and the form that saves it names the previewed text.
             seen = self._browser.post(f"/review/{proposal_id}/edit", form | more)
             shown = fields_of(seen[2]).get("resulting_hash") if seen else None
             if shown is None:
@@ -122,7 +121,7 @@ class Curator(threading.Thread):
 
 
 def judge(minutes: Minutes, records: Sequence[Any], approved: Counter[str], memories: Counter[str]) -> dict[str, Any]:
-    """Hold what curators were told against rows of (decision key, proposal id, version, decision).
+    """Compare the curators' answers with rows of (decision key, proposal id, version, decision).
 
     `approved` counts approved proposals, `memories` counts memories, both by proposal id.
     """
@@ -133,7 +132,7 @@ def judge(minutes: Minutes, records: Sequence[Any], approved: Counter[str], memo
     lost = {key for key, one in told.items() if kept.get(key) != (one.proposal_id, one.version, one.kind)}
     doubled = {key for key, number in found.items() if number > 1 or key not in sent}
     doubled |= {proposal_id for (proposal_id, _), number in of_version.items() if number > 1}
-    # A curator who heard at the first attempt that another decision holds must not have one as well.
+    # A decision refused on its first attempt, because another holds, must not be recorded as well.
     doubled |= {key for key in found if key in sent and sent[key].status in _NOT_MADE and not sent[key].unclear}
     wrong = {one for one in approved.keys() | memories.keys() if approved[one] != 1 or memories[one] != 1}
     return {

@@ -1,4 +1,4 @@
-"""What is killed: one process over a SQLite file, or two processes and the backends of one PostgreSQL."""
+"""Targets of the crash proof: one process over a SQLite file, or two processes and the backends of one PostgreSQL."""
 
 import itertools
 import json
@@ -24,11 +24,11 @@ SELECT pid FROM pg_stat_activity
 WHERE datname = '{database}' AND backend_type = 'client backend'
 ORDER BY state = 'idle', random()
 """
-"""The backends of the application, those that are in the middle of something first."""
+"""The application's backends, active ones first."""
 
 
 class Field:
-    """Processes over one store, a ledger, and the means to kill."""
+    """Processes over one store, a record of acknowledgments, and the means to kill."""
 
     def __init__(self, folder: Path, database_url: str | None, processes: int) -> None:
         """Start the processes."""
@@ -45,19 +45,19 @@ class Field:
         return {"kill -9 of a process": self.kill_application}
 
     def rows(self, question: str) -> Iterator[Any]:
-        """Ask the tables themselves, beside the service."""
+        """Query the tables directly, bypassing the service."""
         raise NotImplementedError
 
     def check(self) -> list[str]:
-        """Return what the engine finds broken in its own files."""
+        """Return the corruption that the engine finds in its own files."""
         raise NotImplementedError
 
     def sabotage(self, decision_key: str) -> None:
-        """Lose one acknowledged submission and one decision, and double one proposal: the proof must see it."""
+        """Remove one acknowledged submission and one decision, and duplicate one proposal: the proof must detect it."""
         raise NotImplementedError
 
     def sender(self) -> Sender:
-        """Return connections to the processes."""
+        """Return a sender connected to the processes."""
         return Sender(self.ports, self.application.token)
 
     def kill_application(self, number: int) -> None:
@@ -68,9 +68,9 @@ class Field:
         self.processes[process] = self.application.start(self.ports[process], self._log)
 
     def until_ready(self) -> None:
-        """Wait until each process acknowledged something new.
+        """Wait until each process has acknowledged a new event.
 
-        Raises RuntimeError where that takes too long.
+        Raises RuntimeError if that takes too long.
         """
         sender, deadline = self.sender(), time.monotonic() + READY_WITHIN
         for process in range(len(self.processes)):
@@ -84,7 +84,7 @@ class Field:
         sender.close()
 
     def look(self, keys: list[str]) -> None:
-        """Ask all processes for receipts and note those that are lost."""
+        """Ask all processes for a sample of receipts and record the lost ones."""
         sender = self.sender()
         for key in keys:
             kept = json.loads(self.ledger.receipts[key])
@@ -96,7 +96,7 @@ class Field:
         sender.close()
 
     def examine(self) -> None:
-        """Hold everything acknowledged against the tables."""
+        """Compare everything acknowledged with the tables."""
         ledger, keys = self.ledger, list(self.ledger.receipts)
         rows, stored = Counter[str](), {}
         for key, receipt in self.rows("SELECT idempotency_key, receipt FROM submissions"):
@@ -107,17 +107,17 @@ class Field:
         ledger.doubled |= {key for key, number in rows.items() if number > 1}
         ledger.doubled |= rows.keys() - receipts.keys() - ledger.unanswered - ledger.refused
         wanted = {receipt["source_event_hash"] for receipt in receipts.values()}
-        # The content of a submission that is lost counts as that already.
+        # The content of a lost submission is already counted as lost.
         unsure = {receipts[key]["source_event_hash"] for key in self.lost}
         proposals = Counter(row[0] for row in self.rows("SELECT source_event_hash FROM proposals"))
         ledger.doubled |= {event for event in wanted | proposals.keys() if proposals[event] != 1} - unsure
 
     def logged(self, text: str) -> int:
-        """Count what the processes said."""
+        """Count the occurrences of a text in the processes' log."""
         return self._log.read_text(errors="replace").count(text)
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the processes."""
         for process in self.processes:
             end(process)
 
@@ -131,7 +131,7 @@ class OneFile(Field):
         self._file = self.application.data / "antechamber.db"
 
     def rows(self, question: str) -> Iterator[Any]:
-        """Ask the file itself."""
+        """Query the file directly."""
         connection = sqlite3.connect(f"{self._file.as_uri()}?mode=ro", uri=True)
         try:
             yield from connection.execute(question)
@@ -148,7 +148,7 @@ class OneFile(Field):
         return [text for text in found if text != "ok"]
 
     def sabotage(self, decision_key: str) -> None:
-        """Do what the owner of the file can, past every trigger."""
+        """Alter the file as its owner can, with triggers off."""
         connection = sqlite3.connect(self._file, isolation_level=None)
         connection.execute("DROP TRIGGER review_records_stay")
         connection.execute("DELETE FROM review_records WHERE decision_key = ?", [decision_key])
@@ -181,14 +181,14 @@ class OneServer(Field):
         return super().blows() | more
 
     def _backend(self) -> int:
-        """Return a backend that serves the application."""
+        """Return the process id of a backend that serves the application."""
         while True:
             if rows := self._server.run(_BACKENDS.format(database=self._database)):
                 return int(rows[0][0])
             time.sleep(0.01)
 
     def kill_backend(self, _number: int) -> None:
-        """Kill a backend, and so make PostgreSQL recover."""
+        """Kill a backend, which makes PostgreSQL recover."""
         pid = self._backend()
         if psutil.Process(pid).name() == "postgres":
             os.kill(pid, signal.SIGKILL)
@@ -198,7 +198,7 @@ class OneServer(Field):
         self._server.run(f"SELECT pg_terminate_backend({self._backend()})")
 
     def rows(self, question: str) -> Iterator[Any]:
-        """Ask the tables, past their indexes: one that a crash left wrong would confirm itself."""
+        """Query the tables without indexes, because an index damaged by a crash would confirm itself."""
         with psycopg.connect(self._url) as connection:
             for path in ("indexscan", "indexonlyscan", "bitmapscan"):
                 connection.execute(f"SET enable_{path} = off")
@@ -210,7 +210,7 @@ class OneServer(Field):
         return []
 
     def sabotage(self, decision_key: str) -> None:
-        """Do as the owner of the database could, past every trigger."""
+        """Alter the tables as the database's owner can, with triggers off."""
         with psycopg.connect(self._url) as connection:
             connection.execute("SET search_path = antechamber")
             connection.execute("SET session_replication_role = replica")

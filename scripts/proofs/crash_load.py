@@ -1,8 +1,8 @@
-"""The load under which processes are killed, and the ledger of what was acknowledged meanwhile.
+"""The load while processes are killed, and a record of its acknowledgments.
 
-Each client posts events of its own and sends every unclear one again, same key and same bytes, to any process, until it
-is answered with a 2xx or a 422. Some events go out over two connections at once, some contents under two keys at once,
-some answered ones once more.
+Each client posts its own events and sends every unclear one again, with the same key and bytes, to any process, until
+the answer is 2xx or 422. Some events are sent over two connections at once, some contents under two keys at once, and
+some answered events again.
 """
 
 import http.client
@@ -19,16 +19,16 @@ from lib.processes import PRODUCER, SCOPE
 
 _TIMEOUT: Final = 15.0
 _GIVE_UP: Final = 120.0
-"""After this long without an answer an event counts as unanswered, which fails the proof."""
+"""Timeout after which an event counts as unanswered, which fails the proof."""
 _PAUSE: Final = 0.04
-"""A client rests up to so long between two events: the machine is to be busy with dying, not with clients."""
+"""Maximum pause of a client between two events, so that recovery and not the clients uses the machine."""
 _AGAIN: Final = frozenset({409, 429, 500, 502, 503, 504})
 _ANSWERED: Final = frozenset({200, 201, 422})
 Answer = tuple[int, bytes]
 
 
 def submission(key: str, content: str) -> bytes:
-    """Form a body."""
+    """Return a submission body."""
     event: dict[str, Any] = {
         "payload": {"kind": "fact", "content": content},
         "source_span": {"uri": "repo://bench/KILLS.md"},
@@ -44,10 +44,9 @@ def submission(key: str, content: str) -> bytes:
 
 
 class Sender:
-    """One thread's connections to all processes; where there is only one, two to that."""
+    """One thread's connections to all processes; with a single process, two to it."""
 
     def __init__(self, ports: Sequence[int], token: str) -> None:
-        """Connect at the first request."""
         both = ports if len(ports) > 1 else [*ports, *ports]
         self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT) for port in both]
         self._headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
@@ -57,7 +56,7 @@ class Sender:
         return len(self._links)
 
     def begin(self, process: int, raw: bytes) -> bool:
-        """Send a submission; False where the connection broke."""
+        """Send a submission; return False if the connection broke."""
         return self._begin(process, "POST", "/v1/submissions", raw)
 
     def _begin(self, process: int, method: str, path: str, raw: bytes | None) -> bool:
@@ -69,7 +68,7 @@ class Sender:
         return True
 
     def finish(self, process: int) -> Answer | None:
-        """Read the answer; None where there is none, so that it is unknown what became of the request."""
+        """Read the answer; return None without one, when the outcome of the request is unknown."""
         try:
             response = self._links[process].getresponse()
             return response.status, response.read()
@@ -82,21 +81,20 @@ class Sender:
         return self.finish(process) if self.begin(process, raw) else None
 
     def get(self, process: int, key: str) -> Answer | None:
-        """Read what a process knows of a key."""
+        """Read a process's answer for a key."""
         path = f"/v1/submissions/by-key/{key}"
         return self.finish(process) if self._begin(process, "GET", path, None) else None
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         for link in self._links:
             link.close()
 
 
 class Ledger:
-    """What was acknowledged, and every contradiction that showed."""
+    """The acknowledged events, and every contradiction between answers."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self._gate = threading.Lock()
         self.receipts: dict[str, bytes] = {}
         self.contents: Counter[str] = Counter()
@@ -106,7 +104,7 @@ class Ledger:
         self.refused: set[str] = set()
 
     def note(self, key: str, answer: Answer | None) -> bool:
-        """Take up one answer; tell whether it is final."""
+        """Record one answer; return whether it is final."""
         status = answer[0] if answer else 0
         with self._gate:
             self.statuses[str(status) if answer else "no answer"] += 1
@@ -114,29 +112,28 @@ class Ledger:
                 return False
             body = answer[1].replace(b'"duplicate":true', b'"duplicate":false', 1)
             if status not in _ANSWERED or b'"disposition":"accepted' not in body:
-                # Nothing in this load may be refused: a conflict would be a foreign event under our key.
+                # No event of this load may be refused: a conflict would be another event under the same key.
                 self.refused.add(key)
             elif self.receipts.setdefault(key, body) != body:
                 self.doubled.add(key)
             return True
 
     def give_up(self, key: str) -> None:
-        """Note that an answer never came."""
+        """Record that an event got no answer."""
         with self._gate:
             self.unanswered.add(key)
 
     def sample(self, number: int) -> list[str]:
-        """Return some acknowledged keys."""
+        """Return a sample of acknowledged keys."""
         with self._gate:
             keys = list(self.receipts)
         return random.sample(keys, min(number, len(keys)))
 
 
 class Client(threading.Thread):
-    """Posts until it is told to stop, and finishes the event it is at."""
+    """A client that posts until stopped, and finishes the current event; `number` makes its keys unique."""
 
     def __init__(self, number: int, sender: Sender, ledger: Ledger, stop: threading.Event) -> None:
-        """Prepare; `number` keeps its keys apart from those of others."""
         super().__init__(name=f"client-{number}", daemon=True)
         self._number, self._sender, self._ledger, self._stop_asked = number, sender, ledger, stop
         self._chance = random.Random(number)  # noqa: S311 -- no secret
@@ -171,7 +168,7 @@ class Client(threading.Thread):
         return self._chance.randrange(len(self._sender))
 
     def _settle(self, key: str, raw: bytes, answer: Answer | None) -> None:
-        """Send the same again until the answer is final."""
+        """Send the same event again until the answer is final."""
         deadline = time.monotonic() + _GIVE_UP
         while not self._ledger.note(key, answer):
             if time.monotonic() > deadline:

@@ -56,12 +56,12 @@ def arguments_of(tool: str, label: str) -> dict[str, str]:
 
 
 class _CrashedError(RuntimeError):
-    """The agent is dead."""
+    """The simulated death of an agent."""
 
 
 def _die(ledger: Ledger) -> None:
-    """Let go of the file without a word, as a killed process does."""
-    # Private, as no caller may do this: what is open is closed under its owner.
+    """Release the file without cleanup, as a killed process does."""
+    # Through private members, which no caller may use: the open file is closed under its owner.
     with ledger._gate:  # noqa: SLF001
         ledger._connection.close()  # noqa: SLF001
         held = ledger._sessions._held  # noqa: SLF001
@@ -70,10 +70,10 @@ def _die(ledger: Ledger) -> None:
 
 
 class Agent:
-    """One agent that calls one tool by one way, again and again."""
+    """One agent that repeatedly calls one tool over one transport."""
 
     def __init__(self, folder: Path, way: Way, tool: str, *, sabotage: bool) -> None:
-        """Begin with a fresh ledger."""
+        """Start with a fresh ledger."""
         self._way = way
         self.tool = tool
         self._tools = TOOLS | ({"append": ResendTolerant()} if sabotage else {})
@@ -83,7 +83,7 @@ class Agent:
         self._named: set[str] = set()
 
     async def work(self, wanted: int) -> None:
-        """Call until that number of calls was interrupted, then settle everything."""
+        """Call until this many calls were interrupted, then settle everything."""
         while self.interrupted.total() < wanted:
             await self._session(CHANCE.choice(self._way.faults))
         for _ in range(10):
@@ -97,7 +97,7 @@ class Agent:
         return Guard(session, ledger, self._tools, server="elsewhere", attempts=2, timeout=10)
 
     async def _session(self, fault: str) -> None:
-        """Start as an agent does: open the ledger, settle what is uncertain, work, until something breaks."""
+        """Open the ledger, recover and make calls, as an agent does, until a fault occurs."""
         before = self._way.met.copy()
         broke = False
         with Ledger(self.path) as ledger:
@@ -110,14 +110,14 @@ class Agent:
                         for _ in range(CHANCE.randint(1, 3)):
                             broke |= await self._call(guard, ledger, fault)
             except (OSError, RuntimeError, ExceptionGroup):
-                # How the SDK's own session ends when its server is gone.
+                # The SDK's session ends this way when its server is gone.
                 broke = True
         met = self._way.met - before
         self.interrupted += met or Counter({fault: int(broke)})
 
     @contextlib.asynccontextmanager
     async def _another(self, session: Any) -> AsyncIterator[None]:
-        """Now and then let another agent recover from the same ledger at the same time."""
+        """Occasionally let another agent recover from the same ledger at the same time."""
         if CHANCE.choice((True, False, False)):
             with Ledger(self.path) as ledger:
                 recovering = asyncio.create_task(self._guard(session, ledger).recover_uncertain())
@@ -130,7 +130,7 @@ class Agent:
             yield
 
     async def _call(self, guard: Guard, ledger: Ledger, fault: str) -> bool:
-        """Make one call, new or once more; return whether it was interrupted."""
+        """Make one call, new or repeated; return whether it was interrupted."""
         label = self._label()
         operation = label if label in self._named else None
         calling = asyncio.create_task(guard.call_tool(self.tool, arguments_of(self.tool, label), operation=operation))
@@ -149,7 +149,7 @@ class Agent:
         return False
 
     def _label(self) -> str:
-        """Choose a new call, or one that was made: a named one at any time, another until its outcome was given out."""
+        """Choose a new call or a repeated one: named calls at any time, others until their outcome was returned."""
         label = CHANCE.choice(self.labels[-5:]) if self.labels else ""
         if label and CHANCE.choice((True, False, False)) and (label in self._named or not self._is_out(label)):
             return label
@@ -160,14 +160,14 @@ class Agent:
         return label
 
     def _is_out(self, label: str) -> bool:
-        """Whether an outcome was given out: who dies before hearing it, and named nothing, cannot be told again."""
+        """Return whether a call's outcome was returned: an unnamed call whose agent died first cannot return it."""
         with contextlib.closing(sqlite3.connect(self.path)) as raw:
             query = "SELECT 1 FROM handed_over AS h JOIN entries AS e ON e.id = h.entry WHERE instr(e.body, ?)"
             return raw.execute(query, (label.encode(),)).fetchone() is not None
 
 
 def judge(agent: Agent, effects: Path, states: Counter[str]) -> list[str]:
-    """Compare what the ledger says of each call with what happened."""
+    """Compare the ledger's state of each call with its effects."""
     wrong = []
     with contextlib.closing(sqlite3.connect(effects)) as raw, Ledger(agent.path) as ledger:
         ended: dict[str, list[str]] = {label: [] for label in agent.labels}
@@ -178,7 +178,7 @@ def judge(agent: Agent, effects: Path, states: Counter[str]) -> list[str]:
         for label, found in ended.items():
             asked = (agent.tool, label)
             (number,) = raw.execute("SELECT count(*) FROM effects WHERE tool = ? AND label = ?", asked).fetchone()
-            # What failed had no effect, so that the same call is another one.
+            # A failed call had no effect, so the same call is a new operation.
             lasting = [state for state in found if state != "failed"]
             states[f"{agent.tool}: {' '.join(lasting) or 'failed'}, {_spoken(number)}"] += 1
             if not _promised(agent.tool, lasting, number):
@@ -194,7 +194,7 @@ def _spoken(number: int) -> str:
 
 
 def _promised(tool: str, states: list[str], number: int) -> bool:
-    """Say whether this is what the tool's strategy promises of one call."""
+    """Return whether the counts match the guarantee of the tool's strategy for one call."""
     if not states:
         return number == 0
     if states == ["needs_review"]:
@@ -203,7 +203,7 @@ def _promised(tool: str, states: list[str], number: int) -> bool:
 
 
 async def _prove(folder: Path, wanted: int, chosen: str | None, *, sabotage: bool) -> dict[str, Any]:
-    """Let one agent for each tool and way work, two at a time."""
+    """Run one agent for each tool and transport, two at a time."""
     effects = {way: folder / f"{way}.effects" for way in WAYS}
     http, stdio = Http(effects["http"]), Stdio(effects["stdio"])
     states: Counter[str] = Counter()
@@ -214,7 +214,7 @@ async def _prove(folder: Path, wanted: int, chosen: str | None, *, sabotage: boo
         for tool in (one for one in tools if chosen in {None, one}):
             agent = Agent(folder, way, tool, sabotage=sabotage)
             await agent.work(wanted // 2)
-            # What is late has arrived.
+            # Late requests have arrived by now.
             await asyncio.sleep(LATE)
             interrupted[f"{tool}, {name}"] = dict(agent.interrupted)
             found = judge(agent, effects[name], states)
@@ -234,7 +234,7 @@ async def _prove(folder: Path, wanted: int, chosen: str | None, *, sabotage: boo
 @closing.options(quick=f"{QUICK} for each", sabotage="send again what must not be")
 def command(calls: int | None, tool: str | None, form: closing.Form) -> None:
     """Run the proof."""
-    # What the SDK says of sessions that break is what this is about.
+    # Sessions break on purpose here, so the SDK's messages about them are suppressed.
     logging.disable(logging.CRITICAL)
     started = time.monotonic()
     wanted = calls or (QUICK if form.quick else CALLS)
@@ -250,7 +250,7 @@ def command(calls: int | None, tool: str | None, form: closing.Form) -> None:
 
 
 def brief(found: closing.Numbers) -> str:
-    """Say in one line what was found."""
+    """Return the findings in one line."""
     cut = sum(sum(counts.values()) for counts in found["interrupted"].values())
     return f"{cut:,} calls cut off by {len(found['interrupted'])} tools and ways, {len(found['wrong'])} wrong"
 

@@ -1,7 +1,7 @@
-"""A foreign MCP server: four tools that write, one that reads, and a death at a chosen point of a write.
+"""An MCP server of another project: four tools that write, one that reads, and a crash at a chosen point of a write.
 
-`stdio FILE` serves one client, `http FILE PORT` many. FAULT (`before`, `during` or `after`) and AT (which write) say
-where the process ends; `refuse` answers with an error of the protocol after the write. Effects are counted in FILE.
+`stdio FILE` serves one client, `http FILE PORT` many. FAULT (`before`, `during` or `after`) and AT (the number of the
+write) choose where the process exits; `refuse` returns a protocol error after the write. Effects are counted in FILE.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS keys (key TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 MOMENT: Final = 0.01
-"""Seconds that a write takes."""
+"""Duration of a write in seconds."""
 TOOLS: Final = {
     "charge": ("label", "key"),
     "post": ("text",),
@@ -37,10 +37,9 @@ TOOLS: Final = {
 
 
 class World:
-    """What the tools change."""
+    """The state that the tools change, kept in the file of effects."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file of effects."""
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=30)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.executescript(SCHEMA)
@@ -53,7 +52,7 @@ class World:
             os._exit(9)
 
     async def write(self, tool: str, arguments: dict[str, str]) -> None:
-        """Have an effect, and end where that was asked for."""
+        """Record an effect, and exit at the requested point."""
         self._writes += 1
         self._die("before")
         await asyncio.sleep(MOMENT)
@@ -87,7 +86,7 @@ class World:
         return self._connection.execute("INSERT OR IGNORE INTO keys VALUES (?)", (key,)).rowcount == 1
 
     def find(self, query: str) -> list[dict[str, str]]:
-        """Find posts that hold a text."""
+        """Return the posts that contain a text."""
         rows = self._connection.execute(
             "SELECT text FROM effects WHERE tool = 'post' AND instr(text, ?) > 0", (query,)
         ).fetchall()

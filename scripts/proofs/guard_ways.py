@@ -1,4 +1,4 @@
-"""How calls get lost on their way to a tool server: with its process, or between it and the agent."""
+"""Transports to a tool server that lose calls: the server's process dies, or the connection to it fails."""
 
 import asyncio
 import contextlib
@@ -17,37 +17,39 @@ from lib.processes import free_port
 HERE: Final = Path(__file__).resolve().parent
 SERVER: Final = str(HERE / "guard_server.py")
 LATE: Final = 0.4
-"""Seconds after which no request is on its way any more, as the agents are told."""
+"""Seconds after which no request is still in transit, as configured for the agents."""
 INSIDE: Final = frozenset({"none", "cancel", "crash"})
-"""What does not happen on the way: nothing, an agent that is told to stop, one that dies."""
-CHANCE: Final = random.Random()  # noqa: S311 -- what breaks is no secret
+"""Cases without a fault on the transport: none, a cancelled agent, an agent that dies."""
+CHANCE: Final = random.Random()  # noqa: S311 -- no secret
 _WRITES: Final = (b'"charge"', b'"post"', b'"put"', b'"append"')
 
 
 class Way(Protocol):
-    """Opens sessions that meet a fault."""
+    """A transport that opens sessions with a fault."""
 
     faults: tuple[str, ...]
     met: Counter[str]
 
     def session(self, fault: str) -> contextlib.AbstractAsyncContextManager[Any]:
-        """Open a session; `none` is a good one."""
+        """Open a session with a fault; `none` means without one."""
         ...
 
 
 class Stdio:
-    """Standard input and output: the server is a process of each session, and dies or lies where it is told to."""
+    """Standard input and output: each session starts a server process, which dies or gives a false error on request.
+
+    `effects` is the file in which the server counts effects.
+    """
 
     faults = ("before", "during", "after", "refuse", "cancel", "crash")
 
     def __init__(self, effects: Path) -> None:
-        """Count effects in a file."""
         self._effects = effects
         self.met: Counter[str] = Counter()
 
     @contextlib.asynccontextmanager
     async def session(self, fault: str) -> AsyncIterator[Any]:
-        """Start a server that dies at its first or second write."""
+        """Start a server that exits at its first or second write."""
         environment = {} if fault in INSIDE else {"FAULT": fault, "AT": str(CHANCE.choice((1, 1, 2)))}
         params = StdioServerParameters(
             command=sys.executable, args=[SERVER, "stdio", str(self._effects)], env=environment
@@ -57,16 +59,16 @@ class Stdio:
 
 
 class Http:
-    """Streamable HTTP: a lasting server, and between it and the agent a relay that cuts connections.
+    """Streamable HTTP: a permanent server, and a relay in front of it that cuts connections.
 
-    `before`: the request never arrives. `during`: the connection goes while the tool runs. `after`: the answer gets
-    lost. `late`: the agent's connection goes, and the request arrives afterwards.
+    `before`: the request never arrives. `during`: the connection breaks while the tool runs. `after`: the answer is
+    lost. `late`: the agent's connection breaks, and the request arrives afterwards. `effects` is the file in which the
+    server counts effects.
     """
 
     faults = ("before", "during", "after", "late", "cancel", "crash")
 
     def __init__(self, effects: Path) -> None:
-        """Count effects in a file."""
         self._effects = effects
         self._fault = "none"
         self.met: Counter[str] = Counter()
@@ -74,7 +76,7 @@ class Http:
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator["Http"]:
-        """Run the server and the relay before it."""
+        """Run the server and the relay in front of it."""
         self._port = free_port()
         process = await asyncio.create_subprocess_exec(
             sys.executable, SERVER, "http", str(self._effects), str(self._port)
@@ -101,7 +103,7 @@ class Http:
 
     @contextlib.asynccontextmanager
     async def session(self, fault: str) -> AsyncIterator[Any]:
-        """Open a session through the relay; one write, and now and then a read, meets the fault."""
+        """Open a session through the relay; one write, or occasionally a read, meets the fault."""
         self._fault = fault
         try:
             async with Client(self.url) as client:
@@ -110,7 +112,7 @@ class Http:
             self._fault = "none"
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Hand requests of one connection on, until one meets the fault."""
+        """Forward the requests of one connection until one meets the fault."""
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while await self._one(reader, writer):
                 pass
@@ -147,7 +149,7 @@ class Http:
         return True
 
     def _take(self, body: bytes) -> str:
-        """Return the fault that this request meets, which is then used up."""
+        """Return and clear the fault for this request."""
         fault = self._fault
         if fault in INSIDE or b'"tools/call"' not in body:
             return "none"

@@ -53,22 +53,21 @@ LEAST: Final = dict.fromkeys(
     ),
     11,
 )
-"""What the quick form has to see at least; the full form as many times that as it records more histories."""
+"""Minimum counts of the quick form; the full form needs as many times more as it records more histories."""
 _TIMEOUT: Final = 15.0
 _READY_WITHIN: Final = 60.0
 
 
 class Notebook:
-    """What happened in one history, as all of them saw it."""
+    """The operations of one history, as all participants saw them."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self._gate = threading.Lock()
         self.operations: list[Operation] = []
         self.proposals: dict[str, str] = {}
 
     def note(self, name: str, of: tuple[str, ...], begun: float, answer: Answer | None) -> None:
-        """Note an operation that just ended, or whose answer never comes."""
+        """Record an operation that just ended, or whose answer will never arrive."""
         ended = NEVER if answer is None else time.monotonic()
         with self._gate:
             self.operations.append(Operation(name, of, begun, ended, answer))
@@ -76,22 +75,21 @@ class Notebook:
                 self.proposals[of[1]] = str(answer[2])
 
     def known(self) -> list[tuple[str, str]]:
-        """Return the contents whose proposals are known by now, with their ids."""
+        """Return the contents with known proposals, and the proposals' ids."""
         with self._gate:
             return sorted(self.proposals.items())
 
 
 class Agent:
-    """One agent's connections to all processes."""
+    """One agent with connections to all processes."""
 
     def __init__(self, number: int, ports: Sequence[int], token: str) -> None:
-        """Connect at the first request."""
         self.chance = random.Random(f"agent {number}")  # noqa: S311 -- no secret
         self._links = [http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT) for port in ports]
         self._headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
 
     def play(self, notebook: Notebook, keys: Sequence[str], contents: Sequence[str]) -> None:
-        """Do a few things at random."""
+        """Perform a few random operations."""
         for _ in range(_STEPS):
             drawn, key = self.chance.random(), self.chance.choice(keys)
             if drawn < 0.6:  # noqa: PLR2004 -- shares of what agents do
@@ -102,7 +100,7 @@ class Agent:
                 self.read(notebook, key)
 
     def submit(self, notebook: Notebook, key: str, content: str, *, stays: bool = True) -> None:
-        """Submit; one that does not stay hangs up once it has sent everything."""
+        """Submit; with `stays` false, disconnect once everything is sent."""
         begun = time.monotonic()
         status, said = self._ask("POST", "/v1/submissions", submission(key, content), stays=stays)
         notebook.note("submit", (key, content), begun, _outcome(status, said))
@@ -115,7 +113,7 @@ class Agent:
         notebook.note("seal", (key,), begun, None if kind is None else (kind, said["submission_id"]))
 
     def read(self, notebook: Notebook, key: str, *, asked: str | None = None) -> None:
-        """Read a key; a sabotaged proof asks for another one."""
+        """Read a key; with --sabotage, read another one."""
         begun = time.monotonic()
         status, said = self._ask("GET", f"/v1/submissions/by-key/{asked or key}", None)
         answer: Answer | None = ("absent",) if status == 404 else None  # noqa: PLR2004 -- not found
@@ -124,7 +122,7 @@ class Agent:
         notebook.note("read", (key,), begun, answer)
 
     def _ask(self, method: str, path: str, raw: bytes | None, *, stays: bool = True) -> tuple[int, Any]:
-        """Return status and body; 0 where it is unknown what became of the request."""
+        """Return status and body; status 0 if the outcome of the request is unknown."""
         link = self.chance.choice(self._links)
         try:
             link.request(method, path, raw, self._headers)
@@ -132,7 +130,7 @@ class Agent:
                 response = link.getresponse()
                 return response.status, json.loads(response.read())
         except (OSError, http.client.HTTPException, json.JSONDecodeError):
-            # The process may be gone; the rest of this history goes on when it is back.
+            # The process may be down; the history continues once it is back.
             self._until_back(link)
         link.close()
         return 0, None
@@ -149,7 +147,7 @@ class Agent:
 
 
 def _outcome(status: int, said: Any) -> Answer | None:
-    """Say in the model's words what a submission was answered; None for what may be sent again."""
+    """Return the model's outcome for a submission's answer; None if the submission may be sent again."""
     if status in {200, 201}:
         kind = "again" if said["duplicate"] else {201: "accepted", 200: "joined"}[status]
         return (kind, said["submission_id"], said["proposal_id"], said["duplicate_of"])
@@ -160,7 +158,7 @@ def _outcome(status: int, said: Any) -> Answer | None:
 
 
 class Curator:
-    """One curator, who decides on what is there and sends an unclear decision once more."""
+    """A curator who decides on existing proposals and repeats unclear decisions."""
 
     def __init__(self, name: str, ports: Sequence[int], link: str) -> None:
         """Sign in."""
@@ -169,7 +167,7 @@ class Curator:
         self._browser.sign_in(link)
 
     def play(self, notebook: Notebook, deadline: float) -> None:
-        """Decide twice, as soon as there is anything to decide on."""
+        """Decide twice, as soon as there are proposals."""
         done = 0
         while done < 2 and time.monotonic() < deadline:  # noqa: PLR2004 -- twice
             known = notebook.known()
@@ -194,7 +192,7 @@ class Curator:
 
 
 class Field:
-    """The processes under observation, and all who use them."""
+    """The observed processes and their clients."""
 
     def __init__(self, folder: Path, database_url: str | None) -> None:
         """Start the processes and sign the curators in."""
@@ -210,7 +208,7 @@ class Field:
         self._numbers = itertools.count(1)
 
     def history(self, *, kill: bool, sabotage: bool = False) -> list[Operation]:
-        """Let all play at once on fresh keys; in the end read every key in quiet."""
+        """Let all clients act at once on fresh keys; finally read every key without concurrency."""
         number, notebook = next(self._numbers), Notebook()
         keys = [f"history-{number}-{key}" for key in "abc"]
         contents = [f"History {number} told in way {content}." for content in "xy"]
@@ -232,14 +230,14 @@ class Field:
         self._processes[location] = self._application.start(self._ports[location], self._log)
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the processes."""
         self._pool.shutdown()
         for process in self._processes:
             end(process)
 
 
 def record(field: Field, number: int, *, sabotage: bool) -> tuple[list[list[Operation]], Counter[str]]:
-    """Record histories and check each; return those that nothing explains, and counts."""
+    """Record histories and check each; return those without an explanation, and counts."""
     broken, counted = [], Counter[str]()
     for index in range(1, number + 1):
         kill = index % _KILL_EVERY == 0
@@ -276,7 +274,7 @@ def _field_of(engine: str, folder: Path) -> Iterator[Field]:
 
 
 def brief(numbers: closing.Numbers) -> str:
-    """Say in one line what was found."""
+    """Return the findings in one line."""
     return (
         f"{numbers['histories']:,} histories, {numbers['operations']:,} operations, {numbers['kills']} kills, "
         f"{numbers['unexplained']} without explanation"

@@ -44,17 +44,20 @@ LEAST: Final = {
     "committed": 21,
     "failed": 6,
 }
-"""What the quick form has to see at least; the full form ten times that."""
+"""Minimum counts of the quick form; the full form needs ten times more."""
 _FULL: Final = 10
 _PATIENCE: Final = 1.0
-"""Seconds in which a killed service has died; what it does behind the answer ends sooner."""
+"""Seconds within which a killed service exits; its work after the answer ends sooner."""
 
 
 class Proof:
-    """One folder, one service at a time, and what was found."""
+    """One folder, one service at a time, and the findings.
+
+    The quick form tries two points of each kind, chosen in turn.
+    """
 
     def __init__(self, folder: Path, *, quick: bool, sabotage: bool) -> None:
-        """Prepare the service; the quick form tries two points of each kind, drawn by turns."""
+        """Prepare the application; the service is not started yet."""
         self._sabotage = sabotage
         self._quick = quick
         self._calls = ("fdatasync", "pwrite64", "recvfrom") if quick else CALLS
@@ -67,12 +70,12 @@ class Proof:
         self.url = ""
         self.points: Counter[str] = Counter()
         self.wrong: list[str] = []
-        # One address: a ledger speaks of one service.
+        # One fixed port, because a ledger belongs to one service address.
         self._port = free_port()
         self.states: Counter[str] = Counter()
 
     def serve(self, kill_at: int = 0) -> None:
-        """Start the service, to be killed at a statement once the flag is there."""
+        """Start the service; it kills itself at a statement once the flag file exists."""
         self.stop()
         self.flag.unlink(missing_ok=True)
         where = ["--data", str(self.application.data), "--policies", str(self.application.policies)]
@@ -91,14 +94,14 @@ class Proof:
             end(self._service)
 
     def fresh(self, act: str) -> tuple[Path, str]:
-        """Return a new agent's ledger, as the act begins with it, and the name of its events."""
+        """Return the path of a new agent's ledger, and a unique name for its events."""
         name = f"{act}-{next(self._numbers)}"
         path = self._folder / name / "agent.ledger"
         path.parent.mkdir()
         return path, name
 
     def taken(self) -> int:
-        """Count the keys that the service knows."""
+        """Return the number of keys in the service."""
         with self._rows() as rows:
             number: int = rows.execute("SELECT count(*) FROM submissions").fetchone()[0]
         return number
@@ -109,7 +112,7 @@ class Proof:
             yield rows
 
     def point(self, kind: str, act: str, kill: "Kill") -> bool:
-        """Try one point; False where the act came to its end without being killed."""
+        """Try one kill point; return False if the act finished without being killed."""
         path, name = self.fresh(act)
         before = self.taken()
         arrange(act, path, self.url, self.application.token, name)
@@ -124,14 +127,14 @@ class Proof:
         return killed
 
     def check(self, what: str, act: str, path: Path, before: int) -> None:
-        """Start the agent again, let it recover and do the same once more, and compare what it believes."""
+        """Restart the agent, recover, repeat the act, and compare its ledger with the service."""
         name = path.parent.name
         try:
             perform(act, path, self.url, self.application.token, name)
             with Ledger(path) as ledger, Submitter(self.url, self.application.token, ledger) as submitter:
                 submitter.recover()
                 entries = list(ledger.entries())
-        except Exception as error:  # noqa: BLE001 -- whatever it is, it is a finding
+        except Exception as error:  # noqa: BLE001 -- any error is a finding
             self.wrong.append(f"{what}: {error!r}")
             return
         landed = self.taken() - before
@@ -148,7 +151,7 @@ class Proof:
                     self.wrong.append(f"{what}: {entry.state}, but the service has {row}")
 
     def agent_killed_inside(self, act: str, kill_at: int, path: Path, name: str) -> tuple[bool, int]:
-        """Do an act in a process that kills itself at a boundary; return whether it did, and how many it crossed."""
+        """Run an act in a process that kills itself at a boundary; return whether it did, and the boundaries passed."""
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
@@ -168,14 +171,14 @@ class Proof:
         return ended == -signal.SIGKILL, number
 
     def _turns(self) -> Iterable[int]:
-        """Yield at which boundary to kill: at each until the act survives, or at two."""
+        """Return the boundaries at which to kill: all until the act survives, or two."""
         if not self._quick:
             return itertools.count(1)
         drawn = next(self._numbers) * 7
         return (1 + drawn % 5, 2 + drawn % 11)
 
     def agent_at_boundaries(self, act: str) -> None:
-        """Kill the agent at each statement and at both sides of each request."""
+        """Kill the agent at each statement, and before and after each request."""
         for kill_at in self._turns():
             if not self.point("agent, statements and requests", act, self._inside(act, kill_at)):
                 return
@@ -203,14 +206,14 @@ class Proof:
         return kill
 
     def service_at_statements(self, act: str) -> None:
-        """Kill the service at each statement of an act, and of what it does behind it."""
+        """Kill the service at each statement of an act and of its background work."""
         for kill_at in self._turns():
             self.serve(kill_at)
             if not self.point("service, statements", act, self._service_dies(act, contextlib.nullcontext)):
                 return
 
     def service_at_calls(self, act: str) -> None:
-        """Kill the service at each write and sync of its files in an act."""
+        """Kill the service at each write and sync of its files during an act."""
         for call in SERVER_CALLS:
             for kill_at in self._turns():
                 self.serve()
@@ -223,7 +226,7 @@ class Proof:
             with arrangement():
                 self.flag.touch()
                 self.agent_killed_inside(act, 0, path, name)
-                assert self._service is not None  # noqa: S101 -- it was started for this
+                assert self._service is not None  # noqa: S101 -- started before
                 deadline = time.monotonic() + _PATIENCE
                 while self._service.poll() is None and time.monotonic() < deadline:
                     time.sleep(0.01)
@@ -233,7 +236,7 @@ class Proof:
 
     @contextlib.contextmanager
     def _tracing(self, call: str, kill_at: int) -> Iterator[None]:
-        assert self._service is not None  # noqa: S101 -- it was started for this
+        assert self._service is not None  # noqa: S101 -- started before
         files = [part for name in (DATABASE, f"{DATABASE}-wal") for part in ("-P", str(self.application.data / name))]
         command = [shutil.which("strace") or "strace", "-f", "-p", str(self._service.pid), "-o", "/dev/null"]
         command += ["-e", f"trace={call}", *files, "-e", f"inject={call}:signal=KILL:when={kill_at}"]
@@ -241,7 +244,7 @@ class Proof:
         assert tracer.stderr is not None  # noqa: S101 -- piped
         if "attached" not in tracer.stderr.readline():
             sys.exit("strace could not attach to the service")
-        # It says more as threads come; without a reader it waits.
+        # strace writes more as threads start, and would block on a full pipe.
         threading.Thread(target=tracer.stderr.read, daemon=True).start()
         try:
             yield
@@ -250,7 +253,7 @@ class Proof:
 
 
 Kill = Callable[[Path, str], bool]
-"""What kills, given a ledger's path and a name; says whether it did."""
+"""A function that runs an act with a kill, given a ledger's path and a name; it returns whether the kill happened."""
 
 
 @click.command(help=__doc__, short_help="kill agents and the service inside a submission")
@@ -289,7 +292,7 @@ def command(act: str | None, form: closing.Form) -> None:
 
 
 def brief(found: closing.Numbers) -> str:
-    """Say in one line what was found."""
+    """Return the findings in one line."""
     states = ", ".join(f"{number:,} {state}" for state, number in sorted(found["states"].items()))
     return f"{found['killed']:,} kills, operations: {states}, {len(found['wrong'])} wrong"
 

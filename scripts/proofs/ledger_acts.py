@@ -1,6 +1,6 @@
-"""What an agent does while it, or the service, is killed; and a counter that kills at a boundary.
+"""Acts of an agent during which it, or the service, is killed, and a counter that kills at a boundary.
 
-Run as a program it does one act, for a tracer to kill at a system call, or serves with a kill at a statement.
+Run as a program, it performs one act for a tracer that kills at a system call, or serves with a kill at a statement.
 """
 
 import os
@@ -22,7 +22,7 @@ Act = Callable[[Submitter, Ledger, str], object]
 
 
 def event(name: str, **members: Any) -> dict[str, Any]:
-    """Return an event of its own."""
+    """Return an event with unique content."""
     body: dict[str, Any] = {
         "producer_identity": PRODUCER,
         "submission_scope": "project",
@@ -54,11 +54,11 @@ ACTS: Final[dict[str, tuple[Act, int]]] = {
     "recover": (lambda submitter, _, __: submitter.recover(), 2),
     "seal": (_seal, 1),
 }
-"""Each act, and how many keys are taken once it is done, however often it was begun."""
+"""Each act, with the number of keys used once it is done, however often it was started."""
 
 
 def arrange(act: str, path: Path, url: str, token: str, name: str) -> None:
-    """Bring a ledger into the state that an act begins with."""
+    """Bring a ledger into the initial state of an act."""
     if act == "submit":
         return
     with Ledger(path) as ledger:
@@ -72,22 +72,22 @@ def arrange(act: str, path: Path, url: str, token: str, name: str) -> None:
 
 
 def perform(act: str, path: Path, url: str, token: str, name: str) -> None:
-    """Do one act as an agent does: open the ledger, settle what is uncertain, go on."""
+    """Perform one act as an agent does: open the ledger, recover, continue."""
     with Ledger(path) as ledger, Submitter(url, token, ledger, attempts=1) as submitter:
         submitter.recover()
         ACTS[act][0](submitter, ledger, name)
 
 
 class Boundaries:
-    """Counts statements and the two sides of each request, and kills this process at one of them."""
+    """Counts statements and both sides of each request, and kills this process at one of these boundaries."""
 
     def __init__(self, kill_at: int, flag: Path | None = None) -> None:
-        """Count from the start, or from when a file is there."""
+        """Count from the start, or from when a file exists."""
         self.number = 0
         self._kill_at, self._flag = kill_at, flag
 
     def cross(self, *_: object) -> None:
-        """Come to the next one."""
+        """Count one boundary, and kill the process if it is the chosen one."""
         if self._flag is not None and not self._flag.exists():
             return
         self.number += 1
@@ -95,7 +95,7 @@ class Boundaries:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(self) -> None:
-        """Count what SQLite and httpx do from now on."""
+        """Count the operations of SQLite and httpx from now on."""
         connect, send = sqlite3.connect, httpx.HTTPTransport.handle_request
 
         def counted(*arguments: Any, **options: Any) -> sqlite3.Connection:

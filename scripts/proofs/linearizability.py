@@ -1,9 +1,8 @@
 """A checker of linearizability: does one order of a history's operations explain every answer?
 
-A history is linearizable where each operation can be thought to have happened at one moment between its call and its
-answer (Herlihy and Wing, Linearizability, TOPLAS 1990). The search is that of Wing and Gong (1993) with Lowe's memory
-of what was tried (Testing for linearizability, 2017). An operation without an answer may have happened at any time
-after its call, or never.
+A history is linearizable if each operation can be assigned one moment between its call and its answer (Herlihy and
+Wing, Linearizability, TOPLAS 1990). The search is by Wing and Gong (1993) with Lowe's cache of visited states (Testing
+for linearizability, 2017). An operation without an answer may have happened at any time after its call, or never.
 """
 
 import math
@@ -15,7 +14,7 @@ NEVER: Final = math.inf
 
 
 class Operation(NamedTuple):
-    """One call with its times on one clock, and what was answered; `answer` is None where it is unknown."""
+    """One call with its times on one clock, and its answer, which is None if unknown."""
 
     name: str
     """`submit`, `seal`, `read` or `decide`."""
@@ -26,14 +25,14 @@ class Operation(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """What a key is bound to; a sealed key has no content, and an id is None until an answer told it."""
+    """The binding of a key; a sealed key has no content, and an id is None until an answer contains it."""
 
     content: str | None
     submission_id: str | None
 
 
 class Proposed(NamedTuple):
-    """The one proposal of a content: the key that made it, its id, and what a curator decided."""
+    """The one proposal of a content: the key that created it, its id, and the curator's decision."""
 
     first: str
     proposal_id: str | None
@@ -41,13 +40,13 @@ class Proposed(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the service promises to remember, as one thread would do it; hashable."""
+    """The state of the sequential model of the service; hashable."""
 
     keys: tuple[tuple[str, Bound], ...] = ()
     contents: tuple[tuple[str, Proposed], ...] = ()
 
     def bind(self, key: str, bound: Bound) -> "State | None":
-        """Return the state with a key bound; None where another key has the same submission id."""
+        """Return the state with a key bound; None if another key has the same submission id."""
         keys = dict(self.keys)
         if bound.submission_id is not None and any(
             one.submission_id == bound.submission_id for name, one in keys.items() if name != key
@@ -56,7 +55,7 @@ class State(NamedTuple):
         return self._replace(keys=tuple(sorted((keys | {key: bound}).items())))
 
     def propose(self, content: str, proposed: Proposed) -> "State | None":
-        """Return the state with a content proposed; None where another content has the same proposal id."""
+        """Return the state with a content proposed; None if another content has the same proposal id."""
         contents = dict(self.contents)
         if proposed.proposal_id is not None and any(
             one.proposal_id == proposed.proposal_id for name, one in contents.items() if name != content
@@ -84,14 +83,14 @@ def linearizable(history: Sequence[Operation]) -> bool:
 
 
 def _next(history: Sequence[Operation], done: int) -> Iterator[int]:
-    """Yield what may come next: whatever began before the first of the others had ended."""
+    """Yield the operations that may come next: those called before any of the others had ended."""
     left = [index for index in range(len(history)) if not done >> index & 1]
     horizon = min((history[index].ended for index in left), default=NEVER)
     yield from (index for index in left if history[index].begun <= horizon)
 
 
 def step(state: State, operation: Operation) -> State | None:
-    """Return the state after an operation; None where the answer is not the one that the service promises."""
+    """Return the state after an operation; None if the answer differs from the model's."""
     if operation.name == "submit":
         return _submit(state, *operation.of, operation.answer)
     if operation.name == "seal":
@@ -106,7 +105,10 @@ def _same(known: str | None, told: str | None) -> bool:
 
 
 def _submit(state: State, key: str, content: str, answer: Answer | None) -> State | None:
-    """Answers: (accepted | joined | again | conflict | sealed, submission, proposal, duplicate of)."""
+    """Apply a submission.
+
+    Answers: (accepted | joined | again | conflict | sealed, submission, proposal, duplicate of).
+    """
     bound = dict(state.keys).get(key)
     if bound is not None:
         return _submit_again(state, key, content, bound, answer)
@@ -127,7 +129,7 @@ def _submit(state: State, key: str, content: str, answer: Answer | None) -> Stat
 
 
 def _submit_again(state: State, key: str, content: str, bound: Bound, answer: Answer | None) -> State | None:
-    """Nothing changes under a key that is bound; the answer may tell its id."""
+    """Apply a submission under a bound key: the state is unchanged, but the answer may contain its id."""
     if answer is None:
         return state
     expected = "sealed" if bound.content is None else "again" if bound.content == content else "conflict"
@@ -143,7 +145,10 @@ def _submit_again(state: State, key: str, content: str, bound: Bound, answer: An
 
 
 def _seal(state: State, key: str, answer: Answer | None) -> State | None:
-    """Answers: (bound, submission) where the key was free, (known, submission) where it was not."""
+    """Apply a seal.
+
+    Answers: (bound, submission) if the key was free, (known, submission) otherwise.
+    """
     bound = dict(state.keys).get(key)
     kind, submission_id = answer or (None, None)
     if bound is None:
@@ -154,7 +159,10 @@ def _seal(state: State, key: str, answer: Answer | None) -> State | None:
 
 
 def _read(state: State, key: str, answer: Answer | None) -> State | None:
-    """Answers: (absent,) or (found, submission, state of the proposal or None)."""
+    """Apply a read.
+
+    Answers: (absent,) or (found, submission, state of the proposal or None).
+    """
     if answer is None:
         return state
     bound = dict(state.keys).get(key)
@@ -169,7 +177,10 @@ def _read(state: State, key: str, answer: Answer | None) -> State | None:
 
 
 def _decide(state: State, content: str, verdict: str, answer: Answer | None) -> State | None:
-    """Answers: (made,) or (refused,); a form that is sent once more is refused like any other that comes too late."""
+    """Apply a decision.
+
+    Answers: (made,) or (refused,); a repeated form is refused like any other late one.
+    """
     proposed = dict(state.contents).get(content)
     if proposed is None:
         return state if answer is None else None

@@ -39,23 +39,23 @@ _RECORDS: Final = "SELECT p.proposal_id FROM review_records AS r JOIN proposals 
 
 
 class Curator:
-    """One person at a desk."""
+    """One person with a browser."""
 
     def __init__(self, url: str, link: str) -> None:
-        """Sign in by a printed link."""
+        """Sign in with a printed link."""
         self._browser = httpx.Client(base_url=url, timeout=60)
         self._browser.post("/login", data={"link": link.rpartition("=")[2]})
 
     def form(self, proposal_id: str) -> dict[str, str]:
-        """Load a proposal and return the fields of its forms."""
+        """Load a proposal and return the hidden fields of its forms."""
         return fields_of(self._browser.get(f"/review/{proposal_id}").text)
 
     def seen(self, proposal_id: str, form: dict[str, str]) -> dict[str, str]:
-        """Return the form of an edit with the name of the difference that is shown before it is saved."""
+        """Return the form of an edit with the hash of its preview."""
         return form | fields_of(self._browser.post(f"/review/{proposal_id}/edit", data=form).text)
 
     def send(self, proposal_id: str, kind: str, form: dict[str, str], gate: threading.Barrier) -> httpx.Response:
-        """Send a form at the moment at which the other does."""
+        """Send a form at the same moment as the other curator."""
         gate.wait()
         return self._browser.post(f"/review/{proposal_id}/{kind}", data=form)
 
@@ -80,7 +80,7 @@ def command(engine: str | None, races: int | None, seed: int, form: closing.Form
 
 
 def brief(found: closing.Numbers) -> str:
-    """Say in one line what was found."""
+    """Return the findings in one line."""
     return f"{found['races']:,} races, {found['made']:,} decisions, {found['wrong']} wrong"
 
 

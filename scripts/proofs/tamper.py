@@ -37,15 +37,15 @@ ENGINES: Final = ("sqlite",)
 CLEAN: Final = 100
 MUTATED: Final = 1000
 QUICK: Final = 10
-"""Untouched exports of the quick form, and altered ones of each kind."""
+"""Number of untouched exports in the quick form, and of altered ones of each kind."""
 MOST: Final = 600
-"""Leaves of the largest log; two full blocks of the tree and a part of one."""
+"""Leaves of the largest log: two full blocks of the tree and a partial one."""
 NODE: Final = Path(__file__).resolve().parents[2] / "tests" / "node" / "verify_export.mjs"
 _TAKER: Final = Exporter("tamper", "auditor")
 
 
 class Case(NamedTuple):
-    """An export, and what an auditor verifies it with."""
+    """An export and the files that an auditor verifies it with."""
 
     lines: list[bytes]
     checkpoint: str
@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """An untouched log, and what an owner of its key can do."""
+    """An untouched log, and a function that signs as the owner of its key."""
 
     case: Case
     forge: Callable[[Checkpoint], str]
@@ -64,7 +64,7 @@ class Origin(NamedTuple):
 
 
 def _leaf(chance: random.Random, number: int) -> LeafWrite:
-    """Make up a change."""
+    """Return a random change."""
     state = chance.choice(("approved", "rejected", "pending"))
     leaf = Leaf(
         action=chance.choice(("submit", "approve", "reject", "memory", "issue-token")),
@@ -82,7 +82,7 @@ def _leaf(chance: random.Random, number: int) -> LeafWrite:
 
 
 def make(folder: Path, chance: random.Random, size: int) -> Origin:
-    """Make a log, sign it now and then, and export it."""
+    """Create a log, sign it at random sizes, and export it."""
     folder.mkdir()
     store = SqliteStore(folder / "antechamber.db")
     signer = FileSigner(folder, name=new_name())
@@ -120,21 +120,21 @@ def _members(line: bytes, **changed: Any) -> bytes:
 
 
 def flip(chance: random.Random, origin: Origin) -> Case:
-    """Change one bit, anywhere."""
+    """Change one bit at random."""
     raw = bytearray(b"".join(origin.case.lines))
     raw[chance.randrange(len(raw))] ^= 1 << chance.randrange(8)
     return _with(origin.case, bytes(raw).splitlines(keepends=True))
 
 
 def delete(chance: random.Random, origin: Origin) -> Case:
-    """Take one line away, the closing one too."""
+    """Delete one line, possibly the closing one."""
     lines = list(origin.case.lines)
     del lines[chance.randrange(len(lines))]
     return _with(origin.case, lines)
 
 
 def delete_and_renumber(chance: random.Random, origin: Origin) -> Case:
-    """Take one leaf away and number the rest again."""
+    """Delete one leaf and renumber the rest."""
     lines = list(origin.case.lines)
     del lines[_at(chance, origin.case)]
     numbered = [_members(line, sequence=number) for number, line in enumerate(lines[:-1])]
@@ -143,7 +143,7 @@ def delete_and_renumber(chance: random.Random, origin: Origin) -> Case:
 
 
 def insert(chance: random.Random, origin: Origin) -> Case:
-    """Put a made-up leaf in, with its right hash."""
+    """Insert a false leaf with its correct hash."""
     at = _at(chance, origin.case)
     text = _leaf(chance, at).leaf
     line = _members(b"{}", leaf=json.loads(text), leaf_hash=leaf_hash(text).hex(), record="leaf", sequence=at)
@@ -151,7 +151,7 @@ def insert(chance: random.Random, origin: Origin) -> Case:
 
 
 def swap(chance: random.Random, origin: Origin) -> Case:
-    """Exchange two neighbors, or any two where there are more."""
+    """Exchange two lines."""
     first, second = sorted(chance.sample(range(len(origin.case.lines)), 2))
     lines = list(origin.case.lines)
     lines[first], lines[second] = lines[second], lines[first]
@@ -159,7 +159,7 @@ def swap(chance: random.Random, origin: Origin) -> Case:
 
 
 def reorder(chance: random.Random, origin: Origin) -> Case:
-    """Exchange two leaves, and number them as if they stood there all along."""
+    """Exchange two leaves and renumber them to match."""
     if len(origin.case.lines) < 3:  # noqa: PLR2004 -- two leaves and the closing record
         return insert(chance, origin)
     lines = list(origin.case.lines)
@@ -169,20 +169,20 @@ def reorder(chance: random.Random, origin: Origin) -> Case:
 
 
 def duplicate(chance: random.Random, origin: Origin) -> Case:
-    """Have one line twice."""
+    """Duplicate one line."""
     at = chance.randrange(len(origin.case.lines))
     lines = origin.case.lines
     return _with(origin.case, [*lines[: at + 1], *lines[at:]])
 
 
 def truncate(chance: random.Random, origin: Origin) -> Case:
-    """Cut the file off, anywhere."""
+    """Truncate the file at a random position."""
     raw = b"".join(origin.case.lines)
     return _with(origin.case, raw[: chance.randrange(len(raw))].splitlines(keepends=True))
 
 
 def edit(chance: random.Random, origin: Origin) -> Case:
-    """Change what a leaf says, with or without its hash."""
+    """Change a leaf, with or without its hash."""
     at = _at(chance, origin.case)
     record = json.loads(origin.case.lines[at])
     name = chance.choice(
@@ -198,7 +198,7 @@ def edit(chance: random.Random, origin: Origin) -> Case:
 
 
 def replay(chance: random.Random, origin: Origin) -> Case:
-    """Show an older checkpoint of the same log: in the export, beside it, or with the export cut to its size."""
+    """Use an older checkpoint of the same log: in the export, beside it, or with the export cut to its size."""
     if not origin.earlier:
         return truncate(chance, origin)
     case, older = origin.case, chance.choice(origin.earlier)
@@ -213,7 +213,7 @@ def replay(chance: random.Random, origin: Origin) -> Case:
 
 
 def fork(chance: random.Random, origin: Origin) -> Case:
-    """Sign another tree of the same size: beside the export, in it, or as what was signed before."""
+    """Sign another tree of the same size: beside the export, in it, or as the earlier checkpoint."""
     case = origin.case
     size = len(case.lines) - 1
     other = origin.forge(Checkpoint(case.checkpoint.split("\n")[0], size, chance.randbytes(32)))
@@ -226,7 +226,7 @@ def fork(chance: random.Random, origin: Origin) -> Case:
 
 
 def rewrite(chance: random.Random, origin: Origin) -> Case:
-    """Alter a leaf and sign the whole log again, as an owner of the key can: an earlier checkpoint shows it."""
+    """Alter a leaf and sign the whole log again, as an owner of the key can; an earlier checkpoint reveals it."""
     case = origin.case
     lines, size = list(case.lines), len(case.lines) - 1
     pinned = chance.choice([*origin.earlier, case.checkpoint])
@@ -262,7 +262,7 @@ MUTATIONS: Final = (
 
 
 def write(folder: Path, number: int, case: Case) -> dict[str, Any]:
-    """Write a case down and return its files."""
+    """Write a case to files and return their paths."""
     files = {"export": b"".join(case.lines), "checkpoint": case.checkpoint.encode()}
     if case.previous is not None:
         files["previous"] = case.previous.encode()
@@ -272,7 +272,7 @@ def write(folder: Path, number: int, case: Case) -> dict[str, Any]:
 
 
 def by_python(files: dict[str, Any]) -> str | None:
-    """Return what the auditors' verifier finds wrong."""
+    """Return the problem that the auditors' verifier finds."""
     arguments = [files["export"], "--checkpoint", files["checkpoint"], "--key", files["key"]]
     arguments += ["--previous", files["previous"]] if "previous" in files else []
     arguments += ["--records"] if files["records"] else []
@@ -283,12 +283,12 @@ def by_python(files: dict[str, Any]) -> str | None:
 
 
 def by_node(folder: Path, cases: list[dict[str, Any]]) -> list[str | None]:
-    """Return what the second verifier finds wrong."""
+    """Return the problem that the second verifier finds."""
     return [one["wrong"] for one in judged(folder, cases)]
 
 
 def judged(folder: Path, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the second verifier says: what is wrong, and what is not proven."""
+    """Return the second verifier's results: the problem, and the unproven members."""
     listed = folder / "cases.json"
     listed.write_text(json.dumps(cases))
     command = ["node", "--no-warnings", str(NODE), str(listed)]
@@ -307,8 +307,8 @@ def _progress(what: str, each: Iterator[Any], number: int) -> Iterator[Any]:
 def prove(
     folder: Path, *, clean: int, mutations: int, seed: int, node: bool, sabotage: bool = False
 ) -> closing.Numbers:
-    """Verify clean exports and altered ones; return what was seen."""
-    chance = random.Random(seed)  # noqa: S311 -- to be repeated by its seed
+    """Verify clean and altered exports; return the counts."""
+    chance = random.Random(seed)  # noqa: S311 -- repeatable by its seed
     sizes = [1, 2, 255, 256, 257, MOST, *(chance.randint(1, MOST) for _ in range(clean))][:clean]
     origins = [make(folder / str(number), chance, size) for number, size in _progress("log", enumerate(sizes), clean)]
     cases = [write(folder, number, origin.case) for number, origin in enumerate(origins)]
@@ -332,13 +332,13 @@ def prove(
 
 
 def too_little(found: closing.Numbers, scale: int) -> list[str]:
-    """Return which exports were too few."""
+    """Return the kinds of exports that were too few."""
     least = {"clean": QUICK} | {mutation.__name__: QUICK for mutation in MUTATIONS}
     return closing.too_little(found["mutations"] | {"clean": found["clean"]}, least, scale)
 
 
 def brief(found: closing.Numbers) -> str:
-    """Say in one line what was found."""
+    """Return the findings in one line."""
     altered = sum(found["mutations"].values())
     return (
         f"{altered:,} altered exports, {sum(found['not_found'].values())} not found; {found['clean']} untouched ones, "

@@ -23,11 +23,11 @@ PROOFS: Final[dict[str, ModuleType]] = {
 }
 ENGINES: Final = ("sqlite", "postgres")
 QUICK_SECONDS: Final = 240
-"""A quick proof that takes longer hangs."""
+"""Timeout of a quick proof in seconds."""
 
 
 class Outcome(NamedTuple):
-    """How one proof ended; there are no numbers where it broke off."""
+    """The result of one proof; without counts if it did not finish."""
 
     proof: str
     engine: str
@@ -35,15 +35,15 @@ class Outcome(NamedTuple):
     seconds: float
     numbers: closing.Numbers | None
     said: str
-    """What it said on standard error."""
+    """Its output on standard error."""
 
     @property
     def verdict(self) -> str:
-        """Say how it ended, in one word."""
+        """Return the result in one word."""
         return "ok" if self.good else "FAILED"
 
     def line(self) -> str:
-        """Say in one line how it ended, and with which numbers."""
+        """Return the result and the counts in one line."""
         found = "broke off" if self.numbers is None else PROOFS[self.proof].brief(self.numbers)
         return f"{self.verdict}, {self.seconds:.0f} s: {found}"
 

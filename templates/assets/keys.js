@@ -1,5 +1,5 @@
-// Keys press what is on the page: a key finds the button, link or field that names its action and clicks it. Nothing here
-// decides anything, so a key can do no more than a mouse.
+// Keyboard shortcuts: a key finds the button, link or field that names its action and clicks it. The script itself
+// makes no decision, so a key can do no more than a mouse.
 (() => {
   'use strict';
   const body = document.body;
@@ -7,7 +7,7 @@
   const actions = new Map(Object.entries(keys).map(([action, key]) => [key, action]));
   if (!actions.size) return;
 
-  // A key that was pressed for the page before must not act on this one: armed once this one is painted, and a little later.
+  // A key pressed for the previous page must not act on this one, so keys are enabled shortly after the first paint.
   const REST = 250;
   const PATIENCE = 4000;
   let armed = false;
@@ -18,8 +18,8 @@
   }, REST)));
   const disarm = () => { armed = false; delete body.dataset.armed; };
 
-  // A key that comes too early is not kept for later, because the page may have changed under it; but that is said.
-  // Where the next page comes before that could be read, the next page says it.
+  // A key pressed too early is dropped with a notice, because the page may have changed meanwhile. If the next page
+  // loads before the notice could be read, that page shows it.
   const EARLY = 'antechamber-early';
   const early = document.getElementById('early');
   let clearing = 0;
@@ -43,11 +43,11 @@
 
   const usable = (one) => !one.disabled && one.getClientRects().length > 0;
   const named = (action) => [...document.querySelectorAll(`[data-act="${action}"]`)].find(usable);
-  // Somebody who has begun to change a text means that text: nothing else is decided by a key until it is saved or put back.
+  // While a text has unsaved changes, keys decide nothing else until it is saved or restored.
   const changed = () => [...document.querySelectorAll('textarea:not([readonly])')].some((one) => 'unsaved' in one.dataset || one.value !== one.defaultValue);
   const typing = (one) => one.isContentEditable || one.matches('input, textarea, select');
 
-  // Two keys for what needs a choice: the first lights a group of buttons, the digit presses one of them.
+  // An action with a choice takes two keys: the first highlights a group of buttons, the digit presses one.
   const choose = (group) => {
     clearTimeout(waiting);
     for (const lit of document.querySelectorAll('[data-waiting]')) {

@@ -1,4 +1,4 @@
-// Counters and a notice, from one stream for each tab that is looked at. Nothing on the page moves by itself.
+// Counters and a notice, from one event stream per visible tab. No element of the page moves by itself.
 (() => {
   'use strict';
   const shown = document.body.dataset;

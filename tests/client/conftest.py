@@ -1,4 +1,4 @@
-"""Fixtures: a service, a network before it that breaks as it is told, and senders that wait for nothing."""
+"""Fixtures: a service, a network with scripted faults in front of it, and senders without backoff."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,26 +12,26 @@ from support import Service, antechamber, running, serving
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses of microseconds."""
+    """Backoff of microseconds."""
     monkeypatch.setattr(wire, "_FIRST_PAUSE_SECONDS", 0.00001)
 
 
 @pytest.fixture
 def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
-    """A service on SQLite: what a sender does is the same for each engine."""
+    """A service on SQLite, because a sender behaves the same with each engine."""
     with running(tmp_path / "data", policies) as made:
         yield made
 
 
 @pytest.fixture
 def network(service: Service) -> Network:
-    """A network in front of it."""
+    """A network with scripted faults in front of the service."""
     return Network(service)
 
 
 @pytest.fixture
 def live(tmp_path: Path, policies: Path) -> Iterator[tuple[str, str]]:
-    """A service as a process of its own, and a producer's token."""
+    """A service as a separate process, and a producer's token."""
     data = tmp_path / "data"
     with serving(data, policies) as (url, _):
         yield url, antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
@@ -39,7 +39,7 @@ def live(tmp_path: Path, policies: Path) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where an agent's ledger is."""
+    """The path of an agent's ledger."""
     return tmp_path / "agent.ledger"
 
 

@@ -1,27 +1,28 @@
-"""A network that breaks as it is told: between a submitter and a real service."""
+"""A network with scripted faults between a submitter and a real service."""
 
 from typing import Any
 
 import httpx
 
 Action = str | tuple[int, bytes] | tuple[int, bytes, dict[str, str]]
-"""`lose`: the request never arrives. `drop`: it does, and its answer is lost. `late`: it arrives when it is let go.
-A status with a body: somebody between answers for the service.
+"""A scripted step.
+
+`lose`: the request never arrives. `drop`: it arrives, and its answer is lost. `late`: it arrives when it is released. A
+status with a body: an intermediary answers instead of the service.
 """
 
 
 class Network(httpx.BaseTransport):
-    """Hands requests on to a service, or not."""
+    """A transport that forwards requests to a service in this process, or injects scripted faults."""
 
     def __init__(self, service: Any) -> None:
-        """Use a service that runs in this process."""
         self._inner: httpx.BaseTransport = service.client._transport
         self.script: list[Action] = []
         self.held: list[httpx.Request] = []
         self.seen: list[tuple[str, str, bytes]] = []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Do the next thing of the script; without one, everything works."""
+        """Apply the next step of the script; without one, forward the request."""
         content = request.read()
         self.seen.append((request.method, request.url.path, content))
         action = self.script.pop(0) if self.script else "pass"
@@ -43,7 +44,7 @@ class Network(httpx.BaseTransport):
         return response
 
     def let_go(self) -> list[httpx.Response]:
-        """Deliver what was late."""
+        """Deliver the late requests."""
         late, self.held = self.held, []
         answers = [self._inner.handle_request(request) for request in late]
         for answer in answers:
@@ -51,19 +52,18 @@ class Network(httpx.BaseTransport):
         return answers
 
     def posts(self) -> list[bytes]:
-        """Return the bodies of single submissions that went out."""
+        """Return the bodies of the single submissions that were sent."""
         return [content for method, path, content in self.seen if (method, path) == ("POST", "/v1/submissions")]
 
 
 class AsyncNetwork(httpx.AsyncBaseTransport):
-    """The same for asyncio."""
+    """The same transport for asyncio."""
 
     def __init__(self, network: Network) -> None:
-        """Use a network."""
         self._network = network
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Read the request, and hand it on."""
+        """Read the request and forward it."""
         content = await request.aread()
         plain = httpx.Request(request.method, request.url, headers=request.headers, content=content)
         response = self._network.handle_request(plain)

@@ -1,4 +1,4 @@
-"""The guard in front of other servers' tools: recorded first, followed up as declared, never blindly made twice."""
+"""The guard for other servers' tools: calls are recorded first, followed up as declared, and never repeated blindly."""
 
 import asyncio
 import json
@@ -50,16 +50,16 @@ TOOLS: dict[str, Any] = {
 
 
 class Strange(NamedTuple):
-    """An answer that is not what it should be."""
+    """A result of an unexpected type."""
 
     answer: Any
 
 
 class Elsewhere:
-    """A session with somebody else's server, which breaks by a script."""
+    """A session with another server, with scripted faults."""
 
     def __init__(self) -> None:
-        """Begin with no effects."""
+        """Start without effects."""
         self.effects: list[tuple[str, dict[str, Any]]] = []
         self.keys: set[str] = set()
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -68,7 +68,7 @@ class Elsewhere:
         self.hanging = asyncio.Event()
 
     async def list_tools(self, cursor: str | None = None) -> Any:
-        """List tools on two pages, in the words of the SDK's first version."""
+        """List tools on two pages, with the field names of the SDK's first version."""
         self.listed += 1
         if cursor is None:
             return SimpleNamespace(tools=[described("charge", "amount", "key"), described("look")], nextCursor="2")
@@ -76,7 +76,7 @@ class Elsewhere:
         return SimpleNamespace(tools=[described("find_posts", "query", reads=True), *more], nextCursor=None)
 
     async def call_tool(self, name: str, arguments: dict[str, Any], **options: Any) -> Any:
-        """Do the next thing of the script; without one everything works."""
+        """Apply the next step of the script; without one the call succeeds."""
         del options
         self.asked.append((name, arguments))
         action = self.script.pop(0) if self.script else "pass"
@@ -108,7 +108,7 @@ class Elsewhere:
 
 
 def described(name: str, *arguments: str, reads: bool | None = None) -> Any:
-    """Describe a tool in the words of the SDK's first version."""
+    """Describe a tool with the field names of the SDK's first version."""
     schema = {"type": "object", "properties": {one: {} for one in arguments}, "required": list(arguments)}
     return SimpleNamespace(name=name, inputSchema=schema, annotations=SimpleNamespace(readOnlyHint=reads))
 
@@ -125,7 +125,7 @@ def session() -> Elsewhere:
 
 
 def guarded(session: Any, ledger: Ledger, tools: Mapping[str, Any] = TOOLS, **options: Any) -> Guard:
-    """Return a guard whose results are the SDK's."""
+    """Return a guard that returns the SDK's results."""
     known = {"server": "elsewhere", "result": CallToolResult.model_validate_json}
     return Guard(session, ledger, tools, **known | options)
 
@@ -141,7 +141,7 @@ def recover(guard: Guard) -> Recovery:
 
 
 def stopped_in(method: str, guard: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a call and tell it to stop while the ledger is at this."""
+    """Make a call and cancel it when the ledger has reached this state."""
     real, reached, go_on = getattr(Ledger, method), threading.Event(), threading.Event()
 
     def slowly(*arguments: Any, **options: Any) -> Any:
@@ -169,7 +169,7 @@ def text(found: Any) -> str:
 
 
 def only(ledger: Ledger) -> Any:
-    """Return the one operation."""
+    """Return the single operation in the ledger."""
     (entry,) = ledger.entries()
     return entry
 
@@ -179,7 +179,7 @@ ARGUMENTS = {"charge": {"amount": 5}, "post": {"text": "Disk full"}, "put": {"na
 
 @pytest.mark.parametrize("tool", ARGUMENTS)
 def test_a_call_is_recorded_made_and_committed(session: Elsewhere, ledger: Ledger, tool: str) -> None:
-    """The result is the session's own; the same call afterwards is a new one, unless it has a name."""
+    """The guard returns the session's own result; repeating the call makes a new one unless it is named."""
     guard = guarded(session, ledger)
     found = call(guard, tool, ARGUMENTS[tool])
     assert text(found) == "done"
@@ -196,7 +196,7 @@ def test_a_call_is_recorded_made_and_committed(session: Elsewhere, ledger: Ledge
 @pytest.mark.parametrize("fault", ["lose", "drop", OSError("broken pipe"), RuntimeError("no structured content")])
 @pytest.mark.parametrize(("tool", "most"), [("charge", 1), ("post", 1), ("put", 2)])
 def test_an_unclear_answer_is_followed_up(session: Elsewhere, ledger: Ledger, tool: str, most: int, fault: Any) -> None:
-    """As the strategy allows: the same key again, a look first, or simply again."""
+    """The strategy decides: send again with the same key, look for the effect first, or simply send again."""
     session.script = [fault]
     found = call(guarded(session, ledger), tool, ARGUMENTS[tool])
     assert not found.is_error
@@ -208,7 +208,7 @@ def test_an_unclear_answer_is_followed_up(session: Elsewhere, ledger: Ledger, to
 
 @pytest.mark.parametrize("fault", ["lose", "drop"])
 def test_what_cannot_be_verified_is_not_sent_again(session: Elsewhere, ledger: Ledger, fault: str) -> None:
-    """A person decides; then the same call is a new one."""
+    """Without a way to verify it a person decides; afterwards the same call is a new one."""
     guard = guarded(session, ledger)
     session.script = [fault]
     with pytest.raises(NeedsReviewError, match="may have had its effect") as unclear:
@@ -224,7 +224,7 @@ def test_what_cannot_be_verified_is_not_sent_again(session: Elsewhere, ledger: L
 
 
 def test_a_call_that_a_person_settled_says_so(session: Elsewhere, ledger: Ledger) -> None:
-    """Committed, there is no result to return; failed, the same call is made."""
+    """A call settled as committed has no result to return; a call settled as failed is made again."""
     guard = guarded(session, ledger)
     session.script = ["lose", "lose"]
     operations = []
@@ -242,7 +242,7 @@ def test_a_call_that_a_person_settled_says_so(session: Elsewhere, ledger: Ledger
 
 
 def test_a_tool_that_is_neither_declared_nor_read_only_is_never_sent_again(session: Elsewhere, ledger: Ledger) -> None:
-    """One that says it only reads is passed through, and so is one that is declared to."""
+    """A tool without a declaration is sent only once; tools that are read-only or declared so pass through."""
     guard = guarded(session, ledger, {"look": ReadOnly()})
     session.script = ["lose"]
     with pytest.raises(NeedsReviewError):
@@ -262,7 +262,7 @@ def test_a_tool_that_is_neither_declared_nor_read_only_is_never_sent_again(sessi
 
 
 def test_a_model_is_not_told_of_what_the_guard_fills_in(session: Elsewhere, ledger: Ledger) -> None:
-    """Neither in the listing nor can it be given."""
+    """Arguments that the guard adds are neither in the listing nor accepted from the caller."""
     guard = guarded(session, ledger)
     listing = apart(guard.list_tools())
     (charge, _) = listing.tools
@@ -274,7 +274,7 @@ def test_a_model_is_not_told_of_what_the_guard_fills_in(session: Elsewhere, ledg
 
 
 def test_an_error_of_the_only_attempt_is_the_answer(session: Elsewhere, ledger: Ledger) -> None:
-    """The model reads it; the same call, mended or not, is a new operation with a new key."""
+    """The error is returned to the model; the same call, changed or not, is a new operation with a new key."""
     guard = guarded(session, ledger)
     session.script = ["error"]
     assert call(guard, "charge", {"amount": 5}).is_error
@@ -288,7 +288,7 @@ def test_an_error_of_the_only_attempt_is_the_answer(session: Elsewhere, ledger: 
 
 @pytest.mark.parametrize("code", [-32602, -32603, -32601])
 def test_an_error_of_the_protocol_proves_nothing(session: Elsewhere, ledger: Ledger, code: int) -> None:
-    """Servers of the SDK send -32602 for what goes wrong inside a tool, after its effect."""
+    """Servers of the SDK send -32602 also for errors inside a tool, after its effect."""
     guard = guarded(session, ledger)
     session.script = [MCPError(code, "Invalid request parameters")]
     with pytest.raises(NeedsReviewError, match="Invalid request"):
@@ -296,12 +296,12 @@ def test_an_error_of_the_protocol_proves_nothing(session: Elsewhere, ledger: Led
     session.script = [MCPError(code, "Invalid request parameters")] * 6
     with pytest.raises(UncertainError):
         call(guard, "charge", {"amount": 5})
-    # It is answered each time, and more often would bring nothing else: a person looks.
+    # The server answers each time and more attempts would not help, so a person decides.
     assert recover(guard).settled == {"needs_review": 1}
 
 
 def test_an_error_after_an_unclear_attempt_says_nothing_of_that(session: Elsewhere, ledger: Ledger) -> None:
-    """It is asked again; what recovery cannot settle either is a person's."""
+    """The call stays uncertain, and what recovery cannot settle is left to a person."""
     guard = guarded(session, ledger, attempts=2)
     session.script = ["drop", "error"]
     with pytest.raises(UncertainError, match="card declined"):
@@ -313,7 +313,7 @@ def test_an_error_after_an_unclear_attempt_says_nothing_of_that(session: Elsewhe
 
 
 def test_an_error_after_reading_found_nothing_is_the_answer(session: Elsewhere, ledger: Ledger) -> None:
-    """The earlier attempt was shown to have had no effect."""
+    """A read has shown that the earlier attempt had no effect, so the error is the answer."""
     session.script = ["lose", "pass", "error"]
     assert call(guarded(session, ledger), "post", {"text": "Disk full"}).is_error
     assert [name for name, _ in session.asked] == ["post", "find_posts", "post"]
@@ -321,7 +321,7 @@ def test_an_error_after_reading_found_nothing_is_the_answer(session: Elsewhere, 
 
 
 def test_an_effect_that_is_found_is_not_made_again(session: Elsewhere, ledger: Ledger) -> None:
-    """The result is then that of reading."""
+    """When the effect is found, the result of the read is returned."""
     session.script = ["drop"]
     found = call(guarded(session, ledger), "post", {"text": "Disk full"})
     assert found.structured_content["posts"][0]["text"].startswith("Disk full\n\nref ")
@@ -330,7 +330,7 @@ def test_an_effect_that_is_found_is_not_made_again(session: Elsewhere, ledger: L
 
 
 def test_nothing_is_sent_again_while_the_first_request_may_still_arrive(session: Elsewhere, ledger: Ledger) -> None:
-    """A call does not wait for that; recovery does."""
+    """While a first request may still arrive, a call does not wait for it; recovery does."""
     slow = POSTS.__class__(**{name: getattr(POSTS, name) for name in POSTS.__struct_fields__} | {"late": 0.2})
     guard = guarded(session, ledger, {"post": slow})
     session.script = ["lose"]
@@ -344,7 +344,7 @@ def test_nothing_is_sent_again_while_the_first_request_may_still_arrive(session:
 
 @pytest.mark.parametrize("fault", ["lose", "error", Strange(None), Strange({"content": []}), Strange(result("none"))])
 def test_what_cannot_be_read_is_not_sent_again(session: Elsewhere, ledger: Ledger, fault: Any) -> None:
-    """Nor what is read and not understood. It stays uncertain; reading that works settles it."""
+    """A failed or unreadable look-up leaves the call uncertain; a successful one settles it."""
     guard = guarded(session, ledger)
     session.script = ["lose", fault, fault]
     with pytest.raises(UncertainError):
@@ -355,7 +355,7 @@ def test_what_cannot_be_read_is_not_sent_again(session: Elsewhere, ledger: Ledge
 
 
 def test_a_result_that_its_reader_does_not_understand_shows_nothing(session: Elsewhere, ledger: Ledger) -> None:
-    """Neither that the effect is there nor that it is not."""
+    """A result that the reader cannot interpret proves neither an effect nor its absence."""
 
     def found(_: Any, __: str) -> Any:
         return "yes"
@@ -371,7 +371,7 @@ def test_a_result_that_its_reader_does_not_understand_shows_nothing(session: Els
 
 @pytest.mark.parametrize(("tool", "state"), [("charge", "uncertain"), ("append", "needs_review")])
 def test_a_call_that_is_cancelled_is_not_known(session: Elsewhere, ledger: Ledger, tool: str, state: str) -> None:
-    """At once, not at the next start; what never answers is given up after a while."""
+    """A cancelled call is uncertain at once, not at the next start; a call without an answer times out."""
 
     async def journey() -> None:
         guard = guarded(session, ledger)
@@ -391,7 +391,7 @@ def test_a_call_that_is_cancelled_is_not_known(session: Elsewhere, ledger: Ledge
 
 
 def test_what_never_answers_is_given_up(session: Elsewhere, ledger: Ledger) -> None:
-    """And followed up with the same key."""
+    """A call without an answer times out and is followed up with the same key."""
     session.script = ["hang"]
     assert text(call(guarded(session, ledger, timeout=0.05), "charge", {"amount": 5})) == "done"
     assert only(ledger).attempts == 2
@@ -403,7 +403,7 @@ def test_what_never_answers_is_given_up(session: Elsewhere, ledger: Ledger) -> N
 def test_what_a_dead_agent_had_under_way_is_settled_at_the_next_start(
     session: Elsewhere, path: Path, tool: str, state: str
 ) -> None:
-    """Each as its strategy allows; another server's calls and submissions are left alone."""
+    """Each call of a dead agent is settled by its strategy; other servers' calls and submissions are left unchanged."""
     with Ledger(path) as first:
         guard = guarded(session, first)
         operation = apart(guard.prepare(tool, ARGUMENTS[tool]))
@@ -421,7 +421,7 @@ def test_what_a_dead_agent_had_under_way_is_settled_at_the_next_start(
 
 
 def test_what_another_process_has_under_way_is_left_to_it(session: Elsewhere, path: Path) -> None:
-    """Until that ends."""
+    """Calls of a running process are left to it until it ends."""
     with Ledger(path) as first, Ledger(path) as second:
         operation = apart(guarded(session, first).prepare("charge", {"amount": 5}))
         first.begin(operation)
@@ -435,14 +435,14 @@ def test_what_another_process_has_under_way_is_left_to_it(session: Elsewhere, pa
 
 
 def ruling() -> Any:
-    """Return what an unclear answer makes of a call."""
+    """Return the ruling for a call with an unclear answer."""
     from antechamber.core.delivery import DeliveryRuling  # noqa: PLC0415 -- one use
 
     return DeliveryRuling(state="uncertain", final=False, reason="no answer")
 
 
 def test_nobody_sends_between_a_look_and_another_attempt(session: Elsewhere, path: Path) -> None:
-    """Of two that found nothing one sends; the other is told so."""
+    """Of two processes that found no effect one sends, and the other gets an error."""
     with Ledger(path) as first, Ledger(path) as second:
         session.script = ["lose", "lose", "lose"]
         with pytest.raises(UncertainError):
@@ -450,7 +450,7 @@ def test_nobody_sends_between_a_look_and_another_attempt(session: Elsewhere, pat
 
         class Between(Elsewhere):
             async def call_tool(self, name: str, arguments: dict[str, Any], **options: Any) -> Any:
-                """Let the other be quicker while this one looks."""
+                """Send from the other process while this one looks."""
                 found = await session.call_tool(name, arguments, **options)
                 if name == "find_posts":
                     await guarded(session, second).recover_uncertain()
@@ -461,7 +461,7 @@ def test_nobody_sends_between_a_look_and_another_attempt(session: Elsewhere, pat
 
 
 def test_what_recovery_settled_is_told_to_whoever_calls_again(session: Elsewhere, path: Path) -> None:
-    """The agent died before it heard; the same call gets the outcome once, and is a new one after that."""
+    """When the agent died before the outcome arrived, the same call returns it once, and is a new call after that."""
     with Ledger(path) as first:
         first.begin(apart(guarded(session, first).prepare("charge", {"amount": 5})))
     with Ledger(path) as second:
@@ -477,7 +477,7 @@ def test_what_recovery_settled_is_told_to_whoever_calls_again(session: Elsewhere
 def test_a_declaration_that_changed_follows_up_nothing_that_was_marked_otherwise(
     session: Elsewhere, path: Path, before: str | None
 ) -> None:
-    """What was sent without a key has no key now; what was never sent failed."""
+    """After a changed declaration, a call sent without a key is not followed up; one never sent has failed."""
     tools = {"charge": IdempotencyKey(argument=before)} if before else {}
     with Ledger(path) as first:
         old = guarded(session, first, tools)
@@ -504,7 +504,7 @@ async def listing_of(argument: str) -> Any:
 
 
 def test_a_read_that_is_refused_each_time_keeps_nobody_waiting(session: Elsewhere, ledger: Ledger) -> None:
-    """What was answered and says nothing is a person's; those behind it are settled."""
+    """A read that is refused each time is left to a person, and later operations are settled."""
     guard = guarded(session, ledger, attempts=1)
     apart(guard.list_tools())
     session.script = ["lose"] * 7
@@ -518,7 +518,7 @@ def test_a_read_that_is_refused_each_time_keeps_nobody_waiting(session: Elsewher
 
 
 def test_a_set_clock_lets_nothing_be_sent_early(session: Elsewhere, path: Path) -> None:
-    """Waiting is measured by a clock that nobody sets, from when an attempt was first known to be over."""
+    """Waits are measured by a monotonic clock, from the first moment that an attempt was known to be over."""
     slow = POSTS.__class__(**{name: getattr(POSTS, name) for name in POSTS.__struct_fields__} | {"late": 0.3})
     clock = [1_700_000_000_000_000]
     with Ledger(path, clock=lambda: clock[0]) as ledger:
@@ -536,7 +536,7 @@ def test_a_set_clock_lets_nothing_be_sent_early(session: Elsewhere, path: Path) 
 def test_an_answer_that_cannot_be_written_is_asked_for_again(
     session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disk was full when the answer came; the same call later tells, in the same process."""
+    """When the disk is full as the answer arrives, the same call returns it later, in the same process."""
     guard = guarded(session, ledger)
     settle = Ledger.settle
 
@@ -555,7 +555,7 @@ def test_an_answer_that_cannot_be_written_is_asked_for_again(
 
 
 def test_an_error_that_cannot_be_written_as_it_is_is_written_all_the_same(session: Elsewhere, ledger: Ledger) -> None:
-    """Half a character in its text, for example."""
+    """An error with a lone surrogate in its text, for example, is stored in a writable form."""
     session.script = [OSError("no such file: \udcff")]
     with pytest.raises(NeedsReviewError, match="no such file"):
         call(guarded(session, ledger), "append", {"line": "x"})
@@ -564,14 +564,14 @@ def test_an_error_that_cannot_be_written_as_it_is_is_written_all_the_same(sessio
 def test_who_is_told_to_stop_before_it_was_sent_knows_so(
     session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing was sent, so nothing needs a person."""
+    """A call cancelled before it was sent needs no person."""
     stopped_in("begin", guarded(session, ledger), monkeypatch)
     assert (only(ledger).state, session.asked) == ("failed", [])
     assert text(call(guarded(session, ledger), "append", {"line": "x"})) == "done"
 
 
 def test_a_server_whose_listing_leads_in_circles_is_listed_once(session: Elsewhere, ledger: Ledger) -> None:
-    """And a tool that is said to read and to destroy is not passed through; some clients return tools bare."""
+    """A listing with circular pages is read once; a tool marked read-only and destructive is not passed through."""
     hints = SimpleNamespace(readOnlyHint=True, destructiveHint=True)
     tool = SimpleNamespace(name="append", inputSchema={"additionalProperties": True}, annotations=hints)
 
@@ -593,7 +593,7 @@ def test_a_server_whose_listing_leads_in_circles_is_listed_once(session: Elsewhe
 
 
 def test_a_childs_copy_of_the_ledger_does_not_outlive_its_parent(path: Path) -> None:
-    """What the parent had under way is uncertain once it is gone, though a child of it lives on."""
+    """The parent's pending calls become uncertain when it ends, even while a forked child lives on."""
     (reading, writing), (hearing, telling) = os.pipe(), os.pipe()
     parent = os.fork()
     if not parent:
@@ -616,7 +616,7 @@ def test_a_childs_copy_of_the_ledger_does_not_outlive_its_parent(path: Path) -> 
 
 
 def test_an_agent_with_checkpoints_prepares_and_sends(session: Elsewhere, ledger: Ledger) -> None:
-    """Prepared again it is the same call; sent again it is answered from the ledger; never sent, recovery sends it."""
+    """Preparing again finds the same call, sending again is answered from the ledger, and recovery sends the rest."""
     guard = guarded(session, ledger)
     one = apart(guard.prepare("append", {"line": "x"}))
     assert apart(guard.prepare("append", {"line": "x"})) == one
@@ -633,7 +633,7 @@ def test_an_agent_with_checkpoints_prepares_and_sends(session: Elsewhere, ledger
 
 
 def test_a_name_stands_for_one_call(session: Elsewhere, ledger: Ledger) -> None:
-    """Another call under it is a mistake that is not made."""
+    """A name identifies one call; another call under it raises an error."""
     guard = guarded(session, ledger)
     call(guard, "append", {"line": "x"}, operation="step 4")
     with pytest.raises(CallError, match="operation step 4 of append was another call"):
@@ -643,14 +643,14 @@ def test_a_name_stands_for_one_call(session: Elsewhere, ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("arguments", [{"a": float("nan")}, {"a": "\ud800"}, {"a": {1}}])
 def test_arguments_that_are_no_json_are_refused(session: Elsewhere, ledger: Ledger, arguments: Any) -> None:
-    """Nothing is recorded and nothing is sent."""
+    """Arguments that are not JSON are neither recorded nor sent."""
     with pytest.raises(CallError, match="no JSON"):
         call(guarded(session, ledger), "append", arguments)
     assert (list(ledger.entries()), session.asked) == ([], [])
 
 
 def test_numbers_of_any_size_are_sent_as_they_were_given(session: Elsewhere, ledger: Ledger) -> None:
-    """Also after a restart."""
+    """Numbers of any size are sent unchanged, also after a restart."""
     arguments = {"big": 2**70, "part": 0.1, "text": "a\u2028b"}
     session.script = ["lose"]
     call(guarded(session, ledger), "put", arguments)
@@ -658,7 +658,7 @@ def test_numbers_of_any_size_are_sent_as_they_were_given(session: Elsewhere, led
 
 
 def test_a_server_that_stays_silent_is_not_asked_for_everything(session: Elsewhere, ledger: Ledger) -> None:
-    """After five operations in a row the rest is left for later."""
+    """After five operations without an answer recovery leaves the rest for later."""
     guard = guarded(session, ledger, attempts=1)
     apart(guard.list_tools())
     session.script = ["lose"] * 8
@@ -674,7 +674,7 @@ def test_a_server_that_stays_silent_is_not_asked_for_everything(session: Elsewhe
 
 @pytest.mark.parametrize("server", ["", "a/b"])
 def test_a_guard_that_could_not_work_is_refused(session: Elsewhere, ledger: Ledger, server: str) -> None:
-    """When it is made."""
+    """An unusable guard is refused when it is created."""
     with pytest.raises(CallError, match="short name"):
         guarded(session, ledger, server=server)
     with pytest.raises(CallError, match="at least 1"):
@@ -686,7 +686,7 @@ def test_a_guard_that_could_not_work_is_refused(session: Elsewhere, ledger: Ledg
 
 @pytest.mark.parametrize("name", ["charge", "post"])
 def test_a_declaration_that_does_not_fit_its_tool_is_refused(session: Elsewhere, ledger: Ledger, name: str) -> None:
-    """A key that the tool does not know would protect nothing, and a read that passes over the token finds nothing."""
+    """A key that the tool does not accept protects nothing, and a read that ignores the token finds nothing."""
     other = ReconcileRead(argument="text", read="look", arguments={"about": "{token}"}, found=token_in("a"))
     tools = {"charge": IdempotencyKey(argument="idempotency_key"), "post": other}
     guard = guarded(session, ledger, {name: tools[name]})
@@ -708,7 +708,7 @@ def test_a_declaration_that_does_not_fit_its_tool_is_refused(session: Elsewhere,
     ],
 )
 def test_a_token_is_looked_for_where_it_belongs(found: Any, *, expected: bool) -> None:
-    """A tool that says it found nothing for the token has not found it."""
+    """A tool that reports no match for the token has not found the effect."""
     assert token_in("posts", "text")(found, "T") == expected
 
 
@@ -723,21 +723,21 @@ def test_a_token_is_looked_for_where_it_belongs(found: Any, *, expected: bool) -
     ],
 )
 def test_a_path_that_leads_nowhere_says_nothing(strange: Any) -> None:
-    """Neither that the effect is there nor that it is not."""
+    """A path without a value proves neither an effect nor its absence."""
     with pytest.raises((LookupError, ValueError)):
         token_in("posts", "text")(strange, "T")
 
 
 @pytest.mark.parametrize("strange", [None, "done", ("done",), {"resultType": "input_required", "content": []}, {}])
 def test_what_is_no_result_is_no_answer(session: Elsewhere, ledger: Ledger, strange: Any) -> None:
-    """It says nothing of an effect."""
+    """A result of a wrong type proves nothing about an effect."""
     session.script = [Strange(strange)]
     with pytest.raises(NeedsReviewError, match="no result of a tool"):
         call(guarded(session, ledger), "append", {"line": "x"})
 
 
 def test_a_result_is_kept_whatever_it_is(session: Elsewhere, ledger: Ledger) -> None:
-    """In the words of MCP; what cannot be encoded is an empty one."""
+    """A result is kept in the form of MCP; one that cannot be encoded becomes an empty one."""
     assert json.loads(keep(result("done")))["content"][0]["text"] == "done"
     assert json.loads(keep({"content": []})) == {"content": []}
     assert json.loads(keep(object()))["isError"] is False
@@ -747,7 +747,7 @@ def test_a_result_is_kept_whatever_it_is(session: Elsewhere, ledger: Ledger) -> 
 
 
 def test_without_the_sdk_a_kept_result_has_the_same_members(session: Elsewhere, ledger: Ledger) -> None:
-    """By the names of the SDK's."""
+    """Without the SDK a kept result has the same members under the same names."""
     guard = Guard(session, ledger, TOOLS, server="elsewhere")
     call(guard, "append", {"line": "x"}, operation="a")
     kept = call(guard, "append", {"line": "x"}, operation="a")
@@ -755,7 +755,7 @@ def test_without_the_sdk_a_kept_result_has_the_same_members(session: Elsewhere, 
 
 
 def test_a_client_of_the_sdk_is_guarded(ledger: Ledger) -> None:
-    """With its own listing and its own results, in memory."""
+    """A client of the SDK gets its own types of listings and results, in memory."""
     called: list[dict[str, Any]] = []
 
     async def list_tools(_: Any, __: Any) -> ListToolsResult:
@@ -788,7 +788,7 @@ def test_a_client_of_the_sdk_is_guarded(ledger: Ledger) -> None:
 def test_an_attempt_that_could_not_be_recorded_is_not_in_anybodys_hands(
     session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disk was full before anything was sent: nothing was, and the same call is made once there is room."""
+    """When the disk is full before sending, nothing is sent, and the same call succeeds with space again."""
     guard = guarded(session, ledger)
     operation = apart(guard.prepare("append", {"line": "x"}))
 
@@ -805,7 +805,7 @@ def test_an_attempt_that_could_not_be_recorded_is_not_in_anybodys_hands(
 
 
 def test_recovery_leaves_what_another_began_while_it_looked(session: Elsewhere, path: Path) -> None:
-    """The other is at it; nothing is sent twice and nothing is settled over its head."""
+    """Recovery neither sends nor settles a call that another process started while it looked."""
     with Ledger(path) as first, Ledger(path) as second:
         session.script = ["lose", "lose", "lose"]
         with pytest.raises(UncertainError) as unclear:
@@ -813,7 +813,7 @@ def test_recovery_leaves_what_another_began_while_it_looked(session: Elsewhere, 
 
         class Between(Elsewhere):
             async def call_tool(self, name: str, arguments: dict[str, Any], **options: Any) -> Any:
-                """Let the other begin while this one looks."""
+                """Start the call in the other process while this one looks."""
                 second.begin(unclear.value.operation_id)
                 return await session.call_tool(name, arguments, **options)
 
@@ -825,7 +825,7 @@ def test_recovery_leaves_what_another_began_while_it_looked(session: Elsewhere, 
 def test_an_outcome_that_was_not_heard_is_told_again(
     session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever was told to stop while the outcome was on its way calls again, and nothing is made twice."""
+    """A caller cancelled while the outcome arrived can call again, and nothing is made twice."""
     stopped_in("hand_over", guarded(session, ledger), monkeypatch)
     for number in (1, 2):
         assert text(call(guarded(session, ledger), "append", {"line": "x"})) == "done"

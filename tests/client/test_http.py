@@ -1,4 +1,4 @@
-"""Sending events: completing them, cutting them into batches, and trying again."""
+"""Sending events: completion, batches and retries."""
 
 import contextlib
 import json
@@ -27,12 +27,11 @@ ACCEPTED = {
 
 
 class Script(ThreadingHTTPServer):
-    """A server that answers by a script, and keeps what it was sent."""
+    """A server that answers by a script and keeps the requests; it listens on a free port."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
-        """Listen on a free port of this machine."""
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers: list[tuple[int, bytes] | None] = []
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
@@ -60,7 +59,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer[1])
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- named by the standard library
-        """Stay quiet."""
+        """Suppress the log."""
 
 
 @pytest.fixture
@@ -79,7 +78,7 @@ def _lines(*answers: dict[str, Any]) -> bytes:
 
 
 def _send(url: str, *lines: bytes, token: str = TOKEN) -> tuple[list[Answer], list[float]]:
-    """Send one batch; the waits are noted and not waited."""
+    """Send one batch; waits are recorded instead of slept."""
     waits: list[float] = []
     sender = Sender(url, token, waits.append)
     try:
@@ -89,7 +88,7 @@ def _send(url: str, *lines: bytes, token: str = TOKEN) -> tuple[list[Answer], li
 
 
 def test_an_address_that_does_not_answer_is_shown_without_its_password() -> None:
-    """Where the service was expected can still be seen."""
+    """The error shows where the service was expected, but no password."""
     port = free_port()
     sender = Sender(f"http://me:s3cr3t@127.0.0.1:{port}", TOKEN, wait=lambda _: None)
     with contextlib.closing(sender), pytest.raises(SendError, match=f"^http://127.0.0.1:{port}/?: ") as caught:
@@ -98,7 +97,7 @@ def test_an_address_that_does_not_answer_is_shown_without_its_password() -> None
 
 
 def test_a_batch_is_posted_with_its_token(script: Script) -> None:
-    """The lines go to the batch route as NDJSON, with the token and unchanged."""
+    """The lines are sent unchanged to the batch route as NDJSON, with the token."""
     script.answers = [(200, _lines(ACCEPTED, ACCEPTED | {"line": 2, "duplicate": True}))]
     answers, waits = _send(script.url, b'{"a":1}', b'{"b":2}')
     path, headers, body = script.requests[0]
@@ -112,7 +111,7 @@ def test_a_batch_is_posted_with_its_token(script: Script) -> None:
 
 @pytest.mark.parametrize("status", [409, 429, 500, 502, 503, 504])
 def test_an_unclear_answer_is_settled_by_the_same_bytes(script: Script, status: int) -> None:
-    """Busy, too many and failed answers are followed by the very same request."""
+    """Busy, rate-limited and failed answers are followed by an identical request."""
     script.answers = [(status, b"{}"), (status, b"not JSON"), (200, _lines(ACCEPTED))]
     answers, waits = _send(script.url, b'{"a":1}')
     assert [answer.status for answer in answers] == [201]
@@ -122,7 +121,7 @@ def test_an_unclear_answer_is_settled_by_the_same_bytes(script: Script, status: 
 
 
 def test_a_lost_answer_is_settled_by_the_same_bytes(script: Script) -> None:
-    """A connection that breaks before the answer is followed by the very same request."""
+    """A connection that breaks before the answer is followed by an identical request."""
     script.answers = [None, (200, _lines(ACCEPTED))]
     answers, waits = _send(script.url, b'{"a":1}')
     assert [answer.status for answer in answers] == [201]
@@ -131,7 +130,7 @@ def test_a_lost_answer_is_settled_by_the_same_bytes(script: Script) -> None:
 
 
 def test_waits_grow_and_end(script: Script) -> None:
-    """After several attempts, with growing waits between them, sending ends with an error that says what to do."""
+    """After several attempts with growing waits, sending ends with an error that names the remedy."""
     script.answers = [(503, b'{"detail": "the store cannot commit now"}')] * ATTEMPTS
     waits: list[float] = []
     sender = Sender(script.url, TOKEN, waits.append)
@@ -144,7 +143,7 @@ def test_waits_grow_and_end(script: Script) -> None:
 
 
 def test_nobody_listening_is_an_error_with_the_address() -> None:
-    """A server that is not there ends in an error that names the address."""
+    """A refused connection ends in an error that names the address."""
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(SendError, match=url):
         _send(url, b"{}")
@@ -152,7 +151,7 @@ def test_nobody_listening_is_an_error_with_the_address() -> None:
 
 @pytest.mark.parametrize(("status", "detail"), [(401, "no token"), (403, "not yours"), (413, "too large"), (404, "")])
 def test_a_clear_refusal_is_not_tried_again(script: Script, status: int, detail: str) -> None:
-    """What cannot get better by trying again is reported at once, with the reason."""
+    """A refusal that a retry cannot change is reported at once, with the reason."""
     script.answers = [(status, json.dumps({"detail": detail} if detail else {}).encode())]
     with pytest.raises(SendError, match=detail or "HTTP status 404"):
         _send(script.url, b"{}")
@@ -164,21 +163,21 @@ def test_a_clear_refusal_is_not_tried_again(script: Script, status: int, detail:
     [b"<!doctype html><title>Hello</title>", b'{"hello":"world"}\n', b"[]\n", b"", b"\xff", b'"x"'],
 )
 def test_an_answer_of_something_else_is_a_clear_error(script: Script, body: bytes) -> None:
-    """Where another server answers 200 the error says that this is no answer of the service."""
+    """When another server answers 200, the error explains that the answer is not the service's."""
     script.answers = [(200, body)] * ATTEMPTS
     with pytest.raises(SendError):
         _send(script.url, b"{}")
 
 
 def test_an_answer_with_too_few_lines_is_no_answer(script: Script) -> None:
-    """Every line sent needs its answer: a shorter one never passes for success."""
+    """Every line needs its answer, so a shorter answer never counts as success."""
     script.answers = [(200, _lines(ACCEPTED))] * ATTEMPTS
     with pytest.raises(SendError):
         _send(script.url, b"{}", b"{}")
 
 
 def test_texts_with_other_line_ends_stay_one_answer(script: Script) -> None:
-    """Only a line feed ends a line: other separators inside a text do not."""
+    """Only a line feed ends a line; other separators inside a text do not."""
     detail = "a\u2028b\u0085c\x1c d"
     raw = json.dumps(ACCEPTED | {"detail": detail}, ensure_ascii=False).replace("\\u001c", "\\u001c").encode() + b"\n"
     script.answers = [(200, raw)]
@@ -187,7 +186,7 @@ def test_texts_with_other_line_ends_stay_one_answer(script: Script) -> None:
 
 @pytest.mark.parametrize("token", ["antp_x\n", "antp x", "tök", "antp_x\r\nhost: evil", " "])
 def test_a_token_that_cannot_be_sent_is_a_clear_error(script: Script, token: str) -> None:
-    """A token with a line end or odd letters is refused before anything is sent, without printing it."""
+    """A token with a line end or non-ASCII characters is refused before anything is sent, and is not printed."""
     script.answers = [(200, _lines(ACCEPTED))] * ATTEMPTS
     with pytest.raises(SendError, match="token") as raised:
         _send(script.url, b"{}", token=token)
@@ -197,7 +196,7 @@ def test_a_token_that_cannot_be_sent_is_a_clear_error(script: Script, token: str
 
 @pytest.mark.parametrize("url", ["http://[::1", "127.0.0.1:8080", "desk", "ftp://127.0.0.1", "http://"])
 def test_an_address_that_is_none_is_a_clear_error_at_once(url: str) -> None:
-    """A mistyped address is an error without any waiting, for no retry can help."""
+    """An invalid address is an error at once, because no retry can help."""
     waits: list[float] = []
     with pytest.raises(SendError):
         Sender(url, TOKEN, waits.append).send([b"{}"])
@@ -205,7 +204,7 @@ def test_an_address_that_is_none_is_a_clear_error_at_once(url: str) -> None:
 
 
 def test_filling_in_makes_a_line_complete_and_repeatable() -> None:
-    """Hash and key come from the content alone, so that the same line always gets the same ones."""
+    """Hash and key depend only on the content, so the same line always gets the same ones."""
     whole = event("Some text.", idempotency_key=None, source_event_hash=None)
     raw = json.dumps(whole).encode()
     filled = json.loads(fill_in(raw))
@@ -215,7 +214,7 @@ def test_filling_in_makes_a_line_complete_and_repeatable() -> None:
 
 
 def test_a_key_depends_on_what_makes_an_event() -> None:
-    """Another text, scope or scope id gets another key; spaces around the content do not."""
+    """Another text, scope or scope id gives another key; spaces around the content do not."""
     base = event("Some text.", idempotency_key=None, source_event_hash=None)
     others = [
         base | {"payload": {"kind": "fact", "content": "Another."}},
@@ -229,7 +228,7 @@ def test_a_key_depends_on_what_makes_an_event() -> None:
 
 
 def test_what_a_line_has_is_kept() -> None:
-    """A given key and hash stay as they are."""
+    """An existing key and hash are kept."""
     body = event(idempotency_key="mine")
     assert json.loads(fill_in(json.dumps(body).encode())) == body
 
@@ -251,14 +250,14 @@ def test_what_a_line_has_is_kept() -> None:
     ],
 )
 def test_a_line_that_is_no_event_is_refused_before_sending(raw: bytes) -> None:
-    """What can never be accepted is refused at home, with a code."""
+    """An invalid event is refused with a code before anything is sent."""
     with pytest.raises(RequestRefusedError) as raised:
         fill_in(raw)
     assert raised.value.code in {"malformed", "out-of-profile", "duplicate-member", "unknown-member"}
 
 
 def test_batches_hold_a_thousand_lines() -> None:
-    """Lines are cut after 1,000, in order, and none is lost."""
+    """A batch has at most 1,000 lines; their order is kept and none is lost."""
     lines = [str(number).encode() for number in range(2001)]
     cut = batches(lines)
     assert [len(batch) for batch in cut] == [1000, 1000, 1]
@@ -267,7 +266,7 @@ def test_batches_hold_a_thousand_lines() -> None:
 
 
 def test_batches_hold_four_mebibytes() -> None:
-    """Lines are cut before a body of 4 MiB is exceeded, line ends included."""
+    """A batch has at most 4 MiB, line ends included."""
     most = 4 * 1024 * 1024
     line = b"x" * 65_535
     cut = batches([line] * 130)

@@ -1,4 +1,4 @@
-"""The write-ahead ledger: recorded before it is sent, found again, shared, and never believed when it is damaged."""
+"""The write-ahead ledger: operations are recorded before they are sent, shared by processes, and checked for damage."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ REVIEW = DeliveryRuling(state="needs_review", final=True, reason="key-reused: sa
 
 
 def lesson(content: str = "Run the migration first.", **members: Any) -> dict[str, Any]:
-    """Return an event as an agent has it: no key, no hash."""
+    """Return an event as an agent writes it: without key and hash."""
     body: dict[str, Any] = {
         "producer_identity": "worker:release-bot",
         "submission_scope": "project",
@@ -43,7 +43,7 @@ def lesson(content: str = "Run the migration first.", **members: Any) -> dict[st
 
 
 def end(ledger: Ledger, operation_id: str, ruling: DeliveryRuling) -> Operation:
-    """Have one attempt end in a ruling, of which the service says its reason's code."""
+    """Finish one attempt with a ruling for an answer with this code."""
     ledger.begin(operation_id)
     code = next((code for code in CODES if code == ruling.reason), None)
     answer = receipt(OUTCOMES[code] if code else ACCEPTED, code)
@@ -51,7 +51,7 @@ def end(ledger: Ledger, operation_id: str, ruling: DeliveryRuling) -> Operation:
 
 
 def test_an_event_is_one_operation_however_it_is_written(ledger: Ledger) -> None:
-    """The same event in another order, with other line ends, or as JSON text: the same operation and the same bytes."""
+    """The same event in another member order, with other line ends or as JSON text is the same operation and bytes."""
     first = ledger.prepare(lesson("One\nTwo"))
     body = ledger.entry(first).body
     assert ledger.prepare(dict(reversed(lesson("One\r\nTwo ").items()))) == first
@@ -74,12 +74,12 @@ def test_an_event_is_one_operation_however_it_is_written(ledger: Ledger) -> None
     ],
 )
 def test_what_the_service_would_tell_apart_is_another_operation(ledger: Ledger, other: dict[str, Any]) -> None:
-    """Everything that is compared under a key, and who submits."""
+    """Every member compared under a key, and the submitting producer, make another operation."""
     assert ledger.prepare(other) != ledger.prepare(lesson())
 
 
 def test_when_it_was_observed_makes_no_other_operation(ledger: Ledger) -> None:
-    """A retry that looks at the clock again is a retry, and sends the first bytes."""
+    """A retry with a new observed_at is a retry, and sends the first bytes."""
     first = ledger.prepare(lesson(observed_at="2026-11-20T10:00:00Z"))
     assert ledger.prepare(lesson(observed_at="2026-11-20T10:00:05Z")) == first
     assert b"10:00:00Z" in (ledger.entry(first).body or b"")
@@ -106,7 +106,7 @@ def test_when_it_was_observed_makes_no_other_operation(ledger: Ledger) -> None:
     ],
 )
 def test_a_malformed_event_is_refused_before_anything_is_recorded(ledger: Ledger, broken: Any, code: str) -> None:
-    """The agent learns at once what to mend, and no key is spent."""
+    """A malformed event is refused at once with the cause, and no key is used."""
     with pytest.raises(RequestRefusedError) as refused:
         ledger.prepare(broken)
     assert refused.value.code == code
@@ -114,7 +114,7 @@ def test_a_malformed_event_is_refused_before_anything_is_recorded(ledger: Ledger
 
 
 def test_each_step_is_kept_and_what_is_settled_stays(ledger: Ledger) -> None:
-    """Its way can be read afterwards; a late answer or another attempt changes nothing any more."""
+    """The history of an operation can be read later; a late answer or another attempt does not change a settled one."""
     one = ledger.prepare(lesson())
     assert end(ledger, one, UNCERTAIN).state == "uncertain"
     committed = end(ledger, one, COMMITTED)
@@ -143,14 +143,14 @@ def test_each_step_is_kept_and_what_is_settled_stays(ledger: Ledger) -> None:
     ],
 )
 def test_the_file_itself_lets_nobody_unsettle(ledger: Ledger, path: Path, statement: str) -> None:
-    """Not even whoever speaks SQL to it."""
+    """A trigger protects settled operations even from raw SQL."""
     end(ledger, ledger.prepare(lesson()), COMMITTED)
     with contextlib.closing(sqlite3.connect(path)) as other, pytest.raises(sqlite3.IntegrityError):
         other.execute(statement)
 
 
 def test_a_failed_operation_that_left_nothing_behind_is_begun_anew(ledger: Ledger) -> None:
-    """A wrong token yesterday keeps no event out today; a refusal that the service keeps is asked for by `again`."""
+    """An event refused without a receipt can be submitted again; a refusal kept by the service requires `again`."""
     one = ledger.prepare(lesson())
     assert end(ledger, one, DeliveryRuling(state="failed", final=False, reason="unauthorized")).receipt is None
     two = ledger.prepare(lesson())
@@ -170,7 +170,7 @@ def test_a_failed_operation_that_left_nothing_behind_is_begun_anew(ledger: Ledge
 
 
 def test_a_private_text_leaves_no_copy_in_the_file(ledger: Ledger, path: Path) -> None:
-    """Found private, it is overwritten, and the receipt stays."""
+    """A text found private is overwritten in the file, and the receipt stays."""
     one = ledger.prepare(lesson("Page mira@orbit-works.dev at night."))
     assert b"orbit-works" in path.read_bytes()
     found = end(ledger, one, DeliveryRuling(state="failed", final=True, reason="private-detected", erase=True))
@@ -198,9 +198,9 @@ time.sleep(60)
 
 @pytest.fixture
 def child(path: Path) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
-    """A process that has one operation under way and one prepared."""
+    """A process with one pending and one prepared operation."""
     code = CHILD.format(tests=str(Path(__file__).parent.parent), path=str(path))
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 -- ours
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 -- our own program
         assert process.stdout is not None
         one, two = process.stdout.readline().split()
         yield process, one, two
@@ -210,7 +210,7 @@ def child(path: Path) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
 def test_what_a_killed_process_left_pending_is_uncertain(
     path: Path, child: tuple[subprocess.Popen[str], str, str]
 ) -> None:
-    """While it runs its operations are its own; once it is gone nobody knows what became of them."""
+    """Pending operations of a running process stay pending; when it ends they become uncertain."""
     process, one, two = child
     with Ledger(path) as ledger:
         assert {ledger.entry(name).state for name in (one, two)} == {"pending"}
@@ -228,7 +228,7 @@ def test_what_a_killed_process_left_pending_is_uncertain(
 
 
 def test_a_closed_ledger_leaves_the_same(path: Path) -> None:
-    """What was pending at a clean end is uncertain for whoever opens it next."""
+    """Operations pending at a clean end are uncertain for the next process that opens the ledger."""
     with Ledger(path) as ledger:
         one = ledger.prepare(lesson())
     with Ledger(path) as ledger:
@@ -255,10 +255,10 @@ with Ledger(Path({path!r})) as ledger:
 
 
 def test_processes_that_share_a_ledger_mint_one_key_for_one_event(path: Path) -> None:
-    """Started at once, on a file that is not there yet."""
+    """Processes that start at once on a new file share one key for one event."""
     code = SHARER.format(tests=str(Path(__file__).parent.parent), path=str(path))
     some = [
-        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)  # noqa: S603 -- ours
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)  # noqa: S603 -- our own program
         for _ in range(3)
     ]
     told = [process.communicate(timeout=100)[0].split() for process in some]
@@ -270,7 +270,7 @@ def test_processes_that_share_a_ledger_mint_one_key_for_one_event(path: Path) ->
 
 
 def test_a_fork_has_to_open_it_anew(ledger: Ledger) -> None:
-    """A connection that two processes share would corrupt the file."""
+    """A forked process must open the ledger again, because a shared connection would corrupt the file."""
     child = os.fork()
     if child == 0:
         try:
@@ -292,7 +292,7 @@ def kept(path: Path) -> tuple[Path, list[Operation]]:
 
 
 def readable(path: Path) -> list[Operation]:
-    """Open a ledger and read all there is."""
+    """Open a ledger and read everything in it."""
     with Ledger(path) as ledger:
         found = list(ledger.entries())
         for entry in found:
@@ -301,7 +301,7 @@ def readable(path: Path) -> list[Operation]:
 
 
 def test_a_ledger_that_was_cut_short_is_refused(kept: tuple[Path, list[Operation]], tmp_path: Path) -> None:
-    """At whatever length: never read as a ledger of fewer operations."""
+    """A ledger truncated at any length is refused, never read as a smaller one."""
     path, _ = kept
     chance, whole = random.Random(3), path.read_bytes()  # noqa: S311 -- no secret
     for length in [0, 1, 100, 4096, len(whole) - 4096, len(whole) - 1] + [
@@ -317,7 +317,7 @@ def test_a_ledger_that_was_cut_short_is_refused(kept: tuple[Path, list[Operation
 def test_a_damaged_ledger_loses_no_committed_operation_in_silence(
     kept: tuple[Path, list[Operation]], tmp_path: Path
 ) -> None:
-    """Bytes altered anywhere: it is refused, or everything is still there as it was."""
+    """With bytes altered anywhere, the ledger is refused or all operations are unchanged."""
     path, entries = kept
     chance, whole = random.Random(4), path.read_bytes()  # noqa: S311 -- no secret
     refused = 0
@@ -337,7 +337,7 @@ def test_a_damaged_ledger_loses_no_committed_operation_in_silence(
 
 
 def test_an_operation_that_is_missing_or_altered_is_noticed(kept: tuple[Path, list[Operation]], tmp_path: Path) -> None:
-    """Also where the file itself is sound."""
+    """A missing or altered operation is detected even in an intact file."""
     path, _ = kept
     for statement, said in (
         ("DELETE FROM entries WHERE id = 60", "1 of 60 entries are missing"),
@@ -356,7 +356,7 @@ def test_an_operation_that_is_missing_or_altered_is_noticed(kept: tuple[Path, li
 
 
 def test_only_a_ledger_is_taken_for_one(tmp_path: Path) -> None:
-    """Another file stays as it is; a newer version's is left alone."""
+    """A file of another kind is left unchanged, and so is a newer version's ledger."""
     text = tmp_path / "notes.txt"
     text.write_text("These are notes, and they are long enough to be taken for a header of something." * 20)
     with pytest.raises(LedgerError):
@@ -379,13 +379,13 @@ def test_only_a_ledger_is_taken_for_one(tmp_path: Path) -> None:
 
 
 def test_nobody_else_may_read_it(path: Path, ledger: Ledger) -> None:
-    """It holds what agents said, before anybody looked at it."""
+    """Only the owner may read the ledger, because it holds events before any check."""
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert ledger.path == path
 
 
 def test_a_ledger_speaks_of_one_service(ledger: Ledger) -> None:
-    """What one service has committed another does not have; a service that moved can be said to have."""
+    """A ledger belongs to one service, because another service lacks its receipts; a move must be declared."""
     ledger.bind("memory.example.org")
     ledger.bind("memory.example.org")
     for other in ("other.example.org", "memory.example.org:8080"):
@@ -396,7 +396,7 @@ def test_a_ledger_speaks_of_one_service(ledger: Ledger) -> None:
 
 
 def test_a_person_settles_what_needs_review(ledger: Ledger) -> None:
-    """With a reason that stays; once."""
+    """A person settles an operation once, with a reason that is kept."""
     one = ledger.prepare(lesson())
     end(ledger, one, REVIEW)
     assert ledger.decide(one, "failed", "Another process took the key.").state == "failed"
@@ -408,7 +408,7 @@ def test_a_person_settles_what_needs_review(ledger: Ledger) -> None:
 
 
 def test_a_locked_ledger_says_so(ledger: Ledger, path: Path) -> None:
-    """Nothing was sent, and the text says what held it."""
+    """The error of a locked ledger explains that nothing was sent and why."""
     ledger._connection.execute("PRAGMA busy_timeout = 50")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
@@ -419,7 +419,7 @@ def test_a_locked_ledger_says_so(ledger: Ledger, path: Path) -> None:
 
 
 def test_a_name_that_leads_to_it_is_the_same_ledger(path: Path, child: tuple[subprocess.Popen[str], str, str]) -> None:
-    """Through a symbolic link its other users are seen to be there."""
+    """A ledger opened through a symbolic link shares the marks of its other users."""
     link = path.with_name("link.ledger")
     link.symlink_to(path)
     with Ledger(link) as ledger:
@@ -428,7 +428,7 @@ def test_a_name_that_leads_to_it_is_the_same_ledger(path: Path, child: tuple[sub
 
 
 def test_a_forks_end_leaves_the_ledger_to_its_parent(path: Path, ledger: Ledger) -> None:
-    """Closing the copy takes nothing from whoever opened it."""
+    """Closing a forked copy leaves the ledger open for its parent."""
     child = os.fork()
     if child == 0:
         ledger.close()
@@ -440,7 +440,7 @@ def test_a_forks_end_leaves_the_ledger_to_its_parent(path: Path, ledger: Ledger)
 
 
 def test_what_belongs_to_a_session_that_nobody_knows_is_swept(path: Path, ledger: Ledger) -> None:
-    """Where its mark was removed by somebody who cleaned up, nothing stays pending for ever."""
+    """When a session's mark was removed, its pending operations still become uncertain."""
     one = ledger.prepare(lesson())
     for mark in path.parent.glob("*.open"):
         mark.unlink()

@@ -1,4 +1,4 @@
-"""The ledger's verbs, as an operator of agents uses them."""
+"""The ledger's commands, as an operator of agents uses them."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ Ran = subprocess.CompletedProcess[str]
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A ledger of an agent whose calls broke: two never answered, one under a key that another event took."""
+    """The ledger of an agent with three uncertain operations and one that was never sent."""
     path = tmp_path / "agent.ledger"
     with Ledger(path) as ledger:
         for content in ("One.", "Two.", "Three."):
@@ -33,18 +33,18 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def agent(live: tuple[str, str]) -> dict[str, str]:
-    """How an agent is told of a service."""
+    """The environment that leads an agent to a service."""
     url, token = live
     return {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token}
 
 
 def ledger(path: Path, verb: str, *arguments: str) -> Ran:
-    """Run a verb on the ledger."""
+    """Run a command on the ledger."""
     return antechamber("ledger", verb, *arguments, "--ledger", str(path))
 
 
 def test_everything_uncertain_is_settled_from_the_shell(path: Path, agent: dict[str, str]) -> None:
-    """A table says what became of it, and the exit status whether a person is needed."""
+    """A table shows the outcomes, and the exit status shows whether a person is needed."""
     with Ledger(path) as opened:
         first = next(opened.entries()).operation_id
     headers = {"authorization": f"Bearer {agent['ANTECHAMBER_TOKEN']}"}
@@ -76,7 +76,7 @@ def test_everything_uncertain_is_settled_from_the_shell(path: Path, agent: dict[
 
 
 def test_a_service_that_is_down_leaves_everything_uncertain(path: Path) -> None:
-    """It says why, and that is no success."""
+    """When the service is down, operations stay uncertain, with the reason and a failing exit status."""
     down = {"ANTECHAMBER_URL": f"http://127.0.0.1:{free_port()}", "ANTECHAMBER_TOKEN": "antp_" + "A" * 36}
     ran = antechamber("recover", "--ledger", str(path), **down)
     assert ran.returncode == 1
@@ -93,14 +93,14 @@ def test_a_service_that_is_down_leaves_everything_uncertain(path: Path) -> None:
     ],
 )
 def test_recovery_says_what_it_needs(path: Path, environment: dict[str, str], said: str) -> None:
-    """Before anything is sent."""
+    """Missing settings are reported before anything is sent."""
     ran = antechamber("recover", "--ledger", str(path), **environment)
     assert ran.returncode == 1
     assert said in ran.stderr
 
 
 def test_a_ledger_can_be_looked_into(path: Path) -> None:
-    """A line each, the texts only where one is asked for, and nothing that a terminal would act on."""
+    """The list has one line per operation; a text is shown only on request, without control characters."""
     listed = ledger(path, "list").stdout
     lines = listed.splitlines()
     assert len(lines) == 5
@@ -121,7 +121,7 @@ def test_a_ledger_can_be_looked_into(path: Path) -> None:
 
 
 def test_an_empty_ledger_and_an_erased_text_say_so(tmp_path: Path) -> None:
-    """Rather than nothing at all."""
+    """An empty ledger and an erased text are reported in words."""
     path = tmp_path / "agent.ledger"
     with Ledger(path) as opened:
         assert ledger(path, "list").stdout == "The ledger is empty.\n"
@@ -131,7 +131,7 @@ def test_an_empty_ledger_and_an_erased_text_say_so(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_done_by_hand_says_why(path: Path, tmp_path: Path) -> None:
-    """No ledger, no such operation, no reason, a state that is none, one that is settled."""
+    """Settling by hand names the obstacle: no ledger, operation or reason, a wrong state, or a settled operation."""
     missing = ledger(tmp_path / "nowhere", "list")
     assert (missing.returncode, "there is no ledger at" in missing.stderr) == (1, True)
     with Ledger(path) as opened:
@@ -150,7 +150,7 @@ def test_what_cannot_be_done_by_hand_says_why(path: Path, tmp_path: Path) -> Non
 
 
 def test_a_service_that_moved_is_said_to_have(path: Path, agent: dict[str, str]) -> None:
-    """A ledger speaks of one service, by its address."""
+    """A ledger belongs to one service; the command `moved` accepts a new address."""
     assert antechamber("recover", "--ledger", str(path), **agent).returncode == 0
     elsewhere = agent | {"ANTECHAMBER_URL": "http://localhost:1"}
     refused = antechamber("recover", "--ledger", str(path), **elsewhere).stderr
@@ -160,7 +160,7 @@ def test_a_service_that_moved_is_said_to_have(path: Path, agent: dict[str, str])
 
 
 def test_calls_of_other_tools_are_shown_and_left_to_their_guard(tmp_path: Path, agent: dict[str, str]) -> None:
-    """What was given and what came back can be read; recovery of submissions says that there are some."""
+    """Calls of other tools are shown with arguments and results; recovery of submissions reports and skips them."""
     path = tmp_path / "calls.ledger"
     with Ledger(path) as opened:
         calling = GuardedCalls(opened, "tracker", {}, 1)

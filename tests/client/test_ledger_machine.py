@@ -1,6 +1,6 @@
-"""A state machine over ledger and service: lost requests, lost answers, late requests, refusals on the way, restarts.
+"""A state machine over ledger and service: lost and late requests, lost answers, gateway refusals, restarts.
 
-The quick form runs with the tests; `--steps 20000` makes it the long one that scripts/README.md lists.
+The quick form runs with the tests; `--steps 20000` runs the long form that scripts/README.md lists.
 """
 
 import itertools
@@ -43,13 +43,13 @@ FAULTS = st.lists(
     max_size=4,
 )
 KINDS = st.sampled_from(["good", "private", "elsewhere"])
-"""What becomes of an event: accepted, found private, or refused by policy."""
+"""The outcome of an event: accepted, found private, or refused by policy."""
 ACCEPTED = {"accepted-for-review", "accepted-as-duplicate"}
 _worlds = itertools.count(1)
 
 
 class Machine(RuleBasedStateMachine):
-    """One agent with a ledger, over a network that breaks, before a service that lasts."""
+    """One agent with a ledger, over a network with faults, with a service that outlives it."""
 
     service: Service
     steps = 0
@@ -57,7 +57,7 @@ class Machine(RuleBasedStateMachine):
     operations: Bundle[str] = Bundle("operations")
 
     def __init__(self) -> None:
-        """Begin with a fresh ledger; events of one world are those of no other."""
+        """Start with a fresh ledger; the events of each run are different."""
         super().__init__()
         self.world = next(_worlds)
         self.folder = tempfile.TemporaryDirectory()
@@ -81,14 +81,14 @@ class Machine(RuleBasedStateMachine):
 
     @rule(target=operations, number=st.integers(0, 4), kind=KINDS)
     def prepare(self, number: int, kind: str) -> str:
-        """Record an event, perhaps one that is there already."""
+        """Record an event, perhaps a known one."""
         one = self.ledger.prepare(self.event(number, kind))
         self.known.add(one)
         return one
 
     @rule(one=operations, faults=FAULTS)
     def send(self, one: str, faults: list[Any]) -> None:
-        """Send what is recorded."""
+        """Send a recorded event."""
         with self.sender(faults) as sender:
             told = outcome_or_error(sender._run(sender._sending.send(one)))
         assert one == (told.idempotency_key if isinstance(told, Receipt) else told.operation_id)
@@ -104,7 +104,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(one=operations, faults=FAULTS)
     def give_up(self, one: str, faults: list[Any]) -> None:
-        """Seal its key."""
+        """Seal an operation's key."""
         with self.sender(faults) as sender:
             sender.seal(one)
 
@@ -116,13 +116,13 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def arrive_late(self) -> None:
-        """Deliver what was on its way."""
+        """Deliver the late requests."""
         self.network.script = []
         self.network.let_go()
 
     @rule()
     def restart_the_agent(self) -> None:
-        """End without a word, as a killed process does, and open the ledger again."""
+        """Close without cleanup, as a killed process does, and open the ledger again."""
         self.ledger._connection.close()
         held = self.ledger._sessions._held
         assert held is not None
@@ -132,7 +132,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(one=operations)
     def die_after_sending(self, one: str) -> None:
-        """The attempt is recorded and arrives; nobody hears the answer."""
+        """Record and send an attempt whose answer is never received."""
         entry = self.ledger.begin(one)
         if entry.state in {"pending", "uncertain"}:
             headers = {"authorization": f"Bearer {self.service.token()}"}
@@ -141,8 +141,8 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def the_ledger_says_nothing_that_is_not_so(self) -> None:
-        """One submission for each operation, one proposal for each event, and each settled state is true."""
-        # It is looked at once before the first step.
+        """Each operation has at most one submission, each event one proposal, and each settled state is true."""
+        # The invariant is also checked once before the first step.
         Machine.steps += 1
         landed = self.landed()
         held = {key for request in self.network.held for key in _keys_of(request)}
@@ -163,7 +163,7 @@ class Machine(RuleBasedStateMachine):
                 assert disposition is not None or one not in held
 
     def landed(self) -> dict[str, str]:
-        """Return what the service has of this world, by key."""
+        """Return the service's submissions of this run, by key."""
         marks = ", ".join("?" * len(self.known))
         with database(self.service.location) as raw:
             rows = raw.execute(
@@ -179,7 +179,7 @@ class Machine(RuleBasedStateMachine):
         return {key: disposition for key, disposition, _ in rows}
 
     def teardown(self) -> None:
-        """At the end the network works: nothing stays undecided, and what is late then changes nothing."""
+        """With a working network nothing stays undecided, and late requests change nothing."""
         try:
             self.restart_the_agent()
             with self.sender([]) as sender:
@@ -195,13 +195,13 @@ class Machine(RuleBasedStateMachine):
 
 
 def _keys_of(request: Any) -> list[str]:
-    """Return the keys of a late request; a batch's are those of its lines."""
+    """Return the keys of a late request; a batch has the keys of its lines."""
     return re.findall(r'"idempotency_key":"([^"]+)"', request.read().decode())
 
 
 @pytest.mark.timeout(3000)
 def test_no_order_of_faults_makes_the_ledger_wrong(service: Service, pytestconfig: pytest.Config) -> None:
-    """Hundreds of steps here; --steps asks for as many as one likes."""
+    """A few hundred steps by default; --steps sets another number."""
     steps = pytestconfig.getoption("--steps")
     Machine.service, Machine.steps = service, 0
     some = settings(max_examples=20, stateful_step_count=50, deadline=None, database=None)

@@ -1,4 +1,4 @@
-"""MCP tools, called by the SDK's own client: in memory, and over standard input and output of a real process."""
+"""MCP tools, called by the SDK's client: in memory, and over standard input and output of a real process."""
 
 import asyncio
 import hashlib
@@ -34,7 +34,7 @@ Call = Callable[..., Awaitable[CallToolResult]]
 
 
 def session(network: Network, service: Service, path: Path, journey: Callable[[Client], Awaitable[Any]]) -> Any:
-    """Let a client in memory use the tools."""
+    """Connect an in-memory client to the tools."""
 
     async def whole() -> Any:
         with Ledger(path) as ledger:
@@ -50,7 +50,7 @@ def session(network: Network, service: Service, path: Path, journey: Callable[[C
 
 @pytest.fixture
 def call(network: Network, service: Service, tmp_path: Path) -> Callable[..., CallToolResult]:
-    """Call one tool in a session of its own, on one ledger."""
+    """Call one tool in a separate session on one ledger."""
 
     def one(name: str, /, **arguments: Any) -> CallToolResult:
         async def journey(client: Client) -> Any:
@@ -63,7 +63,7 @@ def call(network: Network, service: Service, tmp_path: Path) -> Callable[..., Ca
 
 
 def text(result: CallToolResult) -> str:
-    """Return what the model reads."""
+    """Return the text that the model reads."""
     return " ".join(one.text for one in result.content if one.type == "text")
 
 
@@ -75,7 +75,7 @@ def count(service: Service, table: str) -> int:
 
 
 def test_a_model_is_told_of_three_tools(network: Network, service: Service, tmp_path: Path) -> None:
-    """With strict arguments, output schemas and honest hints; none takes a key or a hash."""
+    """Three tools have strict arguments, output schemas and accurate hints; none accepts a key or a hash."""
 
     async def journey(client: Client) -> Any:
         return (await client.list_tools()).tools
@@ -104,7 +104,7 @@ def test_a_model_is_told_of_three_tools(network: Network, service: Service, tmp_
 def test_a_proposal_is_made_once_followed_and_found(
     call: Callable[..., CallToolResult], service: Service, network: Network
 ) -> None:
-    """The receipt is the result; the same arguments again are the same proposal, in every session."""
+    """A proposal returns its receipt; the same arguments are the same proposal in every session."""
     more = {"source_start": 10, "source_end": 14, "attributes": {"severity": 2}}
     first = call("propose_memory", **LESSON | more, tags=["Deploy"])
     again = call("propose_memory", **LESSON | more, tags=["deploy"])
@@ -131,7 +131,7 @@ def test_a_proposal_is_made_once_followed_and_found(
 def test_a_text_that_looks_like_json_stays_text(
     call: Callable[..., CallToolResult], service: Service, content: str
 ) -> None:
-    """What a model writes is what a curator reads."""
+    """A model's text reaches the curator unchanged."""
     receipt = call("propose_memory", **LESSON | {"content": content, "source_heading": content}).structured_content
     with database(service.location) as raw:
         ((payload, span),) = raw.execute("SELECT payload, source_span FROM proposals").fetchall()
@@ -160,7 +160,7 @@ def test_a_text_that_looks_like_json_stays_text(
 def test_wrong_arguments_are_told_so_that_a_model_can_mend_them(
     call: Callable[..., CallToolResult], service: Service, arguments: dict[str, Any], code: str, said: str
 ) -> None:
-    """A result that the model reads, never a protocol error; nothing is recorded or sent."""
+    """Wrong arguments give a result that the model reads, never a protocol error; nothing is recorded or sent."""
     result = call("propose_memory", **arguments)
     assert result.is_error
     assert result.structured_content["code"] == code
@@ -172,7 +172,7 @@ def test_wrong_arguments_are_told_so_that_a_model_can_mend_them(
 def test_what_was_sealed_behind_the_models_back_may_be_proposed(
     call: Callable[..., CallToolResult], service: Service, network: Network, tmp_path: Path
 ) -> None:
-    """An operator gave the first call up; the model, which knows nothing of keys, calls again and is heard."""
+    """After an operator sealed the first call's key, the model's next call uses a new key and succeeds."""
     network.script = ["pass"] + ["lose"] * 6
     assert call("propose_memory", **LESSON).is_error
     network.script = []
@@ -188,7 +188,7 @@ def test_what_was_sealed_behind_the_models_back_may_be_proposed(
 
 
 def test_a_refusal_says_what_to_change(call: Callable[..., CallToolResult]) -> None:
-    """With the argument that it speaks of, and never the value."""
+    """A refusal names the argument to change, and never its value."""
     private = call("propose_memory", **LESSON | {"content": "Page mira@orbit-works.dev at night."})
     assert private.is_error
     assert private.structured_content["code"] == "private-detected"
@@ -205,7 +205,7 @@ def test_a_refusal_says_what_to_change(call: Callable[..., CallToolResult]) -> N
 def test_after_an_interruption_the_same_arguments_find_what_was_begun(
     call: Callable[..., CallToolResult], service: Service, network: Network
 ) -> None:
-    """The model is told to call again, and one proposal comes of it."""
+    """The model is asked to call again, and one proposal results."""
     assert call("search_memory", query="", submission_scope="project", scope_id="apollo").structured_content
     network.script = ["pass", "drop", "lose", "lose", "lose", "lose"]
     unclear = call("propose_memory", **LESSON)
@@ -223,7 +223,7 @@ def test_after_an_interruption_the_same_arguments_find_what_was_begun(
 def test_what_is_learned_while_the_service_is_away_is_recorded(
     call: Callable[..., CallToolResult], service: Service, network: Network
 ) -> None:
-    """Once it is known whose the token is; before that nothing can be recorded, and it says so."""
+    """Events are recorded while the service is down if the producer is known; otherwise the error gives the reason."""
     network.script = ["lose"] * 6
     first = call("propose_memory", **LESSON)
     assert first.structured_content["code"] == "unavailable"
@@ -242,7 +242,7 @@ def test_what_is_learned_while_the_service_is_away_is_recorded(
 
 
 def test_a_client_that_hangs_up_stops_nothing_that_was_begun(service: Service, tmp_path: Path) -> None:
-    """The call goes on to its end, before the server ends, and the ledger has it."""
+    """When a client disconnects, a started call finishes before the server ends, and the ledger has it."""
     network = Network(service)
 
     async def journey() -> int:
@@ -272,7 +272,7 @@ def test_a_client_that_hangs_up_stops_nothing_that_was_begun(service: Service, t
 
 
 def test_a_reader_cannot_propose(service: Service, network: Network, tmp_path: Path) -> None:
-    """The token decides what is possible, and the answer says which one is needed."""
+    """A reader's token cannot propose, and the answer names the token that can."""
 
     async def journey(client: Client) -> Any:
         return await client.call_tool("propose_memory", LESSON)
@@ -283,14 +283,14 @@ def test_a_reader_cannot_propose(service: Service, network: Network, tmp_path: P
 
 
 def beside(ledger: Path, url: str, token: str) -> StdioServerParameters:
-    """Return how a client starts the server beside an agent."""
+    """Return the command with which a client starts the server beside an agent."""
     environment = {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token, "ANTECHAMBER_LEDGER": str(ledger)}
     return StdioServerParameters(command=sys.executable, args=["-m", "antechamber.cli", "mcp"], env=environment)
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 def test_a_real_session_is_cut_off_and_one_proposal_comes_of_it(tmp_path: Path, policies: Path, era: Any) -> None:
-    """Over standard input and output, in both eras of the protocol: propose while the service is away, end, go on."""
+    """Propose while the service is down, end and resume, over standard input and output, in both protocol versions."""
     data, port = tmp_path / "data", free_port()
     with serving(data, policies, port) as (url, _):
         token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
@@ -323,7 +323,7 @@ def test_a_real_session_is_cut_off_and_one_proposal_comes_of_it(tmp_path: Path, 
 def test_the_same_event_by_http_and_by_a_tool_is_one_proposal(
     call: Callable[..., CallToolResult], service: Service
 ) -> None:
-    """The tool computes the hash that every other client does."""
+    """The tool computes the same hash as every other client."""
     body = event(
         LESSON["content"], payload={"kind": "procedure", "content": LESSON["content"]}, idempotency_key="by-hand"
     )
@@ -336,7 +336,7 @@ def test_the_same_event_by_http_and_by_a_tool_is_one_proposal(
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_server_that_is_told_to_stop_does_so_at_once(tmp_path: Path, sent: signal.Signals) -> None:
-    """Though its client says nothing, it ends without a trace."""
+    """On SIGTERM the server exits cleanly even if its client is silent."""
     ledger = tmp_path / "agent.ledger"
     params = beside(ledger, f"http://127.0.0.1:{free_port()}", "antp_" + "A" * 36)
     process = subprocess.Popen(  # noqa: S603 -- our own program
@@ -360,7 +360,7 @@ def test_a_server_that_is_told_to_stop_does_so_at_once(tmp_path: Path, sent: sig
 
 
 def test_without_its_packages_the_text_says_what_to_install(tmp_path: Path) -> None:
-    """They are an extra, and the error says how it is installed."""
+    """Without the MCP extra the error names the command that installs it."""
     (tmp_path / "mcp.py").write_text("raise ImportError\n")
     ran = antechamber(
         "mcp", "--ledger", str(tmp_path / "agent.ledger"), ANTECHAMBER_TOKEN="antp_x", PYTHONPATH=str(tmp_path)
@@ -370,13 +370,13 @@ def test_without_its_packages_the_text_says_what_to_install(tmp_path: Path) -> N
 
 
 def test_a_token_that_is_refused_is_the_operators_to_fix(service: Service, network: Network, tmp_path: Path) -> None:
-    """The model hears that nothing was stored, and the same arguments work once it is fixed."""
+    """The model is informed that nothing was stored, and the same arguments work with a valid token."""
     path, token = tmp_path / "agent.ledger", service.token()
 
     async def propose(used: str) -> CallToolResult:
         with Ledger(path) as ledger:
             async with AsyncSubmitter(URL, used, ledger, transport=AsyncNetwork(network)) as submitter:
-                # The producer was learned before the token was revoked.
+                # The producer was known before the token was revoked.
                 tools = LedgerSubmits(submitter, ledger, token)
                 async with Client(build(lambda _: tools)) as client:
                     return await client.call_tool("propose_memory", LESSON)
@@ -401,7 +401,7 @@ def test_a_token_that_is_refused_is_the_operators_to_fix(service: Service, netwo
     ],
 )
 def test_a_line_that_is_no_strict_message_is_answered_and_not_repeated(tmp_path: Path, line: bytes, code: int) -> None:
-    """Over standard input too; the next message is answered as always."""
+    """An invalid message on standard input gets an error without its content; the next message is answered as usual."""
     params = beside(tmp_path / "agent.ledger", f"http://127.0.0.1:{free_port()}", "antp_" + "A" * 36)
     ping = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "ping"}).encode()
     process = subprocess.Popen(  # noqa: S603 -- our own program

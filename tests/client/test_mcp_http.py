@@ -1,4 +1,4 @@
-"""The service's own MCP endpoint: the same tools, the same tokens, the same one proposal."""
+"""The service's own MCP endpoint: the same tools, tokens and proposals."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ HEADERS = {"accept": "application/json, text/event-stream", "content-type": "app
 
 
 def session(url: str, token: str, journey: Callable[[Client], Awaitable[Any]], mode: Any = "auto") -> Any:
-    """Let the SDK's client use the tools over HTTP."""
+    """Connect the SDK's client to the tools over HTTP."""
 
     async def whole() -> Any:
         async with (
@@ -42,7 +42,7 @@ def calling(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_client_proposes_follows_and_searches(live: tuple[str, str], mode: str) -> None:
-    """In both eras of the protocol."""
+    """Both versions of the protocol work."""
 
     async def journey(client: Client) -> list[Any]:
         tools = [tool.name for tool in (await client.list_tools()).tools]
@@ -68,7 +68,7 @@ def test_a_client_proposes_follows_and_searches(live: tuple[str, str], mode: str
 
 
 def test_one_event_over_three_ways_is_one_proposal(live: tuple[str, str], tmp_path: Path) -> None:
-    """By HTTP, by a tool beside the agent, by a tool of the service: one hash, one proposal."""
+    """One event over HTTP, a local tool and a tool of the service has one hash and one proposal."""
     url, token = live
     payload = {"kind": LESSON["kind"], "content": LESSON["content"]}
     body = event(payload=payload, idempotency_key="by-hand")
@@ -95,7 +95,7 @@ def test_one_event_over_three_ways_is_one_proposal(live: tuple[str, str], tmp_pa
 
 
 def test_only_a_token_lets_in(service: Service) -> None:
-    """No token, a person's session and a revoked token are told so before anything of MCP is read."""
+    """Without a token, with a session or with a revoked token the request is refused before its MCP content is read."""
     for headers in ({}, {"authorization": "Bearer antp_nonsense"}):
         answer = service.client.post("/mcp", json=calling("propose_memory", LESSON), headers=HEADERS | headers)
         assert (answer.status_code, answer.json()["reasons"][0]["code"]) == (401, "unauthorized")
@@ -105,7 +105,7 @@ def test_only_a_token_lets_in(service: Service) -> None:
 
 
 def test_a_reader_searches_and_cannot_propose(service: Service) -> None:
-    """The token decides."""
+    """A reader's token can search but not propose."""
     reader = service.bearer("lookout", "reader", ("project:apollo",))
 
     def call(name: str, **arguments: Any) -> Any:
@@ -122,7 +122,7 @@ def test_a_reader_searches_and_cannot_propose(service: Service) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
 def test_there_are_no_sessions_and_no_streams(service: Service, method: str) -> None:
-    """Only POST is answered, and OPTIONS says so."""
+    """Only POST is supported, and OPTIONS lists it."""
     answer = service.client.request(method, "/mcp", headers=HEADERS | service.bearer())
     assert answer.status_code == 405
     asked = service.client.options("/mcp", headers=service.bearer())
@@ -145,7 +145,7 @@ def test_there_are_no_sessions_and_no_streams(service: Service, method: str) -> 
     ],
 )
 def test_a_broken_request_is_refused_and_harms_nothing(service: Service, body: bytes) -> None:
-    """Never a server error, and the next request is answered."""
+    """A malformed request never causes a server error, and the next request is answered."""
     answer = service.client.post("/mcp", content=body, headers=HEADERS | service.bearer())
     assert 200 <= answer.status_code < 500
     assert '"result":' not in answer.text or '"isError":true' in answer.text
@@ -157,7 +157,7 @@ def test_a_broken_request_is_refused_and_harms_nothing(service: Service, body: b
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", '"\\ud800"', "1e400", "0.5", "12345678901234567890"])
 def test_a_number_or_text_that_no_json_has_is_refused(service: Service, literal: str) -> None:
-    """Also where the SDK's parser would let it pass."""
+    """Invalid JSON numbers and texts are refused even if the SDK's parser would accept them."""
     body = json.dumps(calling("propose_memory", LESSON | {"attributes": {"a": "HERE"}})).replace('"HERE"', literal)
     answer = service.client.post("/mcp", content=body, headers=HEADERS | service.bearer())
     assert answer.status_code < 500
@@ -166,7 +166,7 @@ def test_a_number_or_text_that_no_json_has_is_refused(service: Service, literal:
 
 
 def test_without_the_extra_there_is_no_such_page(service: Service) -> None:
-    """And it says what is missing, to whoever has a token."""
+    """Without the extra the endpoint reports the missing package to callers with a token."""
     service.state.tools._start = None
     answer = service.client.post("/mcp", json=calling("search_memory", {}), headers=HEADERS | service.bearer())
     assert answer.status_code == 404
@@ -174,7 +174,7 @@ def test_without_the_extra_there_is_no_such_page(service: Service) -> None:
 
 
 def test_a_server_that_cannot_start_says_so_each_time(service: Service) -> None:
-    """A broken installation is an error of the service, and harms nothing else of it."""
+    """When the SDK fails to start, each call reports an error of the service, and other routes are unaffected."""
 
     @contextlib.asynccontextmanager
     async def broken(_: Any) -> Any:
@@ -190,7 +190,7 @@ def test_a_server_that_cannot_start_says_so_each_time(service: Service) -> None:
 
 
 def test_calls_at_once_start_one_server(service: Service) -> None:
-    """The first requests come together, and each gets its answer."""
+    """Concurrent first requests start one server, and each gets its answer."""
     with ThreadPoolExecutor(8) as pool:
         asked = [calling("propose_memory", LESSON | {"content": f"Lesson {number}."}) for number in range(16)]
         answers = list(
@@ -201,7 +201,7 @@ def test_calls_at_once_start_one_server(service: Service) -> None:
 
 
 def test_a_store_that_takes_nothing_leaves_it_open(service: Service) -> None:
-    """The model is told to call again, and then it lands."""
+    """When the store is busy, the model is asked to call again, and the call succeeds then."""
     asked = calling("propose_memory", LESSON | {"content": "What is learned at length. " * 2000})
     with full(service):
         told = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
@@ -214,7 +214,7 @@ def test_a_store_that_takes_nothing_leaves_it_open(service: Service) -> None:
 
 
 def test_what_will_not_work_by_itself_is_not_to_be_tried_again(service: Service) -> None:
-    """A model that is told to call again without end would do so."""
+    """A permanent error does not ask the model to call again, which would never end."""
     reader = service.bearer("lookout", "reader", ("project:apollo",))
     told = service.client.post("/mcp", json=calling("propose_memory", LESSON), headers=HEADERS | reader).json()[
         "result"
@@ -223,7 +223,7 @@ def test_what_will_not_work_by_itself_is_not_to_be_tried_again(service: Service)
 
 
 def test_a_bug_is_a_result_too(service: Service) -> None:
-    """The model reads that it failed, and nothing of how."""
+    """An internal error is reported to the model without details."""
     recall = service.state.recall
     service.state.recall._store = None
     asked = calling("search_memory", {"query": "", "submission_scope": "project", "scope_id": "apollo"})
@@ -247,7 +247,7 @@ SECRET = "sk_live_AbCdEf0123456789"
     ],
 )
 def test_a_member_that_is_named_twice_is_refused(service: Service, body: str) -> None:
-    """Wherever it is: the parser of the SDK would keep the last one and drop the other."""
+    """A duplicate member is refused at any depth, because the SDK's parser would silently drop one."""
     answer = service.client.post("/mcp", content=body.encode(), headers=HEADERS | service.bearer())
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32700)
     assert "names a member twice" in answer.json()["error"]["message"]
@@ -275,7 +275,7 @@ def test_a_member_that_is_named_twice_is_refused(service: Service, body: str) ->
     ],
 )
 def test_what_was_refused_is_never_repeated(service: Service, asked: Any) -> None:
-    """Names and values that a model made up could be secrets, and answers are kept in transcripts and logs."""
+    """Refused names and values are not repeated: they may be secrets, and transcripts and logs keep answers."""
     answer = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer())
     assert answer.status_code < 500
     assert '"error"' in answer.text or '"isError":true' in answer.text

@@ -1,4 +1,4 @@
-"""A second client in another language, over the official package: the same hashes, the same one proposal."""
+"""A second client in another language, with the official package, produces the same hashes and one proposal."""
 
 import json
 import os
@@ -18,7 +18,7 @@ VECTORS = NODE.parent / "vectors" / "hash-vectors.json"
 def run(script: str, *arguments: str, **environment: str) -> Any:
     """Run a script of the second client and return what it prints."""
     done = subprocess.run(  # noqa: S603 -- our own script
-        ["node", str(NODE / script), *arguments],  # noqa: S607 -- where scripts/test found it
+        ["node", str(NODE / script), *arguments],  # noqa: S607 -- found by scripts/test
         capture_output=True,
         text=True,
         timeout=60,
@@ -30,14 +30,14 @@ def run(script: str, *arguments: str, **environment: str) -> Any:
 
 
 def test_the_second_client_computes_the_same_hashes() -> None:
-    """Each vector, from the contract alone."""
+    """Each vector's hash is computed from the contract alone."""
     accepted = json.loads(VECTORS.read_text())["accepted"]
     assert run("vectors.mjs", str(VECTORS)) == [vector["source_event_hash"] for vector in accepted]
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
 def test_the_second_client_proposes_and_is_told(live: tuple[str, str], tmp_path: Path, way: str) -> None:
-    """Over both transports: the receipt names the hash computed there, and calling again changes nothing."""
+    """Over both transports the receipt names the hash computed there, and calling again changes nothing."""
     url, token = live
     ledger = str(tmp_path / "agent.ledger")
     environment = {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token, "ANTECHAMBER_LEDGER": ledger}

@@ -1,4 +1,4 @@
-"""Calls of other tools: what an answer makes of one, where its token goes, and by what it is found again."""
+"""Resend strategies: what an answer means for a call, where its token is placed, and how the call is found again."""
 
 import itertools
 from typing import Any
@@ -49,7 +49,7 @@ ENDINGS: list[Ending] = ["done", "error", "unclear", "silent"]
 
 @pytest.mark.parametrize(("strategy", "ending", "sole"), list(itertools.product(STRATEGIES, ENDINGS, [True, False])))
 def test_each_ending_of_each_kind_leads_to_one_state(strategy: Strategy, ending: Ending, *, sole: bool) -> None:
-    """A result ends it; an error only where no other attempt can have had an effect; nothing else proves anything."""
+    """A result ends a call; an error ends it only if no other attempt can have had an effect; nothing else does."""
     ruling = rule_call(strategy, ending, "said", sole=sole)
     if ending == "done":
         assert (ruling.state, ruling.final) == ("committed", True)
@@ -69,12 +69,12 @@ def test_each_ending_of_each_kind_leads_to_one_state(strategy: Strategy, ending:
     ],
 )
 def test_an_error_that_may_hide_an_effect_ends_nothing(strategy: Strategy, state: str) -> None:
-    """A tool that wraps another service may fail after the effect; whoever declares it knows."""
+    """A tool that wraps another service may fail after the effect, which its declaration states."""
     assert rule_call(strategy, "error", "upstream timed out", sole=True).state == state
 
 
 def test_a_key_goes_where_the_caller_does_not_see_it() -> None:
-    """The caller's own arguments stay; one that it may not give is refused."""
+    """The caller's other arguments stay, and an argument reserved for the key is refused."""
     strategy = IdempotencyKey(argument="key")
     assert hidden(strategy) == "key"
     assert embed(strategy, {"amount": 5}, TOKEN) == {"amount": 5, "key": TOKEN}
@@ -83,7 +83,7 @@ def test_a_key_goes_where_the_caller_does_not_see_it() -> None:
 
 
 def test_a_token_goes_beside_the_callers_text() -> None:
-    """Whatever that text says; without a text there is no place for it."""
+    """A token is inserted into the caller's text by a template; a template with {value} requires that text."""
     strategy = reconciled()
     assert hidden(strategy) is None
     assert embed(strategy, {"text": "{token} and {value}"}, TOKEN) == {
@@ -100,7 +100,7 @@ def test_a_token_goes_beside_the_callers_text() -> None:
 
 @pytest.mark.parametrize("strategy", [ResendTolerant(), NeverResend()])
 def test_other_calls_go_as_they_are(strategy: Strategy) -> None:
-    """They carry nothing."""
+    """Calls without a token or key are sent unchanged."""
     assert hidden(strategy) is None
     assert hidden(ReadOnly()) is None
     assert embed(strategy, {"a": [1, {"b": None}]}, TOKEN) == {"a": [1, {"b": None}]}
@@ -108,7 +108,7 @@ def test_other_calls_go_as_they_are(strategy: Strategy) -> None:
 
 
 def test_the_token_is_looked_for_wherever_the_arguments_say() -> None:
-    """In texts at any depth; what is no text stays."""
+    """The token is inserted in texts at any depth; other values stay."""
     strategy = reconciled(arguments={"query": {"any": ["ref {token}", 5]}, "limit": 5})
     check(strategy)
     assert reading(strategy, TOKEN) == {"query": {"any": [f"ref {TOKEN}", 5]}, "limit": 5}
@@ -126,7 +126,7 @@ def test_the_token_is_looked_for_wherever_the_arguments_say() -> None:
     ],
 )
 def test_a_strategy_that_could_not_work_is_refused(members: dict[str, Any], said: str) -> None:
-    """When it is declared, not when a call has broken."""
+    """An unusable strategy is refused when it is declared, not after a failed call."""
     check(reconciled())
     with pytest.raises(CallError, match=said):
         check(reconciled(**members))
@@ -134,14 +134,14 @@ def test_a_strategy_that_could_not_work_is_refused(members: dict[str, Any], said
 
 @pytest.mark.parametrize("strategy", [NeverResend, "never", None])
 def test_what_is_no_strategy_is_refused(strategy: Any) -> None:
-    """A class in the place of one of its kind, for example, which would pass for one that allows everything."""
+    """A class in place of an instance, for example, is refused, because it would allow everything."""
     with pytest.raises(CallError, match="is no strategy"):
         check(strategy)
     check(ReadOnly())
 
 
 def test_a_strategy_says_what_it_puts_where() -> None:
-    """So that a declaration that changed, or that does not fit its tool, is noticed."""
+    """A strategy's description shows a changed declaration, or one that does not fit its tool."""
     key = IdempotencyKey(argument="key")
     assert [embedding(one) for one in STRATEGIES] == [
         ["key", "key"],
@@ -156,13 +156,13 @@ def test_a_strategy_says_what_it_puts_where() -> None:
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), "\ud800", {1, 2}, b"x", object()])
 def test_arguments_that_are_no_json_are_refused(bad: Any) -> None:
-    """Before anything is recorded."""
+    """Arguments that are not JSON are refused before anything is recorded."""
     with pytest.raises(CallError, match="no JSON"):
         canonical({"a": bad})
 
 
 def test_arguments_without_end_are_refused() -> None:
-    """A list that holds itself."""
+    """A list that contains itself is refused."""
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(CallError, match="no JSON"):
@@ -178,7 +178,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text(), JSON, max_size=4))
 def test_the_same_arguments_in_any_order_are_the_same_call(arguments: dict[str, Any]) -> None:
-    """Named calls are found by their name alone, and never by arguments that look like one."""
+    """Named calls are identified by name alone, others by their arguments in any order."""
     turned = dict(reversed(list(arguments.items())))
     assert fingerprint(arguments, None) == fingerprint(turned, None)
     assert fingerprint(arguments, "step 4") == fingerprint({}, "step 4")

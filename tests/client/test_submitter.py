@@ -1,4 +1,4 @@
-"""Submitters over a network that breaks: one proposal, and a ledger that says what is known and nothing more."""
+"""Submitters over a network with faults: one proposal, and a ledger that records only what is proven."""
 
 import asyncio
 import contextlib
@@ -46,18 +46,18 @@ def sender(service: Service, network: Network, ledger: Ledger) -> Iterator[Submi
 
 CODES: dict[int, Code] = {400: "malformed", 401: "unauthorized", 403: "producer-mismatch", 413: "body-too-large"}
 PAGE = b'{"error": "unauthorized", "status": 401}'
-"""What a gateway says in the place of the service."""
+"""The answer of a gateway instead of the service."""
 
 
 def refused(status: int, key: str | None = None, code: Code | None = None) -> bytes:
-    """Return what the service says where it refuses without keeping anything."""
+    """Return the service's answer to a refusal that it does not keep."""
     reasons = [{"code": code or CODES[status], "message": "said", "pointer": None}]
     told = {"status": status, "idempotency_key": key, "reasons": reasons, "received_at": "", "duplicate": False}
     return json.dumps(dict.fromkeys(sorted(MEMBERS)) | told | {"retry_same_key": True, "safe_new_key": False}).encode()
 
 
 def altered(page: bytes, part: bytes, other: bytes) -> bytes:
-    """Return a page with one part changed, which has to be in it."""
+    """Return a page with one required part replaced."""
     assert page.count(part) == 1
     return page.replace(part, other)
 
@@ -70,7 +70,7 @@ def count(service: Service, table: str) -> int:
 
 
 def test_a_submission_is_recorded_sent_and_committed(service: Service, sender: Submitter, network: Network) -> None:
-    """The receipt is typed; the same event again costs no request, from whatever process."""
+    """The receipt is typed, and the same event again costs no request, in any process."""
     receipt = sender.submit(lesson())
     assert isinstance(receipt, Receipt)
     assert receipt.disposition == "accepted-for-review"
@@ -106,7 +106,7 @@ def test_a_submission_is_recorded_sent_and_committed(service: Service, sender: S
 def test_an_unclear_answer_is_followed_by_the_same_bytes(
     service: Service, sender: Submitter, network: Network, fault: Any
 ) -> None:
-    """Whatever broke and however often: one proposal, one submission, one key."""
+    """Whatever fails and however often, there is one proposal, one submission and one key."""
     network.script = [fault, fault, "drop"]
     receipt = sender.submit(lesson())
     network.let_go()
@@ -119,7 +119,7 @@ def test_an_unclear_answer_is_followed_by_the_same_bytes(
 def test_what_stays_unclear_is_uncertain_and_recovered_later(
     service: Service, sender: Submitter, network: Network, ledger: Ledger
 ) -> None:
-    """The error says that the same key is the way on; recovery sends the recorded bytes."""
+    """The error asks to use the same key, and recovery sends the recorded bytes."""
     network.script = ["drop"] + ["lose"] * 5
     with pytest.raises(UncertainError, match="connection refused") as unclear:
         sender.submit(lesson())
@@ -137,7 +137,7 @@ def test_what_stays_unclear_is_uncertain_and_recovered_later(
 def test_a_service_that_does_not_answer_is_left_alone_for_a_while(
     service: Service, network: Network, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After five failures in a row nothing is sent; what is submitted meanwhile is recorded, and lands later."""
+    """After five failures in a row nothing is sent; meanwhile events are recorded, and they are sent later."""
     monkeypatch.setattr(submitter, "COOLDOWN", 0.2)
     with Submitter(URL, service.token(), ledger, transport=network) as sender:
         network.script = ["lose"] * 5
@@ -156,7 +156,7 @@ def test_a_service_that_does_not_answer_is_left_alone_for_a_while(
 def test_a_refusal_ends_it_only_where_nothing_else_can_arrive(
     sender: Submitter, network: Network, ledger: Ledger, status: int, *, sole: bool
 ) -> None:
-    """After an unclear attempt a refusal of the next says nothing of the first."""
+    """After an unclear attempt the refusal of the next one proves nothing about the first."""
     refusal = (status, refused(status))
     network.script = [refusal] if sole else ["late", refusal]
     expected = FailedError if sole else UncertainError
@@ -171,7 +171,7 @@ def test_a_refusal_ends_it_only_where_nothing_else_can_arrive(
 
 
 def test_a_private_event_fails_for_ever_and_leaves_no_copy(service: Service, sender: Submitter, ledger: Ledger) -> None:
-    """The receipt is kept, the text is not; the same event again is answered from the ledger."""
+    """The receipt of a private event is kept without its text, and the same event is answered from the ledger."""
     for _ in range(2):
         with pytest.raises(FailedError, match="private-detected") as refused:
             sender.submit(lesson("Page mira@orbit-works.dev at night."))
@@ -186,7 +186,7 @@ def test_a_private_event_fails_for_ever_and_leaves_no_copy(service: Service, sen
 def test_a_refusal_after_an_unclear_attempt_is_final_where_the_service_keeps_it(
     sender: Submitter, network: Network, ledger: Ledger
 ) -> None:
-    """A 422 binds the key, so that nothing that is late can land; `again` asks under a new one."""
+    """A 422 binds the key, so no late request can succeed; `again` uses a new key."""
     network.script = ["late"]
     with pytest.raises(FailedError, match="scope-not-granted"):
         sender.submit(lesson(scope_id="gemini"))
@@ -200,7 +200,7 @@ def test_a_refusal_after_an_unclear_attempt_is_final_where_the_service_keeps_it(
 def test_a_key_under_which_something_else_landed_needs_a_person(
     service: Service, sender: Submitter, ledger: Ledger
 ) -> None:
-    """Neither the same again nor a new key is right by itself; the person's word is kept."""
+    """Neither the same key nor a new one is safe by itself, so a person decides and the reason is kept."""
     one = ledger.prepare(lesson())
     service.submit(event("Something else.", idempotency_key=one))
     with pytest.raises(NeedsReviewError, match="key-reused") as conflict:
@@ -213,7 +213,7 @@ def test_a_key_under_which_something_else_landed_needs_a_person(
 
 
 def test_what_is_given_up_is_sealed_and_never_lands(service: Service, sender: Submitter, network: Network) -> None:
-    """A late request finds the seal; what had landed before is committed instead."""
+    """A late request finds the seal; an event that arrived before is committed instead."""
     assert sender.ledger is not None
     one = sender.ledger.prepare(lesson())
     network.script = ["late"] + ["lose"] * 4
@@ -240,7 +240,7 @@ def test_what_is_given_up_is_sealed_and_never_lands(service: Service, sender: Su
 def test_recovery_seals_what_the_service_refuses(
     service: Service, network: Network, ledger: Ledger, sender: Submitter, status: int
 ) -> None:
-    """Where sending again is refused, only a seal proves that the first attempt cannot land."""
+    """When a resend is refused, only a seal proves that the first attempt cannot succeed."""
     network.script = ["late"] + ["lose"] * 4
     with pytest.raises(UncertainError) as unclear:
         sender.submit(lesson())
@@ -254,7 +254,7 @@ def test_recovery_seals_what_the_service_refuses(
 
 
 def test_recovery_leaves_what_it_cannot_learn(service: Service, network: Network, ledger: Ledger) -> None:
-    """Without an answer, or with a token that nobody takes, everything stays uncertain and is counted by reason."""
+    """Without an answer, or with a refused token, everything stays uncertain and is counted by reason."""
     with Submitter(URL, service.token(), ledger, transport=network, attempts=1) as sender:
         for number in range(3):
             network.script = ["late"]
@@ -275,7 +275,7 @@ def test_recovery_leaves_what_it_cannot_learn(service: Service, network: Network
 
 
 def test_a_batch_has_an_outcome_for_each_event(service: Service, sender: Submitter, network: Network) -> None:
-    """In order: receipts and errors, the same event twice, and a broken first try."""
+    """Outcomes are in order: receipts and errors, duplicates of an event, and a failed first attempt."""
     network.script = [(502, PROXY), "drop"]
     events = [
         lesson("One."),
@@ -298,7 +298,7 @@ def test_a_batch_has_an_outcome_for_each_event(service: Service, sender: Submitt
 
 
 def test_a_batch_is_cut_as_the_service_takes_it(sender: Submitter, network: Network) -> None:
-    """At most a thousand lines and 4 MiB in each."""
+    """A batch has at most a thousand lines and 4 MiB."""
     told = sender.submit_batch(lesson(f"Lesson {number}.") for number in range(1001))
     assert len(network.seen) == 2
     assert {one.status for one in told if isinstance(one, Receipt)} == {201}
@@ -309,7 +309,7 @@ def test_a_batch_is_cut_as_the_service_takes_it(sender: Submitter, network: Netw
 
 @pytest.mark.parametrize("whole", [(400, b"{}"), (413, b"{}"), (200, b"{}\n"), (200, b"[]\n{}\n")])
 def test_what_is_said_of_a_batch_fails_none_of_its_lines(sender: Submitter, network: Network, whole: Any) -> None:
-    """One bad line must not fail the others for ever: each is uncertain, and sent by itself it lands."""
+    """One bad line must not fail the others forever: each becomes uncertain, and is sent alone."""
     network.script = [whole] * 6
     told = sender.submit_batch([lesson("One."), lesson("Two.")])
     assert [type(one).__name__ for one in told] == ["UncertainError"] * 2
@@ -318,7 +318,7 @@ def test_what_is_said_of_a_batch_fails_none_of_its_lines(sender: Submitter, netw
 
 
 def test_a_sender_without_a_ledger_derives_its_keys(service: Service, network: Network) -> None:
-    """The same event has the same key in every process; nothing can be recovered, and it says so."""
+    """Without a ledger the same event has the same key in every process; recovery is refused with the reason."""
     with Submitter(URL, service.token(), transport=network) as sender:
         receipt = sender.submit(lesson())
         assert str(receipt.idempotency_key).startswith("ev1-")
@@ -337,7 +337,7 @@ def test_a_sender_without_a_ledger_derives_its_keys(service: Service, network: N
 
 
 def test_what_became_of_it_can_be_read(service: Service, sender: Submitter, network: Network) -> None:
-    """By id and by key, with the review; memories of one scope; nothing is None, and a refusal says why."""
+    """Receipts are read by id and key with their review, memories by scope; None means missing."""
     receipt = sender.submit(lesson())
     key, number = str(receipt.idempotency_key), str(receipt.submission_id)
     network.script = ["lose", (503, b"{}")]
@@ -376,7 +376,7 @@ def test_what_became_of_it_can_be_read(service: Service, sender: Submitter, netw
     ],
 )
 def test_an_address_or_token_that_cannot_be_one_is_refused(url: str, token: str, said: str) -> None:
-    """Before anything is recorded or sent."""
+    """An invalid address or token is refused before anything is recorded or sent."""
     with pytest.raises(AddressError, match=said):
         Submitter(url, token)
 
@@ -385,7 +385,7 @@ def test_an_address_or_token_that_cannot_be_one_is_refused(url: str, token: str,
     "url", ["ftp://me:s3cr3t@example.org", "http://me:s3cr3t@[::1", "http://me:s3cr3t@example.org:x"]
 )
 def test_a_refused_address_is_not_repeated_with_its_password(url: str) -> None:
-    """An agent's log keeps what the error says."""
+    """The error omits the password, because agents' logs keep errors."""
     for refused in (lambda: Submitter(url, "x"), lambda: Sender(url, "x")):
         with pytest.raises((AddressError, SendError), match="is no address") as caught:
             refused()
@@ -393,7 +393,7 @@ def test_a_refused_address_is_not_repeated_with_its_password(url: str) -> None:
 
 
 def test_the_asynchronous_submitter_does_the_same(service: Service, network: Network, ledger: Ledger) -> None:
-    """Its answers, its errors, its recovery."""
+    """The asynchronous submitter has the same answers, errors and recovery."""
 
     async def journey() -> list[Any]:
         async with AsyncSubmitter(URL, service.token(), ledger, transport=AsyncNetwork(network)) as sender:
@@ -419,7 +419,7 @@ def test_the_asynchronous_submitter_does_the_same(service: Service, network: Net
 
 
 def test_whoever_stops_waiting_leaves_it_uncertain(ledger: Ledger) -> None:
-    """A cancelled call has perhaps landed: the ledger says so at once, and not only after a restart."""
+    """A cancelled call may have arrived, so the ledger marks it uncertain at once and not only after a restart."""
 
     class Silent(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -442,7 +442,7 @@ def test_whoever_stops_waiting_leaves_it_uncertain(ledger: Ledger) -> None:
 
 
 def test_an_interrupted_batch_is_uncertain_too(service: Service, ledger: Ledger) -> None:
-    """Ctrl-C while the answer is awaited."""
+    """Ctrl-C while waiting for the answer marks the whole batch uncertain."""
 
     class Interrupted(httpx.BaseTransport):
         def handle_request(self, request: httpx.Request) -> httpx.Response:  # noqa: ARG002 -- named by httpx
@@ -458,7 +458,7 @@ def test_an_interrupted_batch_is_uncertain_too(service: Service, ledger: Ledger)
 
 @pytest.mark.parametrize("asked", ["120", "Sat, 21 Nov 2099 10:00:00 GMT"])
 def test_a_service_that_asks_for_much_time_gets_it(sender: Submitter, network: Network, asked: str) -> None:
-    """Nobody waits for minutes inside a call: it is uncertain, and whoever recovers later asks again."""
+    """A long Retry-After makes the operation uncertain instead of blocking for minutes; recovery asks again."""
     network.script = [(503, b"{}", {"retry-after": asked})]
     with pytest.raises(UncertainError, match="status 503"):
         sender.submit(lesson())
@@ -472,14 +472,14 @@ def test_a_service_that_asks_for_much_time_gets_it(sender: Submitter, network: N
 
 @pytest.mark.parametrize("asked", ["soon", "-1", "1.5", ""])
 def test_a_time_that_is_none_is_passed_over(sender: Submitter, network: Network, asked: str) -> None:
-    """A broken Retry-After is as good as none."""
+    """An invalid Retry-After is ignored."""
     network.script = [(503, b"{}", {"retry-after": asked})]
     assert sender.submit(lesson()).status == 201
     assert len(network.seen) == 2
 
 
 def test_a_batch_of_what_is_settled_sends_nothing(sender: Submitter, network: Network) -> None:
-    """Replays from a checkpoint cost no request."""
+    """A batch of settled events costs no request."""
     first = sender.submit_batch([lesson("One."), lesson("Two.")])
     assert sender.submit_batch([lesson("Two."), lesson("One.")]) == first[::-1]
     assert sender.submit_batch([]) == []
@@ -487,7 +487,7 @@ def test_a_batch_of_what_is_settled_sends_nothing(sender: Submitter, network: Ne
 
 
 def test_a_batch_that_waits_for_the_service_is_recorded(sender: Submitter, network: Network, ledger: Ledger) -> None:
-    """While nothing is sent, what is submitted is in the ledger all the same."""
+    """While the circuit breaker is open, submitted events are still recorded in the ledger."""
     network.script = ["lose"] * 5
     with pytest.raises(NotSentError):
         sender.submit(lesson())
@@ -500,7 +500,7 @@ def test_a_batch_that_waits_for_the_service_is_recorded(sender: Submitter, netwo
 def test_without_a_ledger_only_the_newest_operations_are_known(
     service: Service, network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Memory stays bounded however long it sends."""
+    """Without a ledger memory stays bounded, however many events are sent."""
     monkeypatch.setattr(memory_ledger, "MAX_OPERATIONS", 2)
     with Submitter(URL, service.token(), transport=network) as sender:
         keys = [str(sender.submit(lesson(f"Lesson {number}.")).idempotency_key) for number in range(3)]
@@ -511,7 +511,7 @@ def test_without_a_ledger_only_the_newest_operations_are_known(
 
 
 def test_a_page_of_somebody_between_fails_nothing(sender: Submitter, network: Network, ledger: Ledger) -> None:
-    """It may stand in the place of any answer, so a refusal counts only with a receipt."""
+    """An intermediary may replace any answer, so a refusal counts only with a receipt."""
     network.script = [(403, PROXY)]
     with pytest.raises(UncertainError):
         sender.submit(lesson())
@@ -520,7 +520,7 @@ def test_a_page_of_somebody_between_fails_nothing(sender: Submitter, network: Ne
 
 
 def test_a_batch_that_is_too_much_for_somebody_between_goes_in_halves(sender: Submitter, network: Network) -> None:
-    """Down to single lines, each of which has its own answer."""
+    """A batch that an intermediary finds too large is halved, down to single lines with separate answers."""
     network.script = [(413, PROXY), (413, PROXY), "pass", "pass", (413, PROXY)]
     told = sender.submit_batch([lesson(f"Lesson {number}.") for number in range(4)])
     assert [content.count(b"\n") + 1 for _, _, content in network.seen] == [4, 2, 1, 1, 2, 1, 1]
@@ -528,7 +528,7 @@ def test_a_batch_that_is_too_much_for_somebody_between_goes_in_halves(sender: Su
 
 
 def test_another_producers_token_settles_nothing(service: Service, network: Network, ledger: Ledger) -> None:
-    """Keys are each producer's own: what one has sealed another may have landed."""
+    """Keys belong to a producer, so a seal with another producer's token proves nothing."""
     with Submitter(URL, service.token(), ledger, transport=network, attempts=1) as sender:
         network.script = ["drop"]
         with pytest.raises(UncertainError) as unclear:
@@ -541,13 +541,13 @@ def test_another_producers_token_settles_nothing(service: Service, network: Netw
 
 
 def test_what_was_recorded_and_never_sent_is_recovered_in_the_same_process(sender: Submitter, ledger: Ledger) -> None:
-    """It need not wait for the next start."""
+    """A recorded and never sent operation is recovered without waiting for the next start."""
     ledger.prepare(lesson())
     assert sender.recover().settled == {"committed": 1}
 
 
 def test_a_call_that_is_cancelled_again_and_again_ends_as_cancelled(ledger: Ledger) -> None:
-    """Some frameworks tell it at every turn."""
+    """Some frameworks cancel a task repeatedly; it still ends as cancelled."""
 
     class Silent(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -569,13 +569,13 @@ def test_a_call_that_is_cancelled_again_and_again_ends_as_cancelled(ledger: Ledg
 
 
 def assert_sendable(error: OperationError) -> None:
-    """The same key is the way on, and a new one would not be safe."""
+    """Assert that the same key is safe and a new one is not."""
     assert (error.retry_same_key, error.safe_new_key) == (True, False)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:{port}", "http://nowhere.invalid"])
 def test_without_a_connection_nothing_was_sent(service: Service, network: Network, ledger: Ledger, url: str) -> None:
-    """Refused, or a name that is none: the operation is as it was, and lands later; without a ledger too."""
+    """Without a connection the operation is unchanged and can be sent later, with or without a ledger."""
     url = url.format(port=free_port())
     for kept in (ledger, None):
         with Submitter(url, "token", kept, attempts=1) as sender, pytest.raises(NotSentError) as unsent:
@@ -590,7 +590,7 @@ def test_without_a_connection_nothing_was_sent(service: Service, network: Networ
 
 
 def test_without_tls_on_the_other_side_nothing_was_sent(ledger: Ledger) -> None:
-    """The handshake fails before the request begins."""
+    """When the TLS handshake fails, nothing was sent."""
 
     def hang_up() -> None:
         server.accept()[0].close()
@@ -609,7 +609,7 @@ def test_without_tls_on_the_other_side_nothing_was_sent(ledger: Ledger) -> None:
 def test_a_token_that_is_refused_leaves_the_operation_as_it_was(
     service: Service, network: Network, ledger: Ledger, token: str, *, kept: bool
 ) -> None:
-    """Alone and in a batch, with a ledger and without; with the right token the same key lands, once."""
+    """With a valid token the same key succeeds once: alone and in a batch, with a ledger and without."""
     book = ledger if kept else None
     wrong = service.token(token) if ":" in token else token
     with Submitter(URL, wrong, book, transport=network) as sender:
@@ -640,7 +640,7 @@ def test_a_token_that_is_refused_leaves_the_operation_as_it_was(
 def test_after_an_unclear_attempt_nothing_is_said_of_it(
     service: Service, network: Network, ledger: Ledger, fault: Any, *, batch: bool
 ) -> None:
-    """The earlier one can still arrive, so that the operation stays uncertain, however often the next ones fail."""
+    """The earlier attempt may still arrive, so the operation stays uncertain, however often later ones fail."""
     with Submitter(URL, service.token(), ledger, transport=network, attempts=1) as sender:
         for action in ("late", fault, fault):
             network.script = [action]
@@ -669,14 +669,14 @@ def test_after_an_unclear_attempt_nothing_is_said_of_it(
     ],
 )
 def test_a_refusal_counts_only_as_the_service_writes_it(sender: Submitter, network: Network, page: Any) -> None:
-    """A gateway that asks for its own login may have sent the request on before."""
+    """A gateway that requires its own login may have forwarded the request before."""
     network.script = [page] * 6
     with pytest.raises(UncertainError):
         sender.submit(lesson())
 
 
 def test_a_transport_that_repeats_requests_proves_nothing_by_its_last_error(ledger: Ledger) -> None:
-    """The first try left, and only the second found no connection: it may have landed."""
+    """The first attempt was sent and only the second found no connection, so the event may have arrived."""
 
     class Repeating(httpx.BaseTransport):
         def __init__(self) -> None:
@@ -706,7 +706,7 @@ def test_a_transport_that_repeats_requests_proves_nothing_by_its_last_error(ledg
 
 
 def test_what_one_process_could_not_send_another_may(service: Service, network: Network, ledger: Ledger) -> None:
-    """The agent that runs with a wrong token is not in the way of whoever recovers its ledger with the right one."""
+    """After an agent with a wrong token, a process with the right one can recover its ledger."""
     with Submitter(URL, "antp_" + "A" * 36, ledger, transport=network) as sender, pytest.raises(RefusedError):
         sender.submit(lesson())
     with Ledger(ledger.path) as other, Submitter(URL, service.token(), other, transport=network) as recovering:
@@ -717,7 +717,7 @@ def test_what_one_process_could_not_send_another_may(service: Service, network: 
 def test_what_was_refused_is_still_known_as_such_at_the_next_start(
     service: Service, network: Network, ledger: Ledger
 ) -> None:
-    """Nothing of it can arrive, whatever process asks; what the service said is kept."""
+    """A refused event cannot arrive later, whichever process asks; the refusal is kept."""
     with Submitter(URL, "antp_" + "A" * 36, ledger, transport=network) as sender, pytest.raises(RefusedError) as no:
         sender.submit(lesson())
     ledger.close()
@@ -743,7 +743,7 @@ def test_what_was_refused_is_still_known_as_such_at_the_next_start(
 def test_a_seal_that_was_not_sent_or_not_let_in_changes_nothing(
     service: Service, network: Network, ledger: Ledger, sender: Submitter
 ) -> None:
-    """What was only prepared can still be sent, with the same key."""
+    """When a seal was not sent or was refused, a prepared operation can still be sent with the same key."""
     one = ledger.prepare(lesson())
     network.script = ["lose"]
     assert (sender.seal(one).state, ledger.entry(one).unsent()) == ("pending", True)
@@ -758,7 +758,7 @@ def test_a_seal_that_was_not_sent_or_not_let_in_changes_nothing(
 
 
 def test_the_asynchronous_submitter_tells_the_same(service: Service, network: Network, ledger: Ledger) -> None:
-    """No connection, a token that is refused, and both after an unclear attempt."""
+    """The asynchronous submitter handles connection failures and refused tokens the same way."""
 
     async def journey(token: str, script: list[Any], **options: Any) -> str:
         network.script = script
@@ -787,7 +787,7 @@ def test_the_asynchronous_submitter_tells_the_same(service: Service, network: Ne
     ],
 )
 def test_each_error_says_which_key_is_safe(kind: type[OperationError], same: bool, new: bool) -> None:  # noqa: FBT001 -- a table
-    """All are operation errors, and every error of the client has one base."""
+    """All errors of operations have one base, and so have all errors of the client."""
     assert (kind.retry_same_key, kind.safe_new_key) == (same, new)
     assert issubclass(kind, OperationError)
     assert getattr(client, kind.__name__) is kind

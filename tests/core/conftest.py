@@ -1,4 +1,4 @@
-"""Property tests of the core take as long as they take: a busy machine is no failure."""
+"""Property tests of the core have no deadline, because a busy machine is not a failure."""
 
 from hypothesis import settings
 

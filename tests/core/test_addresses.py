@@ -1,4 +1,4 @@
-"""What may be shown of an address, and what is one."""
+"""Addresses: validation, and which parts may be shown."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ SECRET = "s3cr3t"
         ("https://pins.example/antechamber", "https://pins.example/antechamber"),
         ("nowhere", "nowhere"),
         ("", ""),
-        # What follows has a password with a character that ends it; nobody knows which part is the password.
+        # These passwords contain a delimiter, so it is ambiguous which part is the password.
         (f"https://pins:1/{SECRET}@pins.example/", HIDDEN),
         (f"https://pins:1?{SECRET}@pins.example/", HIDDEN),
         (f"https://pins:1#{SECRET}@pins.example/", HIDDEN),
@@ -30,19 +30,19 @@ SECRET = "s3cr3t"
     ],
 )
 def test_an_address_is_shown_without_what_may_be_secret(url: str, seen: str) -> None:
-    """Scheme, host, port and path, or nothing of it."""
+    """Scheme, host, port and path are shown, or nothing."""
     assert shown(url) == seen
 
 
 @given(st.text(alphabet="s3cr3t:/?#[]% ", max_size=12), st.sampled_from(["", "/path", ":81/path"]))
 def test_no_password_is_shown_whatever_it_is_made_of(characters: str, rest: str) -> None:
-    """Percent-encoded or typed as it is."""
+    """No password is shown, whether percent-encoded or not."""
     assert "Pa55word" not in shown(f"https://pins:{characters}Pa55word@pins.example{rest}")
     assert "Pa55word" not in shown(f"https://pins:Pa55word{characters}@pins.example{rest}")
 
 
 def test_an_address_names_scheme_and_host() -> None:
-    """And a port that there can be."""
+    """An address must name a scheme and a host, and a valid port if any."""
     for url in ("http://a", "https://a:443/b?c", "http://u:p@[::1]:1"):
         assert is_address(url)
     for url in ("a", "ftp://a", "https://", "//a", "https://[a", "https://a:b", "https://a:99999"):
@@ -50,7 +50,7 @@ def test_an_address_names_scheme_and_host() -> None:
 
 
 def test_credentials_and_queries_of_an_address_are_noticed() -> None:
-    """In all places where they can be."""
+    """Credentials and queries are found in every part that can hold them."""
     for url in ("https://u@a", "https://u:p@a/b", "https://a?b", "https://a/b#c", "https://@a"):
         assert has_secrets(url)
     for url in ("https://a", "https://a:1/b/"):
@@ -71,7 +71,7 @@ def test_credentials_and_queries_of_an_address_are_noticed() -> None:
     ],
 )
 def test_an_address_of_a_database_is_taken(url: str) -> None:
-    """In all forms of libpq, with a password whose special characters are encoded."""
+    """All forms of libpq are accepted if special characters of the password are encoded."""
     assert is_database(url)
 
 
@@ -93,5 +93,5 @@ def test_an_address_of_a_database_is_taken(url: str) -> None:
     ],
 )
 def test_an_address_whose_password_the_driver_would_repeat_is_none(url: str) -> None:
-    """The driver takes a part of such a password for a host, a port or a name, and repeats it in its error."""
+    """The driver reads part of such a password as a host, port or name and repeats it in errors, so it is refused."""
     assert not is_database(url)

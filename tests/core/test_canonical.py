@@ -1,4 +1,4 @@
-"""The JSON profile, the normal form and the hash: what is equal, what is refused, and the published vectors."""
+"""The JSON profile, the normal form and the hash, checked against the published vectors."""
 
 import json
 import unicodedata
@@ -52,20 +52,20 @@ spans = st.fixed_dictionaries(
 
 
 def parsed(vector: dict[str, Any]) -> Submission:
-    """Read a vector's event as the body of a request that carries the vector's hash."""
+    """Read a vector's event as the body of a request with the vector's hash."""
     body = ENVELOPE | vector["event"] | {"source_event_hash": vector["source_event_hash"]}
     return read_event(read_draft(msgspec.json.encode(body)))
 
 
 def refusal(raw: bytes) -> RequestRefusedError:
-    """Decode and check a value, which must be refused."""
+    """Decode and check a value that must be refused."""
     with pytest.raises(RequestRefusedError) as caught:
         check_profile(decode(raw))
     return caught.value
 
 
 def nested(levels: int) -> Any:
-    """Return an array of that many levels."""
+    """Return an array with this many levels."""
     value: Any = 1
     for _ in range(levels):
         value = [value]
@@ -76,7 +76,7 @@ def nested(levels: int) -> Any:
 @example({"a": '\x00\x08\t\n\x0b\x0c\r\x1f\x7f"\\/\u2028\u2029\ufeff\uffff\U0010ffff'})
 @example([2**53 - 1, 1 - 2**53, 0, True, False, None, "", [], {}])
 def test_the_canonical_encoding_is_rfc_8785(value: Any) -> None:
-    """Within the profile our encoding has the bytes of an independent implementation of RFC 8785."""
+    """Within the profile the encoding equals the bytes of an independent implementation of RFC 8785."""
     assert canonical(value) == rfc8785.dumps(value)
 
 
@@ -89,7 +89,7 @@ def test_every_code_point_is_encoded_as_rfc_8785_does(start: int) -> None:
 
 @given(values)
 def test_what_lies_inside_the_profile_passes(value: Any) -> None:
-    """A value of the profile survives encoding, decoding and the check."""
+    """A value within the profile survives encoding, decoding and the check."""
     raw = msgspec.json.encode({"attributes": {"a": value}})
     check_profile(decode(raw), "/payload")
     assert decode(raw) == {"attributes": {"a": value}}
@@ -98,7 +98,7 @@ def test_what_lies_inside_the_profile_passes(value: Any) -> None:
 @given(values)
 @example({"a": "\u00e9\U0001f600/\x7f"})
 def test_another_spelling_of_the_same_json_decodes_to_the_same(value: Any) -> None:
-    """White space and escapes of the standard library's writer make no difference."""
+    """White space and escapes of the standard library's encoder do not change the decoded value."""
     assert decode(json.dumps(value, indent=3).encode()) == decode(canonical(value))
 
 
@@ -125,7 +125,7 @@ def test_another_spelling_of_the_same_json_decodes_to_the_same(value: Any) -> No
     ],
 )
 def test_what_lies_outside_the_profile_is_refused_with_its_place(raw: bytes, pointer: str) -> None:
-    """Floats, great integers, odd names and stray nulls are out of profile; of a name the parent is named."""
+    """Floats, large integers, odd names and misplaced nulls are refused; for a name the pointer leads to its parent."""
     error = refusal(raw)
     assert (error.code, error.reasons[0].pointer) == ("out-of-profile", pointer)
 
@@ -144,7 +144,7 @@ def test_what_lies_outside_the_profile_is_refused_with_its_place(raw: bytes, poi
     ],
 )
 def test_json_that_no_value_of_the_profile_has_is_out_of_profile(raw: bytes) -> None:
-    """Lone surrogates and numbers beyond any range are JSON, but not of the profile."""
+    """Lone surrogates and out-of-range numbers are JSON, but outside the profile."""
     assert refusal(raw).code == "out-of-profile"
 
 
@@ -154,12 +154,12 @@ def test_json_that_no_value_of_the_profile_has_is_out_of_profile(raw: bytes) -> 
     ['{"a":1,"a":1}', '{"a":1,"b":2,"a":3}', '{"a":1,"\\u0061":2}', '{"\\u0061":{},"\\u0061":{}}', '{"":0,"":0}'],
 )
 def test_a_member_named_twice_is_refused_at_any_depth(location: str, twice: str) -> None:
-    """A duplicate member name is found wherever it stands and however it is spelled."""
+    """A duplicate member is found at any depth and in any spelling."""
     assert refusal((location % twice).encode()).code == "duplicate-member"
 
 
 def test_a_name_that_occurs_in_two_objects_is_no_duplicate() -> None:
-    """Only names of the same object collide, even where the slow path has to look."""
+    """Only names within one object are compared, also on the slow path."""
     assert decode(b'[{"\\u0061":1},{"a":{"a":2}}]') == [{"a": 1}, {"a": {"a": 2}}]
 
 
@@ -198,13 +198,13 @@ def test_a_name_that_occurs_in_two_objects_is_no_duplicate() -> None:
     ],
 )
 def test_what_is_no_json_is_malformed(raw: bytes) -> None:
-    """Bytes that RFC 8259 does not call JSON text are malformed."""
+    """Bytes that are not JSON text by RFC 8259 are malformed."""
     assert refusal(raw).code == "malformed"
 
 
 @given(st.binary(max_size=64) | st.text('[]{}:,"\\ud80019e.-ntf ').map(str.encode))
 def test_no_bytes_crash_the_decoder(raw: bytes) -> None:
-    """Any bytes either decode or are refused with a code of the list."""
+    """Any bytes are decoded or refused with a listed code."""
     codes = set()
     try:
         check_profile(decode(raw))
@@ -216,13 +216,13 @@ def test_no_bytes_crash_the_decoder(raw: bytes) -> None:
 @pytest.mark.parametrize("levels", [1000, 5000, 30_000])
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 def test_extreme_nesting_is_out_of_profile(levels: int, opening: str, closing: str) -> None:
-    """A nesting that no parser follows is refused like any other that is too deep."""
+    """Nesting deeper than any parser supports is refused like any other excessive depth."""
     assert refusal((opening * levels + "1" + closing * levels).encode()).code == "out-of-profile"
 
 
 @pytest.mark.parametrize(("depth", "levels"), [(1, 16), (2, 15), (4, 13), (16, 1)])
 def test_sixteen_levels_pass_and_seventeen_do_not(depth: int, levels: int) -> None:
-    """The depth of the value counts; scalars on the deepest level are fine."""
+    """Depth counts containers; scalars on the deepest level are accepted."""
     check_profile(nested(levels), depth=depth)
     with pytest.raises(RequestRefusedError) as caught:
         check_profile(nested(levels + 1), depth=depth)
@@ -230,7 +230,7 @@ def test_sixteen_levels_pass_and_seventeen_do_not(depth: int, levels: int) -> No
 
 
 def test_null_is_allowed_inside_attributes_only() -> None:
-    """Inside payload.attributes null is a value; attributes itself and everything else must not be null."""
+    """Inside payload.attributes null is a value; attributes itself and all other members must not be null."""
     check_profile({"attributes": {"a": None, "b": [None, {"c": None}]}}, "/payload")
     for value, pointer in (
         ({"attributes": None}, "/payload/attributes"),
@@ -244,27 +244,27 @@ def test_null_is_allowed_inside_attributes_only() -> None:
 
 
 def test_at_most_twenty_violations_are_named() -> None:
-    """An answer stays short however much is wrong."""
+    """An answer lists at most twenty violations."""
     with pytest.raises(RequestRefusedError) as caught:
         check_profile([0.5] * 21)
     assert [reason.pointer for reason in caught.value.reasons] == [f"/{index}" for index in range(20)]
 
 
 def test_pointers_are_escaped() -> None:
-    """Reference tokens follow RFC 6901."""
+    """JSON pointers are escaped as in RFC 6901."""
     assert escape_pointer("a/b~c~1") == "a~1b~0c~01"
 
 
 @given(payloads, spans)
 def test_normalizing_twice_is_normalizing_once(payload: dict[str, Any], span: dict[str, Any]) -> None:
-    """The normal form of a normal form is itself, whatever the strings hold."""
+    """Normalizing is idempotent for all strings."""
     once = normalize(payload, span)
     assert normalize(*once) == once
 
 
 @given(payloads, spans)
 def test_normalizing_leaves_its_input_alone(payload: dict[str, Any], span: dict[str, Any]) -> None:
-    """The event as it was given is not changed in place."""
+    """The input event is not changed in place."""
     before = canonical([payload, span])
     normalize(payload, span)
     assert canonical([payload, span]) == before
@@ -284,7 +284,7 @@ def test_normalizing_adds_and_drops_no_member(payload: dict[str, Any], span: dic
 @example("a\r\r\nb\n\rc")
 @example("\u212b\u0344\ufb01")
 def test_every_string_becomes_nfc_with_line_feeds(text: str) -> None:
-    """NFC comes first, then each CRLF and each remaining CR becomes one LF."""
+    """NFC is applied first, then each CRLF and each remaining CR becomes one LF."""
     expected = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n")
     payload, span = normalize(
         {"kind": "fact", "content": "x", "attributes": {"a": [text]}}, {"uri": text, "heading": text}
@@ -297,7 +297,7 @@ def test_every_string_becomes_nfc_with_line_feeds(text: str) -> None:
 @example("\xa0", "\x0b")
 @example(" \t\n", "\n\t ")
 def test_content_loses_tab_line_feed_and_space_at_its_ends_only(before: str, after: str) -> None:
-    """Content is trimmed of three code points after line ends are unified; other strings are not trimmed."""
+    """Content is stripped of tab, line feed and space after line ends are normalized; other strings are not."""
     text = f"{before}x \t\n y{after}"
     payload, span = normalize({"kind": "fact", "content": text}, {"uri": text})
     kept = normalize_text(text)
@@ -308,13 +308,13 @@ def test_content_loses_tab_line_feed_and_space_at_its_ends_only(before: str, aft
 @given(texts)
 @example("ABCXYZ\u0130\u0416\u00c9\u212a@[`{")
 def test_lowering_touches_a_to_z_only(text: str) -> None:
-    """Lowering maps 26 letters and leaves every other code point as it is."""
+    """Lower-casing changes the 26 ASCII letters and no other code point."""
     assert lower_ascii(text) == "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in text)
 
 
 @given(st.lists(texts | st.sampled_from(["A", "a", "\uff5e", "\U0001f600", "cafe\u0301", "CAF\u00c9"]), max_size=8))
 def test_tags_are_unique_and_sorted_by_code_point(tags: list[str]) -> None:
-    """Tags are lowered, then each is kept once, in the order of their code points."""
+    """Tags are lower-cased, then deduplicated and sorted by code point."""
     payload, _ = normalize({"kind": "fact", "content": "x", "tags": tags}, {"uri": "u"})
     points = [[ord(c) for c in tag] for tag in payload["tags"]]
     assert points == sorted(points)
@@ -324,7 +324,7 @@ def test_tags_are_unique_and_sorted_by_code_point(tags: list[str]) -> None:
 
 @given(st.data())
 def test_the_hash_ignores_member_order_and_white_space(data: st.DataObject) -> None:
-    """However the JSON of an event is laid out, its hash is the same."""
+    """The hash does not depend on the layout of the JSON."""
     members = {"kind": "fact", "content": "x", "tags": ["b", "a"], "attributes": {"n": 1, "m": {"q": [], "p": None}}}
     shuffled = dict(data.draw(st.permutations(list(members.items()))))
     indent = data.draw(st.sampled_from([None, 0, 1, 5, "\t"]))
@@ -335,14 +335,14 @@ def test_the_hash_ignores_member_order_and_white_space(data: st.DataObject) -> N
 
 
 def test_the_digest_is_plain_blake3() -> None:
-    """The hash can be checked with b3sum: it is BLAKE3-256 of the bytes, in lower-case hex."""
+    """The hash is BLAKE3-256 of the bytes in lower-case hex, as b3sum prints it."""
     assert digest(b"abc") == "blake3:" + blake3(b"abc").hexdigest()
     assert digest(b"") == "blake3:af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
 
 
 @pytest.mark.parametrize("vector", VECTORS["accepted"], ids=lambda vector: vector["name"])
 def test_the_published_vectors_hold(vector: dict[str, Any]) -> None:
-    """Normal form, canonical text and hash of each vector come out as published."""
+    """Normal form, canonical text and hash of each vector match the published ones."""
     submission = parsed(vector)
     assert {"payload": submission.payload, "source_span": submission.source_span} == vector["normal_form"]
     assert event_bytes(submission.payload, submission.source_span).decode() == vector["canonical"]
@@ -352,7 +352,7 @@ def test_the_published_vectors_hold(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("vector", VECTORS["accepted"], ids=lambda vector: vector["name"])
 def test_the_published_vectors_are_right(vector: dict[str, Any]) -> None:
-    """Each vector agrees with itself by rfc8785 and blake3 alone, and its normal form is its own normal form."""
+    """Each vector is consistent by rfc8785 and blake3 alone, and its normal form is a fixed point."""
     text = rfc8785.dumps({**vector["normal_form"], "version": 1})
     assert text.decode() == vector["canonical"]
     assert "blake3:" + blake3(text).hexdigest() == vector["source_event_hash"]
@@ -360,7 +360,7 @@ def test_the_published_vectors_are_right(vector: dict[str, Any]) -> None:
 
 
 def test_the_vectors_are_many_and_differ_by_name() -> None:
-    """The published list is large enough to be of use, and a failure can be named."""
+    """The published list has enough vectors, each with a unique name."""
     names = [vector["name"] for vector in (*VECTORS["accepted"], *VECTORS["refused"])]
     assert len(VECTORS["accepted"]) >= 20
     assert len(set(names)) == len(names)
@@ -376,7 +376,7 @@ def test_the_published_refusals_hold(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("vector", VECTORS["derived_keys"], ids=lambda vector: vector["submission_scope"])
 def test_the_published_derived_keys_hold(vector: dict[str, Any]) -> None:
-    """A key derived from content is the published one and is a valid key."""
+    """A key derived from content matches the published one and is valid."""
     body = ENVELOPE | VECTORS["accepted"][1]["event"]
     body |= {name: vector[name] for name in ("source_event_hash", "submission_scope", "scope_id")}
     key = derived_key(read_event(read_draft(msgspec.json.encode(body))))

@@ -1,4 +1,4 @@
-"""Signed checkpoints and proofs as text, beside the examples of their specifications."""
+"""Signed checkpoints and proofs as text, checked against the examples of their specifications."""
 
 import base64
 import hashlib
@@ -31,7 +31,7 @@ NOTE = sign(POINT, KEY, SECRET.sign)
 
 
 def verify(public: bytes, signature: bytes, text: bytes) -> bool:
-    """Verify as RFC 8032 says."""
+    """Verify a signature as defined in RFC 8032."""
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
     except InvalidSignature:
@@ -40,12 +40,12 @@ def verify(public: bytes, signature: bytes, text: bytes) -> bool:
 
 
 def read(note: str) -> Checkpoint:
-    """Read a note with the key of this log."""
+    """Read a note with this log's key."""
     return read_checkpoint(note, KEY, verify)
 
 
 def test_a_checkpoint_is_signed_written_and_read() -> None:
-    """Three lines, an empty one, and a signature; the key says whose it is."""
+    """A checkpoint has three lines, an empty line and a signature with the key's id."""
     assert read(NOTE) == POINT
     lines = NOTE.split("\n")
     assert lines[:4] == [ORIGIN, "42", base64.b64encode(POINT.root).decode(), ""]
@@ -56,7 +56,7 @@ def test_a_checkpoint_is_signed_written_and_read() -> None:
 
 
 def test_the_published_example_of_a_key_id_is_ours_too() -> None:
-    """The checkpoint of c2sp.org/tlog-checkpoint is told by the id of its key, which precedes the signature."""
+    """The checkpoint of c2sp.org/tlog-checkpoint yields the key id in front of its signature."""
     line = "Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8="
     note = (
         "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n"
@@ -67,11 +67,11 @@ def test_the_published_example_of_a_key_id_is_ours_too() -> None:
 
 
 def test_signatures_of_others_are_passed_over() -> None:
-    """A witness may sign too; its line says nothing to whoever does not know it."""
+    """A note may also be signed by witnesses; lines of unknown keys are ignored."""
     other = VerifierKey("witness.example.org", OTHER.public_key().public_bytes_raw())
     witnessed = NOTE + sign(POINT, other, OTHER.sign).split("\n\n")[1]
     assert read(witnessed) == POINT
-    # The log's name with another key, and the key under another name, are others too.
+    # The log's name with another key, and the key under another name, are unknown as well.
     assert read(NOTE + sign(POINT, VerifierKey(ORIGIN, other.public), OTHER.sign).split("\n\n")[1]) == POINT
     with pytest.raises(NoteError, match="not signed by"):
         read(sign(POINT, other, OTHER.sign))
@@ -100,7 +100,7 @@ def test_signatures_of_others_are_passed_over() -> None:
     ],
 )
 def test_a_note_that_is_none_is_refused(note: str, said: str) -> None:
-    """With what is wrong."""
+    """An invalid note is refused with the reason."""
     with pytest.raises(NoteError, match=said):
         read(note)
 
@@ -121,19 +121,19 @@ def test_a_note_that_is_none_is_refused(note: str, said: str) -> None:
     ],
 )
 def test_a_signed_text_that_is_no_checkpoint_is_refused(text: str) -> None:
-    """Our own signature does not make it one."""
+    """A valid signature does not make any text a checkpoint."""
     signature = base64.b64encode(KEY.key_id + SECRET.sign(text.encode())).decode()
     with pytest.raises(NoteError, match=r"no checkpoint|the root is not"):
         read(f"{text}\n— {ORIGIN} {signature}\n")
 
 
 def signed(text: str) -> str:
-    """Sign any text with the key of this log."""
+    """Sign a text with this log's key."""
     return f"{text}\n— {ORIGIN} {base64.b64encode(KEY.key_id + SECRET.sign(text.encode())).decode()}\n"
 
 
 def test_extension_lines_are_accepted_and_signed() -> None:
-    """They are opaque; the signature covers them, so none is added, dropped or changed later."""
+    """Extension lines are opaque and signed, so none can be added, dropped or changed later."""
     extended = signed(POINT.text + "first extension\n— not a signature\n")
     assert read(extended) == POINT
     assert read_text(extended) == POINT
@@ -148,7 +148,7 @@ def test_extension_lines_are_accepted_and_signed() -> None:
 
 
 def test_signatures_with_another_key_id_or_length_are_ignored() -> None:
-    """Under the log's own name too: they belong to keys, or to algorithms, that the reader does not know."""
+    """Even under the log's own name such signatures belong to keys or algorithms unknown to the reader."""
     for raw in (
         bytes(4) + bytes(64),
         bytes(4) + bytes(1),
@@ -165,14 +165,14 @@ def test_signatures_with_another_key_id_or_length_are_ignored() -> None:
 
 
 def test_a_note_may_have_many_signatures() -> None:
-    """Sixteen at least, as the specification wants."""
+    """A note may have at least sixteen signatures, as the specification requires."""
     others = "".join(f"— witness-{number}.example {base64.b64encode(bytes(76)).decode()}\n" for number in range(40))
     assert read(POINT.text + "\n" + others + NOTE.split("\n\n")[1] + others) == POINT
 
 
 @pytest.mark.parametrize("name", ["", "a+b", "+", "a b", "a\tb", "a\nb", "a\u00a0b", "a\u2028b"])
 def test_a_key_name_has_no_plus_and_no_space(name: str) -> None:
-    """Neither to sign with, nor in a verifier key: such a name could be read in two ways."""
+    """Such a key name is ambiguous, so it is refused for signing and in a verifier key."""
     with pytest.raises(NoteError, match="name"):
         VerifierKey(name, KEY.public)
     raw = bytes([1]) + KEY.public
@@ -192,14 +192,14 @@ def test_a_key_name_has_no_plus_and_no_space(name: str) -> None:
     ],
 )
 def test_a_key_that_is_none_is_refused(text: str) -> None:
-    """Wrong form, wrong length, wrong id, wrong kind."""
+    """A key of a wrong form, length, id or kind is refused."""
     with pytest.raises(NoteError, match=r"verifier key|the key"):
         read_key(text)
 
 
 @given(st.integers(0, 2**60), st.lists(st.binary(min_size=32, max_size=32), max_size=60))
 def test_a_proof_is_written_and_read(index: int, path: list[bytes]) -> None:
-    """As a text of its own, with or without what others put in."""
+    """A written proof is read back unchanged, with or without an extra line of another tool."""
     proof = Proof(index, path, NOTE)
     text = write_proof(proof)
     assert read_proof(text) == proof
@@ -219,6 +219,6 @@ def test_a_proof_is_written_and_read(index: int, path: list[bytes]) -> None:
     ],
 )
 def test_a_proof_that_is_none_is_refused(text: str) -> None:
-    """With what is wrong."""
+    """An invalid proof is refused with the reason."""
     with pytest.raises(NoteError, match="proof"):
         read_proof(text)

@@ -1,4 +1,4 @@
-"""Cells that no spreadsheet takes for formulas, wherever it splits, and from which the text can be had back."""
+"""CSV cells that no spreadsheet reads as formulas, for any separator, and whose text can be restored."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ def read(text: str, separator: str) -> list[list[str]]:
 
 
 def begins_formula(cell: str) -> bool:
-    """Tell whether a spreadsheet could take a cell for a formula, also one that drops blanks, quotes and controls."""
+    """Return whether a spreadsheet could read a cell as a formula, even one that strips blanks, quotes and controls."""
     return re.sub(r'^[\s"\0\ufeff]+', "", cell).startswith(tuple(FORMULA))
 
 
@@ -58,14 +58,14 @@ def restored(cell: str) -> str:
     ],
 )
 def test_an_apostrophe_takes_the_meaning_of_a_formula_away(text: str, written: str) -> None:
-    """In front of each sign with which a cell could begin one, and of a text that begins with a control."""
+    """An apostrophe precedes each character that could start a formula, and a text that starts with a control."""
     ((cell,),) = read(line(text), ",")
     assert cell == written
     assert restored(cell) == text
 
 
 def test_every_field_is_quoted() -> None:
-    """Numbers, truth and what is missing too, so that no program has to guess."""
+    """Numbers, booleans and missing values are quoted too, so no program has to guess."""
     assert line(*["a", 1, None, True], 'say "no"') == '"a","1","","true","say ""no"""\r\n'
 
 
@@ -75,7 +75,7 @@ def test_every_field_is_quoted() -> None:
 @example(['"', "=1"])
 @example(["\r\n\t;,=1"])
 def test_no_cell_begins_a_formula_wherever_a_program_splits(texts: list[str]) -> None:
-    """By the separators of all locales, with quotes or without, at every line end; and each text can be had back."""
+    """With every locale's separators, quoted or not, no cell is a formula and each text can be restored."""
     text = line(*texts)
     for separator in ",;\t":
         assert not any(begins_formula(cell) for cells in read(text, separator) for cell in cells)
@@ -85,6 +85,6 @@ def test_no_cell_begins_a_formula_wherever_a_program_splits(texts: list[str]) ->
 
 @pytest.mark.parametrize("end", ["=", "a", ""])
 def test_a_long_text_of_separators_takes_no_longer_than_any_other(end: str) -> None:
-    """Time grows with the length, not with its square: that would take hours here."""
+    """The time is linear in the length; quadratic time would take hours here."""
     marked = "'" if end == "=" else ""
     assert line("x" + "\t" * 1_000_000 + end).endswith(f'\t{marked}{end}"\r\n')

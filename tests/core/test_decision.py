@@ -35,7 +35,7 @@ OLD = Target(memory_id="m-1", state="active")
 
 
 def proposal(**members: Any) -> ReviewedProposal:
-    """Return a fresh proposal that ada answers for, unless `members` say otherwise."""
+    """Return a fresh proposal owned by ada, except for the given `members`."""
     plain = {
         "state": "pending",
         "version": 1,
@@ -50,7 +50,7 @@ def proposal(**members: Any) -> ReviewedProposal:
 
 
 def decision(kind: DecisionKind, of: ReviewedProposal | None = None, **members: Any) -> Decision:
-    """Return a complete form for what is shown of a proposal."""
+    """Return a complete form for the shown proposal."""
     shown = of or proposal()
     plain = {
         "kind": kind,
@@ -71,18 +71,18 @@ def ruled(
     target: Target | None = None,
     **members: Any,
 ) -> Ruling:
-    """Decide on what is shown of a proposal."""
+    """Decide on the shown proposal."""
     named = {"target": target.memory_id} if target else {}
     return rule(of, decision(kind, of, **named | members), person, now, target)
 
 
 def stands(kind: DecisionKind, person: str = "bob", shown: bytes = SHOWN) -> CurrentDecision:
-    """Return a decision that nobody took back, made at the time 0."""
+    """Return a decision in force, made at time 0."""
     return CurrentDecision(review_record_id="r-1", kind=kind, person=person, decided_at=0, shown=shown)
 
 
 def after(of: ReviewedProposal, ruling: Ruling, person: str) -> ReviewedProposal:
-    """Return the proposal as a ruling leaves it."""
+    """Return the proposal after a ruling."""
     approvals = list(of.approvals)
     payload = of.payload
     if ruling.resulting is not None:
@@ -99,7 +99,7 @@ def after(of: ReviewedProposal, ruling: Ruling, person: str) -> ReviewedProposal
 
 
 def played(of: ReviewedProposal, *moves: tuple[str, DecisionKind, str]) -> tuple[ReviewedProposal, Ruling]:
-    """Play decisions of persons one after another; an edit writes the given text."""
+    """Apply decisions of persons one after another; an edit writes the given text."""
     ruling = None
     for person, kind, content in moves:
         ruling = ruled(of, kind, person, content=content)
@@ -109,7 +109,7 @@ def played(of: ReviewedProposal, *moves: tuple[str, DecisionKind, str]) -> tuple
 
 
 def test_one_approval_admits_where_one_person_is_wanted() -> None:
-    """The text that was shown becomes the memory."""
+    """With one required person, the shown text becomes the memory."""
     assert ruled(proposal(), "approve") == Ruling(
         state="approved",
         version=1,
@@ -155,7 +155,7 @@ def test_an_edit_raises_the_version_and_waits_for_a_second_person() -> None:
 
 
 def test_two_persons_are_two_approvals() -> None:
-    """Where two are wanted the first approval leaves the proposal pending and the second admits."""
+    """With two required persons the first approval leaves the proposal pending and the second admits it."""
     wanted = proposal(curators=2)
     once, first = played(wanted, ("bob", "approve", ""))
     assert (first.state, first.admits, first.approvals_required, first.version) == ("pending", False, 2, 1)
@@ -170,7 +170,7 @@ def test_one_veto_rejects() -> None:
 
 
 def test_whoever_approved_may_still_reject_or_edit() -> None:
-    """A person may change their mind before the second approval."""
+    """A person may change their decision before the second approval."""
     once, _ = played(proposal(curators=2), ("bob", "approve", ""))
     assert ruled(once, "reject").state == "rejected"
     assert ruled(once, "edit").version == 2
@@ -178,7 +178,7 @@ def test_whoever_approved_may_still_reject_or_edit() -> None:
 
 @pytest.mark.parametrize("curators", [1, 2])
 def test_nobody_approves_the_same_text_twice(curators: int) -> None:
-    """A second approval by the same person does not count as a second person."""
+    """A repeated approval by the same person does not count as a second person."""
     once, _ = played(proposal(curators=2), ("bob", "approve", ""))
     with pytest.raises(ForbiddenDecisionError, match="second person"):
         ruled(msgspec.structs.replace(once, curators=curators), "approve")
@@ -196,14 +196,14 @@ def test_whoever_edited_is_not_the_only_approver() -> None:
 
 
 def test_an_edit_voids_earlier_approvals() -> None:
-    """An approval of the old text is no approval of the new one."""
+    """An approval of the old text does not count for the new one."""
     edited, _ = played(proposal(curators=2), ("bob", "approve", ""), ("eve", "edit", "Another text."))
     assert standing_approvals(edited) == {"eve"}
     assert ruled(edited, "approve").admits
 
 
 def test_a_text_that_was_changed_back_is_approved_anew() -> None:
-    """Approvals belong to a version, so the first text's approvals do not return with it."""
+    """Approvals belong to a version, so restoring the first text does not restore its approvals."""
     moves: tuple[tuple[str, DecisionKind, str], ...] = (
         ("bob", "approve", ""),
         ("eve", "edit", "Another text."),
@@ -223,7 +223,7 @@ def test_a_text_that_was_changed_back_is_approved_anew() -> None:
     ids=["another version", "another text"],
 )
 def test_approvals_of_something_else_do_not_count(approval: Approval) -> None:
-    """Version and text must both be the current ones."""
+    """Approvals count only for the current version and text."""
     wanted = proposal(curators=2, approvals=[approval])
     assert standing_approvals(wanted) == set()
     assert not ruled(wanted, "approve").admits
@@ -231,14 +231,14 @@ def test_approvals_of_something_else_do_not_count(approval: Approval) -> None:
 
 @pytest.mark.parametrize(("curators", "edited", "persons"), [(1, False, 1), (2, False, 2), (1, True, 2), (2, True, 2)])
 def test_an_edited_text_needs_two_persons(curators: int, persons: int, *, edited: bool) -> None:
-    """The policy may ask for more than an edit does, never for less."""
+    """The policy may require more persons than an edit does, never fewer."""
     assert required_persons(proposal(curators=curators, edited=edited)) == persons
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("person", ["ada", "grace"])
 def test_owners_then_and_now_judge_nothing(kind: DecisionKind, person: str) -> None:
-    """Whoever answered for the producer when it submitted, or does now, cannot decide."""
+    """The owner of the producer, at the submission or now, cannot decide."""
     owned = proposal(owners=frozenset({"ada", "grace"}))
     with pytest.raises(ForbiddenDecisionError, match="another person"):
         ruled(owned, kind, person)
@@ -247,7 +247,7 @@ def test_owners_then_and_now_judge_nothing(kind: DecisionKind, person: str) -> N
 
 @pytest.mark.parametrize(("kind", "blocked"), [("approve", True), ("edit", True), ("reject", False)])
 def test_a_withdrawn_proposal_can_only_be_rejected(kind: DecisionKind, *, blocked: bool) -> None:
-    """What turned private is neither approved nor edited."""
+    """A proposal withdrawn as private can be neither approved nor edited."""
     assert (blocker(proposal(withdrawn=True), "bob", kind) is not None) == blocked
     assert ruled(proposal(withdrawn=True), "reject", reason_code="private").reason_code == "private"
     assert blocker(proposal(), "bob", kind) is None
@@ -255,7 +255,7 @@ def test_a_withdrawn_proposal_can_only_be_rejected(kind: DecisionKind, *, blocke
 
 @pytest.mark.parametrize("kind", ["approve", "edit"])
 def test_a_withdrawn_proposal_admits_nothing(kind: DecisionKind) -> None:
-    """The rule refuses what the page does not offer."""
+    """The rule itself refuses what the page does not offer."""
     with pytest.raises(ForbiddenDecisionError, match="private"):
         ruled(proposal(withdrawn=True), kind)
 
@@ -263,7 +263,7 @@ def test_a_withdrawn_proposal_admits_nothing(kind: DecisionKind) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("state", ["approved", "rejected"])
 def test_a_decided_proposal_is_not_decided_again(kind: DecisionKind, state: str) -> None:
-    """The page says what stands."""
+    """The error shows the current state."""
     with pytest.raises(StaleDecisionError, match=state):
         ruled(proposal(state=state), kind)
 
@@ -273,13 +273,13 @@ def test_a_decided_proposal_is_not_decided_again(kind: DecisionKind, state: str)
     "members", [{"version": 1}, {"version": 3}, {"shown_hash": digest(b"{}")}, {"shown_hash": ""}], ids=str
 )
 def test_a_decision_on_another_text_is_stale(kind: DecisionKind, members: dict[str, Any]) -> None:
-    """Version and hash of the shown text must be the current ones."""
+    """Version and hash of the shown text must be current."""
     with pytest.raises(StaleDecisionError):
         ruled(proposal(version=2), kind, **members)
 
 
 def test_staleness_is_said_before_anything_else() -> None:
-    """A stale form is stale first, even where it is incomplete or not allowed either."""
+    """A stale form is reported as stale even if it is also incomplete or not allowed."""
     with pytest.raises(StaleDecisionError):
         ruled(proposal(withdrawn=True), "approve", "ada", version=9, reason_code="nonsense")
 
@@ -287,27 +287,27 @@ def test_staleness_is_said_before_anything_else() -> None:
 @pytest.mark.parametrize("code", REASON_CODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_reason_may_be_given(kind: DecisionKind, code: str) -> None:
-    """Nine reasons are offered for every decision."""
+    """Nine reasons are accepted for every decision."""
     assert ruled(proposal(), kind, reason_code=code).reason_code == code
 
 
 @pytest.mark.parametrize("code", [None, "", "Wrong", "stale", "bad reason"])
 @pytest.mark.parametrize("kind", ["edit", "reject"])
 def test_a_change_or_rejection_needs_a_reason_of_the_list(kind: DecisionKind, code: str | None) -> None:
-    """The message lists the reasons there are."""
+    """The message lists the valid reasons."""
     with pytest.raises(InvalidDecisionError, match="wrong, outdated, duplicate, unclear"):
         ruled(proposal(), kind, reason_code=code)
 
 
 def test_an_approval_needs_no_reason_but_no_wrong_one_either() -> None:
-    """Approving without a reason is fine; an unknown reason is not."""
+    """Approving without a reason is accepted; an unknown reason is not."""
     assert ruled(proposal(), "approve").reason_code is None
     with pytest.raises(InvalidDecisionError):
         ruled(proposal(), "approve", reason_code="nice")
 
 
 def test_a_note_has_its_limit_and_repeats_nothing_private() -> None:
-    """Two thousand characters pass, one more does not; a rule that is switched off finds nothing."""
+    """A note has at most 2,000 characters and no private value; a disabled rule finds nothing."""
     check_note("x" * MAX_REASON, frozenset())
     with pytest.raises(InvalidDecisionError, match="2000"):
         check_note("x" * (MAX_REASON + 1), frozenset())
@@ -319,26 +319,26 @@ def test_a_note_has_its_limit_and_repeats_nothing_private() -> None:
 
 @pytest.mark.parametrize("content", ["", " \t\r\n\r "])
 def test_a_blank_edit_is_refused(content: str) -> None:
-    """There is nothing to remember in a blank text."""
+    """A blank text is refused because it has nothing to remember."""
     with pytest.raises(InvalidDecisionError, match="blank"):
         ruled(proposal(), "edit", content=content)
 
 
 @pytest.mark.parametrize("content", [PAYLOAD["content"], f"\r\n{PAYLOAD['content']} \t"])
 def test_an_edit_that_changes_nothing_is_refused(content: str) -> None:
-    """White space that the normal form drops is no change."""
+    """White space that the normal form removes is not a change."""
     with pytest.raises(InvalidDecisionError, match="unchanged"):
         ruled(proposal(), "edit", content=content)
 
 
 def test_an_edited_text_is_brought_to_normal_form() -> None:
-    """An edit is normalized as a submission is: NFC, LF, trimmed of three characters, nothing else."""
+    """An edit is normalized as a submission is: NFC, LF, stripped of three characters, nothing else."""
     ruling = ruled(proposal(), "edit", content=" \r\nCafe\u0301\r\nA\rB\u00a0\n")
     assert ruling.resulting == canonical({**PAYLOAD, "content": "Caf\u00e9\nA\nB\u00a0"})
 
 
 def test_superseding_approves_and_names_the_memory() -> None:
-    """The version rises with the name, so that all who approve approve the same."""
+    """Naming a memory raises the version, so all approvals apply to the same decision."""
     ruling = ruled(proposal(), "supersede", target=OLD, reason_code=None)
     assert (ruling.state, ruling.version, ruling.replaces, ruling.target) == ("approved", 2, "m-1", "m-1")
     assert (ruling.admits, ruling.resulting) == (True, SHOWN)
@@ -357,7 +357,7 @@ def test_superseding_approves_and_names_the_memory() -> None:
 
 @pytest.mark.parametrize("kind", ["supersede", "merge"])
 def test_a_memory_has_to_be_named_and_active(kind: DecisionKind) -> None:
-    """None, one that is not of this scope and one that ended are refused."""
+    """A missing memory, one of another scope and an ended one are refused."""
     with pytest.raises(InvalidDecisionError, match="Choose the memory"):
         ruled(proposal(), kind)
     with pytest.raises(StaleDecisionError):
@@ -367,7 +367,7 @@ def test_a_memory_has_to_be_named_and_active(kind: DecisionKind) -> None:
 
 
 def test_nobody_approves_what_would_supersede_a_memory_that_ended() -> None:
-    """Naming another memory or editing is still possible."""
+    """Such a proposal cannot be approved; naming another memory or editing is still possible."""
     ended = proposal(replaces=Target(memory_id="m-1", state="superseded"))
     with pytest.raises(ForbiddenDecisionError, match="superseded by now"):
         ruled(ended, "approve")
@@ -376,14 +376,14 @@ def test_nobody_approves_what_would_supersede_a_memory_that_ended() -> None:
 
 
 def test_merging_ends_a_proposal_as_a_duplicate_of_a_memory() -> None:
-    """No memory is made, and the record names the one that says the same."""
+    """Merging makes no memory, and the record names the existing one."""
     ruling = ruled(proposal(), "merge", target=OLD, reason_code=None)
     assert (ruling.state, ruling.reason_code, ruling.target, ruling.resulting) == ("rejected", "duplicate", "m-1", None)
     assert ruling.replaces is None
 
 
 def test_asking_for_a_second_curator_wants_two_and_voids_nothing() -> None:
-    """The text and its approvals stay; one person is not enough any more, and asking twice is refused."""
+    """Text and approvals stay, two persons are required from then on, and asking twice is refused."""
     asked = ruled(proposal(), "flag", reason_code=None)
     assert (asked.state, asked.version, asked.second, asked.approvals_required) == ("pending", 1, True, 2)
     flagged = proposal(second=True)
@@ -394,7 +394,7 @@ def test_asking_for_a_second_curator_wants_two_and_voids_nothing() -> None:
 
 
 def test_a_fresh_decision_of_ones_own_is_taken_back_without_a_reason() -> None:
-    """Somebody else's and an old one want one."""
+    """Undoing one's own recent decision needs no reason; another person's or an old one does."""
     decided = proposal(state="rejected", standing=stands("reject"))
     ruling = ruled(decided, "undo", now=QUICK_UNDO, undoes="r-1", reason_code=None)
     assert (ruling.state, ruling.version, ruling.undoes, ruling.reason_code) == ("pending", 2, "r-1", None)
@@ -405,7 +405,7 @@ def test_a_fresh_decision_of_ones_own_is_taken_back_without_a_reason() -> None:
 
 
 def test_taking_an_approval_back_retracts_its_memory() -> None:
-    """The proposal waits again under a new version, for which no approval counts."""
+    """The proposal is pending again under a new version without approvals."""
     approved = proposal(
         state="approved",
         memory="active",
@@ -420,7 +420,7 @@ def test_taking_an_approval_back_retracts_its_memory() -> None:
 
 
 def test_taking_an_edit_back_restores_the_text_and_forgets_the_memory_to_supersede() -> None:
-    """What the editor was shown stands again."""
+    """The text that was shown to the editor is restored."""
     edited = proposal(
         payload={**PAYLOAD, "content": "Another text."}, version=2, edited=True, replaces=OLD, standing=stands("edit")
     )
@@ -430,13 +430,13 @@ def test_taking_an_edit_back_restores_the_text_and_forgets_the_memory_to_superse
 
 
 def test_taking_a_request_for_a_second_curator_back_wants_one_again() -> None:
-    """Only its own effect is undone."""
+    """Only the request's own effect is undone."""
     ruling = ruled(proposal(second=True, standing=stands("flag")), "undo", undoes="r-1", reason_code=None)
     assert (ruling.second, ruling.state) == (False, "pending")
 
 
 def test_ending_a_memory_and_taking_that_back() -> None:
-    """Retract and expire want a reason and an active memory; undoing either brings the memory back as it was."""
+    """Retract and expire require a reason and an active memory; undo restores the memory."""
     remembered = proposal(state="approved", memory="active", standing=stands("approve"))
     for kind, state in (("retract", "retracted"), ("expire", "expired")):
         decided: DecisionKind = kind  # type: ignore[assignment]
@@ -452,7 +452,7 @@ def test_ending_a_memory_and_taking_that_back() -> None:
 
 
 def test_an_undo_names_the_decision_that_stands() -> None:
-    """One that was taken back or followed by another is stale; without any there is nothing to take back."""
+    """An undone or superseded decision is stale; without a decision there is nothing to undo."""
     decided = proposal(state="rejected", standing=stands("reject"))
     with pytest.raises(StaleDecisionError):
         ruled(decided, "undo", undoes="r-0", reason_code=None)
@@ -465,7 +465,7 @@ def test_an_undo_names_the_decision_that_stands() -> None:
 
 @pytest.mark.parametrize("kind", ["supersede", "merge", "flag", "undo", "retract", "expire"])
 def test_owners_make_no_decision_of_any_kind(kind: DecisionKind) -> None:
-    """Also what ends a memory or takes a decision back is somebody else's."""
+    """Owners can neither end a memory nor undo a decision."""
     pending = kind in {"supersede", "merge", "flag"}
     of = proposal(state="pending" if pending else "approved", memory=None if pending else "active")
     of = msgspec.structs.replace(of, standing=stands("approve"))

@@ -1,4 +1,4 @@
-"""The ledger's rules: each answer leads to exactly one state, and nothing but proof ends an operation."""
+"""The ledger's rules: each answer leads to exactly one state, and only proof ends an operation."""
 
 import itertools
 from typing import Any
@@ -14,7 +14,7 @@ KEY, HASH = "0198c7f2-6a0e-7c1e-9d55-0f6f3c2b9a10", "blake3:" + "a" * 64
 
 
 def receipt(outcome: Outcome, code: Code | None = None, **members: Any) -> Receipt:
-    """Return what the service says of an outcome."""
+    """Return the service's answer for an outcome."""
     known: dict[str, Any] = {
         "status": outcome.status,
         "idempotency_key": KEY,
@@ -37,7 +37,7 @@ def state(answer: ServerAnswer, *, sole: bool) -> str:
 @pytest.mark.parametrize("sole", [True, False])
 @pytest.mark.parametrize("code", CODES)
 def test_each_code_of_the_closed_list_leads_to_one_state(code: Code, sole: bool) -> None:  # noqa: FBT001 -- a case
-    """By the one table: kept for ever ends it, a free key only if nothing else can arrive, all else stays open."""
+    """A kept answer ends the operation, a free key only if nothing else can arrive; all else stays open."""
     outcome = OUTCOMES[code]
     found = rule(
         ServerAnswer(status=outcome.status, receipt=receipt(outcome, code)),
@@ -65,14 +65,14 @@ def test_each_code_of_the_closed_list_leads_to_one_state(code: Code, sole: bool)
 @pytest.mark.parametrize("outcome", [ACCEPTED, DUPLICATE])
 @pytest.mark.parametrize("sole", [True, False])
 def test_what_the_service_has_is_committed(outcome: Outcome, sole: bool) -> None:  # noqa: FBT001 -- a case
-    """After one attempt or many, first answer or replay."""
+    """A receipt commits after one attempt or many, as a first answer or a replay."""
     for duplicate in (True, False):
         answer = ServerAnswer(status=outcome.status, receipt=receipt(outcome, duplicate=duplicate))
         assert state(answer, sole=sole) == "committed"
 
 
 def test_no_status_alone_commits_anything() -> None:
-    """Whatever a proxy says: without a receipt an operation is neither committed nor failed."""
+    """Without a receipt an operation is neither committed nor failed, whatever status a proxy sends."""
     for status, sole in itertools.product([None, *range(100, 600)], [True, False]):
         assert state(ServerAnswer(status=status), sole=sole) == "uncertain"
     assert {400, 401, 403, 413} == REFUSED
@@ -90,18 +90,18 @@ def test_no_status_alone_commits_anything() -> None:
     ],
 )
 def test_a_receipt_of_something_else_is_no_receipt(members: dict[str, Any]) -> None:
-    """Another key, another event or another status than the answer's: uncertain, also on the only attempt."""
+    """Another key, event or status than the answer's leaves the only attempt uncertain."""
     assert state(ServerAnswer(status=201, receipt=receipt(ACCEPTED, **members)), sole=True) == "uncertain"
 
 
 def test_a_refusal_of_another_key_proves_nothing() -> None:
-    """A 422 ends an operation only where it names its key."""
+    """A 422 ends an operation only if it names its key."""
     private = receipt(OUTCOMES["private-detected"], "private-detected", idempotency_key="another")
     assert state(ServerAnswer(status=422, receipt=private), sole=True) == "uncertain"
 
 
 def test_what_was_never_sent_leaves_the_operation_as_it_was() -> None:
-    """Unless another attempt can still arrive."""
+    """The operation is unchanged unless another attempt can still arrive."""
     for sole in (True, False):
         found = rule(
             ServerAnswer(sent=False, reason="no connection"),
@@ -120,7 +120,7 @@ def seal(answer: ServerAnswer) -> tuple[str, bool]:
 
 
 def test_a_seal_proves_that_nothing_will_land_or_brings_what_did() -> None:
-    """201 is our seal; 200 is the receipt that was there before it."""
+    """201 is the new seal; 200 is the receipt that existed before."""
     sealed = receipt(OUTCOMES["sealed"], "sealed", source_event_hash=None)
     assert seal(ServerAnswer(status=201, receipt=sealed)) == ("failed", True)
     assert seal(ServerAnswer(status=200, receipt=sealed)) == ("failed", True)
@@ -130,14 +130,14 @@ def test_a_seal_proves_that_nothing_will_land_or_brings_what_did() -> None:
 
 
 def test_a_seal_that_finds_another_event_needs_a_person() -> None:
-    """Somebody used the key for something else."""
+    """The key was used for another event, so a person decides."""
     other = receipt(ACCEPTED, source_event_hash="blake3:" + "b" * 64)
     assert seal(ServerAnswer(status=200, receipt=other)) == ("needs_review", True)
 
 
 @pytest.mark.parametrize("status", [None, 400, 401, 403, 404, 409, 422, 429, 500, 503])
 def test_a_seal_that_failed_proves_nothing(status: int | None) -> None:
-    """Whatever was answered, the operation stays uncertain."""
+    """Whatever the answer, the operation stays uncertain."""
     assert seal(ServerAnswer(status=status, reason="no answer")) == ("uncertain", False)
     for members in ({"idempotency_key": "another"}, {"producer_identity": "tool:watcher"}):
         other = receipt(OUTCOMES["sealed"], "sealed", **members)
@@ -145,7 +145,7 @@ def test_a_seal_that_failed_proves_nothing(status: int | None) -> None:
 
 
 def test_the_reason_names_codes_and_messages() -> None:
-    """What a person reads in the ledger says what the service said, or why nobody knows."""
+    """The ledger's reason contains the service's answer, or why the outcome is unknown."""
     stale = ServerAnswer(status=422, receipt=receipt(OUTCOMES["stale"], "stale"))
     assert rule(stale, producer=PRODUCER, key=KEY, source_event_hash=HASH, sole=True).reason == "stale: said"
     assert rule(

@@ -1,4 +1,4 @@
-"""The judgement: every row of the table of outcomes, and that each situation has exactly one."""
+"""The judgement: every row of the table of outcomes, and that each situation has exactly one outcome."""
 
 from typing import Any
 
@@ -72,13 +72,13 @@ def made(findings: list[Finding] | None = None, **members: Any) -> Candidate:
 
 
 def verdict(*codes: Any) -> Verdict:
-    """Return what a policy says, with these reasons."""
+    """Return a policy verdict with these reasons."""
     reasons = [Reason(code=code, message=f"the policy says {code}") for code in codes]
     return Verdict(reasons=reasons, owner="ada", policy_digest=DIGEST, limits=LIMITS)
 
 
 def stored(of: Candidate, **members: Any) -> KnownSubmission:
-    """Return what a store holds of a candidate that was accepted before, unless `members` say otherwise."""
+    """Return the stored facts of a candidate accepted before, except for the given `members`."""
     known = {
         "id": 4,
         "submission_id": "s-4",
@@ -107,7 +107,7 @@ def writes(judgement: Judgement) -> set[str]:
 
 
 def test_the_table_of_outcomes_is_complete_and_right() -> None:
-    """Every code of the closed list has its status, disposition and flags, and nothing else has."""
+    """Every listed code has its status, disposition and flags, and there is no other code."""
     names = ("status", "disposition", "key_bound", "retry_same_key", "safe_new_key")
     assert set(CODES) == set(TABLE)
     assert {code: tuple(getattr(row, name) for name in names) for code, row in OUTCOMES.items()} == TABLE
@@ -122,7 +122,7 @@ def test_acceptance_has_its_two_rows() -> None:
 
 @pytest.mark.parametrize("code", CODES)
 def test_an_outcome_explains_itself(code: str) -> None:
-    """Each outcome has a title and an advice that ends as a sentence does."""
+    """Each outcome has a title and advice that ends as a sentence."""
     outcome = OUTCOMES[code]  # type: ignore[index]
     assert outcome.title
     assert outcome.advice.endswith(".")
@@ -130,14 +130,14 @@ def test_an_outcome_explains_itself(code: str) -> None:
 
 @pytest.mark.parametrize("code", CODES)
 def test_a_key_that_was_left_free_may_be_used_again(code: str) -> None:
-    """What left the key free is retried under it; what bound it never is."""
+    """An outcome that leaves the key free allows a retry with it; one that binds it does not."""
     outcome = OUTCOMES[code]  # type: ignore[index]
     assert outcome.retry_same_key == (outcome.key_bound is False) == (outcome.status not in {200, 201, 422})
     assert not (outcome.retry_same_key and outcome.safe_new_key)
 
 
 def test_what_may_pass_says_when_to_come_back() -> None:
-    """Exactly the answers of a busy service carry Retry-After."""
+    """The answers of a busy service, and no others, carry Retry-After."""
     assert {OUTCOMES[code].status for code in RETRY_AFTER} == {409, 429, 503}
     assert all(seconds > 0 for seconds in RETRY_AFTER.values())
 
@@ -151,7 +151,7 @@ def test_a_new_event_makes_one_proposal() -> None:
 
 @pytest.mark.parametrize("codes_now", [[], ["stale"], ["scope-not-granted", "kind-unsupported"]])
 def test_the_same_event_under_the_same_key_is_replayed(codes_now: list[str]) -> None:
-    """The first answer comes back whatever the policy says now, and nothing is written."""
+    """The first answer is repeated whatever the current policy, and nothing is written."""
     first = made()
     judgement = decide(made(), verdict(*codes_now), Known(submission=stored(first), proposal=PENDING))
     assert judgement.replay == "the first answer"
@@ -161,18 +161,18 @@ def test_the_same_event_under_the_same_key_is_replayed(codes_now: list[str]) -> 
 
 @pytest.mark.parametrize(("status", "outcome"), [(201, ACCEPTED), (200, DUPLICATE)])
 def test_a_replay_keeps_the_outcome_of_the_first_answer(status: int, outcome: Any) -> None:
-    """What was accepted stays accepted, as a proposal or as a duplicate."""
+    """An accepted event stays accepted, as a proposal or as a duplicate."""
     assert decide(made(), verdict(), Known(submission=stored(made(), status=status))).outcome == outcome
 
 
 def test_a_replay_is_recognized_although_the_rules_changed() -> None:
-    """An event that a new rule would find private today is still the event that was accepted then."""
+    """An accepted event replays even if a new rule would find it private today."""
     judgement = decide(made(FOUND), verdict(), Known(submission=stored(made())))
     assert (judgement.replay, writes(judgement)) == ("the first answer", set())
 
 
 def test_a_private_event_is_recognized_by_its_keyed_fingerprint() -> None:
-    """A refused private event replays, also when its rule is off by now."""
+    """A refused private event replays even if its rule is disabled now."""
     first = stored(made(FOUND), disposition="rejected-private", status=422, receipt="refused")
     assert first.keyed
     for again in (made(FOUND), made()):
@@ -190,7 +190,7 @@ OTHERS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("members", OTHERS, ids=lambda members: next(iter(members)))
 def test_another_event_under_the_same_key_is_a_conflict(members: dict[str, Any]) -> None:
-    """Each compared member alone makes a conflict: quarantined, with the original untouched."""
+    """Each compared member alone makes a conflict, which is quarantined; the original is unchanged."""
     judgement = decide(made(**members), verdict("stale"), Known(submission=stored(made()), proposal=PENDING))
     assert codes(judgement) == ["key-reused"]
     assert judgement.outcome == OUTCOMES["key-reused"]
@@ -200,13 +200,13 @@ def test_another_event_under_the_same_key_is_a_conflict(members: dict[str, Any])
 
 
 def test_the_time_of_observation_is_not_compared() -> None:
-    """A retry that only dates the event differently is a replay."""
+    """A retry with another observed_at is a replay."""
     again = made(observed_at="2026-11-20T10:00:00Z")
     assert decide(again, verdict(), Known(submission=stored(made()))).replay == "the first answer"
 
 
 def test_the_same_refused_event_gets_the_same_conflict_again() -> None:
-    """A conflict seen before is answered as before and quarantined once."""
+    """A known conflict gets the same answer and is quarantined once."""
     known = Known(submission=stored(made()), conflict=KnownConflict(answer="the conflict"), conflicts_of_key=1)
     judgement = decide(made(content="Another text."), verdict(), known)
     assert (judgement.replay, judgement.outcome, writes(judgement)) == ("the conflict", OUTCOMES["key-reused"], set())
@@ -216,14 +216,14 @@ def test_the_same_refused_event_gets_the_same_conflict_again() -> None:
     ("of_key", "of_producer", "kept"), [(0, 0, True), (1, 2, True), (2, 0, False), (0, 3, False), (9, 9, False)]
 )
 def test_conflicts_are_kept_up_to_the_limits(of_key: int, of_producer: int, *, kept: bool) -> None:
-    """Beyond the limits of the policy the answer is the same, but the event is not kept."""
+    """Beyond the limits of the policy the answer is the same, but the event is not quarantined."""
     known = Known(submission=stored(made()), conflicts_of_key=of_key, waiting_of_producer=of_producer)
     judgement = decide(made(content="Another text."), verdict(), known)
     assert (codes(judgement), judgement.quarantine) == (["key-reused"], kept)
 
 
 def test_a_conflict_with_a_private_finding_names_it() -> None:
-    """The refused event's findings follow the conflict's code."""
+    """The findings of the quarantined event follow the conflict's code."""
     judgement = decide(made(FOUND, content="Other.", visibility="private"), verdict(), Known(submission=stored(made())))
     assert codes(judgement) == ["key-reused", "private-declared", "private-detected"]
     assert [reason.pointer for reason in judgement.reasons] == ["/idempotency_key", "/visibility", "/payload/content"]
@@ -231,7 +231,7 @@ def test_a_conflict_with_a_private_finding_names_it() -> None:
 
 @pytest.mark.parametrize("conflict", [None, KnownConflict(answer="the conflict")], ids=["new", "seen"])
 def test_a_retry_that_turned_private_withdraws_the_proposal(conflict: KnownConflict | None) -> None:
-    """It is a conflict, and the pending proposal is marked."""
+    """The retry is a conflict, and the pending proposal is withdrawn."""
     known = Known(submission=stored(made()), conflict=conflict)
     judgement = decide(made(visibility="private"), verdict(), known)
     assert judgement.outcome == OUTCOMES["key-reused"]
@@ -249,14 +249,14 @@ def test_a_retry_that_turned_private_withdraws_the_proposal(conflict: KnownConfl
     ids=["approved", "rejected", "duplicate", "private before"],
 )
 def test_only_a_pending_proposal_of_its_own_is_withdrawn(members: dict[str, Any]) -> None:
-    """What is decided, somebody else's, or was private from the start is left as it is."""
+    """A decided proposal, another producer's, or one private from the start is unchanged."""
     known = Known(submission=stored(made(), **members))
     judgement = decide(made(visibility="private", content="Other."), verdict(), known)
     assert (codes(judgement)[0], judgement.withdraw) == ("key-reused", False)
 
 
 def test_a_sealed_key_answers_with_its_seal() -> None:
-    """Whatever comes under a sealed key gets the seal's receipt, and nothing is quarantined."""
+    """Every event under a sealed key gets the seal's receipt, and nothing is quarantined."""
     seal = stored(
         made(), reason_code="sealed", disposition="rejected-invalid", fingerprint=None, status=422, receipt="seal"
     )
@@ -270,7 +270,7 @@ def test_a_sealed_key_answers_with_its_seal() -> None:
 def test_the_same_content_under_another_key_is_a_duplicate(
     state: str, proposal: KnownProposal, *, evidence: bool
 ) -> None:
-    """A producer's own repetition is no evidence, another's is; a decided proposal is named as such and stays."""
+    """A producer's own repetition is no evidence, another's is; a decided proposal is named and unchanged."""
     known = Known(proposal=msgspec.structs.replace(proposal, state=state))
     judgement = decide(made(), verdict(), known)
     assert judgement.outcome == DUPLICATE
@@ -291,7 +291,7 @@ def test_the_same_content_under_another_key_is_a_duplicate(
 def test_a_private_event_is_refused_before_policy_and_content(
     findings: list[Finding], visibility: str | None, expected: list[str], waiting: int, *, room: bool
 ) -> None:
-    """Privacy comes before policy and content look-up; the event waits for a curator while there is room."""
+    """Privacy precedes policy and content look-up; the event is quarantined while there is room."""
     known = Known(proposal=PENDING, waiting_of_producer=waiting)
     judgement = decide(made(findings, visibility=visibility), verdict("stale"), known)
     assert codes(judgement) == expected
@@ -301,7 +301,7 @@ def test_a_private_event_is_refused_before_policy_and_content(
 
 
 def test_private_reasons_name_rule_and_place_but_no_value() -> None:
-    """A reason says which rule found something where."""
+    """A reason names rule and pointer but no value."""
     address = "ada@" + "lovelace.dev"
     found = scan({"/payload": {"content": f"Ask {address}."}})
     (reason,) = decide(made(found, content=f"Ask {address}."), verdict(), Known()).reasons
@@ -314,7 +314,7 @@ def test_private_reasons_name_rule_and_place_but_no_value() -> None:
     "code", ["scope-not-granted", "kind-unsupported", "stale", "observed-in-future", "too-large-for-scope"]
 )
 def test_what_the_policy_refuses_binds_the_key_and_makes_nothing(code: str) -> None:
-    """The policy's first reason decides; the content is not even looked up."""
+    """The policy's first reason decides, without a look-up of the content."""
     judgement = decide(made(), verdict(code, "stale"), Known(proposal=PENDING))
     assert (judgement.outcome, writes(judgement)) == (OUTCOMES[code], {"bind"})  # type: ignore[index]
     assert codes(judgement) == [code, "stale"]
@@ -362,7 +362,7 @@ knowns = st.builds(
 
 @given(events, verdicts, knowns)
 def test_every_situation_has_exactly_one_outcome(of: Candidate, says: Verdict, known: Known) -> None:
-    """Whatever is known, a judgement is one row of the table and writes what that row allows, no more."""
+    """For any facts a judgement is one row of the table and writes only what that row allows."""
     judgement = decide(of, says, known)
     assert judgement == decide(of, says, known)
     bound = known.submission is not None
@@ -386,7 +386,7 @@ def test_every_situation_has_exactly_one_outcome(of: Candidate, says: Verdict, k
 
 
 def test_a_receipt_has_every_member_and_null_for_what_does_not_exist() -> None:
-    """An accepted answer is no problem document and leaves nothing out."""
+    """An accepted answer is not a problem document and omits no member."""
     submission = made().submission
     given_answer = answer(
         ACCEPTED, [], echo_of(submission), AssignedIds(submission_id="s", proposal_id="p"), DIGEST, 1_000_000
@@ -415,7 +415,7 @@ def test_a_receipt_has_every_member_and_null_for_what_does_not_exist() -> None:
 
 @pytest.mark.parametrize("code", sorted(set(CODES) - {"already-decided"}))
 def test_a_refusal_is_a_problem_document_with_the_same_members(code: Any) -> None:
-    """A refusal adds type, title and detail, and its type leads to its code on the contract page."""
+    """A refusal adds type, title and detail; its type links to its code on the contract page."""
     reasons = [Reason(code=code, message="first", pointer="/a"), Reason(code="stale", message="second")]
     problem = answer(OUTCOMES[code], reasons, echo_of(made().submission), AssignedIds(), DIGEST, 0)
     assert isinstance(problem, Problem)
@@ -430,26 +430,26 @@ def test_a_refusal_is_a_problem_document_with_the_same_members(code: Any) -> Non
 
 
 def refused(body: dict[str, Any]) -> RequestRefusedError:
-    """Read a body, which must be refused."""
+    """Read a body that must be refused."""
     with pytest.raises(RequestRefusedError) as caught:
         read_event(read_draft(msgspec.json.encode(body)))
     return caught.value
 
 
 def test_the_fixtures_are_the_five_of_the_contract() -> None:
-    """Each published negative fixture has a test of its own below."""
+    """Each published negative fixture has a test below."""
     exercised = {name.removeprefix("test_fixture_").replace("_", " ") for name in globals() if "test_fixture_" in name}
     assert exercised == set(FIXTURES)
 
 
 def test_fixture_same_key_same_hash() -> None:
-    """The first answer comes again and nothing new is stored."""
+    """The first answer is repeated and nothing new is stored."""
     judgement = decide(made(), verdict(), Known(submission=stored(made())))
     assert (judgement.replay, writes(judgement)) == ("the first answer", set())
 
 
 def test_fixture_same_key_different_hash() -> None:
-    """A conflict goes to quarantine and the original stands."""
+    """A conflict is quarantined and the original is unchanged."""
     judgement = decide(made(content="Other."), verdict(), Known(submission=stored(made())))
     assert (judgement.outcome.status, judgement.outcome.disposition) == (422, "rejected-conflict")
     assert (codes(judgement), writes(judgement)) == (["key-reused"], {"quarantine"})
@@ -462,7 +462,7 @@ def test_fixture_no_source_hash() -> None:
 
 
 def test_fixture_private_data_in_payload() -> None:
-    """Rule ids and pointers are answered, never the value."""
+    """Rule ids and pointers are returned, never the value."""
     address = "ada@" + "lovelace.dev"
     of = made(scan({"/payload": {"content": address}}), content=address)
     judgement = decide(of, verdict(), Known())

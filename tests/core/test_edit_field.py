@@ -1,4 +1,4 @@
-"""The edit field: nothing of a text is lost in it, and an edit is exactly what was typed."""
+"""The edit field preserves every text, and an edit changes exactly what was typed."""
 
 import unicodedata
 
@@ -11,7 +11,7 @@ from antechamber.core.review.hidden_text import is_hidden
 
 CODES = (*range(1, 0x40000), *range(0x40000, 0xE0000, 997), *range(0xE0000, 0xF0000), *range(0xF0000, 0x110000, 997))
 CHARACTERS = [chr(code) for code in CODES if not 0xD800 <= code <= 0xDFFF]
-"""All code points but of planes of which all are unassigned or private: of those, some."""
+"""All assigned code points, and samples of the unassigned and private planes."""
 IGNORABLE = [
     chr(code)
     for codes in (
@@ -59,7 +59,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0\u27e6"), max
 
 
 def test_every_character_comes_back_alone_between_letters_and_doubled() -> None:
-    """Each kind of code point that a text can hold."""
+    """Every kind of code point survives alone, between letters and doubled."""
     for first in range(0, len(CHARACTERS), 10_000):
         text = "\n".join(f"a{one}b{one}{one}" for one in CHARACTERS[first : first + 10_000])
         assert from_field(to_field(text).text) == text
@@ -73,19 +73,19 @@ def test_every_character_comes_back_alone_between_letters_and_doubled() -> None:
 @example("".join(IGNORABLE))
 @example("".join(LITERALS) * 2)
 def test_a_field_that_is_sent_back_as_it_came_is_the_same_text(text: str) -> None:
-    """Whatever the text holds, what looks like a token included."""
+    """A field returned unchanged gives the same text, even if that contains apparent tokens."""
     assert from_field(to_field(text).text) == text
 
 
 @given(TEXTS, WORDS, TEXTS)
 def test_a_word_that_is_typed_is_the_whole_change(before: str, word: str, after: str) -> None:
-    """Anywhere between two characters or tokens of a field."""
+    """A word can be typed between any two characters or tokens."""
     assert from_field(to_field(before).text + word + to_field(after).text) == before + word + after
 
 
 @given(TEXTS, TEXTS, TEXTS)
 def test_what_is_deleted_is_the_whole_change(before: str, gone: str, after: str) -> None:
-    """A range between two characters or tokens goes, and nothing else does."""
+    """Deleting a range between two characters or tokens deletes nothing else."""
     whole = from_field(to_field(before).text + to_field(gone).text + to_field(after).text)
     assert whole == before + gone + after
     assert from_field(to_field(before).text + to_field(after).text) == before + after
@@ -94,7 +94,7 @@ def test_what_is_deleted_is_the_whole_change(before: str, gone: str, after: str)
 @given(TEXTS)
 @example("a\u200c\u200c b\u3000\u3000c \ufe0f")
 def test_a_field_shows_whatever_is_in_it(text: str) -> None:
-    """What has no ink is a token, unless what stands beside it looks different because of it."""
+    """Invisible characters become tokens unless they change the look of their neighbors."""
     field = to_field(text).text
     hidden = [index for index, character in enumerate(field) if is_hidden(character)]
     for index in hidden:
@@ -108,7 +108,7 @@ def test_a_field_shows_whatever_is_in_it(text: str) -> None:
 
 
 def test_natural_writing_is_left_as_it_is() -> None:
-    """Persian, emoji and Japanese are readable in the field; the same characters elsewhere are tokens."""
+    """Persian, emoji and Japanese stay readable; the same characters elsewhere become tokens."""
     for text in NATURAL:
         assert to_field(text).text == text
     strange = {
@@ -137,20 +137,20 @@ def test_natural_writing_is_left_as_it_is() -> None:
     ],
 )
 def test_a_damaged_token_is_refused(damaged: str) -> None:
-    """Half of a token is neither guessed nor saved as text."""
+    """An incomplete token is neither guessed nor saved as text."""
     with pytest.raises(FieldError, match="Delete all of it"):
         from_field(f"before {damaged} after")
 
 
 def test_tokens_can_be_typed_and_cannot_swell() -> None:
-    """Lower case is fine, a lone bracket is a bracket, and what a text cannot hold is refused."""
+    """Lower-case tokens are accepted, a lone bracket is a bracket, and tokens cannot exceed the text's size limit."""
     assert from_field("a\u27e6u+200b\u00d72\u27e7 \u27e6 \u27e6x\u27e7") == "a\u200b\u200b \u27e6 \u27e6x\u27e7"
     with pytest.raises(FieldError, match="more than 65,536 characters"):
         from_field("\u27e6U+200B\u00d750000\u27e7" * 2)
 
 
 def test_a_field_counts_its_tokens_and_says_when_they_are_too_many() -> None:
-    """Runs count once, brackets too."""
+    """Runs and brackets count as one token each, and a field reports when its tokens are too many."""
     assert to_field("\u27e6a\u27e6\u200b\u200b\u200c\u27e6").tokens == 5
     assert to_field("a\u200b" * MAX_TOKENS).fits
     assert not to_field("a\u200b" * (MAX_TOKENS + 1)).fits

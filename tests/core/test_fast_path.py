@@ -1,4 +1,4 @@
-"""The quick way to a submission: it says the same as the slow way, or nothing."""
+"""The fast path reads a submission exactly as the slow path does, or declines."""
 
 import json
 from datetime import date, time
@@ -66,7 +66,7 @@ spans = st.fixed_dictionaries(
 
 
 def slowly(raw: bytes, header_key: str | None) -> Submission | None:
-    """Read a body as every refusal is found; None for a refusal."""
+    """Read a body on the slow path; return None for a refusal."""
     try:
         return read_event(read_draft(raw, header_key))
     except RequestRefusedError:
@@ -74,7 +74,7 @@ def slowly(raw: bytes, header_key: str | None) -> Submission | None:
 
 
 def hashed(body: dict[str, Any]) -> dict[str, Any]:
-    """Give a body the hash of its normal form, where it has one."""
+    """Add the hash of its normal form to a body, if it has one."""
     try:
         found = digest(event_bytes(*normalize(body["payload"], body["source_span"])))
     except (TypeError, AttributeError, KeyError, ValueError):
@@ -91,7 +91,7 @@ def test_it_says_the_same_or_nothing(
     header_key: str | None,
     escaped: bool,  # noqa: FBT001 -- drawn
 ) -> None:
-    """Whatever is sent: a quick answer is the slow one, and a refusal is never answered quickly."""
+    """For any body the fast path agrees with the slow path or declines, and never accepts a refused one."""
     body = hashed(event("x", payload=payload, source_span=span, source_event_hash="")) | dict(changes)
     raw = json.dumps(body, ensure_ascii=escaped).encode()
     quick = read_fast(raw, header_key)
@@ -100,7 +100,7 @@ def test_it_says_the_same_or_nothing(
 
 @pytest.mark.parametrize("changes", [{}, FULL, {"idempotency_key": None}], ids=["least", "everything", "key in header"])
 def test_a_normal_body_is_read_quickly(changes: dict[str, Any]) -> None:
-    """The ordinary case does take the quick way, with all that a body may hold."""
+    """An ordinary body with every optional member takes the fast path."""
     body = event("Run the migration.", **changes)
     raw, header_key = msgspec.json.encode(body), None if "idempotency_key" in body else "key-1"
     quick = read_fast(raw, header_key)
@@ -117,7 +117,7 @@ def test_a_normal_body_is_read_quickly(changes: dict[str, Any]) -> None:
     st.sampled_from(["", "", "", "59", "60", "61"]),
 )
 def test_times_are_read_alike(day: date, minute: time, fraction: str, offset: str, second: str) -> None:
-    """Each way of writing a time is the same moment both ways, or refused both ways."""
+    """Both paths read each notation of a time as the same moment, or refuse it."""
     text = f"{day.isoformat()}T{minute:%H:%M}:{second or minute.second:0>2}"
     raw = msgspec.json.encode(event("x", observed_at=text + (f".{fraction}" if fraction else "") + offset))
     assert read_fast(raw) == slowly(raw, None)
@@ -125,7 +125,7 @@ def test_times_are_read_alike(day: date, minute: time, fraction: str, offset: st
 
 @pytest.mark.parametrize("content", ["a\r\nb", "e\u0301"], ids=["carriage return", "decomposed"])
 def test_a_hash_over_a_text_that_is_not_normal_is_left_to_the_slow_way(content: str) -> None:
-    """Whoever hashed before normalizing is refused, with the reasons, there."""
+    """A hash over a non-normal text is left to the slow path, which refuses it with reasons."""
     body = event(content)
     body["source_event_hash"] = digest(event_bytes(body["payload"], body["source_span"]))
     raw = msgspec.json.encode(body)
@@ -135,7 +135,7 @@ def test_a_hash_over_a_text_that_is_not_normal_is_left_to_the_slow_way(content: 
 
 @pytest.mark.parametrize("vector", VECTORS["accepted"], ids=lambda vector: vector["name"])
 def test_it_agrees_with_the_published_vectors(vector: dict[str, Any]) -> None:
-    """An event as published is read as the vectors say, and its normal form is, too."""
+    """A published event and its normal form are read as in the vectors."""
     for part in (vector["event"], vector["normal_form"]):
         raw = msgspec.json.encode(event(**part, source_event_hash=vector["source_event_hash"]))
         quick = read_fast(raw)
@@ -145,7 +145,7 @@ def test_it_agrees_with_the_published_vectors(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: vector["name"])
 def test_what_the_vectors_refuse_is_left_to_the_slow_way(vector: dict[str, Any]) -> None:
-    """No refusal is decided here."""
+    """The fast path declines the published refusals."""
     assert read_fast(vector["raw"].encode()) is None
 
 
@@ -155,5 +155,5 @@ def test_what_the_vectors_refuse_is_left_to_the_slow_way(vector: dict[str, Any])
     ids=["empty", "object", "array", "null", "no UTF-8", "deep", "twice", "large"],
 )
 def test_what_is_no_body_is_left_to_the_slow_way(raw: bytes) -> None:
-    """Nothing of it raises anything else."""
+    """The fast path declines malformed bodies without raising anything else."""
     assert read_fast(raw) is None

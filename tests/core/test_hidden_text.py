@@ -1,4 +1,4 @@
-"""Drawing what a reader cannot see."""
+"""Making invisible characters visible."""
 
 import sys
 import unicodedata
@@ -19,43 +19,43 @@ def _selectors() -> list[str]:
 
 
 def test_every_hidden_category_is_drawn() -> None:
-    """Control, format, private, unassigned, surrogate, separator and space characters are all drawn."""
+    """Control, format, private, unassigned, surrogate, separator and space characters are shown as tokens."""
     shown = [c for c in EVERY_CHARACTER if unicodedata.category(c) in HIDDEN and c not in "\n\t " and not is_hidden(c)]
     assert [f"U+{ord(character):04X}" for character in shown] == []
 
 
 def test_every_filler_and_selector_is_drawn() -> None:
-    """Letters without ink and variation selectors are drawn."""
+    """Blank letters and variation selectors are shown as tokens."""
     assert [c for c in (*FILLERS, *_selectors()) if not is_hidden(c)] == []
 
 
 def test_every_tag_character_is_drawn_with_what_it_stands_for() -> None:
-    """A tag character shows the letter that it hides."""
+    """A tag character is shown with the letter it encodes."""
     for code in range(0xE0020, 0xE007F):
         piece = reveal(chr(code))[0]
         assert (piece.code, piece.name) == (f"U+{code:04X}", f"TAG {chr(code - 0xE0000)}")
 
 
 def test_newline_tab_and_space_stay_as_they_are() -> None:
-    """The three that every text has are left alone."""
+    """Newline, tab and space are left unchanged."""
     assert [piece.code for piece in reveal("a\nb\tc d")] == [""]
 
 
 def test_visible_characters_are_left_alone() -> None:
-    """Letters, numbers, punctuation and symbols of all scripts are shown as they are."""
+    """Letters, numbers, punctuation and symbols of all scripts are unchanged."""
     kept = {"Lu", "Ll", "Lt", "Lo", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So"}
     drawn = [c for c in EVERY_CHARACTER if unicodedata.category(c) in kept and c not in FILLERS and is_hidden(c)]
     assert drawn == []
 
 
 def test_nothing_of_a_text_is_lost() -> None:
-    """The pieces put together are the text."""
+    """The joined pieces equal the text."""
     text = "".join(EVERY_CHARACTER)
     assert "".join(piece.text for piece in reveal(text)) == text
 
 
 def test_a_run_of_invisible_characters_is_one_token_that_says_which_and_how_many() -> None:
-    """Sixty thousand of the same are one token; a short mixed run is listed in order, a long one is counted."""
+    """A long run of one character is one token; a short mixed run is listed in order, a long one is counted."""
     drawn = {
         "\u200b" * 60_000: "U+200B \u00d7 60,000",
         "\u200b\u200b\u200c\u200b": "U+200B \u00d7 2 U+200C U+200B",
@@ -72,7 +72,7 @@ def test_a_run_of_invisible_characters_is_one_token_that_says_which_and_how_many
 
 
 def test_a_mixed_run_that_is_only_counted_is_not_shown_whole() -> None:
-    """The order of its characters, or which ones it has, is not on the page; six in their order are."""
+    """A long mixed run hides its order and is not shown whole; a run of six is."""
     assert fits(["a\u200b\u200c\u200b\u200c\u200b\u200cb"], 1000)
     assert not fits(["a\u200b\u200c\u200b\u200c\u200b\u200c\u200bb"], 1000)
 
@@ -82,7 +82,7 @@ ODD = st.text(st.sampled_from("ab \n\u200b\u202e\ufe0f\U000e0041\u0301\u0430\u4e
 
 @given(ODD, st.integers(0, 900))
 def test_a_glimpse_is_the_beginning_and_says_whether_it_is_all(text: str, most: int) -> None:
-    """It holds what there is room for, cuts no token, and is whole exactly where all fits and each token is whole."""
+    """A preview fits the limit, cuts no token, and is complete only if all text fits and each token is complete."""
     seen = glimpse(text, most)
     shown = "".join(piece.text for piece in seen.pieces)
     assert text.startswith(shown)
@@ -95,7 +95,7 @@ def test_a_glimpse_is_the_beginning_and_says_whether_it_is_all(text: str, most: 
 
 
 def test_all_texts_of_a_payload_weigh() -> None:
-    """Content, kind, tags and attributes are on the page, so each counts."""
+    """Content, kind, tags and attributes are all on the page, so each counts."""
     payload = {"kind": "fact", "content": "x" * 100}
     tagged = payload | {"tags": ["a", "b\u200b"]}
     noted = payload | {"attributes": {"note": "\u200b" * 5}}
@@ -107,26 +107,26 @@ def test_all_texts_of_a_payload_weigh() -> None:
 
 @pytest.mark.parametrize("mark", ["\u0301", "\u20dd"])
 def test_a_pile_of_marks_on_one_letter_is_drawn(mark: str) -> None:
-    """Marks beyond what writing needs are drawn apart, so that they cover no other line."""
+    """Marks beyond normal writing are shown as tokens, so they cover no other line."""
     pieces = reveal("e" + mark * 10)
     assert pieces[0].text == "e" + mark * 3
     assert [piece.code for piece in pieces[1:]] == [f"U+{ord(mark):04X} \u00d7 7"]
 
 
 def test_natural_marks_are_left_alone() -> None:
-    """Vietnamese, Hebrew with points and Devanagari read as they are written."""
+    """Vietnamese, pointed Hebrew and Devanagari are unchanged."""
     for text in ("tiê\u0301ng", "\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd", "\u0928\u092e\u0938\u094d\u0924\u0947"):
         assert [piece.code for piece in reveal(text)] == [""]
 
 
 @pytest.mark.parametrize("hidden", ["\u2028", "\u2029", "\u0085", "\u00a0", "\u001f", "\u3000"])
 def test_shortening_keeps_what_has_to_be_drawn(hidden: str) -> None:
-    """A list drops no invisible character silently: it is still there to be drawn."""
+    """A shortened text keeps its invisible characters."""
     assert hidden in shorten(f"before{hidden}after")
 
 
 def test_a_long_text_is_cut_at_a_word() -> None:
-    """A list shows the beginning of a text, with a sign that there is more."""
+    """A list shows the beginning of a text with an ellipsis."""
     text = shorten("word " * 100)
     assert len(text) <= 162
     assert text.endswith("word …")
@@ -135,7 +135,7 @@ def test_a_long_text_is_cut_at_a_word() -> None:
 
 
 def test_letters_that_pose_as_others_are_drawn() -> None:
-    """A word of two alphabets has its rarer letters drawn; whole words of another alphabet are left in peace."""
+    """In a word of two alphabets the rarer letters are marked; whole words of another alphabet are not."""
     deceiving = {
         "p\u0430ypal": "U+0430",
         "g\u03bfogle": "U+03BF",

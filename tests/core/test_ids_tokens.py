@@ -1,4 +1,4 @@
-"""Public ids and secrets: their form, their order and their checksum."""
+"""Public ids and secrets: form, order and checksum."""
 
 import itertools
 import re
@@ -21,13 +21,13 @@ tails = st.binary(min_size=10, max_size=10)
 
 
 def base62(number: int, width: int) -> str:
-    """Write a number in base 62, least digits last."""
+    """Write a number in base 62 with zero padding."""
     return "".join(BASE62[number // 62**index % 62] for index in reversed(range(width)))
 
 
 @given(moments, tails)
 def test_an_id_is_a_version_7_uuid(now: int, tail: bytes) -> None:
-    """Version, variant and time stand where RFC 9562 puts them, and the text is the usual one."""
+    """Version, variant and time are placed as in RFC 9562, in the usual text form."""
     made = UUID(uuid7(now, tail))
     assert (made.version, made.variant) == (7, RFC_4122)
     assert made.int >> 80 == now // 1000
@@ -45,7 +45,7 @@ def test_an_id_keeps_74_bits_of_randomness(now: int, tail: bytes) -> None:
 
 @given(st.lists(moments, min_size=2, max_size=5), tails, tails)
 def test_ids_sort_by_time(times: list[int], first: bytes, second: bytes) -> None:
-    """The text of an id of a later millisecond is greater, whatever the randomness."""
+    """The id of a later millisecond sorts after an earlier one, whatever the randomness."""
     ids = [uuid7(now, first if number % 2 else second) for number, now in enumerate(sorted(times))]
     millis = [now // 1000 for now in sorted(times)]
     pairs = zip(itertools.pairwise(ids), itertools.pairwise(millis), strict=True)
@@ -70,7 +70,7 @@ def test_a_secret_has_its_form_and_checksum(kind: SecretKind, randomness: bytes)
 
 
 def test_prefixes_tell_kinds_apart() -> None:
-    """Five kinds have five prefixes of five characters."""
+    """Five kinds have five distinct prefixes of five characters."""
     assert len(set(PREFIXES.values())) == len(PREFIXES) == 5
     assert {len(prefix) for prefix in PREFIXES.values()} == {5}
 
@@ -84,7 +84,7 @@ def test_too_little_randomness_is_refused(size: int) -> None:
 
 @given(st.integers(0, 40), st.sampled_from(BASE62))
 def test_a_typing_error_is_seen(location: int, typed: str) -> None:
-    """One wrong character anywhere fails the checksum or the form."""
+    """One wrong character anywhere breaks the checksum or the form."""
     secret = mint("reader", FIXED)
     changed = secret[:location] + typed + secret[location + 1 :]
     assert has_checksum(changed) == (changed == secret)
@@ -103,7 +103,7 @@ def test_a_typing_error_is_seen(location: int, typed: str) -> None:
     ids=ascii,
 )
 def test_what_is_no_secret_has_no_checksum(text: str) -> None:
-    """Other texts are told apart without asking anybody."""
+    """Other texts are recognized without a look-up."""
     assert not has_checksum(text)
 
 

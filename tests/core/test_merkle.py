@@ -1,4 +1,4 @@
-"""The tree: the reference roots of RFC 6962, proofs against the definition, and everything that must not verify."""
+"""The Merkle tree: the reference roots of RFC 6962, proofs by definition, and invalid proofs that must fail."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ LEAVES = [
     bytes.fromhex(text)
     for text in ("", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f")
 ]
-"""The leaves by which implementations of RFC 6962 compare themselves, and the roots of the first 1 to 8 of them."""
+"""The reference leaves that implementations of RFC 6962 share, and the roots of the first 1 to 8."""
 ROOTS = [
     "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
     "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
@@ -40,12 +40,12 @@ ROOTS = [
 
 
 def hashes(number: int) -> list[bytes]:
-    """Return the hashes of so many leaves."""
+    """Return the hashes of this many leaves."""
     return [leaf_hash(str(index).encode()) for index in range(number)]
 
 
 def root_of(leaves: Sequence[bytes]) -> bytes:
-    """Return MTH as the RFC defines it."""
+    """Return the Merkle tree hash (MTH) as defined in RFC 6962."""
     if not leaves:
         return EMPTY_ROOT
     if len(leaves) == 1:
@@ -67,7 +67,7 @@ def nodes_of(leaves: Sequence[bytes]) -> Blocks:
 
 
 def test_the_reference_tree_has_its_roots() -> None:
-    """One leaf after another."""
+    """The root is right after each added leaf."""
     tree = Frontier()
     assert tree.root() == EMPTY_ROOT == hashlib.sha256(b"").digest()
     for leaf, root in zip(LEAVES, ROOTS, strict=True):
@@ -76,7 +76,7 @@ def test_the_reference_tree_has_its_roots() -> None:
 
 
 def test_every_proof_of_small_trees_holds_and_proves_nothing_else() -> None:
-    """Every leaf of every tree of up to 40 leaves, and every pair of sizes."""
+    """Every leaf of every tree of up to 40 leaves, and every pair of sizes, has a valid proof."""
     leaves = hashes(40)
     for size in range(1, len(leaves) + 1):
         nodes, root = nodes_of(leaves[:size]), root_of(leaves[:size])
@@ -93,7 +93,7 @@ def test_every_proof_of_small_trees_holds_and_proves_nothing_else() -> None:
 
 
 def wrong_paths(path: Sequence[bytes], old_root: bytes, root: bytes) -> Iterator[list[bytes]]:
-    """Yield what must never verify in the place of a proof: the kinds that published test vectors try."""
+    """Yield invalid proofs of the kinds in published test vectors."""
     for index, one in enumerate(path):
         for bit in (0, 4, 255):
             changed = bytearray(one)
@@ -114,7 +114,7 @@ def wrong_paths(path: Sequence[bytes], old_root: bytes, root: bytes) -> Iterator
 
 @given(size=st.integers(1, 300), data=st.data())
 def test_nothing_but_the_proof_proves_inclusion(size: int, data: st.DataObject) -> None:
-    """Bits, lengths, indices, sizes, roots and leaves: whatever is changed, it fails."""
+    """Changed bits, lengths, indices, sizes, roots or leaves make the proof fail."""
     leaves = hashes(size)
     index = data.draw(st.integers(0, size - 1))
     root, leaf = root_of(leaves), leaves[index]
@@ -135,7 +135,7 @@ def test_nothing_but_the_proof_proves_inclusion(size: int, data: st.DataObject) 
 
 @given(size=st.integers(2, 300), data=st.data())
 def test_nothing_but_the_proof_proves_consistency(size: int, data: st.DataObject) -> None:
-    """The same for one tree being the beginning of another; sizes are bound by the checkpoints that name them."""
+    """Changed consistency proofs fail; the checkpoints bind the sizes."""
     leaves = hashes(size)
     old = data.draw(st.integers(1, size - 1))
     old_root, root = root_of(leaves[:old]), root_of(leaves)
@@ -153,7 +153,7 @@ def test_nothing_but_the_proof_proves_consistency(size: int, data: st.DataObject
 
 
 def test_a_tree_is_consistent_with_itself() -> None:
-    """That takes no proof, and no proof that is given is accepted."""
+    """An empty proof verifies a tree against itself, and no other proof does."""
     root = bytes.fromhex(ROOTS[3])
     assert verify_consistency(4, 4, [], root, root)
     assert not verify_consistency(4, 4, [root], root, root)
@@ -162,7 +162,7 @@ def test_a_tree_is_consistent_with_itself() -> None:
 
 
 def test_a_consistency_proof_from_an_empty_tree_is_an_error() -> None:
-    """It would say nothing of any leaf: none is made, and none verifies."""
+    """A consistency proof from an empty tree would prove nothing about a leaf, so it is neither made nor verified."""
     root = bytes.fromhex(ROOTS[3])
     for size in (0, 4):
         with pytest.raises(TreeError, match="size 0"):
@@ -179,7 +179,7 @@ def test_a_consistency_proof_from_an_empty_tree_is_an_error() -> None:
 
 @pytest.mark.parametrize("wrong", [b"", bytes(31), bytes(33), bytes(64)])
 def test_a_hash_of_another_length_never_verifies(wrong: bytes) -> None:
-    """As leaf, as root, as both at once and inside a path; equality of two such values proves nothing."""
+    """A hash of another length fails as leaf, root, both or path element; equal values prove nothing."""
     leaf = leaf_hash(b"leaf")
     node = node_hash(leaf, wrong)
     assert not verify_inclusion(wrong, 0, 1, [], wrong)
@@ -195,7 +195,7 @@ def test_a_hash_of_another_length_never_verifies(wrong: bytes) -> None:
 
 @pytest.mark.parametrize("size", [255, 256, 257, 511, 513, 65_536 + 300])
 def test_proofs_reach_over_stored_blocks(size: int) -> None:
-    """256 nodes a block, the root of a block being a node of the next stored level."""
+    """Proofs span stored blocks of 256 nodes; a block's root is a node of the next stored level."""
     leaves = [index.to_bytes(32) for index in range(size)]
     levels = [leaves]
     while len(levels[-1]) >= BLOCK:
@@ -219,7 +219,7 @@ def test_proofs_reach_over_stored_blocks(size: int) -> None:
 
 
 def test_what_a_tree_does_not_have_is_refused() -> None:
-    """A leaf after the end, a larger tree, a node that is not complete."""
+    """A leaf past the end, a larger tree or an incomplete node raises an error."""
     nodes = nodes_of(hashes(5))
     for index in (-1, 5):
         with pytest.raises(TreeError, match="has no leaf"):
@@ -232,7 +232,7 @@ def test_what_a_tree_does_not_have_is_refused() -> None:
 
 
 def test_only_the_blocks_used_last_are_kept() -> None:
-    """However large the tree is that somebody walks through; what was dropped is loaded again."""
+    """The cache keeps only recently used blocks and loads dropped ones again, however large the tree."""
     leaves = hashes(4 * BLOCK)
     loaded: list[int] = []
 

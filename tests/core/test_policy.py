@@ -1,4 +1,4 @@
-"""The policy: grants, what a proposal must be, and the digest that names it."""
+"""The policy: grants, conditions on proposals, and its digest."""
 
 from typing import Any
 
@@ -42,17 +42,17 @@ def submitted(*, age: int | None = None, **members: Any) -> Submission:
 
 
 def verdict(policy: Policy, submission: Submission) -> list[tuple[str, str | None]]:
-    """Return code and pointer of each of the policy's reasons."""
+    """Return code and pointer of each reason of the policy."""
     return [(reason.code, reason.pointer) for reason in evaluate(policy, submission, NOW)]
 
 
 def test_what_the_policy_grants_passes() -> None:
-    """A listed producer, a granted scope and a known kind need nothing more."""
+    """A listed producer with a granted scope and a known kind passes."""
     assert verdict(policy(), submitted()) == []
 
 
 def test_the_shipped_policy_admits_nobody() -> None:
-    """Without a list of producers every submission is refused."""
+    """Without listed producers every submission is refused."""
     assert verdict(Policy(), submitted()) == [("scope-not-granted", "/submission_scope")]
 
 
@@ -71,7 +71,7 @@ def test_the_shipped_policy_admits_nobody() -> None:
     ],
 )
 def test_only_granted_scopes_take_submissions(scope: str, scope_id: str, *, granted: bool) -> None:
-    """A grant names one scope exactly; a star stands for any id."""
+    """A grant names one exact scope; a star matches any id."""
     refused = [] if granted else [("scope-not-granted", "/submission_scope")]
     assert verdict(policy(), submitted(submission_scope=scope, scope_id=scope_id)) == refused
 
@@ -96,13 +96,13 @@ def test_only_granted_scopes_take_submissions(scope: str, scope_id: str, *, gran
     ],
 )
 def test_a_star_stands_for_anything(grants: list[str], scope: str, scope_id: str, *, covered: bool) -> None:
-    """Only the star is special, and a grant has to cover the whole pair."""
+    """Only the star is special, and a grant must match the whole pair."""
     assert covers(grants, scope, scope_id) == covered
 
 
 @given(st.sampled_from(SCOPES), st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._/@-]{0,20}", fullmatch=True))
 def test_a_grant_without_star_covers_its_own_pair_only(scope: str, scope_id: str) -> None:
-    """A grant is no pattern unless it holds a star."""
+    """A grant is a pattern only if it contains a star."""
     grants = [f"{scope}:{scope_id}"]
     assert covers(grants, scope, scope_id)
     assert covers_by_name(grants, scope, scope_id)
@@ -127,7 +127,7 @@ def test_a_grant_without_star_covers_its_own_pair_only(scope: str, scope_id: str
 def test_a_star_opens_only_sessions_one_took_part_in(
     grants: list[str], scope: str, *, submitted_there: bool, allowed: bool
 ) -> None:
-    """A session granted by star is readable where the reader submitted; any other scope by grant alone."""
+    """A session granted by star is readable if the reader submitted in it; other scopes need a grant alone."""
     assert may_read(grants, scope, "s1", submitted=submitted_there) == allowed
 
 
@@ -144,18 +144,18 @@ def test_a_star_opens_only_sessions_one_took_part_in(
     ],
 )
 def test_an_event_is_neither_too_old_nor_from_the_future(age: int | None, code: str | None) -> None:
-    """The limits are 400 days and five minutes, to the microsecond; an undated event passes."""
+    """The limits are 400 days and five minutes, to the microsecond; an event without a time passes."""
     assert verdict(policy(), submitted(age=age)) == ([(code, "/observed_at")] if code else [])
 
 
 @pytest.mark.parametrize("kind", ["fact", "procedure", "preference", "decision", "warning", "WARNING"])
 def test_the_shipped_kinds_are_supported(kind: str) -> None:
-    """Five kinds are taken everywhere."""
+    """Five kinds are accepted in every scope."""
     assert verdict(policy(), submitted(payload={"kind": kind, "content": "x"})) == []
 
 
 def test_another_kind_is_unsupported() -> None:
-    """The reason says which kinds there are and does not repeat the one that was sent."""
+    """The reason lists the valid kinds and does not repeat the invalid one."""
     (reason,) = evaluate(policy(), submitted(payload={"kind": "gossip", "content": "x"}), NOW)
     assert (reason.code, reason.pointer) == ("kind-unsupported", "/payload/kind")
     assert "fact" in reason.message
@@ -163,7 +163,7 @@ def test_another_kind_is_unsupported() -> None:
 
 
 def test_size_is_that_of_the_canonical_event() -> None:
-    """An event of exactly the allowed bytes passes, one byte more does not."""
+    """An event of exactly the maximum size passes, and one byte more does not."""
     submission = submitted()
     fits = policy(defaults=Rules(max_bytes=submission.size))
     tight = policy(defaults=Rules(max_bytes=submission.size - 1))
@@ -172,7 +172,7 @@ def test_size_is_that_of_the_canonical_event() -> None:
 
 
 def test_all_reasons_are_given_in_their_order() -> None:
-    """Whoever breaks several rules learns of all of them at once."""
+    """An event that violates several rules gets all reasons in order."""
     strict = policy(defaults=Rules(kinds=["fact"], max_bytes=1))
     assert [code for code, _ in verdict(strict, submitted(age=500 * DAY, scope_id="gemini"))] == [
         "scope-not-granted",
@@ -183,7 +183,7 @@ def test_all_reasons_are_given_in_their_order() -> None:
 
 
 def test_rules_of_a_scope_replace_the_defaults_one_by_one() -> None:
-    """What a scope does not mention keeps its default."""
+    """Settings that a scope omits keep their defaults."""
     special = policy(scopes={"session": ScopeRules(kinds=["fact"], stale_after_days=1, curators=2)})
     assert special.rules("session") == Rules(kinds=["fact"], stale_after_days=1, curators=2)
     assert special.rules("project") == Rules()
@@ -195,7 +195,7 @@ def test_rules_of_a_scope_replace_the_defaults_one_by_one() -> None:
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_the_widest_scopes_want_two_persons(scope: Scope) -> None:
-    """Only organization and cross_organization ask for a second curator as shipped."""
+    """By default only organization and cross_organization require a second curator."""
     assert Policy().rules(scope).curators == (2 if scope in {"organization", "cross_organization"} else 1)
 
 
@@ -206,7 +206,7 @@ def test_the_owner_is_who_answers_now() -> None:
 
 
 def test_the_digest_names_what_is_in_force() -> None:
-    """Equal policies have equal digests, in whatever order their producers are listed."""
+    """Equal policies have equal digests, whatever the order of their producers."""
     other = Producer(identity="tool:watcher", owner="grace")
     first = Policy(producers={BOT.identity: BOT, other.identity: other})
     second = Policy(producers={other.identity: other, BOT.identity: BOT})
@@ -228,5 +228,5 @@ def test_the_digest_names_what_is_in_force() -> None:
     ],
 )
 def test_every_change_gives_another_digest(members: dict[str, Any]) -> None:
-    """A receipt can be traced to exactly the rules that it was judged by."""
+    """Every change gives another digest, so a receipt identifies the rules it was judged by."""
     assert policy(**members).digest() != policy().digest()

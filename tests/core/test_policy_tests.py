@@ -1,4 +1,4 @@
-"""Decision tables: what a policy is expected to say, checked before it is in force."""
+"""Decision tables: expected outcomes of a policy, checked before it is in force."""
 
 from typing import Any
 
@@ -44,24 +44,24 @@ SAID: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("members", "said"), SAID)
 def test_a_case_tells_what_the_policy_says(members: dict[str, Any], said: str) -> None:
-    """Reading and submitting, privacy, grants, kinds and age are all rehearsed, also for a producer of its own."""
+    """Cases cover reading, submitting, privacy, grants, kinds and age, also for a producer defined in the case."""
     assert outcome(policy(), case(**members)) == said
 
 
 def test_a_case_obeys_the_policy_it_belongs_to() -> None:
-    """Rules that are off and rules of the scope count in the rehearsal too."""
+    """Disabled rules and rules of the scope apply to cases too."""
     assert outcome(policy(privacy=Privacy(off=["email-address"])), case(content=MAIL)) == "accepted-for-review"
     assert outcome(policy(defaults=Rules(max_bytes=10)), case()) == "too-large-for-scope"
 
 
 @pytest.mark.parametrize(("members", "said"), SAID)
 def test_a_case_that_comes_out_as_expected_is_silent(members: dict[str, Any], said: str) -> None:
-    """A table that holds says nothing."""
+    """Passing cases produce no message."""
     assert failures(policy(case(said, **members))) == []
 
 
 def test_every_broken_case_is_described() -> None:
-    """Each case that comes out otherwise is named with what was expected and what is."""
+    """Each failed case is named with the expected and the actual outcome."""
     said = failures(policy(case("stale", name="one"), case(), case("allowed", name="two", kind="gossip")))
     assert said == [
         'test "one": expected stale, the policy says accepted-for-review; change the policy or the test',
@@ -75,6 +75,6 @@ def test_every_broken_case_is_described() -> None:
 
 
 def test_an_unknown_expectation_is_described() -> None:
-    """A misspelled code is told apart from a wrong one."""
+    """A misspelled code is reported as unknown, not as a failed expectation."""
     (said,) = failures(policy(case("accepted")))
     assert said.startswith('test "a case": expect "accepted" is neither accepted-for-review nor allowed')

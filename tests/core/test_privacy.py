@@ -1,4 +1,4 @@
-"""The room for private data: what each rule finds and what it leaves, where a finding points, and hostile texts."""
+"""Privacy rules: matches and non-matches of each rule, pointers of findings, and hostile texts."""
 
 import string
 import uuid
@@ -19,7 +19,7 @@ OTHER_GITHUB = "gh" + "p_" + "b" * 36
 MAIL = "ada@" + "lovelace.dev"
 CARD = "4111 1111 " + "1111 1111"
 UUID = "26240490-8637-4856-9139-e2ec35ba2d48"
-"""Version 4, and its first sixteen digits are what a card's might be."""
+"""Version 4, and its first sixteen digits could be a card number."""
 OWN = mint("producer", bytes(range(24)))
 JOINT = "-" * 5
 
@@ -192,12 +192,12 @@ HARMLESS: dict[str, list[str]] = {
 
 
 def found(text: str, off: frozenset[str] = frozenset()) -> set[str]:
-    """Return the rules that find something in a text."""
+    """Return the rules with a finding in a text."""
     return {finding.rule_id for finding in scan({"/payload/content": text}, off)}
 
 
 def rows(examples: dict[str, list[str]]) -> list[Any]:
-    """Return one test case per example, named without what it looks for."""
+    """Return one test case per example, with an id that omits the private value."""
     return [
         pytest.param(rule, text, id=f"{rule}-{number}")
         for rule, texts in examples.items()
@@ -206,14 +206,14 @@ def rows(examples: dict[str, list[str]]) -> list[Any]:
 
 
 def test_every_rule_has_examples() -> None:
-    """A rule without a text that it finds and one that it leaves is not finished."""
+    """Every rule has an example that it finds and one that it does not."""
     assert set(PRIVATE) == set(RULE_IDS)
     assert set(HARMLESS) == set(RULE_IDS)
     assert all([*PRIVATE.values(), *HARMLESS.values()])
 
 
 def test_rules_have_ids_of_their_own() -> None:
-    """No two rules share an id, and each id and title is fit to show."""
+    """Rule ids are unique, and each id and title is fit for display."""
     assert len(set(RULE_IDS)) == len(RULE_IDS)
     assert all(set(rule_id) <= set(string.ascii_lowercase + "-") for rule_id in RULE_IDS)
     assert len({rule.title for rule in RULES}) == len(RULES)
@@ -221,28 +221,28 @@ def test_rules_have_ids_of_their_own() -> None:
 
 @pytest.mark.parametrize(("rule", "text"), rows(PRIVATE))
 def test_a_rule_finds_its_examples(rule: str, text: str) -> None:
-    """Each private example is found by its rule, alone and amid other text."""
+    """Each private example is found by its rule, alone and within other text."""
     assert rule in found(text)
     assert rule in found(f"Before the deploy, see: {text}\nand then go on.")
 
 
 @pytest.mark.parametrize(("rule", "text"), rows(HARMLESS))
 def test_a_rule_leaves_its_counterexamples(rule: str, text: str) -> None:
-    """Each harmless example is left alone by that rule, alone and amid other text."""
+    """Each harmless example passes its rule, alone and within other text."""
     assert rule not in found(text)
     assert rule not in found(f"Before the deploy, see: {text}\nand then go on.")
 
 
 @pytest.mark.parametrize("rule", RULE_IDS)
 def test_a_rule_that_is_off_stays_silent(rule: str) -> None:
-    """Switching a rule off silences that rule and no other."""
+    """Disabling a rule silences that rule and no other."""
     text = f"{PRIVATE[rule][0]} {MAIL if rule != 'email-address' else CARD}"
     assert rule in found(text)
     assert found(text, frozenset({rule})) == found(text) - {rule}
 
 
 def test_an_ordinary_event_has_no_findings() -> None:
-    """Ordinary texts, numbers, names and truth values pass."""
+    """Ordinary texts, numbers, names and booleans pass."""
     payload = {
         "kind": "procedure",
         "content": "Run the migration before the deploy; it takes 12,5 minutes (see §3).",
@@ -253,7 +253,7 @@ def test_an_ordinary_event_has_no_findings() -> None:
 
 
 def test_findings_point_to_where_the_value_stands() -> None:
-    """Pointers lead to strings in objects and arrays, are sorted, and name each place once per rule."""
+    """Pointers lead to strings in objects and arrays, are sorted, and occur once per rule."""
     payload = {
         "content": f"{MAIL} and {MAIL} and {GITHUB}",
         "tags": ["a", MAIL],
@@ -270,7 +270,7 @@ def test_findings_point_to_where_the_value_stands() -> None:
 
 
 def test_of_a_private_name_the_parent_is_named() -> None:
-    """A member name that is itself private is found, and its pointer does not contain it."""
+    """A private member name is reported by the pointer of its parent."""
     assert scan({"/payload": {"attributes": {"a": {GITHUB: 1}}}}) == [Finding("/payload/attributes/a", "github-token")]
 
 
@@ -278,7 +278,7 @@ def test_of_a_private_name_the_parent_is_named() -> None:
     "below", [OTHER_GITHUB, [OTHER_GITHUB], {"x": [MAIL]}, {OTHER_GITHUB: MAIL}], ids=["value", "array", "deep", "name"]
 )
 def test_no_pointer_leads_through_a_private_name(below: Any) -> None:
-    """What stands below a private name is reported without repeating that name."""
+    """Findings below a private name are reported without that name."""
     findings = scan({"/payload": {"attributes": {"note": MAIL, GITHUB: below}}})
     assert Finding("/payload/attributes", "github-token") in findings
     assert Finding("/payload/attributes/note", "email-address") in findings
@@ -286,18 +286,18 @@ def test_no_pointer_leads_through_a_private_name(below: Any) -> None:
 
 
 def test_pointers_of_odd_names_are_escaped() -> None:
-    """A slash or tilde in a name does not break the pointer."""
+    """A slash or tilde in a name is escaped in the pointer."""
     assert scan({"": {"a/b~c": MAIL}}) == [Finding("/a~1b~0c", "email-address")]
 
 
 @given(st.uuids())
 def test_no_uuid_looks_private(value: uuid.UUID) -> None:
-    """Keys are best random, and a UUID is the usual one: none of them is refused for its digits."""
+    """Keys are best random UUIDs, and none is refused for its digits."""
     assert found(str(value)) == set()
 
 
 def test_integers_are_scanned_and_truth_values_are_not() -> None:
-    """A card number is private as a number too, with either sign."""
+    """A card number is found as an integer with either sign; booleans are not scanned."""
     number = int(CARD.replace(" ", ""))
     assert scan({"/a": {"b": [number, -number, number + 1, True, False, None]}}) == [
         Finding("/a/b/0", "payment-card"),
@@ -306,13 +306,13 @@ def test_integers_are_scanned_and_truth_values_are_not() -> None:
 
 
 def test_values_are_not_joined_across_members() -> None:
-    """Halves of a value in two members are no finding: strings are looked at one by one."""
+    """Strings are scanned one by one, so halves of a value in two members are no finding."""
     assert scan({"/a": [GITHUB[:20], GITHUB[20:]], "/b": [CARD[:10], CARD[10:]]}) == []
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([MAIL, GITHUB]))
 def test_any_surroundings_with_a_border_do_not_hide_a_value(before: str, after: str, value: str) -> None:
-    """Whatever stands around it, a value between blanks is found."""
+    """A value between blanks is found in any surrounding text."""
     assert found(f"{before} {value} {after}")
 
 
@@ -322,7 +322,7 @@ def test_any_surroundings_with_a_border_do_not_hide_a_value(before: str, after: 
     )
 )
 def test_any_value_can_be_scanned(value: Any) -> None:
-    """Findings of any value are sorted, unique and of known rules."""
+    """For any value the findings are sorted, unique and of known rules."""
     findings = scan({"/a": value})
     assert findings == sorted(set(findings))
     assert {finding.rule_id for finding in findings} <= set(RULE_IDS)
@@ -359,14 +359,14 @@ HOSTILE = {
 
 @pytest.mark.parametrize(("unit", "rules"), HOSTILE.items(), ids=[str(number) for number in range(len(HOSTILE))])
 def test_hostile_texts_are_judged_like_others(unit: str, rules: set[str]) -> None:
-    """The longest texts made to slow a scan down end in the right result, with a value at their end found too."""
+    """The longest texts that slow a scan down are judged correctly, also with a value at their end."""
     text = (unit * (SIZE // len(unit) + 1))[:SIZE]
     assert found(text) == rules
     assert found(f"{text}\n{GITHUB}") == rules | {"github-token"}
 
 
 def test_a_value_behind_many_near_misses_is_found() -> None:
-    """Checks that fail thousands of times do not hide the one that does not."""
+    """Thousands of failed checks do not hide the one that succeeds."""
     misses = "4111 1111 " + "1111 1112 ops@example.com DE88 3704 0044 " + "0532 0130 00; "
     iban = PRIVATE["iban"][0]
     text = misses * 800 + f"{CARD}; {MAIL}; {iban}"
@@ -378,7 +378,7 @@ def test_a_value_behind_many_near_misses_is_found() -> None:
 )
 @pytest.mark.parametrize("location", ["content", "tag", "name", "deep", "uri", "other"])
 def test_the_quick_look_is_never_blind(rule_id: str, text: str, location: str) -> None:
-    """Wherever `scan` would find something, the quick look at the canonical text asks for it."""
+    """The prefilter requests a scan of the canonical text whenever `scan` has a finding."""
     payload: dict[str, Any] = {"kind": "fact", "content": "Harmless."}
     span, other = {"uri": "repo://apollo/RUNBOOK.md"}, None
     match location:
@@ -408,7 +408,7 @@ def test_the_quick_look_is_never_blind(rule_id: str, text: str, location: str) -
 def test_what_the_quick_look_calls_clean_is_clean(
     members: dict[str, Any], secret: str, around: str, escaped: str
 ) -> None:
-    """Random texts and numbers around and beside private values: clean means that `scan` finds nothing."""
+    """For random texts and numbers around private values, `scan` finds nothing in what the prefilter calls clean."""
     payload = {"content": around + escaped + secret + escaped + around[::-1], **members}
     number = {"start": 4111111111111111} if len(around) % 2 else {}
     if is_clean([event_bytes(payload, number).decode(), "key-1"]):
@@ -416,7 +416,7 @@ def test_what_the_quick_look_calls_clean_is_clean(
 
 
 def test_an_ordinary_text_is_called_clean() -> None:
-    """The quick look does spare the long one."""
+    """The prefilter spares ordinary texts the full scan."""
     content = 'Run it,\n\tthen "wait".'
     text = event_bytes({"kind": "fact", "content": content}, {"uri": "u", "end": 14}).decode()
     assert is_clean([text, "key-1", text])
@@ -424,5 +424,5 @@ def test_an_ordinary_text_is_called_clean() -> None:
 
 @pytest.mark.parametrize("content", ["a\\b", "\x1b[0m", "a\rb"], ids=["backslash", "control", "carriage return"])
 def test_an_unusual_escape_is_looked_at_closely(content: str) -> None:
-    """What the quick look cannot read back for sure it does not call clean."""
+    """The prefilter never calls an escape clean that it cannot decode for sure."""
     assert not is_clean([event_bytes({"kind": "fact", "content": content}, {"uri": "u"}).decode()])

@@ -1,4 +1,4 @@
-"""Filters of the queue: one readable line, read strictly and said back when it cannot be."""
+"""Filters of the queue: one readable line, parsed strictly, with clear errors."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ from antechamber.core.review.queue_filter import MAX_VIEWS, FilterError, QueueFi
 
 
 def test_a_filter_has_named_parts_and_words() -> None:
-    """Names of producers and scopes may hold colons; words stand together between quotation marks."""
+    """Names of producers and scopes may contain colons; quotation marks keep words together."""
     assert read_filter('producer:worker:release-bot scope:project:apollo kind:fact care:yes Deploy "an  Hour"') == (
         QueueFilter(
             producer="worker:release-bot",
@@ -38,20 +38,20 @@ def test_a_filter_has_named_parts_and_words() -> None:
     ],
 )
 def test_what_cannot_be_read_is_said(text: str, why: str) -> None:
-    """The message says what there is instead."""
+    """The message lists the valid alternatives."""
     with pytest.raises(FilterError, match=why):
         read_filter(text)
 
 
 @given(st.text())
 def test_any_text_is_a_filter_or_an_error(text: str) -> None:
-    """Nothing else happens."""
+    """Any text is either parsed or raises the filter's error."""
     with contextlib.suppress(FilterError):
         assert isinstance(read_filter(text), QueueFilter)
 
 
 def test_views_are_kept_by_name_changed_and_removed() -> None:
-    """An empty filter forgets; names are short and can be read; there are not without end."""
+    """An empty filter removes a view; names are short and printable, and their number is limited."""
     kept = with_view(None, " mine ", " care:yes ")
     assert views_of(kept) == {"mine": "care:yes"}
     assert views_of(with_view(kept, "mine", "kind:fact")) == {"mine": "kind:fact"}

@@ -1,4 +1,4 @@
-"""Sorting: near duplicates fold, care comes first, and turns keep a flood from starving others."""
+"""Queue order: near duplicates fold, flagged proposals come first, and turns prevent starvation."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel
 
 
 def proposal(number: int, content: str, producer: int = 1) -> Unsorted:
-    """Return a proposal that no fold holds."""
+    """Return a proposal without a fold."""
     return Unsorted(
         id=number,
         producer=producer,
@@ -32,13 +32,13 @@ def proposal(number: int, content: str, producer: int = 1) -> Unsorted:
 
 
 def distinct(number: int) -> str:
-    """Return a text that is like no other number's."""
+    """Return a text that is dissimilar for each number."""
     digits = [int(digit) for digit in f"{number * 7919 % 100_000:05}"]
     return " ".join(WORDS[(index * 3 + digit) % 12] * (digit + 1) for index, digit in enumerate(digits))
 
 
 def test_near_duplicates_join_a_fold_that_is_there_or_one_just_made() -> None:
-    """The first stands for all; a proposal that resembles nothing gets a fold of its own."""
+    """The first proposal represents its fold, and a dissimilar proposal starts a new one."""
     heads = [FoldHead(id=70, content="The staging host is rebuilt every night at two.")]
     some = [
         proposal(1, "The staging host is rebuilt every night at 2."),
@@ -56,7 +56,7 @@ def test_near_duplicates_join_a_fold_that_is_there_or_one_just_made() -> None:
 
 
 def test_a_producer_without_any_waiting_begins_at_the_turn_served_now() -> None:
-    """And one with a backlog stands behind its own last turn."""
+    """A producer without a backlog starts at the current turn, and one with a backlog after its own last turn."""
     assert turn_of(ProducerTurn(served=3, last=None)) == 3
     assert turn_of(ProducerTurn(served=3, last=1)) == 3
     assert turn_of(ProducerTurn(served=3, last=90)) == 91
@@ -64,7 +64,7 @@ def test_a_producer_without_any_waiting_begins_at_the_turn_served_now() -> None:
 
 @given(st.integers(1, 60), st.integers(1, 5))
 def test_nobody_waits_behind_more_than_one_of_each_other(flood: int, few: int) -> None:
-    """However much one producer sends, another's n-th item has at most n of its items before it."""
+    """However many items one producer sends, another's n-th item has at most n of them before it."""
     some = [proposal(number, f"{number} " + distinct(number)) for number in range(flood)]
     some += [proposal(1000 + number, f"{number} " + distinct(1000 + number), producer=2) for number in range(few)]
     lines = {(1, 0): ProducerTurn(served=0, last=None), (2, 0): ProducerTurn(served=0, last=None)}
@@ -96,7 +96,7 @@ def test_nobody_waits_behind_more_than_one_of_each_other(flood: int, few: int) -
     ],
 )
 def test_care_has_reasons(content: str, scope: str, more: dict[str, int], codes: list[str], risk: int) -> None:
-    """Each mark says why, and their weights add up to three at most."""
+    """Each flag has a reason, and their weights add up to at most three."""
     marks = marks_of(content, scope, **{"supersedes": False, "conflicts": 0, "hidden": 0} | more)  # type: ignore[arg-type]
     assert [mark.code for mark in marks] == codes
     assert risk_of(marks) == risk

@@ -1,4 +1,4 @@
-"""What an approval needs, point by point, in every state."""
+"""The requirements of an approval, one by one, in every state."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ MAIL = {"kind": "fact", "content": "Ask ada@love" + "lace.dev."}
 def situation(
     person: str = "bob", off: frozenset[str] = frozenset(), rules: Rules | None = None, **members: Any
 ) -> Situation:
-    """Return a fresh proposal that ada answers for, looked at by a person."""
+    """Return a fresh proposal owned by ada, viewed by a person."""
     plain: dict[str, Any] = {
         "state": "pending",
         "version": 1,
@@ -36,7 +36,7 @@ def situation(
 
 
 def states(of: Situation) -> dict[str, str]:
-    """Return the state of each requirement that is not satisfied."""
+    """Return the state of each unsatisfied requirement."""
     return {one.code: one.state for one in evaluate(of) if one.state != "satisfied"}
 
 
@@ -71,14 +71,14 @@ TABLE: list[tuple[Situation, dict[str, str], bool]] = [
 
 @pytest.mark.parametrize(("of", "expected", "blocked"), TABLE)
 def test_each_requirement_says_its_state(of: Situation, expected: dict[str, str], *, blocked: bool) -> None:
-    """And only what is unsatisfied or failed for this person stands in the way."""
+    """Only requirements that are unsatisfied or failed for this person block an approval."""
     assert states(of) == expected
     assert (obstacle(evaluate(of)) is not None) == blocked
     assert all(one.text.endswith(".") or one.state == "overridden" for one in evaluate(of))
 
 
 def test_a_requirement_that_cannot_be_evaluated_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error is a state of its own and never a pass."""
+    """An error is a separate state and never counts as satisfied."""
 
     def broken(_situation: Situation) -> Requirement:
         raise ArithmeticError

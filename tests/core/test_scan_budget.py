@@ -1,4 +1,4 @@
-"""The work of a scan: it grows with the text and no faster, however many candidates overlap, and ends where it must."""
+"""The cost of a scan is linear in the text, however many candidates overlap, and has a limit."""
 
 import re
 import sys
@@ -23,7 +23,7 @@ from support import belgian
 
 BODY = 65_536
 MAX_LINES = 10
-"""Lines of Python for each character of the most expensive text; a check of each candidate by itself took 25."""
+"""Lines of Python per character of the most expensive text; checking each candidate separately took 25."""
 OVERLAPPING = [
     "4 ",
     "4-4 ",
@@ -50,7 +50,7 @@ OVERLAPPING = [
 
 
 def work(job: Callable[[], Any]) -> int:
-    """Count the lines of Python that a job runs."""
+    """Count the executed lines of Python."""
     lines = 0
 
     def trace(_frame: FrameType, kind: str, _value: Any) -> Any:
@@ -68,18 +68,18 @@ def work(job: Callable[[], Any]) -> int:
 
 
 def long(unit: str) -> str:
-    """Repeat a unit until it fills a body."""
+    """Repeat a unit up to the size of a body."""
     return (unit * (BODY // len(unit) + 1))[:BODY]
 
 
 @pytest.mark.parametrize("unit", OVERLAPPING, ids=ascii)
 def test_the_work_of_a_body_is_bounded(unit: str) -> None:
-    """Every row that is made to have many candidates costs a few lines a character."""
+    """Every text designed to have many candidates costs a few lines per character."""
     assert work(lambda: scan({"/payload": {"content": long(unit)}})) <= MAX_LINES * BODY
 
 
 def test_the_work_of_many_short_strings_is_bounded() -> None:
-    """A near miss in front does not make each of thousands of members expensive, nor does a value."""
+    """Neither a near miss nor a match in front makes thousands of short members expensive."""
     for first in ("4111 1111 1111 1112", "4111 1111 1111 1111 a@" + "b.cd"):
         names = {"content": first, "attributes": {f"a{number}": ["x", "a@b.test", 7] for number in range(2_500)}}
         assert work(lambda held=names: scan({"/payload": held})) <= MAX_LINES * BODY
@@ -94,13 +94,13 @@ def test_the_work_of_many_short_strings_is_bounded() -> None:
     )
 )
 def test_no_row_of_pieces_costs_more(pieces: list[str]) -> None:
-    """A search for expensive rows: whatever is repeated, the work stays within the same bound."""
+    """A search over repeated pieces finds no text beyond the same bound."""
     text = ("".join(pieces) * 4_096)[:4_096]
     assert work(lambda: scan({"/payload": text})) <= MAX_LINES * len(text) + 500
 
 
 def cards(text: str) -> bool:
-    """Look for a card the long way: at each pair of bounds of groups."""
+    """Find a card by brute force, between each pair of group boundaries."""
     issuers = re.compile(
         r"4(?:.{12}|.{15}|.{18})|5[1-5].{14}|(?:222[1-9]|22[3-9].|2[3-6]..|27[01].|2720).{12}|3[47].{13}|30[0-5].{11}"
         r"|3[689].{12}|(?:6011.{12}|6011.{15})|(?:64[4-9]|65.)(?:.{13}|.{16})"
@@ -122,7 +122,7 @@ def cards(text: str) -> bool:
 
 
 def ibans(text: str) -> bool:
-    """Look for an IBAN the long way: at each group, with each length."""
+    """Find an IBAN by brute force, at each group with each length."""
     for match in re.finditer("(?<![0-9A-Za-z])(?=[A-Za-z]{2}[0-9]{2})", text):
         run = re.match("[0-9A-Za-z](?:[ -]?[0-9A-Za-z])*", text[match.end() :])
         compact = re.sub("[ -]", "", run[0]).upper() if run else ""
@@ -157,7 +157,7 @@ ACCOUNTS = ["DE89", "3704", "0044", "0532", "0130", "00", "NO93", "8601", "1117"
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(DIGITS), max_size=16))
 def test_a_card_is_found_wherever_a_slow_look_finds_one(pieces: list[str]) -> None:
-    """The sums over a row of digits say the same as the check of each candidate."""
+    """Prefix sums over digits agree with a check of each candidate."""
     text = "".join(pieces)
     assert holds_card(text, Effort()) == cards(text)
 
@@ -165,7 +165,7 @@ def test_a_card_is_found_wherever_a_slow_look_finds_one(pieces: list[str]) -> No
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(ACCOUNTS), max_size=14))
 def test_an_iban_is_found_wherever_a_slow_look_finds_one(pieces: list[str]) -> None:
-    """Structure first and check digits later say the same as the check of each candidate."""
+    """Checking structure before check digits agrees with a check of each candidate."""
     text = "".join(pieces)
     assert holds_iban(text, Effort()) == ibans(text)
 
@@ -174,7 +174,7 @@ LOOK_ALIKES = " ".join(belgian(number) for number in range(1, 3_700))
 
 
 def test_a_text_that_cannot_be_verified_is_a_finding() -> None:
-    """Thousands of look-alikes that each take long are not verified one by one: the text is refused; a thousand are."""
+    """Thousands of slow look-alikes exceed the budget and are refused; a thousand are verified."""
     assert not iban.is_valid(belgian(1))
     assert mod_97_10.is_valid(belgian(1)[4:] + belgian(1)[:4])
     assert len(LOOK_ALIKES) < BODY
@@ -185,14 +185,14 @@ def test_a_text_that_cannot_be_verified_is_a_finding() -> None:
 
 
 def test_what_is_found_before_the_effort_ends_is_told_too() -> None:
-    """And nothing is looked at behind it."""
+    """Findings before the limit are reported, and the rest is not scanned."""
     mail = "ada@love" + "lace.dev"
     found = scan({"/a": [mail, LOOK_ALIKES, mail]})
     assert found == [Finding("/a/0", "email-address"), Finding("/a/1", "too-many-look-alikes")]
 
 
 def test_the_first_hundred_findings_are_enough() -> None:
-    """The rest of the event is not looked at."""
+    """After a hundred findings the rest of the event is not scanned."""
     mail = "ada@love" + "lace.dev"
     findings = scan({"/a": [mail] * 3_000})
     assert len(findings) == 100
@@ -201,7 +201,7 @@ def test_the_first_hundred_findings_are_enough() -> None:
 
 
 def test_effort_ends() -> None:
-    """What was spent counts, and one more than allowed is refused."""
+    """Spending more than the budget raises an error."""
     effort = Effort()
     effort.spend(MAX_EFFORT)
     assert effort.spent == MAX_EFFORT
@@ -211,7 +211,7 @@ def test_effort_ends() -> None:
 
 MARKS = [chr(code) for code in range(0x300, 0x1E95B) if unicodedata.combining(chr(code))]
 SINGULAR = ["\u0340", "\u0344", "\u0f73", "\u0f75", "\u0f81"]
-"""Marks that decompose, some of them into several that move while they do not themselves."""
+"""Marks that decompose, some of them into several reorderable marks while they are not reorderable themselves."""
 
 
 @settings(max_examples=200, deadline=None)
@@ -220,7 +220,7 @@ SINGULAR = ["\u0340", "\u0344", "\u0f73", "\u0f75", "\u0f81"]
     st.text(st.sampled_from([*MARKS, *SINGULAR, "a", "\u1ebf", "\u1100", "\u1161", "\u4e00", " ", "1"]), max_size=80),
 )
 def test_ordered_marks_normalize_to_the_same_text(run: str, other: str) -> None:
-    """In all four forms; and no run of marks is left out of order, which is what takes quadratic time."""
+    """Sorted marks normalize to the same text in all four forms, without runs that take quadratic time."""
     text = f"{other}a{run}{other}"
     ordered = order_marks(text)
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
@@ -230,7 +230,7 @@ def test_ordered_marks_normalize_to_the_same_text(run: str, other: str) -> None:
 
 
 def test_a_long_run_of_marks_is_normalized_in_the_end() -> None:
-    """A body of marks in the worst order: both the normal form and the words for searching are there at once."""
+    """A body of marks in the worst order is normalized and indexed at once."""
     text = "a" + "\u0301" * 16_000 + "\u0316" * 16_000
     assert normalize_text(text) == "\u00e1" + "\u0316" * 16_000 + "\u0301" * 15_999
     assert words_of(text) == ["a"]

@@ -1,4 +1,4 @@
-"""The keys of the desk: what may be chosen, and what is kept of it."""
+"""Keyboard shortcuts of the desk: which keys may be chosen, and what is stored."""
 
 import pytest
 from hypothesis import given
@@ -8,38 +8,38 @@ from antechamber.core.review.shortcuts import OFF, SHORTCUTS, USUAL, ShortcutErr
 
 
 def test_without_a_choice_every_action_has_its_usual_key() -> None:
-    """Keys are on from the start, and each is a key of its own."""
+    """Shortcuts are on by default, each with a distinct key."""
     assert keys_of(None) == USUAL
     assert len(set(USUAL.values())) == len(SHORTCUTS)
     assert keep(USUAL) is None
 
 
 def test_whoever_wants_none_has_none() -> None:
-    """Switched off means that no action has a key."""
+    """When shortcuts are off, no action has a key."""
     assert keys_of(OFF) == {}
 
 
 @given(st.permutations("abcdefghij?!<&\"'").map(lambda order: dict(zip(USUAL, order, strict=False))))
 def test_a_choice_comes_back_as_it_was_kept(chosen: dict[str, str]) -> None:
-    """Any letters and signs."""
+    """Any letters and signs survive storage."""
     assert keys_of(keep(chosen)) == chosen
 
 
 @pytest.mark.parametrize("key", ["", "ab", "1", " ", "\t", "\u00e4", "\x7f"], ids=repr)
 def test_a_key_is_one_letter_or_sign(key: str) -> None:
-    """Digits choose reasons; what no keyboard can press alone is no key."""
+    """Digits are reserved for reasons, and a key must be a single printable character."""
     with pytest.raises(ShortcutError, match='"Approve what is shown; save the edit that is shown" needs one key'):
         keep(USUAL | {"approve": key})
 
 
 def test_two_actions_have_two_keys() -> None:
-    """A key that means two things decides by chance."""
+    """Two actions cannot share a key."""
     with pytest.raises(ShortcutError, match="the same key"):
         keep(USUAL | {"approve": "r"})
 
 
 def test_an_action_that_is_newer_than_the_choice_has_its_usual_key() -> None:
-    """Unless that one is taken; then it has none until the person chooses."""
+    """A new action gets its default key, or none if that is taken."""
     assert keys_of('{"approve":"y"}') == USUAL | {"approve": "y"}
     others = {action: key for action, key in USUAL.items() if action != "skip"}
     assert keys_of('{"approve":"s","gone":"x"}') == others | {"approve": "s"}

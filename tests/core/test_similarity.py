@@ -1,4 +1,4 @@
-"""Likeness: near duplicates found, differences told word by word."""
+"""Similarity: near duplicates are found, and differences are shown word by word."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ TEXT = "Run the database migration before the deploy: old workers read the new s
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_a_difference_holds_both_texts_whole(before: str, after: str) -> None:
-    """What stayed and went is the one text, what stayed and came the other."""
+    """Kept and removed words form the first text, kept and added words the second."""
     changes = compare(before, after)
     assert "".join(one.text for one in changes if one.kind != "added") == before
     assert "".join(one.text for one in changes if one.kind != "removed") == after
@@ -30,7 +30,7 @@ WORDS = st.lists(st.sampled_from(["day ", "deploy ", "x", "é ", "old\n"]), max_
 
 @given(WORDS, WORDS)
 def test_the_places_hold_all_that_differs_and_count_the_rest(before: str, after: str) -> None:
-    """Nothing that came or went is left out, and what agrees is cut between two places only."""
+    """No change is omitted, and unchanged text is cut only between two changes."""
     changes = compare(before, after)
     places = hunks(changes)
     gone = [one for index in places for one in index.before if one.kind == "removed"]
@@ -46,7 +46,7 @@ def test_the_places_hold_all_that_differs_and_count_the_rest(before: str, after:
 
 
 def test_words_are_what_differs() -> None:
-    """A changed word is one removed and one added, with the same text around it."""
+    """A changed word is one removal and one addition within the same text."""
     assert compare("Deploy on Monday, not later.", "Deploy on Tuesday, not later.") == [
         TextRun("same", "Deploy on "),
         TextRun("removed", "Monday"),
@@ -57,7 +57,7 @@ def test_words_are_what_differs() -> None:
 
 
 def test_texts_without_end_are_compared_by_lines_or_as_a_whole() -> None:
-    """Beyond what can be aligned quickly a difference is coarser, and still whole."""
+    """Texts too long to align quickly get a coarser difference that is still complete."""
     lines = [f"{number} a b c d e f" for number in range(2000)]
     longer = "\n".join(lines)
     changed = longer.replace("1000 a", "1000 z")
@@ -67,13 +67,13 @@ def test_texts_without_end_are_compared_by_lines_or_as_a_whole() -> None:
 
 
 def test_a_difference_of_thousands_of_places_is_told_as_a_whole() -> None:
-    """Nobody reads so many; the number of its runs is bounded, however the texts are made."""
+    """The number of runs in a difference is bounded; beyond that the whole text is replaced."""
     before, after = "a b " * 1400, "a c " * 1400
     assert compare(before, after) == [TextRun("removed", before), TextRun("added", after)]
 
 
 def test_a_long_difference_leaves_agreement_out_and_counts_it() -> None:
-    """What came and went is whole, with a few words around it; a short text stays as it is."""
+    """Changes are complete with a few words of context; a short text stays as it is."""
     same = "word " * 1000
     shown = differ(f"{same}old.", f"{same}new.")
     assert shown.fits
@@ -84,7 +84,7 @@ def test_a_long_difference_leaves_agreement_out_and_counts_it() -> None:
 
 
 def test_a_difference_that_a_page_has_no_room_for_says_so() -> None:
-    """Thousands of tokens are not drawn twice."""
+    """A difference with thousands of tokens is reported as too large to show."""
     before, after = "a\x7f" * 4000, "b"
     assert differ(before, after).changes == []
     assert not differ(before, after).fits
@@ -93,7 +93,7 @@ def test_a_difference_that_a_page_has_no_room_for_says_so() -> None:
 
 
 def test_the_most_alike_come_first_and_strangers_not_at_all() -> None:
-    """Case and white space do not count."""
+    """Case and white space do not count, and dissimilar texts are left out."""
     others = ["Cats sleep a lot.", TEXT.upper() + "  \n", TEXT.replace("database", "search index")]
     found = most_alike(TEXT, others, AKIN, 5)
     assert [index for index, _ in found] == [1, 2]
@@ -103,7 +103,7 @@ def test_the_most_alike_come_first_and_strangers_not_at_all() -> None:
 
 
 def test_a_folder_finds_the_nearest_of_what_it_holds() -> None:
-    """Near duplicates are found, also of what was added later; others are not."""
+    """Near duplicates are found, also among later additions, and dissimilar texts are not."""
     folder = FoldFinder([TEXT])
     assert folder.find(TEXT + " Always.", NEARLY_SAME) == 0
     assert folder.find("Something else entirely, said at some length.", NEARLY_SAME) is None
@@ -112,13 +112,13 @@ def test_a_folder_finds_the_nearest_of_what_it_holds() -> None:
 
 
 def test_texts_of_countless_lines_are_told_as_a_whole() -> None:
-    """Neither words nor lines are aligned where there are too many of both."""
+    """With too many words and lines neither is aligned."""
     before, after = "a\n" * 7000, "b\n" * 7000
     assert compare(before, after) == [TextRun("removed", before), TextRun("added", after)]
 
 
 def test_texts_beyond_one_portion_are_compared_like_the_first() -> None:
-    """The most alike of hundreds is found wherever it is, and the first of several that are as much alike."""
+    """Beyond one batch of hundreds the most similar text is found, and of equal ones the first."""
     others = [f"Note {number} about something else entirely." for number in range(100)]
     wanted = "Run the migration before the deploy of the day."
     near = {17: "Run the migration before a deploy of the day.", 63: wanted, 90: wanted}

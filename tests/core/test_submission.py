@@ -1,4 +1,4 @@
-"""Reading a submission: every way to be refused, the grammar of keys and times, and what is compared."""
+"""Reading a submission: every refusal, the grammar of keys and times, and the compared members."""
 
 import itertools
 import json
@@ -33,7 +33,7 @@ SECRET = bytes(range(32))
 
 
 def changed(pointer: str, value: Any) -> bytes:
-    """Return an otherwise valid body with the member at a pointer replaced, added or (GONE) left out."""
+    """Return a valid body with the member at a pointer replaced, added or (GONE) removed."""
     body = event(payload={"kind": "fact", "content": "x"}, source_span={"uri": "u"}, idempotency_key="key")
     *parents, name = pointer[1:].split("/")
     holder = body[parents[0]] if parents else body
@@ -44,7 +44,7 @@ def changed(pointer: str, value: Any) -> bytes:
 
 
 def rehashed(body: dict[str, Any]) -> bytes:
-    """Return a body with the hash of its event."""
+    """Return a body with the correct hash of its event."""
     return msgspec.json.encode({**body, "source_event_hash": digest(event_bytes(*_normal(body)))})
 
 
@@ -53,7 +53,7 @@ def _normal(body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def refusal(raw: bytes, header_key: str | None = None) -> RequestRefusedError:
-    """Read a body, which must be refused."""
+    """Read a body that must be refused."""
     with pytest.raises(RequestRefusedError) as caught:
         read_event(read_draft(raw, header_key))
     return caught.value
@@ -65,7 +65,7 @@ def submission(**members: Any) -> Submission:
 
 
 def test_a_minimal_body_is_read() -> None:
-    """The required members alone make a submission, and nothing is filled in."""
+    """The required members alone make a submission, and no defaults are added."""
     read = submission(idempotency_key="key")
     assert msgspec.structs.asdict(read) == {
         "idempotency_key": "key",
@@ -84,7 +84,7 @@ def test_a_minimal_body_is_read() -> None:
 
 
 def test_a_full_body_is_read() -> None:
-    """Every optional member arrives where it belongs."""
+    """Every optional member is read into its field."""
     span = {"uri": "u", "start": 10, "end": 14, "revision": "9f1c2ab", "heading": "Deploy"}
     payload = {"kind": "Fact", "content": " x ", "tags": ["B", "a"], "attributes": {"severity": 2}}
     read = submission(
@@ -102,7 +102,7 @@ def test_a_full_body_is_read() -> None:
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_every_scope_is_read(scope: str) -> None:
-    """All six scopes may be named."""
+    """All six scopes are valid."""
     assert submission(submission_scope=scope).submission_scope == scope
 
 
@@ -212,7 +212,7 @@ REFUSED: list[tuple[str, Any, str, str | None]] = [
     ids=[f"{number}{row[0]}-{row[2]}" for number, row in enumerate(REFUSED)],
 )
 def test_a_wrong_member_is_refused_by_code_and_place(pointer: str, value: Any, code: str, location: str) -> None:
-    """One wrong member of an otherwise right body gives its code and a pointer to it."""
+    """One wrong member of a valid body gives its code and a pointer to it."""
     error = refusal(changed(pointer, value))
     assert [(reason.code, reason.pointer) for reason in error.reasons] == [(code, location)]
 
@@ -224,7 +224,7 @@ def test_a_body_that_is_no_object_is_malformed(raw: bytes) -> None:
 
 
 def test_all_unknown_and_missing_members_are_named_at_once() -> None:
-    """A sender learns of every stray and every missing member in one answer; stray ones decide the code."""
+    """Every unknown and missing member is named in one answer; unknown ones determine the code."""
     error = refusal(b'{"idempotency_key":"k","a/b~":1,"payload":{"kind":"fact","x":1},"source_span":7}')
     assert [(reason.code, reason.pointer) for reason in error.reasons] == [
         ("unknown-member", "/a~1b~0"),
@@ -247,12 +247,12 @@ def test_a_body_of_64_kib_passes_and_a_longer_one_is_too_large() -> None:
 
 
 def test_the_size_is_checked_before_anything_is_parsed() -> None:
-    """A body that is too large is not even looked at."""
+    """An oversized body is refused before it is parsed."""
     assert refusal(b"[" * (MAX_BODY + 1)).code == "body-too-large"
 
 
 def test_a_durable_write_is_refused_before_key_members_and_hash() -> None:
-    """Whoever asks for a durable write learns that first, however wrong the rest is."""
+    """The refusal of a durable write precedes all other errors."""
     assert refusal(b'{"durable":true,"nonsense":1}').code == "direct-write"
 
 
@@ -271,7 +271,7 @@ def test_the_depth_counts_from_the_body() -> None:
 
 
 def test_limits_of_tags_hold_for_the_normal_form() -> None:
-    """Tags are counted and measured after lowering, composing and dropping repeats."""
+    """Tags are counted and measured after lower-casing, composition and deduplication."""
     many = ["T", "t"] * 40 + [f"t{number}" for number in range(31)]
     long = "e\u0301" * 64
     read = submission(payload={"kind": "fact", "content": "x", "tags": many})
@@ -293,25 +293,25 @@ def test_a_tag_has_no_white_space(space: str) -> None:
 
 @pytest.mark.parametrize("other", ["\x1c", "\x1f", "\u200b", "\u180e", "\ufeff", "\u2060"], ids=ascii)
 def test_a_tag_may_hold_what_only_looks_like_white_space(other: str) -> None:
-    """What Unicode does not call white space is left alone."""
+    """Characters that Unicode does not class as white space are allowed."""
     assert submission(payload={"kind": "fact", "content": "x", "tags": [other]}).payload["tags"] == [other]
 
 
 @pytest.mark.parametrize("span", [{"start": 1}, {"end": 1}, {"start": 3, "end": 3}, {"start": 1, "end": 2**53 - 1}])
 def test_lines_count_from_one_and_both_ends_are_included(span: dict[str, int]) -> None:
-    """A span may be one line, and either end may be left out."""
+    """A span may be one line, and either end may be omitted."""
     assert submission(source_span={"uri": "u", **span}).source_span == {"uri": "u", **span}
 
 
 def test_a_span_does_not_end_before_it_starts() -> None:
-    """The end is what is wrong when the start lies after it."""
+    """If the start is after the end, the end is reported."""
     error = refusal(msgspec.json.encode(event(source_span={"uri": "u", "start": 4, "end": 3}, source_event_hash="x")))
     assert (error.code, error.reasons[0].pointer) == ("malformed", "/source_span/end")
 
 
 @pytest.mark.parametrize("key", ["a", "0", "A" * 128, "a._:~-", "0198c7f2-6a0e-7c1e-9d55-0f6f3c2b9a10"])
 def test_the_key_may_stand_in_body_header_or_both(key: str) -> None:
-    """A key is found in either place and is the same in both."""
+    """The key is the same in the body, in the header or in both."""
     raw = msgspec.json.encode(event(idempotency_key=key))
     bare = msgspec.json.encode({name: value for name, value in event().items() if name != "idempotency_key"})
     assert read_draft(raw).idempotency_key == key
@@ -321,7 +321,7 @@ def test_the_key_may_stand_in_body_header_or_both(key: str) -> None:
 
 @pytest.mark.parametrize("first", [chr(point) for point in range(33, 127)])
 def test_a_key_begins_with_a_letter_or_digit(first: str) -> None:
-    """Of the visible ASCII characters only letters and digits may begin a key."""
+    """Of the visible ASCII characters only letters and digits may start a key."""
     raw = msgspec.json.encode(event(idempotency_key=first + "x"))
     if first in KEY_CHARACTERS:
         assert read_draft(raw).idempotency_key == first + "x"
@@ -331,7 +331,7 @@ def test_a_key_begins_with_a_letter_or_digit(first: str) -> None:
 
 @pytest.mark.parametrize("inner", [chr(point) for point in range(256)], ids=ascii)
 def test_a_key_goes_on_with_letters_digits_and_five_signs(inner: str) -> None:
-    """Behind the first character . _ : ~ - are allowed too, and nothing else."""
+    """After the first character . _ : ~ - are also allowed, and nothing else."""
     raw = msgspec.json.encode(event(idempotency_key=f"x{inner}x"))
     if inner in KEY_CHARACTERS + "._:~-":
         assert read_draft(raw).idempotency_key == f"x{inner}x"
@@ -346,7 +346,7 @@ def test_a_key_has_at_most_128_characters() -> None:
 
 @pytest.mark.parametrize("other", ["KEY", "key-2", "ke"])
 def test_header_and_body_must_agree_to_the_letter(other: str) -> None:
-    """Keys are case-sensitive, so another case is another key."""
+    """Keys are case-sensitive, so header and body must agree exactly."""
     assert refusal(changed("/idempotency_key", "key"), other).code == "key-header-differs"
 
 
@@ -362,7 +362,7 @@ def test_header_and_body_must_agree_to_the_letter(other: str) -> None:
     ],
 )
 def test_the_header_is_a_bare_key_or_a_quoted_string(lines: list[str], key: str | None) -> None:
-    """The same characters are read with or without quotes; no line is no key."""
+    """A key is read with or without quotes; without a header line there is no key."""
     assert read_key_header(lines) == key
 
 
@@ -425,7 +425,7 @@ SPIED = [
 
 @pytest.mark.parametrize(("pointer", "value"), SPIED, ids=ascii)
 def test_a_refusal_never_repeats_a_submitted_value(pointer: str, value: Any) -> None:
-    """Neither messages nor pointers carry what was sent, however it imitates our own messages."""
+    """Neither messages nor pointers repeat submitted values, however they imitate the service's messages."""
     error = refusal(changed(pointer, value))
     named = [reason.pointer for reason in error.reasons if not str(reason.pointer).startswith(pointer)]
     told = str(error) + "".join(reason.message for reason in error.reasons) + "".join(map(str, named))
@@ -436,7 +436,7 @@ def test_a_refusal_never_repeats_a_submitted_value(pointer: str, value: Any) -> 
 @given(st.sampled_from(["/submission_scope", "/visibility", "/observed_at", "/scope_id"]), st.text())
 @example("/submission_scope", "at `$.payload.kind")
 def test_any_wrong_text_is_refused_at_its_own_place(pointer: str, text: str) -> None:
-    """A pointer names the member that is wrong, whatever text it holds."""
+    """A pointer leads to the wrong member, whatever text it holds."""
     error = refusal(changed(pointer, text + "\x00"))
     assert [(reason.code, reason.pointer) for reason in error.reasons] == [("malformed", pointer)]
 
@@ -449,7 +449,7 @@ def test_any_wrong_text_is_refused_at_its_own_place(pointer: str, text: str) -> 
     st.sampled_from(PLACES),
 )
 def test_any_json_at_any_place_is_read_or_refused(value: Any, pointer: str) -> None:
-    """No value of any member makes the reader fail otherwise than by a refusal."""
+    """Any value of any member is read or refused."""
     body = json.loads(changed("/scope_id", "apollo"))
     *parents, name = pointer[1:].split("/")
     (body[parents[0]] if parents else body)[name] = value
@@ -489,7 +489,7 @@ def test_any_json_at_any_place_is_read_or_refused(value: Any, pointer: str) -> N
     ],
 )
 def test_times_are_read_to_the_microsecond(text: str, micros: int) -> None:
-    """RFC 3339 in all its spellings comes out as microseconds; a leap second counts as the one before."""
+    """All notations of RFC 3339 are read as microseconds; a leap second counts as the one before."""
     assert parse_time(text) == micros
     assert submission(observed_at=text).observed_at == micros
 
@@ -526,15 +526,15 @@ def test_times_are_read_to_the_microsecond(text: str, micros: int) -> None:
     ids=ascii,
 )
 def test_anything_else_is_no_time(text: str) -> None:
-    """Missing offsets, impossible dates and other notations are refused."""
-    with pytest.raises(ValueError):  # noqa: PT011 -- any text will do
+    """Missing offsets, impossible dates and other notations raise ValueError."""
+    with pytest.raises(ValueError):  # noqa: PT011 -- the message does not matter
         parse_time(text)
     assert refusal(changed("/observed_at", text)).code == "malformed"
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_times_are_written_as_they_are_read(moment: datetime) -> None:
-    """Writing and reading a time are each other's inverse, always in UTC with six digits."""
+    """Writing and reading a time are inverse, always in UTC with six digits."""
     micros = (moment - EPOCH) // timedelta(microseconds=1)
     text = format_time(micros)
     assert parse_time(text) == micros
@@ -554,7 +554,7 @@ COMPARED: dict[str, Any] = {
 @pytest.mark.parametrize("secret", [None, SECRET], ids=["plain", "keyed"])
 @pytest.mark.parametrize("member", COMPARED)
 def test_what_is_compared_under_a_key_changes_the_fingerprint(member: str, secret: bytes | None) -> None:
-    """Hash, scope, scope id, visibility and supersedes each make another event of it."""
+    """Hash, scope, scope id, visibility and supersedes each change the fingerprint."""
     assert fingerprint(compared_bytes(submission(**{member: COMPARED[member]})), secret) != fingerprint(
         compared_bytes(submission()), secret
     )
@@ -574,14 +574,14 @@ def test_what_is_not_compared_leaves_the_fingerprint(secret: bytes | None) -> No
 
 
 def test_members_do_not_run_into_each_other() -> None:
-    """A value that moves from one compared member to the next is a difference."""
+    """Moving characters from one compared member to the next changes the fingerprint."""
     first, second = submission(scope_id="a", supersedes="private"), submission(scope_id="a", visibility="private")
     assert compared_bytes(first) != compared_bytes(second)
     assert fingerprint(compared_bytes(first)) != fingerprint(compared_bytes(second))
 
 
 def test_a_fingerprint_is_short_and_keyed_by_the_secret() -> None:
-    """Sixteen bytes; with a secret they cannot be had from the event alone."""
+    """A fingerprint has sixteen bytes; with a secret it cannot be derived from the event alone."""
     data = compared_bytes(submission())
     assert fingerprint(data) == blake3(data).digest()[:16]
     assert fingerprint(data, SECRET) == blake3(data, key=SECRET).digest()[:16]
@@ -589,7 +589,7 @@ def test_a_fingerprint_is_short_and_keyed_by_the_secret() -> None:
 
 
 def test_a_derived_key_depends_on_content_and_place_alone() -> None:
-    """The same event in the same scope has the same key; another event or place has another."""
+    """The same event in the same scope has the same key; another event or scope has another."""
     key = derived_key(submission())
     assert key == derived_key(submission(idempotency_key="x", observed_at="2026-11-20T10:00:00Z", supersedes="y"))
     others = [submission(content="other"), submission(submission_scope="session"), submission(scope_id="gemini")]

@@ -1,4 +1,4 @@
-"""Arguments of the MCP tools: what is no JSON, too long, unknown or of another type is refused in words."""
+"""Arguments of the MCP tools: invalid JSON, excess length, unknown names and wrong types are refused in words."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def nested(depth: int) -> list[Any]:
     ids=["not finite", "surrogate", "deep", "long", "type", "unknown"],
 )
 def test_wrong_arguments_are_refused_in_words(arguments: dict[str, Any], said: str) -> None:
-    """The error says what is wrong with them and repeats none of their text."""
+    """The error names the problem and repeats no argument."""
     with pytest.raises(RequestRefusedError) as refused:
         read_arguments(arguments, ProposeMemory)
     (reason,) = refused.value.reasons
@@ -37,7 +37,7 @@ def test_wrong_arguments_are_refused_in_words(arguments: dict[str, Any], said: s
 
 
 def test_right_arguments_are_read() -> None:
-    """They come as the struct of the tool."""
+    """Valid arguments are read as the struct of the tool."""
     asked = read_arguments({"query": "deploy", "submission_scope": "project", "scope_id": "orbit"}, SearchMemory)
     assert isinstance(asked, SearchMemory)
     assert asked.query == "deploy"

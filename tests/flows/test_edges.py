@@ -1,4 +1,4 @@
-"""Flows at their edges, with a clock and a store in the test's hands."""
+"""Edge cases of flows, with a clock and a store controlled by the test."""
 
 import asyncio
 import os
@@ -54,16 +54,16 @@ T = TypeVar("T")
 
 
 def finish(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a thread of its own: a browser test may keep a loop in this one."""
+    """Run a coroutine in a separate thread, because a browser test may run an event loop in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
 
 
 class Clock:
-    """A clock that moves when told to."""
+    """A clock that advances only on request."""
 
     def __init__(self) -> None:
-        """Start on a day of 2026."""
+        """Start on a day in 2026."""
         self.now = 1_795_000_000 * SECOND
 
     def __call__(self) -> int:
@@ -72,10 +72,9 @@ class Clock:
 
 
 class Chance:
-    """Bytes that never repeat."""
+    """A source of bytes that never repeat."""
 
     def __init__(self) -> None:
-        """Start counting."""
         self._number = 0
 
     def __call__(self, length: int) -> bytes:
@@ -88,7 +87,7 @@ class Flows:
     """All flows over one store."""
 
     def __init__(self, location: Location, policies: Path) -> None:
-        """Open a fresh store under the policies of the tests."""
+        """Open a fresh store with the tests' policies."""
         self.clock, chance = Clock(), Chance()
         self.policies = policies
         self.keeper = PolicyReloader(self.policies)
@@ -112,14 +111,14 @@ class Flows:
         return answer
 
     def curator(self, name: str = "bob") -> Person:
-        """Return a curator who has an account."""
+        """Return a curator with an account."""
         self.access.add_user(name, "curator", None, None)
         signed_in = self.access.sign_in_by_link(self.access.link(name))
         assert signed_in
         return signed_in.person
 
     def decision(self, proposal_id: str, person: Person, **parts: Any) -> Decision:
-        """Return an approval of what stands, or something else."""
+        """Return an approval of the current state, or another decision."""
         dossier = self.desk.dossier(proposal_id, person)
         whole = {"kind": "approve", "version": dossier.proposal.version, "shown_hash": dossier.shown_hash}
         return Decision(**whole | {"decision_key": f"key-{self.clock.now}-{len(dossier.records)}"} | parts)
@@ -134,7 +133,7 @@ def flows(location: Location, policies: Path) -> Iterator[Flows]:
 
 
 def test_a_private_retry_withdraws_once_and_answers_the_same_again(flows: Flows) -> None:
-    """The second private retry is the first one's answer, and the proposal stays withdrawn."""
+    """The second private retry gets the first one's answer, and the proposal stays withdrawn."""
     body = event()
     proposal = flows.submit(body)["proposal_id"]
     first, second = (flows.submit(body | {"visibility": "private"}) for _ in range(2))
@@ -146,7 +145,7 @@ def test_a_private_retry_withdraws_once_and_answers_the_same_again(flows: Flows)
 
 
 def test_replays_are_counted_and_written_when_flushed(flows: Flows) -> None:
-    """Counters stay in memory until the flush, then stand at the submission and in the producer's hour."""
+    """Replay counters stay in memory until the flush, which writes them to the submission and the producer's hour."""
     body = event()
     proposal = flows.submit(body)["proposal_id"]
     person = flows.curator()
@@ -162,7 +161,7 @@ def test_replays_are_counted_and_written_when_flushed(flows: Flows) -> None:
 
 
 def test_the_duplicate_rate_is_marked_by_the_worst_hour(flows: Flows) -> None:
-    """Of a hundred attempts in an hour five may bring nothing new, six are marked; a day dilutes neither."""
+    """Five duplicates in a hundred attempts of an hour are not marked, six are, and a day does not dilute them."""
 
     def hour(attempts: int, replays: int) -> DuplicateRateRow:
         flows.clock.now += HOUR
@@ -189,7 +188,7 @@ def test_the_duplicate_rate_is_marked_by_the_worst_hour(flows: Flows) -> None:
 
 
 def test_replays_of_an_hour_without_submissions_are_a_hundred_percent(flows: Flows) -> None:
-    """There are no attempts per submission then."""
+    """An hour of replays alone has a rate of 100 % and no attempts per submission."""
     body = event()
     flows.submit(body)
     flows.clock.now += 24 * HOUR
@@ -200,7 +199,7 @@ def test_replays_of_an_hour_without_submissions_are_a_hundred_percent(flows: Flo
 
 
 def test_a_failed_flush_loses_no_count(flows: Flows) -> None:
-    """What could not be written stays counted; with nothing to write nothing is written."""
+    """Counts that could not be written are kept, and an empty flush writes nothing."""
     flows.admission.flush()
     body = event()
     flows.submit(body)
@@ -211,7 +210,7 @@ def test_a_failed_flush_loses_no_count(flows: Flows) -> None:
 
 
 def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) -> None:
-    """Submission, batch and seal say when to come back and that the key is free."""
+    """Submission, batch and seal give 503 with a time to retry and a free key."""
     flows.store.close()
     raw = msgspec.json.encode(event())
     replies = [
@@ -226,7 +225,7 @@ def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) ->
 
 
 def test_a_batch_beyond_its_bytes_is_refused_as_a_whole(flows: Flows) -> None:
-    """More than 4 MiB is 413 and nothing is looked at."""
+    """A batch of more than 4 MiB gives 413 and is not parsed."""
     reply = finish(flows.admission.submit_batch(b" " * (4 * 1024 * 1024 + 1), BOT))
     assert not isinstance(reply, list)
     assert (reply.status, reply.disposition) == (413, None)
@@ -243,7 +242,7 @@ def test_only_a_curator_decides_whatever_the_page_let_through(flows: Flows, role
 
 
 def test_what_is_not_there_is_not_found(flows: Flows) -> None:
-    """Proposals and memories that do not exist end in one error."""
+    """Unknown proposals and memories raise the same error."""
     bob = flows.curator()
     with pytest.raises(NotFoundError):
         flows.desk.dossier("nowhere", bob)
@@ -252,7 +251,7 @@ def test_what_is_not_there_is_not_found(flows: Flows) -> None:
 
 
 def test_an_edit_may_neither_be_private_nor_too_large(flows: Flows) -> None:
-    """A curator cannot write private data or an endless text into memory."""
+    """A curator can write neither private data nor an oversized text into memory."""
     proposal, bob = flows.submit(event())["proposal_id"], flows.curator()
     for content in ("Ask ada@lovelace.dev.", "x" * 70_000):
         decision = flows.decision(proposal, bob, kind="edit", content=content, reason_code="unclear")
@@ -262,7 +261,7 @@ def test_an_edit_may_neither_be_private_nor_too_large(flows: Flows) -> None:
 
 
 def test_an_owner_cannot_judge_even_after_handing_the_producer_on(flows: Flows) -> None:
-    """Owners then and now are both refused."""
+    """The owner at the submission and the present one are both refused."""
     proposal = flows.submit(event())["proposal_id"]
     ada, carl = flows.curator("ada"), flows.curator("carl")
     text = (flows.policies / "producers.toml").read_text().replace('owner = "ada"', 'owner = "carl"')
@@ -274,7 +273,7 @@ def test_an_owner_cannot_judge_even_after_handing_the_producer_on(flows: Flows) 
 
 
 def test_a_token_ends_when_it_expires_or_is_revoked(flows: Flows) -> None:
-    """Expiry counts at once for a new look, revocation within a second."""
+    """Expiry ends a token at the next look-up, revocation within a second."""
     _, short = flows.access.issue("worker:a", "producer", [], 10 * SECOND)
     _, other = flows.access.issue("worker:b", "producer", [], None)
     assert flows.access.bearer(short)
@@ -289,10 +288,10 @@ def test_a_token_ends_when_it_expires_or_is_revoked(flows: Flows) -> None:
 
 
 class Uses:
-    """Two tokens and a session over a store that refuses while the log is in doubt, and when each is used."""
+    """Two tokens and a session, and when each is used, over a store that refuses if the log is in doubt."""
 
     def __init__(self, flows: Flows) -> None:
-        """Issue the tokens, begin the session, and use them a second later."""
+        """Issue the tokens, start the session, and use them a second later."""
         self.flows = flows
         self.access = Access(WriteGate(flows.store, flows.log), flows.clock, Chance(), SECRET)
         self.secrets = [self.access.issue(f"worker:{name}", "producer", [], None)[1] for name in "ab"]
@@ -305,12 +304,12 @@ class Uses:
         assert all([*map(self.access.bearer, self.secrets), self.access.person(session.secret)])
 
     def again(self) -> None:
-        """Use the second token once more, a second later."""
+        """Use the second token again, a second later."""
         self.flows.clock.now += SECOND
         assert self.access.bearer(self.secrets[1])
 
     def are_written(self) -> bool:
-        """Tell whether the next flush writes the last use of each."""
+        """Return whether the next flush writes the last use of each."""
         self.access.flush()
         with self.flows.store.read() as rows:
             session = rows.session(self.session)
@@ -320,7 +319,7 @@ class Uses:
 
 
 def test_last_uses_that_a_busy_store_did_not_take_are_written_later(flows: Flows, location: Location) -> None:
-    """They stay in memory, and the caller of the flush hears that it failed."""
+    """Last uses stay in memory after a failed flush, whose caller gets the error."""
     uses = Uses(flows)
     with locked(location), pytest.raises(BusyError):
         uses.access.flush()
@@ -329,7 +328,7 @@ def test_last_uses_that_a_busy_store_did_not_take_are_written_later(flows: Flows
 
 
 def test_last_uses_that_a_log_in_doubt_refused_are_written_later(flows: Flows) -> None:
-    """That is no failure of the flush; a use that came while it was under way counts over the one before."""
+    """A refusal because of the log does not fail the flush; a use during the flush replaces the earlier one."""
     uses, gate = Uses(flows), threading.Event()
     with ThreadPoolExecutor(1) as pool:
         flows.store.write(lambda _: gate.wait(HANG_SECONDS))
@@ -344,7 +343,7 @@ def test_last_uses_that_a_log_in_doubt_refused_are_written_later(flows: Flows) -
 
 
 def test_an_address_is_written_once_by_each_process(flows: Flows, location: Location) -> None:
-    """The same again writes nothing, so that of several processes the one that started last is named."""
+    """A repeated address writes nothing, so of several processes the last one started is recorded."""
     other = Access(flows.store, flows.clock, Chance(), SECRET)
     flows.access.note_address("https://one.example.org")
     other.note_address("https://other.example.org")
@@ -358,7 +357,7 @@ def test_an_address_is_written_once_by_each_process(flows: Flows, location: Loca
 
 
 def test_the_memory_of_checked_tokens_is_bounded(flows: Flows, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looking up more tokens than are remembered forgets, and still answers right."""
+    """The token cache evicts entries beyond its limit and still answers correctly."""
     monkeypatch.setattr(access_flow, "MAX_REMEMBERED", 2)
     secrets = [flows.access.issue(f"worker:{name}", "producer", [], None)[1] for name in "abc"]
     for _ in range(2):
@@ -367,7 +366,7 @@ def test_the_memory_of_checked_tokens_is_bounded(flows: Flows, monkeypatch: pyte
 
 
 def test_a_session_ends_after_an_idle_hour_or_twelve_in_all(flows: Flows) -> None:
-    """Use keeps a session alive for twelve hours and not longer; an idle hour ends it."""
+    """Use extends a session up to twelve hours; an hour without use ends it."""
     flows.access.add_user("bob", "curator", None, None)
     busy, idle = (flows.access.sign_in_by_link(flows.access.link("bob")) for _ in range(2))
     assert busy
@@ -383,7 +382,7 @@ def test_a_session_ends_after_an_idle_hour_or_twelve_in_all(flows: Flows) -> Non
 
 
 def test_failed_sign_ins_are_throttled_for_known_and_unknown_names(flows: Flows) -> None:
-    """After five failures a name waits, whether it exists or not; later it may try again."""
+    """After five failures a name must wait, whether it exists or not."""
     flows.access.add_user("bob", "curator", None, "hash")
     for name in ("bob", "nobody"):
         for _ in range(5):
@@ -395,7 +394,7 @@ def test_failed_sign_ins_are_throttled_for_known_and_unknown_names(flows: Flows)
 
 
 def test_one_address_cannot_try_every_name(flows: Flows) -> None:
-    """Fifty failures from one address make it wait, whatever names it tries."""
+    """After fifty failures an address must wait, whatever names it tries."""
     for number in range(50):
         assert flows.access.sign_in(f"name-{number}", "192.0.2.1", lambda _known: False) is None
     with pytest.raises(TooManyAttemptsError):
@@ -403,7 +402,7 @@ def test_one_address_cannot_try_every_name(flows: Flows) -> None:
 
 
 def test_a_bad_edit_keeps_the_policy_and_raises_an_alarm_until_mended(flows: Flows) -> None:
-    """The policy in force changes as a whole or not at all."""
+    """An invalid edit changes nothing, because a policy changes as a whole."""
     good, file = flows.keeper.current.digest, flows.policies / "producers.toml"
     text = file.read_text()
     file.write_text(text.replace("owner", "ownr"))
@@ -419,26 +418,26 @@ def test_a_bad_edit_keeps_the_policy_and_raises_an_alarm_until_mended(flows: Flo
 
 
 def test_an_unreadable_policy_file_is_an_alarm_too(flows: Flows) -> None:
-    """A folder in a file's place keeps the old policy."""
+    """A folder in place of a file keeps the old policy."""
     (flows.policies / "scopes.toml").mkdir()
     flows.keeper.refresh()
     assert "scopes.toml" in (flows.keeper.alarm or "")
 
 
 def test_there_is_no_start_without_a_good_policy(tmp_path: Path) -> None:
-    """A keeper that never had a policy refuses to be made."""
+    """Without a first valid policy the live policy cannot be created."""
     with pytest.raises(PolicyError):
         PolicyReloader(write_policies(tmp_path / "policies", "[[producer]]\n"))
 
 
 def test_a_keeper_may_read_policies_from_elsewhere(tmp_path: Path) -> None:
-    """The reader is given from outside."""
+    """The function that reads policies is injected."""
     keeper = PolicyReloader(tmp_path, lambda _folder: Policy())
     assert keeper.current.digest == Policy().digest()
 
 
 def test_a_bucket_refills_evenly() -> None:
-    """Sixty a minute are one a second, and no more than a minute's worth is saved up."""
+    """Sixty per minute refill one per second, and at most one minute's amount accumulates."""
     clock = Clock()
     meter = TokenBuckets(clock)
     assert [meter.take("a", 2) for _ in range(3)] == [True, True, False]
@@ -450,7 +449,7 @@ def test_a_bucket_refills_evenly() -> None:
 
 
 def test_a_busy_store_is_409_and_the_key_stays_free(flows: Flows, location: Location) -> None:
-    """While another process holds the lock the answer says busy; afterwards the same key is taken."""
+    """While another process holds the lock the answer is 409; afterwards the same key is accepted."""
     body = event()
     with locked(location):
         answer = flows.submit(body)
@@ -461,14 +460,14 @@ def test_a_busy_store_is_409_and_the_key_stays_free(flows: Flows, location: Loca
 
 
 def test_a_reader_of_a_closed_store_hears_that_it_is_unavailable(flows: Flows) -> None:
-    """Writing after the end is refused at once."""
+    """Writing to a closed store is refused at once."""
     flows.store.close()
     with pytest.raises(UnavailableError):
         flows.access.revoke("worker:a")
 
 
 def test_a_producers_token_may_be_narrowed_but_not_widened(flows: Flows) -> None:
-    """What a token names besides the policy only takes away."""
+    """The scopes in a token can only narrow the policy's grants."""
     recall = Recall(flows.store, flows.keeper)
     narrowed = msgspec.structs.replace(BOT, read=["project:other"])
     widened = msgspec.structs.replace(BOT, read=["*:*"])
@@ -480,7 +479,7 @@ def test_a_producers_token_may_be_narrowed_but_not_widened(flows: Flows) -> None
 
 
 def test_a_note_may_not_repeat_a_private_value(flows: Flows) -> None:
-    """A curator who pastes the address into the reason is asked to leave it out; nothing is recorded."""
+    """A note with a private value is refused, and nothing is recorded."""
     proposal, bob = flows.submit(event())["proposal_id"], flows.curator()
     note = flows.decision(proposal, bob, kind="reject", reason_code="private", reason_text="see ada@lovelace.dev")
     with pytest.raises(InvalidDecisionError, match="note"):
@@ -489,7 +488,7 @@ def test_a_note_may_not_repeat_a_private_value(flows: Flows) -> None:
 
 
 def test_a_value_that_became_private_keeps_its_proposal_out_of_memory(flows: Flows) -> None:
-    """Whatever a memory would repeat is looked at again when it is approved, the claimed predecessor too."""
+    """At approval every text of the future memory is scanned again, including the claimed predecessor."""
     (flows.policies / "privacy.toml").write_text('off = ["email-address"]')
     flows.keeper.refresh()
     proposal, bob = flows.submit(event(supersedes="ada@lovelace.dev"))["proposal_id"], flows.curator()
@@ -500,7 +499,7 @@ def test_a_value_that_became_private_keeps_its_proposal_out_of_memory(flows: Flo
 
 
 def test_processes_that_enforce_different_policies_raise_an_alarm(flows: Flows) -> None:
-    """Each names the other until their files agree again, or until one of them is gone."""
+    """Each process names the other until their files agree or one of them is gone."""
     text = (flows.policies / "producers.toml").read_text()
     other_policies = write_policies(flows.policies.parent / "other", text)
     keeper = PolicyReloader(other_policies)
@@ -527,15 +526,14 @@ def test_processes_that_enforce_different_policies_raise_an_alarm(flows: Flows) 
 
 
 class Refused(QueueSorter):
-    """A sorter that tells when it found the store busy."""
+    """A sorter that reports when the store was busy."""
 
     def __init__(self, store: Store) -> None:
-        """Nothing was refused yet."""
         super().__init__(store, lambda: True, Work("sorting"))
         self.refused = threading.Event()
 
     def look(self, most: int = BATCH) -> int:
-        """Sort as ever."""
+        """Sort as usual."""
         try:
             return super().look(most)
         except BusyError:
@@ -544,7 +542,7 @@ class Refused(QueueSorter):
 
 
 def test_sorting_survives_a_store_that_is_busy(flows: Flows, location: Location) -> None:
-    """What could not be sorted is sorted later, and it ends when it is told to."""
+    """Proposals that could not be sorted are sorted later, and the sorter ends on request."""
     flows.submit(event())
     sorter = Refused(flows.store)
     sorting = threading.Thread(target=sorter.run)
@@ -558,23 +556,22 @@ def test_sorting_survives_a_store_that_is_busy(flows: Flows, location: Location)
 
 
 def unsorted(flows: Flows) -> int:
-    """Count what waits to be sorted."""
+    """Return the number of unsorted proposals."""
     with flows.store.read() as rows:
         return len(rows.unsorted(10))
 
 
 class WatchedClock(Clock):
-    """A clock that notes which threads ask it, and lets those other than the first wait until it may go on."""
+    """A clock that records which threads read it, and can block all but the first thread."""
 
     def __init__(self) -> None:
-        """Begin without delay."""
         super().__init__()
         self.threads: list[str] = []
         self.goes_on = threading.Event()
         self.goes_on.set()
 
     def __call__(self) -> int:
-        """Return the time, once it may."""
+        """Return the time, after waiting if blocked."""
         name = threading.current_thread().name
         self.threads.append(name)
         if name.startswith(("long-bodies", "batches")):
@@ -586,13 +583,13 @@ LONG_TEXT = "Run the migration before the deploy. " * 400
 
 
 def metered(store: Store, policies: Path, clock: Clock) -> Admission:
-    """Return an admission that asks the clock when it reads a body, because it counts attempts."""
+    """Return an admission that reads the clock for each body, because it counts attempts."""
     write_policies(policies, scopes="[limits]\nattempts_per_minute = 100000\n")
     return Admission(store, PolicyReloader(policies), SECRET, clock, os.urandom)
 
 
 def test_only_short_bodies_are_looked_through_in_the_event_loop(flows: Flows, policies: Path) -> None:
-    """A long one is read and looked through beside it, and so is a batch, whatever the channel."""
+    """Long bodies and batches are parsed and scanned in a worker thread, on every channel."""
     clock = WatchedClock()
     admission = metered(flows.store, policies, clock)
 
@@ -615,7 +612,7 @@ def test_only_short_bodies_are_looked_through_in_the_event_loop(flows: Flows, po
 def test_when_too_much_waits_beside_the_loop_nothing_more_is_taken(
     flows: Flows, policies: Path, *, batch: bool
 ) -> None:
-    """Nothing of it is admitted, short bodies go on, and what waited is answered as always."""
+    """When the workers' queue is full, long bodies are refused, short ones continue, and queued ones are answered."""
     clock = WatchedClock()
     admission = metered(flows.store, policies, clock)
     most = MAX_BATCHES if batch else MAX_LONG
@@ -640,7 +637,7 @@ def test_when_too_much_waits_beside_the_loop_nothing_more_is_taken(
 
 
 def test_a_long_body_that_waits_for_its_look_in_vain_is_answered(flows: Flows, policies: Path) -> None:
-    """A body that was read finds the way beside the loop full, and its key stays free."""
+    """When the workers' queue stays full, a long body is refused and its key stays free."""
     clock = WatchedClock()
     admission = metered(flows.store, policies, clock)
     bodies = [msgspec.json.encode(event(f"{LONG_TEXT}{number}")) for number in range(MAX_LONG)]
@@ -663,7 +660,7 @@ def test_a_long_body_that_waits_for_its_look_in_vain_is_answered(flows: Flows, p
 
 
 def scans(job: Callable[[], Any]) -> int:
-    """Count how often a job has an event scanned."""
+    """Count how often an action has an event scanned."""
     number = 0
 
     def profile(frame: FrameType, kind: str, _value: Any) -> None:
@@ -680,7 +677,7 @@ def scans(job: Callable[[], Any]) -> int:
 
 
 def test_a_proposal_is_scanned_once_for_a_page(flows: Flows) -> None:
-    """Findings, requirements and what keeps from approving rest on one scan; a group shows no findings."""
+    """Findings, requirements and obstacles to approval share one scan; a group shows no findings."""
     first = flows.submit(event("Run the migration first."))["proposal_id"]
     flows.clock.now += SECOND
     flows.submit(event("Another text of the same producer."))

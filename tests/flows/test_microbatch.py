@@ -1,4 +1,4 @@
-"""Handing over together: one call for what arrives at once, and to each caller its own."""
+"""Micro-batches: one call for items that arrive together, and a separate result for each caller."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -11,10 +11,9 @@ from antechamber.flows.microbatch import MicroBatcher
 
 
 class Desk:
-    """Somebody who takes lists of numbers and answers when told to."""
+    """A consumer that takes lists of numbers and answers on request."""
 
     def __init__(self) -> None:
-        """Begin with nothing taken."""
         self.taken: list[list[int]] = []
         self.futures: list[Future[list[int]]] = []
 
@@ -29,19 +28,19 @@ class Desk:
 
 
 def finish(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine in a thread of its own: a browser test may keep a loop in this one."""
+    """Run a coroutine in a separate thread, because a browser test may run an event loop in this one."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, work).result()
 
 
 async def settled() -> None:
-    """Let the loop turn until everything that could happen has happened."""
+    """Run the event loop until no more progress is possible."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
 def test_what_arrives_in_one_turn_is_one_call() -> None:
-    """Three at once are one list, a later one is another; each hears its own double."""
+    """Three items at once form one list and a later one another; each caller gets its own double."""
 
     async def work() -> None:
         desk = Desk()
@@ -60,7 +59,7 @@ def test_what_arrives_in_one_turn_is_one_call() -> None:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_caller_who_left_harms_nobody(fails: bool) -> None:  # noqa: FBT001 -- a parameter of the test
-    """The others hear their result, or the failure that they share."""
+    """After a caller was cancelled, the others get their result or the shared failure."""
 
     async def work() -> None:
         desk = Desk()
@@ -81,7 +80,7 @@ def test_a_caller_who_left_harms_nobody(fails: bool) -> None:  # noqa: FBT001 --
 
 
 def test_a_call_that_fails_at_once_is_heard_by_all() -> None:
-    """What the taker raises reaches everybody of that turn."""
+    """An exception of the consumer reaches every caller of that batch."""
 
     async def work() -> None:
         together = MicroBatcher(Desk().take)

@@ -1,4 +1,4 @@
-"""Two processes on one database: curators never decide twice nor miss each other, and access that ends has ended."""
+"""Two processes on one database: curators decide once, see each other, and ended access is ended everywhere."""
 
 import contextlib
 import itertools
@@ -37,24 +37,24 @@ BEGINNINGS: dict[str, Callable[[Access, str], Any]] = {
     "link": lambda access, _: access.link("bob"),
     "token": lambda access, _: access.issue("worker:release-bot", "producer", [], None),
 }
-"""What lets someone in, by how it begins."""
+"""Ways in which access begins."""
 ENDS: dict[str, Callable[[Rows], Any]] = {
     "password change": lambda rows: rows.set_password(CHANGE),
     "end of all access": lambda rows: rows.end_access(2, 0),
 }
-"""What ends access; the second is done where a log is given up."""
+"""Ways in which access ends; the second is part of giving up a log."""
 MEETINGS = [
     *((kind, "password change", False) for kind in BEGINNINGS),
-    # A link that was ended would be waited for in any case, as its row is locked.
+    # Using an ended link would wait in any case, because its row is locked.
     *((kind, end, True) for kind in BEGINNINGS for end in ENDS if kind != "session by link"),
 ]
-"""Each beginning with an end that has only taken its lock, or has ended everything and not committed yet."""
+"""Each beginning with an end that only holds its lock, or has done all its work without committing."""
 _keys = itertools.count(1)
 
 
 @pytest.fixture
 def two(location: Location, policies: Path) -> Iterator[tuple[Service, Service]]:
-    """Two services over one place, as two processes would be."""
+    """Two services on one location, as two processes."""
     with running(location, policies) as one, running(location, policies) as other:
         yield one, other
 
@@ -71,7 +71,7 @@ def people(service: Service) -> tuple[Person, Person]:
 def at_once(
     two: tuple[Service, Service], proposal_id: str, kinds: tuple[str, str]
 ) -> list[DecisionResult | StaleDecisionError]:
-    """Let both curators decide on the same version at the same moment, each at a desk of their own."""
+    """Let both curators decide on the same version at the same moment, each on a separate service."""
     gate = threading.Barrier(2)
     curators = two[0].state.curators
 
@@ -102,7 +102,7 @@ def submitted(two: tuple[Service, Service], **members: str) -> str:
 
 
 def test_of_two_decisions_at_once_one_counts(two: tuple[Service, Service]) -> None:
-    """Whether they agree or not, one decision is recorded and the other curator hears that it was late."""
+    """Whether the two decisions agree or not, one is recorded and the other curator gets a conflict."""
     two[0].state.curators = people(two[0])
     for number in range(ROUNDS):
         proposal_id = submitted(two)
@@ -114,7 +114,7 @@ def test_of_two_decisions_at_once_one_counts(two: tuple[Service, Service]) -> No
 
 
 def test_two_first_approvals_at_once_are_the_two_that_were_wanted(two: tuple[Service, Service]) -> None:
-    """Where two persons are wanted neither is lost and neither waits for a third: the later one admits the memory."""
+    """Where two persons are required, neither approval is lost and the later one admits the memory."""
     two[0].state.curators = people(two[0])
     for _ in range(ROUNDS):
         proposal_id = submitted(two, submission_scope="organization", scope_id="labs")
@@ -127,7 +127,7 @@ def test_two_first_approvals_at_once_are_the_two_that_were_wanted(two: tuple[Ser
 
 
 def test_what_a_process_sealed_or_took_is_known_to_the_other(two: tuple[Service, Service]) -> None:
-    """A key belongs to its producer in every process; a retry that turned private withdraws everywhere."""
+    """A key is sealed or used in every process, and a retry that turned private withdraws its proposal everywhere."""
     body = event("Seen once.", idempotency_key="k-1")
     first = two[0].submit(body)
     assert two[1].submit(body).json() == first.json() | {"duplicate": True}
@@ -140,7 +140,7 @@ def test_what_a_process_sealed_or_took_is_known_to_the_other(two: tuple[Service,
 
 @pytest.fixture
 def shared(postgres: Databases, tmp_path: Path) -> Iterator[Location]:
-    """A place on PostgreSQL, where several processes write at once; on SQLite there is only one writer."""
+    """A location on PostgreSQL, where several processes write at once; SQLite has a single writer."""
     url = postgres.fresh()
     yield Location(data=tmp_path / "data", database_url=url)
     postgres.drop(url)
@@ -157,7 +157,7 @@ def under_way(location: Location, end: Callable[[Rows], Any], *, done: bool) -> 
             end(rows)
         else:
             rows.hold_sessions()
-        # An answer of the server says that it has done all of this.
+        # This query's answer proves that all statements before it are done.
         assert rows.user("bob")
         begun.set()
         assert go_on.wait(HANG_SECONDS)
@@ -181,7 +181,7 @@ def test_no_access_begins_while_an_end_of_access_is_under_way(
     end: str,
     done: bool,  # noqa: FBT001 -- a parameter of the table
 ) -> None:
-    """What begins waits for the end to commit, and a session begins only under the account as it is by then."""
+    """A sign-in waits for the end to commit, and a session starts only under the account's committed state."""
     backends = Backends(shared.database_url or "")
     with app.opened_access(shared, create=True) as access:
         access.add_user("bob", "curator", None, "the old hash")

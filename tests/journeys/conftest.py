@@ -1,4 +1,4 @@
-"""A real Chromium against a real server process."""
+"""Fixtures for journeys: a real Chromium and a real server process."""
 
 import contextlib
 import shutil
@@ -13,7 +13,7 @@ from journey import Journey
 from support import serving
 
 HANG_MILLISECONDS = 60_000
-"""After this a page is taken to hang; a busy machine may take seconds for what takes milliseconds otherwise."""
+"""Timeout after which a page is treated as hung; a busy machine may need seconds instead of milliseconds."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -27,7 +27,7 @@ FLAGS = [
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """One browser for all journeys; without Chromium they fail rather than pass unseen."""
+    """One browser for all journeys; without Chromium they fail instead of being skipped."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert path, "the journeys need Chromium; scripts/test installs it where it can"
     with sync_playwright() as playwright:
@@ -39,26 +39,26 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(autouse=True)
 def unmeasured(at_own_speed: None) -> None:
-    """Services of journeys run at their own speed."""
+    """Run the services of journeys without coverage measurement."""
 
 
 @pytest.fixture
 def live(location: Location, policies: Path) -> Iterator[tuple[str, Location]]:
-    """A served place of each engine, and its address."""
+    """A served location on each engine, and its address."""
     with serving(location, policies) as (url, _process):
         yield url, location
 
 
 @pytest.fixture
 def scripts(request: pytest.FixtureRequest) -> bool:
-    """Whether the browser runs scripts."""
+    """Return whether the browser runs scripts."""
     on: bool = request.param
     return on
 
 
 @pytest.fixture
 def journey(live: tuple[str, Location], chromium: Browser, scripts: bool) -> Iterator[Journey]:  # noqa: FBT001 -- a fixture
-    """A journey whose pages may not complain about anything."""
+    """A journey whose pages must not log any error."""
     with contextlib.closing(Journey(live, chromium, scripts=scripts)) as made:
         yield made
         assert made.violations == []
@@ -66,7 +66,7 @@ def journey(live: tuple[str, Location], chromium: Browser, scripts: bool) -> Ite
 
 @pytest.fixture
 def with_scripts(live: tuple[str, Location], chromium: Browser) -> Iterator[Journey]:
-    """A journey with scripts, whose pages may not complain about anything."""
+    """A journey with scripts, whose pages must not log any error."""
     with contextlib.closing(Journey(live, chromium, scripts=True)) as made:
         yield made
         assert made.violations == []

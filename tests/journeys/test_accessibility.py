@@ -1,4 +1,4 @@
-"""No barrier that a machine can find: every page in every state, light, dark, narrow and in forced colors."""
+"""Accessibility: every page in every state passes axe, in light, dark, narrow and forced colors."""
 
 from pathlib import Path
 from typing import Any
@@ -23,19 +23,22 @@ VIEWS: dict[str, tuple[dict[str, Any], tuple[int, int], object]] = {
     "zoomed": ({}, (640, 450), None),
     "forced": ({"forced_colors": "active"}, (1280, 900), None),
 }
-"""How each page is looked at, and what for: all of it once, and then what another color or window can change.
+"""Views of each page with the rules to check: all rules once, then those that color or size can affect.
 
-A window of 640 pixels is one of 1,280 at a zoom of 200 %.
+A window of 640 pixels equals one of 1,280 at 200 % zoom.
 """
 PARTS = ("first part", "second part", "third part")
 UNDECIDED = {
-    # Colors that the system forces, and text over what is drawn by it, cannot be computed by a script.
+    # A script cannot compute system-forced colors, or text over drawings in them.
     "color-contrast",
 }
 
 
 def barriers(page: Page, rules: object) -> list[str]:
-    """Return what axe, which is on the page already, finds, and what it could not decide that is not known."""
+    """Return the violations that axe reports, and its undecided results that are not known.
+
+    axe is already loaded on the page.
+    """
     options = {"runOnly": rules, "resultTypes": ["violations", "incomplete"]}
     found = page.evaluate("options => axe.run(document, options)", options)
     certain = [f"{one['id']}: {[node['target'] for node in one['nodes'][:3]]}" for one in found["violations"]]
@@ -50,7 +53,7 @@ def overflow(page: Page) -> int:
 
 
 def looked_at(page: Page, view: str) -> list[str]:
-    """Look at the page that is open in one way and return what is wrong."""
+    """Check the open page in one view and return the problems."""
     media, (width, height), rules = VIEWS[view]
     page.emulate_media(**media)
     page.set_viewport_size({"width": width, "height": height})
@@ -63,9 +66,9 @@ def looked_at(page: Page, view: str) -> list[str]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("state", ["empty", *PARTS])
 def test_no_page_has_a_barrier(state: str, chromium: Browser, tmp_path: Path) -> None:
-    """Zero violations of WCAG 2.2 AA on every page and state, and nothing to scroll sideways.
+    """Every page and state has no violation of WCAG 2.2 AA and does not scroll sideways.
 
-    Before anything came, and when every page has something to show; that tour is made once for each part of its pages.
+    Checked empty and with content; the tour runs once for each group of pages.
     """
     found: dict[str, list[str]] = {}
     with serving(tmp_path / "data", policies(tmp_path / "policies")) as (url, _):

@@ -1,4 +1,4 @@
-"""The auditor's journey: sign in, filter, export, and verify offline with nothing but four files."""
+"""The auditor's journey: sign in, filter, export, and verify offline with only four files."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ pytestmark = EITHER_WAY
 
 
 def decide(journey: Journey) -> None:
-    """Have two decisions, of two kinds."""
+    """Make two decisions of two kinds."""
     journey.submit(content="Run the migration before the deploy.")
     journey.submit(content="The cache may be emptied at any time.")
     page = journey.sign_in("bob")
@@ -26,7 +26,7 @@ def decide(journey: Journey) -> None:
 
 
 def take(page: Page, role: str, name: str, folder: Path, *, exact: bool = False) -> Path:
-    """Press what downloads something, and keep it under its own name."""
+    """Press a download button and save the file under its own name."""
     with page.expect_download() as waiting:
         page.get_by_role(role, name=name, exact=exact).click()  # type: ignore[arg-type]
     target = folder / waiting.value.suggested_filename
@@ -35,7 +35,7 @@ def take(page: Page, role: str, name: str, folder: Path, *, exact: bool = False)
 
 
 def verify(folder: Path, export: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """Verify in a folder of four files, by an interpreter that looks nowhere else for ours."""
+    """Verify in a folder of four files, with an isolated interpreter that cannot import the project."""
     key = (folder / "key.txt").read_text()
     command = [
         sys.executable,
@@ -86,7 +86,7 @@ def test_an_auditor_proves_offline_that_nothing_was_altered(journey: Journey, tm
 
 
 def follow(page: Page) -> None:
-    """Go from a record to all that the log has of it, and list the answers by their disposition."""
+    """A record links to its leaves in the log, and answers can be listed by disposition."""
     page.goto(page.url.partition("?")[0])
     page.get_by_role("row", name="approve").get_by_title("All that the log has of it").click()
     expect(page.get_by_role("heading", name="In the log")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The desk by keys alone, in a real browser: one key a decision, and no key where it was not meant."""
+"""The desk by keyboard in a real browser: one key per decision, and no key by accident."""
 
 import random
 import string
@@ -11,7 +11,7 @@ from journey import Journey
 from support import HANG_SECONDS
 
 pytestmark = pytest.mark.parametrize("location", ["sqlite"], indirect=True)
-"""What the browser does with keys is the same on each engine."""
+"""The browser's key handling is the same on each engine, so one suffices."""
 NUMBERS = ("first", "second", "third", "fourth")
 
 
@@ -23,13 +23,13 @@ def queue(journey: Journey, number: int = 4, *, motion: bool = False) -> Page:
 
 
 def armed(page: Page) -> Page:
-    """Wait until keys act on this page."""
+    """Wait until the page accepts keys."""
     page.wait_for_selector("body[data-armed]")
     return page
 
 
 def press(page: Page, *keys: str) -> None:
-    """Press keys one after another on an armed page."""
+    """Press keys one after another on a page that accepts them."""
     armed(page)
     for key in keys:
         page.keyboard.press(key)
@@ -44,7 +44,7 @@ def opened(page: Page, name: str) -> Page:
 
 @pytest.mark.parametrize("motion", [True, False], ids=["motion", "no motion"])
 def test_a_queue_is_worked_off_by_keys_alone(with_scripts: Journey, motion: bool) -> None:  # noqa: FBT001 -- a parameter of the test
-    """Open by j and Enter; then one key approves, two reject, one skips, and the next item comes by itself."""
+    """Open with j and Enter; then one key approves, two reject, one skips, and the next item opens by itself."""
     page = queue(with_scripts, motion=motion)
     press(page, "j", "j", "k", "Enter")
     expect(page.locator("p.text").first).to_have_text("The first lesson.")
@@ -64,7 +64,7 @@ def test_a_queue_is_worked_off_by_keys_alone(with_scripts: Journey, motion: bool
 
 
 def test_keys_are_dead_while_somebody_types(with_scripts: Journey) -> None:
-    """In fields, in the list of reasons, with modifiers and on repeat no letter decides anything."""
+    """In fields, in the list of reasons, with modifiers and on repeat no letter decides."""
     page = opened(queue(with_scripts, 1), "first")
     press(page, "e")
     expect(page.get_by_label("Text to remember")).to_be_focused()
@@ -89,7 +89,7 @@ def test_keys_are_dead_while_somebody_types(with_scripts: Journey) -> None:
 
 
 def test_an_edit_is_five_keys_and_its_text(with_scripts: Journey) -> None:
-    """Go to the text, change it, go on to the reasons, press a digit, save what is shown; no other key decides."""
+    """Focus the text, change it, move to the reasons, press a digit, save the preview; other keys decide nothing."""
     page = opened(queue(with_scripts, 1), "first")
     press(page, "e")
     page.keyboard.press("Control+a")
@@ -116,7 +116,7 @@ def test_an_edit_is_five_keys_and_its_text(with_scripts: Journey) -> None:
 
 
 def test_a_key_pressed_for_the_last_page_does_nothing_on_this_one(with_scripts: Journey) -> None:
-    """A held or hasty key approves one item, not the one behind it, also while that one glides in."""
+    """A held or early key approves one item and not the next, even during the page transition."""
     page = opened(queue(with_scripts, 3, motion=True), "first")
     page.keyboard.press("a")
     page.keyboard.press("a")
@@ -127,7 +127,7 @@ def test_a_key_pressed_for_the_last_page_does_nothing_on_this_one(with_scripts: 
 
 
 def test_a_key_that_comes_too_early_is_refused_in_words(with_scripts: Journey) -> None:
-    """Pressed before a page takes keys it does nothing, and a line says so, on the page that follows if need be."""
+    """A key pressed before a page accepts keys does nothing and shows a notice, if necessary on the next page."""
     page = opened(queue(with_scripts, 2), "first")
     page.clock.install()
     page.reload()
@@ -150,7 +150,7 @@ def test_a_key_that_comes_too_early_is_refused_in_words(with_scripts: Journey) -
 
 
 def test_keys_stay_inside_the_filter(with_scripts: Journey) -> None:
-    """Go, approve and skip lead to what matches; then the queue says that nothing is left and offers all of it."""
+    """Start, approve and skip lead to matching items; then the queue offers all of it."""
     journey = with_scripts
     page = queue(journey, 3)
     journey.submit(content="Another remark.")
@@ -171,7 +171,7 @@ def test_keys_stay_inside_the_filter(with_scripts: Journey) -> None:
 
 
 def test_escape_takes_a_rejection_back_before_it_is_one(with_scripts: Journey) -> None:
-    """After Escape a digit means nothing; without a rejection begun it never does."""
+    """After Escape, or without a started rejection, a digit does nothing."""
     page = opened(queue(with_scripts, 1), "first")
     press(page, "1", "r", "Escape", "1", "r")
     expect(page.get_by_text("Press the digit of a choice")).to_be_visible()
@@ -182,7 +182,7 @@ def test_escape_takes_a_rejection_back_before_it_is_one(with_scripts: Journey) -
 
 
 def test_help_names_the_keys_and_a_key_can_be_another(with_scripts: Journey) -> None:
-    """The question mark shows them; each person chooses their own, or none."""
+    """The question mark shows the keys; each person can change or disable them."""
     page = opened(queue(with_scripts, 2), "first")
     press(page, "?")
     expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Approve what is shown")
@@ -212,7 +212,7 @@ def test_help_names_the_keys_and_a_key_can_be_another(with_scripts: Journey) -> 
 
 
 def test_undo_is_one_key_and_the_heading_has_the_focus(with_scripts: Journey) -> None:
-    """After each decision the next heading is focused, and z takes the decision back from wherever it led."""
+    """After each decision the next heading has the focus, and z undoes the decision from any page."""
     page = queue(with_scripts, 3)
     press(page, "g")
     expect(page.locator("p.text").first).to_have_text("The first lesson.")
@@ -233,7 +233,7 @@ def test_undo_is_one_key_and_the_heading_has_the_focus(with_scripts: Journey) ->
 
 
 def test_merging_and_superseding_are_two_keys(with_scripts: Journey) -> None:
-    """M lights the choices beside similar memories; odd digits supersede, even ones merge."""
+    """M marks the choices beside similar memories; odd digits supersede, even ones merge."""
     page = queue(with_scripts, 3)
     press(page, "g")
     press(page, "a")
@@ -252,7 +252,7 @@ def test_merging_and_superseding_are_two_keys(with_scripts: Journey) -> None:
 
 @pytest.mark.timeout(240)
 def test_a_hundred_decisions_without_a_pointer(with_scripts: Journey) -> None:
-    """A day's work by keys alone: approve, reject and undo, each announced, the focus always on the heading."""
+    """A hundred approvals, rejections and undos by keyboard are each announced, with the focus on the heading."""
     journey, number = with_scripts, 100
     for one in range(number):
         journey.submit(content=" ".join(f"{one}{letter}" * 3 for letter in "abcdef"))
@@ -276,15 +276,15 @@ def test_a_hundred_decisions_without_a_pointer(with_scripts: Journey) -> None:
 
 
 def hammer(page: Page, fields: list[Locator], rounds: int, chance: random.Random) -> None:
-    """Type 250 keys a round into fields taken by chance, among them all that would decide outside of a field."""
+    """Type 250 keys per round into random fields, including all keys that decide outside of fields."""
     signs = string.ascii_letters + string.digits + string.punctuation + "  "
     special = ("Enter", "Backspace", "Delete", "ArrowLeft", "Home", "End", "Escape")
     for _ in range(rounds):
         field = chance.choice(fields)
         field.focus()
-        # A filter is sent by Enter, which leads to another page; everywhere else Enter sends nothing.
+        # Enter submits a filter and leaves the page; in all other fields here Enter submits nothing.
         filters = field.evaluate("field => field.form?.method === 'get'")
-        # Sent as keys, in one go: what counts is that each of them is heard by the page as a key that was pressed.
+        # Sent as key events in one call: the page must handle each of them as a key press.
         page.evaluate(
             """keys => {
                 const field = document.activeElement;
@@ -303,7 +303,7 @@ def hammer(page: Page, fields: list[Locator], rounds: int, chance: random.Random
 
 
 def test_ten_thousand_keystrokes_in_text_fields_decide_nothing(with_scripts: Journey) -> None:
-    """Whatever is typed into any field of the desk stays text."""
+    """Text typed into any field of the desk stays text."""
     journey, chance = with_scripts, random.Random(7)  # noqa: S311 -- no secret
     journey.submit(content="Another lesson.", idempotency_key="first")
     refused = journey.submit(content="Refused.", idempotency_key="first")["quarantine_id"]

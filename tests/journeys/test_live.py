@@ -1,4 +1,4 @@
-"""News in open tabs: counters and a notice without a reload, and nothing that moves under the cursor."""
+"""Live updates in open tabs: counters and a notice without a reload, and no rows that move under the cursor."""
 
 from playwright.sync_api import Page, expect
 
@@ -6,12 +6,12 @@ from journey import Journey
 
 
 def places(page: Page) -> list[tuple[str | None, float]]:
-    """Return where each row of the queue stands on the page."""
+    """Return the position of each row of the queue on the page."""
     return [(row.get_attribute("href"), (row.bounding_box() or {"y": 0})["y"]) for row in page.locator("a.whole").all()]
 
 
 def test_another_tab_learns_of_a_decision(with_scripts: Journey) -> None:
-    """The open proposal says that it was decided, the open queue that it changed; rows stay where they are."""
+    """The open proposal shows the decision, the open queue shows a notice, and rows stay in place."""
     journey = with_scripts
     for name in ("first", "second"):
         journey.submit(content=f"The {name} lesson of the day.")
@@ -33,7 +33,7 @@ def test_another_tab_learns_of_a_decision(with_scripts: Journey) -> None:
 
 
 def test_a_hidden_tab_holds_no_stream(with_scripts: Journey) -> None:
-    """Browsers give few connections to one address; a tab in the background gives its own back."""
+    """Browsers allow few connections per host, so a background tab closes its stream."""
     page = with_scripts.sign_in("bob")
     page.add_init_script(
         """

@@ -1,4 +1,4 @@
-"""The main job in a real browser: submit over HTTP, judge at the desk, read back as memory; with scripts on and off."""
+"""The main task in a real browser: submit over HTTP, review at the desk, read as memory; with and without scripts."""
 
 import unicodedata
 
@@ -14,7 +14,7 @@ TEXT = "Run the migration before the deploy."
 
 
 def test_an_approved_proposal_becomes_memory_and_not_before(journey: Journey) -> None:
-    """Submit, sign in, approve, retrieve; before the approval nothing is there."""
+    """After submit, sign-in and approval the memory is readable, and not before."""
     journey.submit(content=TEXT)
     page = journey.sign_in("bob")
     assert journey.remembered() == []
@@ -30,7 +30,7 @@ def test_an_approved_proposal_becomes_memory_and_not_before(journey: Journey) ->
 
 
 def test_a_rejected_proposal_is_never_remembered(journey: Journey) -> None:
-    """Reject with a reason: nothing is remembered, and the producer hears why."""
+    """A proposal rejected with a reason is not remembered, and its producer can read the reason."""
     answer = journey.submit(content=TEXT)
     page = journey.sign_in("bob")
     page.get_by_role("link", name=TEXT).click()
@@ -47,7 +47,7 @@ def test_a_rejected_proposal_is_never_remembered(journey: Journey) -> None:
 
 
 def test_an_edited_text_is_remembered_once_a_second_person_approves(journey: Journey) -> None:
-    """Edit counts as one approval; the changed text becomes memory when somebody else approves it."""
+    """An edit counts as one approval; the edited text becomes memory when a second person approves it."""
     journey.submit(content=TEXT)
     editor = journey.sign_in("bob")
     editor.get_by_role("link", name=TEXT).click()
@@ -76,7 +76,7 @@ ODD = (
 
 
 def test_an_edit_changes_only_what_was_typed(journey: Journey) -> None:
-    """Through a real browser's form, forth and back: not one character else, with scripts and without."""
+    """A round trip through a real browser's form changes no other character, with and without scripts."""
     journey.submit(content=ODD)
     editor, second = journey.sign_in("bob"), journey.sign_in("cleo")
     editor.locator("a.whole").first.click()
@@ -99,7 +99,7 @@ def test_an_edit_changes_only_what_was_typed(journey: Journey) -> None:
 
 
 def test_a_stale_edit_keeps_what_was_typed(journey: Journey) -> None:
-    """Two curators on one proposal: the later one is told what stands and keeps the typed text."""
+    """Of two curators on one proposal the later one sees the current state and keeps the typed text."""
     journey.submit(content=TEXT)
     first, second = journey.sign_in("bob"), journey.sign_in("cleo")
     for page in (first, second):
@@ -115,7 +115,7 @@ def test_a_stale_edit_keeps_what_was_typed(journey: Journey) -> None:
 
 
 def test_hostile_text_is_drawn_and_never_run(journey: Journey) -> None:
-    """Markup, hidden and bidirectional characters arrive as text that can be seen."""
+    """Markup, hidden and bidirectional characters are shown as text."""
     hostile = "<script>document.title='owned'</script>\u202eevil\u2066 [link](javascript:alert(1)) \U000e0041"
     journey.submit(content=hostile)
     page = journey.sign_in("bob")

@@ -1,4 +1,4 @@
-"""Everything a curator can do, by the buttons of the pages: with scripts on and off the same records."""
+"""Every action of a curator, by the pages' buttons: the same records with and without scripts."""
 
 from typing import Any
 
@@ -25,18 +25,18 @@ def told(journey: Journey) -> list[tuple[str, str | None, str]]:
 
 
 def press(page: Page, name: str, number: int = 0) -> None:
-    """Press a button by its whole name and wait for the page that follows."""
+    """Press a button by its exact name and wait for the next page."""
     with page.expect_navigation():
         page.get_by_role("button", name=name, exact=True).nth(number).click()
 
 
 def said(page: Page, text: str) -> None:
-    """Expect the note of the last act."""
+    """Expect the notice of the last action."""
     expect(page.get_by_role("status").filter(has_text=text)).to_be_visible()
 
 
 def sorted_queue(page: Page, journey: Journey) -> None:
-    """Open the queue once it is in its order."""
+    """Open the queue once it is sorted."""
     for _ in range(100):
         page.goto(f"{journey.url}/review")
         if page.get_by_text("nearly the same").count():
@@ -45,7 +45,7 @@ def sorted_queue(page: Page, journey: Journey) -> None:
 
 
 def test_decisions_are_made_and_taken_back(journey: Journey) -> None:
-    """Approve, reject, supersede, merge, ask for a second; retract and expire; each taken back where that is shown."""
+    """Approve, reject, supersede, merge, request a second person, retract and expire; then undo each of them."""
     first = journey.submit(content=OLD)["proposal_id"]
     second = journey.submit(content=NEW)["proposal_id"]
     page = journey.sign_in("bob")
@@ -98,7 +98,7 @@ def test_decisions_are_made_and_taken_back(journey: Journey) -> None:
 
 
 def test_the_queue_is_filtered_held_and_cleared_in_groups(journey: Journey) -> None:
-    """A filter kept as a view, claims that others see and may take over, a skip, and near duplicates at once."""
+    """A filter saved as a view, claims that others see and take over, a skip, and near duplicates decided at once."""
     for number in range(4):
         journey.submit(
             content=f"The staging host is rebuilt every night at two, so keep no files there. Copy {number}."
@@ -137,7 +137,7 @@ def test_the_queue_is_filtered_held_and_cleared_in_groups(journey: Journey) -> N
 
 
 def test_the_quarantine_is_settled_and_taken_back(journey: Journey) -> None:
-    """Keep the original, take that back, open the other as a proposal of its own; a private event is dismissed."""
+    """Keep the original, undo that, open the other as a separate proposal; a private event is dismissed."""
     journey.submit(content="The original.", idempotency_key="first")
     journey.submit(content="The other.", idempotency_key="first")
     journey.submit(content="A personal remark.", visibility="private")

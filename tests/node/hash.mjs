@@ -1,4 +1,4 @@
-// The source-event hash, written a second time from the contract alone: normal form 1, RFC 8785, BLAKE3-256.
+// A second implementation of the source-event hash, from the contract alone: normal form 1, RFC 8785, BLAKE3-256.
 
 import { blake3 } from "@noble/hashes/blake3.js";
 import { bytesToHex } from "@noble/hashes/utils.js";

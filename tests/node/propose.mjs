@@ -1,4 +1,4 @@
-// Proposes one event twice through the official MCP client and prints what came back, and the hash as computed here:
+// Proposes one event twice through the official MCP client and prints the answers and the hash computed here:
 //   node propose.mjs http URL            with ANTECHAMBER_TOKEN
 //   node propose.mjs stdio COMMAND ARG…  with the server's environment
 

@@ -1,6 +1,6 @@
-// The verifier, written a second time from the formats alone (RFC 6962, C2SP checkpoint), over WebCrypto.
-// Takes a JSON file with a list of {export, checkpoint, key, previous?, records?} and prints of each {wrong, unproven}:
-// what is wrong, or null; and the members that are not proven, of every record and of each one by its leaf.
+// A second verifier, written from the formats alone (RFC 6962, C2SP checkpoint), with WebCrypto.
+// Takes a JSON file with a list of {export, checkpoint, key, previous?, records?} and prints {wrong, unproven} for each:
+// the problem, or null; and the unproven members, those of every record and those of single records by leaf.
 
 import { readFileSync } from "node:fs";
 import { webcrypto } from "node:crypto";
@@ -64,7 +64,7 @@ async function rootOf(hashes) {
   return nodeHash(await rootOf(hashes.slice(0, split)), await rootOf(hashes.slice(split)));
 }
 
-// The path from a leaf to the root, followed from the top down: the last hash joins the two halves of the whole tree.
+// Follow the path from a leaf to the root, from the top down: the last hash joins the two halves of the whole tree.
 async function rootBy(path, leaf, index, size) {
   need([leaf, ...path].every((one) => one.length === 32), "a hash of another length");
   if (size === 1) return path.length === 0 ? leaf : null;
@@ -109,7 +109,7 @@ function sameMembers(record, leaf) {
   for (const [name, value] of Object.entries(told)) need((record[name] ?? null) === value, `${name} differs`);
 }
 
-// Returns the members that nothing proves because the text and its salt are gone.
+// Return the members that cannot be proven because the text and its salt were erased.
 async function checkRecord(record, checkpoint) {
   const { leaf, sequence, salt, proof } = record;
   const text = canonical(leaf);

@@ -1,4 +1,4 @@
-"""One fixture, every engine: the contract suite runs unchanged on each."""
+"""The store fixture: the contract suite runs unchanged on every engine."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from antechamber.settings import Location
 
 @pytest.fixture
 def store(location: Location) -> Iterator[Store]:
-    """A fresh store of each engine."""
+    """A fresh store on each engine."""
     made = open_store(location)
     yield made
     made.close()

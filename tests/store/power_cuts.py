@@ -1,9 +1,9 @@
-"""Power cuts, simulated from what a real server asked of its files.
+"""Simulated power cuts, derived from the system calls of a real server.
 
-The server runs under strace, which notes every write, truncation and sync of the store's files and every answer it
-sent, in order. From that, the state of the disk after a power cut at any moment can be formed: what was synced is
-there; of what was only written any part may be there, in any order, torn within a write; and whoever was answered
-before that moment holds an acknowledgment.
+The server runs under strace, which records in order every write, truncation and sync of the store's files and every
+answer sent. From that record the state of the disk after a power cut at any moment can be formed: synced data is there;
+of unsynced data any part may be there, in any order, torn within a write; and every answer sent before that moment is
+an acknowledgment that must hold.
 """
 
 import random
@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 CALLS: Final = (
     "pwrite64,write,writev,sendto,sendmsg,fdatasync,fsync,ftruncate,unlink,unlinkat,rename,renameat,renameat2,pwritev"
 )
-"""What has to be noted; a store that writes otherwise (mapped memory, say) would make the simulation useless."""
+"""System calls to record; a store that writes in other ways, such as mapped memory, would defeat the simulation."""
 SECTOR: Final = 512
 _LINE: Final = re.compile(r"^(\d+)\s+(?:<\.\.\. )?(\w+)(\(| resumed>)(.*)$")
 _FILE: Final = re.compile(r"^\d+<([^>]*)>")
@@ -28,7 +28,7 @@ Kind = Literal["write", "truncate", "sync", "answer"]
 
 
 class Event(NamedTuple):
-    """One thing that happened: to a file, or an answer's leaving."""
+    """One recorded event: a file operation, or an answer sent."""
 
     kind: Kind
     file: str = ""
@@ -38,9 +38,10 @@ class Event(NamedTuple):
 
 
 def read_log(lines: Iterator[str], folder: Path) -> Iterator[Event]:
-    """Yield what a log of strace (-f -y -xx) tells of the files in a folder and of answers.
+    """Yield the operations on the files of a folder and the answers from an strace log (-f -y -xx).
 
-    A write counts from its end, an answer from its beginning: both against the service.
+    A write counts from its end, an answer from its beginning: both are the worse case for the service.
+
     Raises ValueError for a call that the simulation does not know.
     """
     begun: dict[str, str] = {}
@@ -65,7 +66,7 @@ def _answers(call: str, rest: str) -> Iterator[Event]:
 
 
 def _place(rest: str) -> str:
-    """Return what a call's first argument stands for: the path of a file, open or by name, or a kind of socket."""
+    """Return what a call's first argument names: the path of a file, open or by name, or a kind of socket."""
     match = _FILE.match(rest)
     text = match[1] if match else next(iter(_TEXT.findall(rest)), ("", ""))[0]
     return bytes.fromhex(text.replace("\\x", "")).decode(errors="replace") if text.startswith("\\x") else text
@@ -85,7 +86,7 @@ def _change(call: str, rest: str, folder: Path) -> Iterator[Event]:
         return
     file, numbers = Path(path).name, _NUMBERS.search(rest)
     if file.startswith("log."):
-        # The signer's own: each is put whole into the place of the one before, and says nothing of what was answered.
+        # Files of the signer: each replaces its predecessor atomically, and none records an answer.
         return
     match call:
         case "pwrite64" if numbers:
@@ -100,15 +101,15 @@ def _change(call: str, rest: str, folder: Path) -> Iterator[Event]:
 
 
 class Disk:
-    """A folder's files: what is sure to be there, and what was written since, in order."""
+    """The files of a folder: the content known to be on disk, and the later writes in order."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
-        """Begin with files that are on disk."""
+        """Start with files that are on disk."""
         self._sure = {name: bytearray(data) for name, data in files.items()}
         self._pending: dict[str, list[Event]] = {}
 
     def apply(self, event: Event) -> None:
-        """Take up what happened to a file."""
+        """Apply one event to a file."""
         if event.kind == "sync":
             for one in self._pending.pop(event.file, []):
                 _apply(self._sure.setdefault(event.file, bytearray()), one)
@@ -116,7 +117,7 @@ class Disk:
             self._pending.setdefault(event.file, []).append(event)
 
     def after_power_cut(self, chance: random.Random, kept: float) -> dict[str, bytes]:
-        """Return files after a power cut; each unsynced change is there with a probability, some of them in part."""
+        """Return files after a power cut; each unsynced change survives with a probability, some only in part."""
         files = {name: bytearray(data) for name, data in self._sure.items()}
         for name, changes in self._pending.items():
             for one in changes:
@@ -135,7 +136,7 @@ def _apply(data: bytearray, event: Event) -> None:
 
 
 def _torn(event: Event, chance: random.Random) -> Event:
-    """Return the part of a write that reached the disk: whole sectors from its beginning or to its end."""
+    """Return the part of a write that reached the disk: whole sectors from its beginning or up to its end."""
     if event.kind != "write" or len(event.data) <= SECTOR:
         return event
     cut = chance.randrange(1, (len(event.data) - 1) // SECTOR + 1) * SECTOR
@@ -145,7 +146,7 @@ def _torn(event: Event, chance: random.Random) -> Event:
 
 
 class Found(NamedTuple):
-    """What a power cut left."""
+    """The state that a power cut left."""
 
     lost: set[bytes]
     broken: list[str]
@@ -156,14 +157,14 @@ class Found(NamedTuple):
 def cut_power(
     files: dict[str, bytes], events: list[Event], moment: int, chance: random.Random, kept: float, folder: Path
 ) -> Found:
-    """Cut the power before event number `moment`, let SQLite recover, and compare with what was answered by then."""
+    """Cut the power before event number `moment`, let SQLite recover, and compare with the answers sent by then."""
     disk = Disk(files)
     for event in events[:moment]:
         disk.apply(event)
     answered = {event.data for event in events[:moment] if event.kind == "answer"}
     folder.mkdir()
     for name, data in disk.after_power_cut(chance, kept).items():
-        # The index of the log is rebuilt from the log; it is mapped memory and never synced.
+        # The WAL index is rebuilt from the WAL; it is mapped memory and never synced.
         if not name.endswith("-shm"):
             (folder / name).write_bytes(data)
     connection = sqlite3.connect(folder / "antechamber.db")

@@ -1,4 +1,4 @@
-"""Judging a group together: the same answers and the same rows as judging one after another."""
+"""Judging a group in one batch gives the same answers and rows as judging its members one by one."""
 
 import itertools
 import sqlite3
@@ -22,7 +22,7 @@ VERDICT = Verdict(
     reasons=[], owner="ada", policy_digest="policy", limits=Limits(conflicts_per_key=2, waiting_per_producer=3)
 )
 Wish = tuple[str, str, str, str | None, bool]
-"""Producer, key, content, visibility, and whether a detector found something."""
+"""Producer, key, content, visibility, and whether a detector reported a finding."""
 
 wishes = st.tuples(
     st.sampled_from(["worker:a", "worker:b"]),
@@ -42,16 +42,15 @@ def candidate_of(wish: Wish) -> Candidate:
 
 
 class Judge:
-    """Judges candidates over a store with ids that are counted up."""
+    """Judges candidates over a store, with ids from a counter."""
 
     def __init__(self, store: Store) -> None:
-        """Start counting."""
         self._store = store
         self._numbers = itertools.count(1)
         self.said: list[tuple[Any, ...]] = []
 
     def judge(self, group: Sequence[Candidate]) -> None:
-        """Judge a group in one transaction and note what each one heard."""
+        """Judge a group in one transaction and record each answer."""
         self._store.gather(self._settle, group, 0).result()
 
     def _settle(self, group: Sequence[Candidate], rows: Rows) -> list[None]:
@@ -90,10 +89,10 @@ class Judge:
 
 
 def outcome(folder: Path, groups: Sequence[Sequence[Candidate]]) -> tuple[list[tuple[Any, ...]], list[str]]:
-    """Judge groups over a fresh store; return what was said and everything the store holds."""
+    """Judge groups over a fresh store; return the answers and the whole content of the store."""
     folder.mkdir()
     store = SqliteStore(folder / "store.db")
-    # Both producers beforehand, so that their integer keys do not depend on who came first.
+    # Register both producers first, so that their integer keys do not depend on the order of submissions.
     store.write(lambda rows: rows._known_or_new({"worker:a": 0, "worker:b": 0})).result()
     judge = Judge(store)
     for group in groups:
@@ -108,7 +107,7 @@ def outcome(folder: Path, groups: Sequence[Sequence[Candidate]]) -> tuple[list[t
 @settings(max_examples=150, deadline=None)
 @given(made=st.lists(wishes, max_size=14), cuts=st.sets(st.integers(1, 13), max_size=4))
 def test_a_group_is_judged_as_if_one_after_another(tmp_path_factory: Any, made: list[Wish], cuts: set[int]) -> None:
-    """However candidates are cut into groups, everybody hears the same and the store holds the same."""
+    """However candidates are divided into groups, the answers and the stored rows are the same."""
     folder = tmp_path_factory.mktemp("book")
     candidates = [candidate_of(wish) for wish in made]
     edges = [0, *sorted(cut for cut in cuts if cut < len(candidates)), len(candidates)]

@@ -30,7 +30,7 @@ _numbers = itertools.count(1)
 
 
 def candidate_of(content: str = "Run the migration first.", *findings: Finding, **members: Any) -> Candidate:
-    """Return a candidate of a fresh event."""
+    """Return a candidate for a fresh event."""
     body = event(content, **members)
     return candidate(read_event(Draft(body=body, idempotency_key=body["idempotency_key"])), list(findings), SECRET)
 
@@ -77,7 +77,7 @@ def curator(store: Store, name: str = "bob") -> Person:
 
 
 def found(store: Store, proposal_id: str | None) -> ProposalRow:
-    """Return a proposal that is there."""
+    """Return an existing proposal."""
     with store.read() as rows:
         proposal = rows.proposal(proposal_id or "")
     assert proposal
@@ -85,7 +85,7 @@ def found(store: Store, proposal_id: str | None) -> ProposalRow:
 
 
 def approve(store: Store, proposal: ProposalRow, person: Person) -> str:
-    """Approve a proposal as it was read and return the memory's id."""
+    """Approve a proposal in the version that was read and return the memory's id."""
     text = canonical(proposal.payload)
     reviewed = ReviewedProposal(
         state=proposal.state,
@@ -114,14 +114,14 @@ def approve(store: Store, proposal: ProposalRow, person: Person) -> str:
 
 
 def remembered(store: Store, *words: str) -> list[str]:
-    """Return the contents of project:apollo that hold all words."""
+    """Return the contents of project:apollo that match all words."""
     with store.read() as rows:
         hits = rows.memories("project", "apollo", words, None, 100)
     return [hit.payload["content"] for hit in hits]
 
 
 def test_a_candidate_is_unknown_until_it_is_recorded(store: Store) -> None:
-    """What is known grows by exactly what was written."""
+    """A candidate is unknown until it is recorded, and recording it makes exactly its own facts known."""
     one = candidate_of()
     with store.read() as rows:
         assert rows.open_batch([one]).known(one) == Known()
@@ -133,7 +133,7 @@ def test_a_candidate_is_unknown_until_it_is_recorded(store: Store) -> None:
 
 
 def test_the_same_content_of_another_producer_is_evidence(store: Store) -> None:
-    """A second producer's submission joins the proposal; the first one's second does not count again."""
+    """A second producer's submission becomes evidence; a repeated one by the first producer does not."""
     admit(store, candidate_of("Seen twice."))
     other, _ = admit(store, candidate_of("Seen twice.", producer_identity="tool:watcher"))
     again, _ = admit(store, candidate_of("Seen twice."))
@@ -147,7 +147,7 @@ def test_the_same_content_of_another_producer_is_evidence(store: Store) -> None:
 
 
 def test_a_conflict_is_kept_once_with_its_original(store: Store) -> None:
-    """The refused event waits beside the original, however often it comes."""
+    """A conflict is quarantined once beside the original, however often it is submitted."""
     admit(store, candidate_of("First.", idempotency_key="one"))
     for _ in range(2):
         judgement, _ = admit(store, candidate_of("Second.", idempotency_key="one"))
@@ -161,7 +161,7 @@ def test_a_conflict_is_kept_once_with_its_original(store: Store) -> None:
 
 
 def test_of_a_private_event_only_the_findings_are_kept(store: Store) -> None:
-    """Neither text nor hash of it are stored, and its key is recognized all the same."""
+    """Of a private event neither text nor hash is stored, and its key is still recognized."""
     one = candidate_of("Ask her.", Finding("/payload/content", "email-address"))
     admit(store, one)
     judgement, _ = admit(store, one)
@@ -172,7 +172,7 @@ def test_of_a_private_event_only_the_findings_are_kept(store: Store) -> None:
 
 
 def test_a_sealed_key_is_known(store: Store) -> None:
-    """A seal binds the key of its producer only."""
+    """A sealed key binds only its own producer."""
     store.write(
         lambda rows: rows.seal("worker:release-bot", "sealed", AssignedIds(submission_id="s"), b"{}", "policy", 1)
     ).result()
@@ -184,7 +184,7 @@ def test_a_sealed_key_is_known(store: Store) -> None:
 
 
 def test_many_threads_share_commits_and_lose_nothing(store: Store) -> None:
-    """Two hundred admissions from sixteen threads are two hundred submissions in the order of their answers."""
+    """Two hundred admissions from sixteen threads become two hundred submissions in the order of their answers."""
     candidates = [candidate_of(f"Sentence {number}.") for number in range(200)]
     with ThreadPoolExecutor(16) as pool:
         judgements = [judgement for judgement, _ in pool.map(lambda one: admit(store, one), candidates)]
@@ -195,7 +195,7 @@ def test_many_threads_share_commits_and_lose_nothing(store: Store) -> None:
 
 
 def test_work_that_fails_spoils_only_itself(store: Store) -> None:
-    """Of work that waits together, what raises leaves nothing and the rest is kept."""
+    """When work of one group commit raises, only its own changes are undone."""
     gate, held = threading.Event(), store.write(lambda _rows: gate.wait(10))
 
     def broken(rows: Rows) -> None:
@@ -216,7 +216,7 @@ def test_work_that_fails_spoils_only_itself(store: Store) -> None:
 
 
 def test_a_producer_of_an_undone_transaction_is_not_taken_for_known(store: Store) -> None:
-    """What was looked up inside a transaction that came to nothing is forgotten with it."""
+    """A producer looked up in a transaction that was rolled back is not cached as known."""
 
     def spoiled(rows: Rows) -> None:
         for content in ("x", "y"):
@@ -248,7 +248,7 @@ def test_a_producer_of_an_undone_transaction_is_not_taken_for_known(store: Store
 
 
 def test_a_reader_sees_one_snapshot(store: Store) -> None:
-    """What is written while a snapshot is open does not appear in it."""
+    """Rows written while a snapshot is open do not appear in it."""
     with store.read() as rows:
         assert rows.meta("name") is None
         store.write(lambda writing: writing.set_meta("name", "value")).result()
@@ -258,7 +258,7 @@ def test_a_reader_sees_one_snapshot(store: Store) -> None:
 
 
 def test_a_snapshot_cannot_write(store: Store) -> None:
-    """Readers are read-only whatever they try."""
+    """A snapshot refuses every write."""
     with pytest.raises(UnavailableError), store.read() as rows:
         rows.set_meta("name", "value")
     with store.read() as rows:
@@ -266,7 +266,7 @@ def test_a_snapshot_cannot_write(store: Store) -> None:
 
 
 def test_many_snapshots_may_be_open_at_once(store: Store) -> None:
-    """More readers than are kept open are served and released."""
+    """More snapshots than pooled connections can be open at once, and all are released."""
     snapshots = [store.read() for _ in range(10)]
     assert [snapshot.__enter__().meta("name") for snapshot in snapshots] == [None] * 10
     for snapshot in snapshots:
@@ -276,7 +276,7 @@ def test_many_snapshots_may_be_open_at_once(store: Store) -> None:
 
 
 def test_closing_finishes_what_was_accepted(store: Store) -> None:
-    """Work that was queued before the end is on disk; work after it is refused."""
+    """Work queued before closing is on disk afterwards; later work is refused."""
     gate = threading.Event()
     first = store.write(lambda _rows: gate.wait(10))
     second = store.write(lambda rows: rows.set_meta("late", "kept"))
@@ -292,7 +292,7 @@ def test_closing_finishes_what_was_accepted(store: Store) -> None:
 
 
 def test_an_approval_makes_a_memory_that_is_found_by_its_words(store: Store) -> None:
-    """All words must match; case and accents are ignored; nothing in a query is an operator."""
+    """All words must match, case and accents are ignored, and no part of a query acts as an operator."""
     bob = curator(store)
     for text in ("Größe of the café", "Don't stop the C++ build"):
         _, named = admit(store, candidate_of(text))
@@ -308,7 +308,7 @@ def test_an_approval_makes_a_memory_that_is_found_by_its_words(store: Store) -> 
 
 
 def test_words_are_found_whatever_they_are_made_of(store: Store) -> None:
-    """Scripts without spaces, long words, numbers and signs are found alike; nothing else is."""
+    """Scripts without spaces, long words, numbers and symbols are all searchable, without false matches."""
     bob = curator(store)
     long = "a" * 300
     texts = ["数据库在部署前迁移", f"The key is {long}.", "snake_case v2.10 ①", "naïve Ångström ﬁle", "ตรวจสอบก่อน"]
@@ -336,7 +336,7 @@ def test_words_are_found_whatever_they_are_made_of(store: Store) -> None:
 
 
 def test_pages_of_memories_follow_one_another(store: Store) -> None:
-    """Each page begins where the one before ended, in its own scope only."""
+    """Each page of memories begins where the previous one ended, within its own scope."""
     bob = curator(store)
     ids = [approve(store, found(store, admit(store, candidate_of(f"Fact {n}."))[1].proposal_id), bob) for n in range(3)]
     with store.read() as rows:
@@ -350,7 +350,7 @@ def test_pages_of_memories_follow_one_another(store: Store) -> None:
 
 
 def test_of_two_decisions_on_one_version_the_second_is_stale(store: Store) -> None:
-    """The proposal moves once; the loser writes nothing, not even its record."""
+    """Of two decisions on one version the second is stale and writes nothing, not even its record."""
     _, named = admit(store, candidate_of())
     seen = found(store, named.proposal_id)
     approve(store, seen, curator(store))
@@ -361,7 +361,7 @@ def test_of_two_decisions_on_one_version_the_second_is_stale(store: Store) -> No
 
 
 def test_receipts_are_for_their_producer(store: Store) -> None:
-    """By id and by key a producer finds its own submission with what became of it, and nobody else's."""
+    """A producer finds its own submissions by id and by key, with their current state, and no other producer's."""
     one = candidate_of()
     _, named = admit(store, one)
     memory = approve(store, found(store, named.proposal_id), curator(store))
@@ -375,7 +375,7 @@ def test_receipts_are_for_their_producer(store: Store) -> None:
 
 
 def test_a_session_counts_only_where_something_was_accepted(store: Store) -> None:
-    """A refused submission does not open a session's memories."""
+    """A quarantined submission does not open a session's memories."""
     admit(store, candidate_of(submission_scope="session", scope_id="s1"))
     admit(store, candidate_of(submission_scope="session", scope_id="s2", visibility="private"))
     with store.read() as rows:
@@ -384,7 +384,7 @@ def test_a_session_counts_only_where_something_was_accepted(store: Store) -> Non
 
 
 def test_replays_add_up(store: Store) -> None:
-    """Counts of one hour and channel are added to what is there."""
+    """Replay counts of one hour and channel add up."""
     one = candidate_of()
     admit(store, one)
     with store.read() as rows:
@@ -400,7 +400,7 @@ def test_replays_add_up(store: Store) -> None:
 
 
 def test_a_link_works_once_and_in_time(store: Store) -> None:
-    """A second use, a late one and an unknown one find nobody."""
+    """A sign-in link works once and in time; a used, expired or unknown link returns no person."""
     bob = curator(store)
     store.write(lambda rows: rows.add_link("digest", bob.id, 100)).result()
     used = [store.write(lambda rows, now=now: rows.use_link("digest", now)).result() for now in (101, 50, 51)]
@@ -409,7 +409,7 @@ def test_a_link_works_once_and_in_time(store: Store) -> None:
 
 
 def test_a_disabled_account_loses_its_sessions(store: Store) -> None:
-    """Disabling ends sessions at once and says whether there was anything to disable."""
+    """Disabling an account ends its sessions at once and reports whether the account was active."""
     bob = curator(store)
     store.write(lambda rows: rows.add_session("digest", bob.id, 1)).result()
     with store.read() as rows:
@@ -422,7 +422,7 @@ def test_a_disabled_account_loses_its_sessions(store: Store) -> None:
 
 
 def test_tokens_are_found_by_digest_and_revoked_by_name_or_id(store: Store) -> None:
-    """Every token of a name ends; a second revocation finds nothing."""
+    """Revoking a name ends all its tokens; a second revocation finds none."""
     for number in (1, 2):
         row = TokenRow(
             token_id=f"t{number}",
@@ -447,7 +447,7 @@ def test_tokens_are_found_by_digest_and_revoked_by_name_or_id(store: Store) -> N
 
 
 def test_an_export_holds_every_decision_in_order_and_filters(store: Store) -> None:
-    """Filters by time, scope, decision and curator choose; nothing is left out otherwise."""
+    """An export holds every decision in order and filters by time, scope, decision and curator."""
     bob, cleo = curator(store), curator(store, "cleo")
     for person in (bob, cleo, bob):
         _, named = admit(store, candidate_of(f"Of {next(_numbers)}."))
@@ -469,7 +469,7 @@ def test_an_export_holds_every_decision_in_order_and_filters(store: Store) -> No
 
 
 def test_a_healthy_store_finds_nothing_wrong(store: Store) -> None:
-    """The check is silent on what the store wrote itself."""
+    """The check reports nothing for rows that the store wrote itself."""
     _, named = admit(store, candidate_of())
     approve(store, found(store, named.proposal_id), curator(store))
     with store.read() as rows:
@@ -477,7 +477,7 @@ def test_a_healthy_store_finds_nothing_wrong(store: Store) -> None:
 
 
 def test_the_doctor_goes_by_the_password_that_was_set_last(store: Store) -> None:
-    """Ids of one millisecond, or of a clock that was set back, say nothing about the order."""
+    """The check uses the latest password even if ids of one millisecond, or of a clock set back, are out of order."""
     curator(store)
     for number in (2, 1):
         change = PasswordChange(

@@ -1,4 +1,4 @@
-"""What the database itself refuses, on both engines: raw SQL cannot make a memory that no curator approved."""
+"""Constraints of the database itself, on both engines: raw SQL cannot make a memory that no curator approved."""
 
 import contextlib
 import re
@@ -25,40 +25,39 @@ FROM proposals AS p WHERE p.proposal_id = :proposal_id
 
 
 class Raw:
-    """A connection as anybody who may write to the database would open it."""
+    """A raw connection, as any program with write access to the database could open it."""
 
     def __init__(self, location: Location, connection: Any) -> None:
-        """Use an open connection."""
         self.location = location
         self._connection = connection
 
     @property
     def engine(self) -> str:
-        """Which engine this is."""
+        """Return which engine this is."""
         return "sqlite" if self.location.database_url is None else "postgres"
 
     def execute(self, sql: str, values: dict[str, Any] | None = None) -> Any:
-        """Run a statement with named values."""
+        """Run a statement with named parameters."""
         if self.engine == "postgres":
             sql = re.sub(r"(?<![:\w]):(\w+)", r"%(\1)s", sql)
         return self._connection.execute(sql, values or {})
 
     def one(self, sql: str, **values: Any) -> dict[str, Any]:
-        """Return the first row by names."""
+        """Return the first row as a dict."""
         cursor = self.execute(sql, values)
         return dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
 
     def copy(self, table: str, rest: str = "", **changes: str) -> str:
-        """Form an insert of a table's own rows with some expressions changed and a fresh integer key."""
+        """Build an INSERT that copies a table's rows with some expressions replaced and a fresh integer key."""
         names = [column[0] for column in self.execute(f"SELECT * FROM {table} LIMIT 0").description]
         names = [name for name in names if name != "id" or "id" in changes]
         chosen = ", ".join(changes.get(name, name) for name in names)
         return f"INSERT INTO {table} ({', '.join(names)}) SELECT {chosen} FROM {table} {rest}"
 
     def refused(self, sql: str, values: dict[str, Any] | None = None) -> None:
-        """Expect a statement to break a promise of the schema and to change nothing.
+        """Expect a statement to violate a constraint and to change nothing.
 
-        The service behind it goes on signing and counting, so its writes wait while the contents are compared.
+        The service keeps signing and counting meanwhile, so its writes are blocked while the contents are compared.
         """
         if self.engine == "postgres":
             with locked(self.location):
@@ -104,7 +103,7 @@ def proposal(service: Service, key: str) -> str:
 
 @pytest.fixture
 def raw(filled: Service) -> Iterator[Raw]:
-    """A connection past the service, foreign keys on."""
+    """A connection that bypasses the service, with foreign keys on."""
     with database(filled.location) as connection:
         made = Raw(filled.location, connection)
         if made.engine == "sqlite":
@@ -113,7 +112,7 @@ def raw(filled: Service) -> Iterator[Raw]:
 
 
 def record(raw: Raw, service: Service, key: str) -> dict[str, Any]:
-    """Return the last review record of a key's proposal, as the parts of a forged memory."""
+    """Return the last review record of a key's proposal, as the values of a forged memory."""
     row = raw.one(
         "SELECT r.id AS record, r.resulting_version AS version, r.shown AS payload, r.shown_hash AS text_hash, "
         "p.submission_scope AS scope, p.scope_id, p.proposal_id "
@@ -130,7 +129,7 @@ def forged(raw: Raw, service: Service, key: str, **parts: Any) -> None:
 
 
 def approve_again(raw: Raw, record: int, person: str) -> None:
-    """Add a second approval of the same text by a curator of some name, and let the proposal stand as approved."""
+    """Add a second approval of the same text, by another account of this person, and mark the proposal as approved."""
     raw.execute(
         "INSERT INTO users (name, person, role, created_at) VALUES ('another', :person, 'curator', 1)",
         {"person": person},
@@ -142,14 +141,14 @@ def approve_again(raw: Raw, record: int, person: str) -> None:
 
 
 def test_the_forgery_itself_is_well_formed(raw: Raw, filled: Service) -> None:
-    """The statement that all forgeries use admits a memory once everything it needs is there."""
+    """The statement that all forgeries use inserts a memory once all its conditions are met."""
     parts = record(raw, filled, "half")
     approve_again(raw, parts["record"], "zoe")
     assert raw.execute(MEMORY, parts).rowcount == 1
 
 
 def test_a_memory_needs_a_review_record(raw: Raw, filled: Service) -> None:
-    """Without its approving record, or with one that is no approval, there is no memory."""
+    """Without its approving record, or with a record that is not an approval, no memory can be inserted."""
     raw.execute("UPDATE proposals SET state = 'approved' WHERE state <> 'approved'")
     forged(raw, filled, "half", record=999, version=7)
     forged(raw, filled, "rejected")
@@ -169,20 +168,20 @@ def test_a_memory_needs_a_review_record(raw: Raw, filled: Service) -> None:
     ids=["text", "hash", "version", "scope", "scope id", "one approval of two"],
 )
 def test_a_memory_needs_the_approvals_of_its_very_text(raw: Raw, filled: Service, part: dict[str, Any]) -> None:
-    """Another text, hash, version or place, or one person where two are wanted, is refused."""
+    """A memory with another text, hash, version or scope, or one approval where two are needed, is refused."""
     raw.execute("UPDATE proposals SET state = 'approved' WHERE state <> 'approved'")
     forged(raw, filled, "half", **part)
 
 
 def test_two_approvals_by_one_person_are_one(raw: Raw, filled: Service) -> None:
-    """A second account of the same person does not make a second person."""
+    """A second account of the same person does not count as a second approval."""
     parts = record(raw, filled, "half")
     approve_again(raw, parts["record"], "bob")
     raw.refused(MEMORY, parts)
 
 
 def test_an_undecided_proposal_makes_no_memory(raw: Raw, filled: Service) -> None:
-    """The proposal itself has to stand as approved."""
+    """A memory requires that its proposal is approved."""
     forged(raw, filled, "half")
 
 
@@ -204,19 +203,19 @@ def test_an_undecided_proposal_makes_no_memory(raw: Raw, filled: Service) -> Non
     ],
 )
 def test_what_is_written_stays(raw: Raw, sql: str) -> None:
-    """Records, memories and submissions are neither changed nor deleted."""
+    """Records, memories and submissions can be neither changed nor deleted."""
     raw.refused(sql)
 
 
 def test_a_refused_statement_is_judged_while_the_service_writes(raw: Raw, filled: Service) -> None:
-    """Commits of the running service do not count as changes of a statement that was refused."""
+    """Commits of the running service do not count as changes made by a refused statement."""
     over = threading.Event()
 
     def write() -> None:
         number = 0
         while not over.is_set():
             number += 1
-            # A write that waits for the comparison longer than writes may is refused, which is as good here.
+            # A write that times out while it waits for the comparison is refused, which is equally fine here.
             with contextlib.suppress(BusyError):
                 filled.state.access.issue(f"worker:busy-{number}", "producer", [], None)
 
@@ -231,7 +230,7 @@ def test_a_refused_statement_is_judged_while_the_service_writes(raw: Raw, filled
 
 
 def test_nothing_is_written_twice(raw: Raw) -> None:
-    """Keys, contents, records and memories cannot be doubled, nor may a record name somebody else."""
+    """Keys, contents, records and memories cannot be duplicated, and a record cannot name another curator."""
     raw.refused(raw.copy("submissions", submission_id="'x'"))
     raw.refused(raw.copy("proposals", proposal_id="'x'"))
     raw.refused(raw.copy("memories", memory_id="'x'"))
@@ -242,7 +241,7 @@ def test_nothing_is_written_twice(raw: Raw) -> None:
 
 
 def test_nothing_is_replaced_in_bulk(raw: Raw) -> None:
-    """What an engine has beside UPDATE and DELETE to get rid of rows does not get rid of these."""
+    """Removal by TRUNCATE, MERGE or REPLACE is refused like UPDATE and DELETE."""
     if raw.engine == "postgres":
         for table in ("review_records", "memories", "submissions"):
             raw.refused(f"TRUNCATE {table} CASCADE")
@@ -255,7 +254,7 @@ def test_nothing_is_replaced_in_bulk(raw: Raw) -> None:
 
 
 def test_a_table_of_ones_own_does_not_stand_in_for_the_records(raw: Raw, filled: Service) -> None:
-    """Approvals in a temporary table of the same name, which PostgreSQL would find first, are no approvals."""
+    """Approvals in a temporary table of the same name, which PostgreSQL would resolve first, do not count."""
     parts = record(raw, filled, "half")
     raw.execute("UPDATE proposals SET state = 'approved' WHERE state <> 'approved'")
     raw.execute("CREATE TEMPORARY TABLE review_records AS SELECT * FROM review_records")
@@ -270,7 +269,7 @@ SELECT m.id, :state, r.id, 1 FROM memories AS m, review_records AS r WHERE r.dec
 
 
 def test_a_memory_changes_only_by_a_decision_that_says_so(raw: Raw, filled: Service) -> None:
-    """Neither its state nor a change of it can be written without the review record that brings it about."""
+    """Neither a memory's state nor its change can be written without the review record that causes it."""
     for state in ("superseded", "retracted", "expired"):
         raw.refused("UPDATE memories SET state = :state", {"state": state})
         for decision in ("approve", "reject"):
@@ -288,7 +287,7 @@ def test_a_memory_changes_only_by_a_decision_that_says_so(raw: Raw, filled: Serv
 
 
 def test_changes_of_memories_are_append_only(raw: Raw, filled: Service) -> None:
-    """No change can be rewritten, removed or put in another's place."""
+    """A memory change cannot be rewritten, removed or reassigned."""
     assert (
         filled.sign_in("bob").decide(proposal(filled, "approved"), "expire", reason_code="outdated").status_code == 303
     )
@@ -300,7 +299,7 @@ def test_changes_of_memories_are_append_only(raw: Raw, filled: Service) -> None:
 
 
 def test_a_record_takes_back_one_of_the_same_proposal_once(raw: Raw, filled: Service) -> None:
-    """An undo that names a foreign record, an undo or a record twice is refused."""
+    """An undo that names a foreign record, an undo, or an already undone record is refused."""
     desk = filled.sign_in("bob")
     assert desk.decide(proposal(filled, "rejected"), "undo").status_code == 303
     filled.wait_until_sorted()
@@ -312,7 +311,7 @@ def test_a_record_takes_back_one_of_the_same_proposal_once(raw: Raw, filled: Ser
 
 
 def test_nothing_private_is_left(location: Location, policies: Path) -> None:
-    """Neither a refused private value nor an unkeyed digest of it is left in the data folder or the database."""
+    """Neither a refused private value nor an unkeyed digest of it remains in the data folder or the database."""
     secret = "gh" + "p_" + "Q7x" * 12
     bodies = [
         event(f"The token is {secret}."),

@@ -1,4 +1,4 @@
-"""Moving in: a folder that outgrew its machine keeps everything it had."""
+"""Importing a SQLite folder into PostgreSQL keeps all its data."""
 
 import re
 import sqlite3
@@ -22,7 +22,7 @@ def grown(tmp_path: Path, policies: Path) -> Location:
 
 
 def fill(service: Service) -> None:
-    """Submit, refuse, replay and decide."""
+    """Submit, quarantine, replay and decide."""
     first = event("Größe of the café.", idempotency_key="first", supersedes="an\0id")
     bodies = [
         first,
@@ -46,14 +46,14 @@ def fill(service: Service) -> None:
 
 @pytest.fixture
 def target(postgres: Databases, grown: Location) -> Iterator[Location]:
-    """The same folder with an empty database beside it."""
+    """The same folder with an empty database as the target."""
     url = postgres.empty()
     yield Location(data=grown.data, database_url=url)
     postgres.drop(url)
 
 
 def held(location: Location) -> dict[str, list[str]]:
-    """Return the rows of every table that both engines have, in the same words."""
+    """Return the rows of every table that both engines have, in a common form."""
     tables: dict[str, list[str]] = {}
     with database(location) as raw:
         for table in ("producers", "proposals", "submissions", "evidence", "quarantine", "users", "review_records"):
@@ -71,7 +71,7 @@ def rows(raw: object, table: str) -> list[str]:
 
 
 def test_everything_moves_and_goes_on(grown: Location, target: Location, policies: Path) -> None:
-    """Every row is there under its own keys, replays are recognized, words are found, new rows follow the old ones."""
+    """Every row keeps its keys, replays are recognized, words are found, and new rows follow the old ones."""
     before = held(grown)
     assert all(before[table] for table in before if table not in {"sign_in_failures", "replays"})
     moved = antechamber("migrate", "--move", "--json", *where(target))
@@ -90,7 +90,7 @@ def test_everything_moves_and_goes_on(grown: Location, target: Location, policie
 
 
 def test_a_folder_that_was_moved_is_not_used_again(grown: Location, target: Location) -> None:
-    """Two copies would grow apart, so the old one refuses, and the new one takes no second move."""
+    """After an import the old folder no longer serves, because the copies would diverge, nor imports again."""
     assert antechamber("migrate", "--move", *where(target)).returncode == 0
     assert "was moved to a PostgreSQL database" in antechamber("user", "list", *where(grown)).stderr
     again = antechamber("migrate", "--move", *where(target))
@@ -99,7 +99,7 @@ def test_a_folder_that_was_moved_is_not_used_again(grown: Location, target: Loca
 
 
 def test_a_database_with_data_takes_nothing_in(grown: Location, target: Location) -> None:
-    """Nothing is mixed: the move is refused, and the folder stays in use."""
+    """A database with data is not mixed with another: the import is refused, and the folder stays in use."""
     assert antechamber("migrate", *where(target)).returncode == 0
     assert antechamber("user", "add", "zoe", "--role", "auditor", *where(target)).returncode == 0
     refused = antechamber("migrate", "--move", *where(target))
@@ -109,7 +109,7 @@ def test_a_database_with_data_takes_nothing_in(grown: Location, target: Location
 
 
 def test_a_folder_that_does_not_hold_what_it_should_stays(grown: Location, target: Location) -> None:
-    """A memory that lost its approvals is found before the commit; nothing has moved."""
+    """A memory without its approvals is found before the commit, and nothing is imported."""
     with database(grown) as raw:
         raw.execute("DROP TRIGGER review_records_lose_their_text")
         raw.execute("UPDATE review_records SET resulting = '{}' WHERE resulting IS NOT NULL")
@@ -121,7 +121,7 @@ def test_a_folder_that_does_not_hold_what_it_should_stays(grown: Location, targe
 
 
 def test_a_folder_in_use_or_without_data_is_not_moved(grown: Location, target: Location, tmp_path: Path) -> None:
-    """Somebody who writes keeps the file; an empty folder is named."""
+    """A folder that another process writes to, or that is empty, is refused with the reason."""
     with sqlite3.connect(grown.data / DATABASE, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         busy = antechamber("migrate", "--move", *where(target))

@@ -36,7 +36,7 @@ from support import Databases, Desk, Service, database, event, running, write_po
 
 
 def leaves(location: Location) -> list[dict[str, Any]]:
-    """Return all leaves; their places must be 0, 1, 2 and so on."""
+    """Return all leaves; their sequences must be 0, 1, 2 and so on."""
     with database(location) as raw:
         rows = raw.execute("SELECT id, leaf, subject, salt FROM log_leaves ORDER BY id").fetchall()
     assert [row[0] for row in rows] == list(range(len(rows)))
@@ -44,19 +44,19 @@ def leaves(location: Location) -> list[dict[str, Any]]:
 
 
 def told(location: Location) -> list[dict[str, Any]]:
-    """Return all leaves but the two with which every service begins: its key and its policy."""
+    """Return all leaves except the first two of every service: its key and its policy."""
     first, second, *rest = leaves(location)
     assert (first["action"], second["action"]) == ("log-key", "policy")
     return rest
 
 
 def actions(location: Location) -> list[tuple[Any, ...]]:
-    """Return what happened to what."""
+    """Return action, actor, and old and new state of each leaf."""
     return [(leaf["action"], leaf["actor"], leaf["from"], leaf["to"]) for leaf in told(location)]
 
 
 def test_every_change_has_its_leaf(service: Service) -> None:
-    """From the first token to a memory that is retracted, in the order of commits."""
+    """Every change from the first token to a retracted memory has its leaf, in the order of commits."""
     first = service.submit(event("Run the migration first.", idempotency_key="a")).json()
     service.submit(event("Run the migration first.", idempotency_key="a"))
     service.submit(event("Page mira@orbit-works.dev.", idempotency_key="b"))
@@ -86,7 +86,7 @@ def test_every_change_has_its_leaf(service: Service) -> None:
 
 
 def test_a_leaf_is_canonical_and_its_commitment_opens(service: Service) -> None:
-    """RFC 8785 bytes; whoever has the salt and the text can show that they belong together."""
+    """A leaf is RFC 8785 bytes; with the salt and the text its commitment can be verified."""
     receipt = service.submit(event("Run the migration first.", idempotency_key="a"))
     (leaf,) = [one for one in leaves(service.location) if one["action"] == "submit"]
     plain = {name: leaf[name] for name in leaf if name not in {"text", "found_by", "salt"}}
@@ -107,7 +107,7 @@ COMMITTED = {
 
 
 def test_the_commitment_of_a_decision_opens_to_all_that_an_auditor_asks_first(service: Service) -> None:
-    """Texts, typed reason and version; the producer, the scope, the person and the memory that is named."""
+    """The commitment covers texts, typed reason and version, producer, scope, person and the named memory."""
     first = service.submit(event("Feed the quokkas.")).json()["proposal_id"]
     second = service.submit(event("Feed the quokkas twice.")).json()["proposal_id"]
     desk = service.sign_in("bob", person="robert")
@@ -135,7 +135,7 @@ def test_the_commitment_of_a_decision_opens_to_all_that_an_auditor_asks_first(se
 
 
 def _opened(location: Location, action: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the rows hold of a decision, under the names of the commitment, and its leaf."""
+    """Return the stored values of a decision, under the names of the commitment, and its leaf."""
     (leaf,) = [one for one in leaves(location) if one["action"] == action]
     names = sorted(COMMITTED)
     columns = ", ".join("version" if name == "proposal_version" else name for name in names)
@@ -145,7 +145,7 @@ def _opened(location: Location, action: str) -> tuple[dict[str, Any], dict[str, 
 
 
 def test_a_withdrawn_proposal_has_a_leaf_of_its_own(service: Service) -> None:
-    """A retry that turned out private changes the proposal, too."""
+    """A retry with a private finding withdraws the proposal, and that change has its own leaf."""
     service.submit(event("Run the migration first.", idempotency_key="a"))
     for _ in range(2):
         service.submit(event("Run the migration first.", idempotency_key="a", visibility="private"))
@@ -157,7 +157,7 @@ def test_a_withdrawn_proposal_has_a_leaf_of_its_own(service: Service) -> None:
 
 
 def test_people_and_tokens_have_their_leaves(service: Service) -> None:
-    """Also where one name ends several tokens; what changes nothing has none."""
+    """Changes of people and tokens have leaves, one for each token of a name; an operation without effect has none."""
     service.token()
     service.state.access.issue("worker:release-bot", "producer", [], None)
     assert service.state.access.revoke("worker:release-bot") == 2
@@ -185,7 +185,7 @@ def logged(name: str) -> LeafWrite:
 
 
 def test_work_that_fails_leaves_no_leaf(store: Store, location: Location) -> None:
-    """Neither alone nor in the company of work that succeeds."""
+    """Work that fails leaves no leaf, whether alone or in a group with work that succeeds."""
     gate = threading.Event()
 
     def wait(rows: Rows) -> None:
@@ -207,7 +207,7 @@ def test_work_that_fails_leaves_no_leaf(store: Store, location: Location) -> Non
 
 
 def test_several_writers_leave_no_gap(location: Location, store: Store) -> None:
-    """Two stores on one place, as two processes or the command line beside the service."""
+    """Two stores on one location, such as two processes or the command line beside the service, leave no gap."""
     other = open_store(location)
     try:
         with ThreadPoolExecutor(8) as pool:
@@ -222,13 +222,13 @@ def test_several_writers_leave_no_gap(location: Location, store: Store) -> None:
 
 
 def test_as_many_leaves_as_nobody_writes_at_once_are_written(store: Store, location: Location) -> None:
-    """Some megabytes in one transaction, more than any socket takes at once."""
+    """Several megabytes of leaves are written in one transaction, more than a socket accepts at once."""
     store.write(lambda rows: rows.log(logged(f"user {number}") for number in range(6_000))).result()
     assert len(leaves(location)) == 6_000
 
 
 def test_the_tree_over_stored_nodes_is_that_of_all_leaves(store: Store) -> None:
-    """Grown in two steps over a complete node of the sixteenth level: roots, proofs, and what was there before."""
+    """A tree grown in two steps across a complete node of level 16 has the roots and proofs of all its leaves."""
     frontier, sizes, roots = Frontier(), (300, 66_000), {}
     for size in sizes:
         made = [logged(f"user {number}") for number in range(frontier.size, size)]
@@ -258,7 +258,7 @@ def test_the_tree_over_stored_nodes_is_that_of_all_leaves(store: Store) -> None:
 
 
 def busy(service: Service) -> None:
-    """Do one of everything that is logged."""
+    """Perform one of every operation that is logged."""
     first = service.submit(event("Run the migration first.", idempotency_key="a")).json()
     service.submit(event("Run the migration first.", idempotency_key="same"))
     service.submit(event("Page mira@orbit-works.dev.", idempotency_key="b"))
@@ -296,7 +296,7 @@ def busy(service: Service) -> None:
 
 
 def checked(location: Location) -> list[str]:
-    """Return what the doctor finds in the log."""
+    """Return the doctor's findings about the log."""
     store = open_store(location)
     try:
         with store.read() as rows:
@@ -306,7 +306,7 @@ def checked(location: Location) -> list[str]:
 
 
 def test_the_doctor_finds_the_log_and_the_store_in_agreement(service: Service) -> None:
-    """After one of everything; a salt may go only with its text, by an erasure on record."""
+    """After one of every operation the doctor finds no fault; a salt may go only in a logged erasure."""
     busy(service)
     assert checked(service.location) == []
     with database(service.location) as raw:
@@ -446,12 +446,12 @@ TAMPERED = {
     "UPDATE erasures SET reason_code = 'other'": "says reason_code",
     "UPDATE tally SET number = number + 1": "were counted",
 }
-"""What somebody may do who owns the database and switches its guards off, and what the doctor says."""
+"""Alterations by an owner of the database who switches its guards off, and the doctor's finding for each."""
 
 
 @pytest.fixture(scope="module")
 def worked(lasting_place: Location) -> Location:
-    """A place in which one of everything was done, and whose service has ended."""
+    """A location with one of every operation, whose service has ended."""
     with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as service:
         busy(service)
     return lasting_place
@@ -459,7 +459,7 @@ def worked(lasting_place: Location) -> Location:
 
 @pytest.fixture
 def copied(worked: Location, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Location]:
-    """A copy of it, to be altered."""
+    """A copy of the location, to be altered."""
     shutil.copytree(worked.data, tmp_path / "copy")
     if worked.database_url is None:
         yield Location(data=tmp_path / "copy")
@@ -472,7 +472,7 @@ def copied(worked: Location, tmp_path: Path, request: pytest.FixtureRequest) -> 
 
 @pytest.mark.parametrize("statement", TAMPERED)
 def test_the_doctor_names_what_was_altered(copied: Location, statement: str) -> None:
-    """Whatever was changed behind the log's back."""
+    """The doctor names every alteration made behind the log's back."""
     with database(copied) as raw:
         if copied.database_url:
             tables = raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'antechamber'").fetchall()
@@ -505,7 +505,7 @@ def test_the_doctor_names_what_was_altered(copied: Location, statement: str) -> 
     ],
 )
 def test_what_is_logged_stays(location: Location, store: Store, statement: str) -> None:
-    """Even for whoever opens the database by hand; only a salt may go."""
+    """A raw connection cannot change or delete a leaf; only a salt may be removed."""
     store.write(lambda rows: rows.log([LeafWrite(b"{}", "a", bytes(32))])).result()
     with database(location) as raw:
         if location.database_url:
@@ -592,7 +592,7 @@ UNNOTICED = {
 
 
 def test_each_column_is_altered_or_has_its_reason(tmp_path: Path) -> None:
-    """A new column has to be put among the alterations that the doctor names, or here."""
+    """Every column is either among the alterations above or listed with a reason."""
     location = Location(data=tmp_path / "data")
     open_store(location).close()
     missing = []
@@ -617,12 +617,12 @@ PLANTED = {
     "INSERT INTO links (digest, \"user\", expires_at, proof) SELECT 'z', min(id), 1, '' FROM users": "link z",
     "UPDATE links SET expires_at = expires_at + 1": "link",
 }
-"""Sign-ins that no one made, or that were made longer."""
+"""Forged or prolonged sign-ins."""
 
 
 @pytest.mark.parametrize("statement", PLANTED)
 def test_the_doctor_names_planted_sign_ins(copied: Location, statement: str) -> None:
-    """What proves a sign-in is keyed with the folder's secret, which is outside the database."""
+    """The doctor names planted sign-ins: their proofs are keyed with a secret outside the database."""
     assert examine(copied) == []
     with database(copied) as raw:
         raw.execute("DELETE FROM sessions WHERE digest <> (SELECT min(digest) FROM sessions)")
@@ -631,7 +631,7 @@ def test_the_doctor_names_planted_sign_ins(copied: Location, statement: str) -> 
 
 
 def test_a_planted_session_or_link_lets_no_one_in(service: Service) -> None:
-    """Also where its secret is known to the one who planted it."""
+    """A planted session or link grants no access, even if its secret is known to the attacker."""
     service.sign_in()
     access = service.state.access
     link, session = mint("link", bytes(24)), mint("session", bytes(24))
@@ -651,7 +651,7 @@ def test_a_planted_session_or_link_lets_no_one_in(service: Service) -> None:
 
 
 def settled(desk: Desk, quarantine_id: str, decision: str) -> int:
-    """Decide on a refused event and return the status."""
+    """Decide on a quarantined event and return the status."""
     text = desk.browser.get(f"/quarantine/{quarantine_id}").text
     form = dict(re.findall(r'name="(csrf|version|shown_hash|decision_key|undoes)" value="([^"]*)"', text))
     reason = {"reason_code": "other", "reason_text": "again"}
@@ -660,8 +660,8 @@ def settled(desk: Desk, quarantine_id: str, decision: str) -> int:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_doctor_finds_nothing_wrong_with_what_curators_do(service: Service, seed: int) -> None:
-    """All kinds of decisions by two curators in a random order, with retries that turn out private in between."""
-    chance = random.Random(seed)  # noqa: S311 -- to be repeated by its seed
+    """The doctor finds no fault after random decisions by two curators, amid retries that turn out private."""
+    chance = random.Random(seed)  # noqa: S311 -- repeatable by its seed
     scopes = [("project", "apollo"), ("project", "apollo"), ("organization", "labs")]
     proposals: list[str] = []
     bodies, refused = [], []

@@ -1,4 +1,4 @@
-"""How the engines answer what the queue asks: by its indexes, never by reading or sorting what waits."""
+"""Query plans of the review queue: answered by indexes, never by reading or sorting all waiting proposals."""
 
 import re
 from typing import Any
@@ -30,11 +30,11 @@ OF_THE_QUEUE = (
     "group_like",
 )
 LARGE = "folds|proposals|submissions|review_records|quarantine|claims|evidence|queue_rows|w|p|f|m"
-"""Tables that grow, as the statements call them."""
+"""Tables that grow, as the statements name them."""
 
 
 def plan(raw: Any, location: Location, name: str) -> str:
-    """Return how an engine would run a statement; PostgreSQL is told that tables are too large to be read whole."""
+    """Return the query plan of a statement; PostgreSQL plans without sequential scans and sorts if it can."""
     if location.database_url is None:
         sql = statements("sqlite")[name]
         values = dict.fromkeys(re.findall(r"(?<![:\w]):(\w+)", sql), 1)
@@ -53,7 +53,7 @@ _TEXTS = {
 
 @pytest.mark.parametrize("name", OF_THE_QUEUE)
 def test_the_queue_is_never_read_or_sorted_as_a_whole(lasting_place: Location, name: str) -> None:
-    """Each statement of the queue is answered by an index in its order."""
+    """Each statement of the queue is answered by an index in the required order."""
     location = lasting_place
     app.open_store(location).close()
     with database(location) as raw:
@@ -61,18 +61,18 @@ def test_the_queue_is_never_read_or_sorted_as_a_whole(lasting_place: Location, n
             _TEXTS.discard("producer")
         found = plan(raw, location, name)
         _TEXTS.add("producer")
-    # A filter looks through a window of the queue, twenty thousand rows at most, which SQLite calls a scan.
+    # A filter reads a window of the queue, at most 20,000 rows, which SQLite reports as a scan.
     looked = found.replace("SCAN f\n", "", 1) if name == "folds_matching" else found
     assert not re.search(rf"SCAN (?:{LARGE})\b(?! USING)", looked), found
     assert not re.search(rf"Seq Scan on (?:{LARGE})\b", found), found
-    # What was taken in order from an index, a hundred rows at most, may be put into order once more.
+    # Rows read from an index in order, at most a hundred, may be sorted once more.
     if "near" not in found:
         assert "TEMP B-TREE FOR ORDER BY" not in found, found
         assert not re.search(r"^\s*(?:->)?\s*Sort\b", found.partition("SubPlan")[0], re.MULTILINE), found
 
 
 def test_a_page_of_the_queue_takes_six_statements_at_most(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However much waits, and with what needs a second person above it."""
+    """A page of the queue takes at most six statements, however many proposals wait and need a second person."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     wide = service.submit(event("Wide.", submission_scope="organization", scope_id="labs")).json()["proposal_id"]
     for number in range(60):
@@ -87,7 +87,7 @@ def test_a_page_of_the_queue_takes_six_statements_at_most(service: Service, monk
         real = getattr(kind, method)
 
         def counted(self: Any, statement: str, /, _real: Any = real, **values: Any) -> Any:
-            # One row is all rows of one, on PostgreSQL: what is asked inside of asking counts once.
+            # On PostgreSQL `one` calls `all`, so nested calls are counted once.
             before = len(asked)
             found = _real(self, statement, **values)
             asked[before:] = [statement]

@@ -1,4 +1,4 @@
-"""PostgreSQL under races and failures: one answer each, nothing stored twice, nothing acknowledged lost."""
+"""PostgreSQL under races and failures: one answer per request, no duplicates, and no lost acknowledgment."""
 
 import contextlib
 import os
@@ -35,27 +35,26 @@ PAIR = ("worker:release-bot", "tool:watcher")
 
 
 class Process:
-    """One of several processes on a database, without its web: a store and the admission over it."""
+    """One of several processes on a database, without HTTP: a store and the admission flow on top."""
 
     def __init__(self, location: Location, policies: Path) -> None:
-        """Open the store."""
         self.store: Store = app.open_store(location)
         self._admission = Admission(self.store, PolicyReloader(policies), bytes(32), app.clock, os.urandom)
 
     def post(self, body: dict[str, Any]) -> "Future[list[JudgedReply]]":
-        """Hand a submission in, as the HTTP route does."""
+        """Submit an event, as the HTTP route does."""
         bearer = Bearer(id=1, name=body["producer_identity"], role="producer", read=[])
         read = self._admission.read(msgspec.json.encode(body), [], bearer)
         assert not isinstance(read, Reply)
         return self._admission._admit([read])
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Hand a submission in and return the answer."""
+        """Submit an event and return the answer."""
         return said(self.post(body))
 
     @contextlib.contextmanager
     def stalled(self) -> Iterator[None]:
-        """Keep the writer busy, so that all that comes meanwhile shares the next transaction."""
+        """Block the writer, so that all work submitted meanwhile shares the next transaction."""
         busy, go_on = threading.Event(), threading.Event()
 
         def work(_rows: Rows) -> None:
@@ -78,12 +77,12 @@ def said(done: "Future[list[JudgedReply]]") -> dict[str, Any]:
 
 
 def plain(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer as every replay gives it."""
+    """Return an answer in the form that every replay has."""
     return {name: value for name, value in answer.items() if name not in {"duplicate", "line"}}
 
 
 def readable(store: Store) -> bool:
-    """Tell whether a store can be read."""
+    """Return whether a store can be read."""
     try:
         with store.read() as rows:
             rows.totals()
@@ -93,7 +92,7 @@ def readable(store: Store) -> bool:
 
 
 def is_refusal(answer: httpx.Response, status: int, code: str) -> bool:
-    """Tell whether an answer is the contract's: come again with the same key, and when."""
+    """Return whether an answer is the contract's 503: retry with the same key after a stated time."""
     body = answer.json()
     return (
         (answer.status_code, body["type"], body["retry_same_key"]) == (status, f"/contract#{code}", True)
@@ -104,7 +103,7 @@ def is_refusal(answer: httpx.Response, status: int, code: str) -> bool:
 
 @pytest.fixture
 def shared(postgres: Databases, tmp_path: Path) -> Iterator[Location]:
-    """A place on a database of the server that all tests share."""
+    """A location on a database of the server that all tests share."""
     url = postgres.fresh()
     yield Location(data=tmp_path / "data", database_url=url)
     postgres.drop(url)
@@ -125,8 +124,8 @@ def process(shared: Location, policies: Path) -> Iterator[Process]:
 
 
 @pytest.fixture(scope="module")
-def cluster(postgres: Databases) -> Iterator[Cluster]:  # noqa: ARG001 -- whose folder for locks outlives this one's
-    """A server of this module's own."""
+def cluster(postgres: Databases) -> Iterator[Cluster]:  # noqa: ARG001 -- its folder for locks must outlive this server
+    """A separate server for this module."""
     with quick_folder() as folder:
         made = Cluster(folder)
         yield made
@@ -141,7 +140,7 @@ def databases(cluster: Cluster) -> Databases:
 
 @pytest.fixture
 def own(databases: Databases, tmp_path: Path) -> Iterator[Location]:
-    """A place on this module's server, without a network between."""
+    """A location on this module's server, connected directly."""
     url = databases.fresh()
     yield Location(data=tmp_path / "data", database_url=url)
     databases.drop(url)
@@ -149,13 +148,13 @@ def own(databases: Databases, tmp_path: Path) -> Iterator[Location]:
 
 @pytest.fixture
 def backends(own: Location) -> Backends:
-    """The server's side of that place."""
+    """The server's side of that location."""
     return Backends(own.database_url or "")
 
 
 @pytest.fixture
 def proxy(cluster: Cluster) -> Iterator[Proxy]:
-    """A network in front of this module's server."""
+    """A proxy in front of this module's server."""
     made = Proxy(cluster.port)
     yield made
     made.close()
@@ -163,13 +162,13 @@ def proxy(cluster: Cluster) -> Iterator[Proxy]:
 
 @pytest.fixture
 def far(own: Location, proxy: Proxy) -> Location:
-    """The same place over the network."""
+    """The same location through the proxy."""
     return Location(data=own.data, database_url=proxy.through(own.database_url or ""))
 
 
 @pytest.fixture
 def remote(far: Location, policies: Path) -> Iterator[Process]:
-    """A process that reaches its database over the network."""
+    """A process that reaches its database through the proxy."""
     made = Process(far, policies)
     yield made
     made.store.close()
@@ -177,7 +176,7 @@ def remote(far: Location, policies: Path) -> Iterator[Process]:
 
 @pytest.fixture
 def distant(far: Location, policies: Path) -> Iterator[Service]:
-    """The whole service, over the network."""
+    """The whole service, connected through the proxy."""
     with running(far, policies) as service:
         service.token()
         yield service
@@ -185,7 +184,7 @@ def distant(far: Location, policies: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def helper() -> Iterator[ThreadPoolExecutor]:
-    """Threads for calls that wait."""
+    """Threads for calls that block."""
     with ThreadPoolExecutor(12) as pool:
         yield pool
 
@@ -197,9 +196,9 @@ def helper() -> Iterator[ThreadPoolExecutor]:
 def test_a_race_for_a_key_ends_in_one_receipt(
     own: Location, proxy: Proxy, distant: Service, policies: Path, helper: ThreadPoolExecutor, isolation: str
 ) -> None:
-    """While one process commits, another one with the same submission waits, and then gives the first answer again.
+    """A second process with the same submission waits for the first one's commit and then returns the first answer.
 
-    The database's own default isolation makes no difference.
+    The database's default isolation level makes no difference.
     """
     backends, body = Backends(own.database_url or ""), event("Raced for.")
     backends.ask(f"ALTER DATABASE {name_of(own.database_url or '')} SET default_transaction_isolation = '{isolation}'")
@@ -224,7 +223,7 @@ def test_a_race_for_a_key_ends_in_one_receipt(
 def test_batches_in_opposite_order_never_stand_in_each_others_way(
     shared: Location, behind: Backends, policies: Path, helper: ThreadPoolExecutor
 ) -> None:
-    """Two processes with the same keys and contents from both ends: no error reaches anybody, a key has one receipt."""
+    """Two processes that submit the same keys in opposite orders return no error, and each key has one receipt."""
     with running(shared, policies) as one, running(shared, policies) as other:
         headers = {(service, name): service.bearer(name) for service in (one, other) for name in PAIR}
 
@@ -261,7 +260,7 @@ def test_batches_in_opposite_order_never_stand_in_each_others_way(
 def test_single_submissions_of_many_threads_over_two_processes_agree(
     shared: Location, process: Process, behind: Backends, policies: Path, helper: ThreadPoolExecutor
 ) -> None:
-    """A storm of retries that hits two processes at once leaves one row a key."""
+    """A burst of retries over two processes leaves one row per key."""
     other = Process(shared, policies)
     bodies = [event(f"Stormy {number % 10}.", producer_identity=PAIR[number % 2]) for number in range(30)]
     storms = [bodies, bodies[::-1], bodies[7:] + bodies[:7], bodies[::-1][7:] + bodies[::-1][:7]]
@@ -279,13 +278,13 @@ def test_single_submissions_of_many_threads_over_two_processes_agree(
     assert behind.ask("SELECT count(*) FROM antechamber.proposals") == [10]
 
 
-# What PostgreSQL undoes is done again
+# Rolled-back work is retried
 
 
 def test_a_deadlock_is_broken_and_the_work_done_again(
     process: Process, shared: Location, behind: Backends, helper: ThreadPoolExecutor
 ) -> None:
-    """Whoever took locks in another order does not fail us: the work runs again and its result is kept."""
+    """Work that PostgreSQL rolled back as a deadlock victim runs again, and its result is kept."""
     ids = [process.submit(event(f"Proposal {number}."))["proposal_id"] for number in range(2)]
     holds = threading.Event()
     runs: list[int] = []
@@ -299,7 +298,7 @@ def test_a_deadlock_is_broken_and_the_work_done_again(
 
     lock = "SELECT id FROM proposals WHERE proposal_id = %s FOR UPDATE"
     with database(shared) as other:
-        # So it is always the store's transaction that finds the deadlock, and is undone.
+        # The other session waits longer, so the store's transaction always detects the deadlock and is rolled back.
         other.execute("SET deadlock_timeout = '1min'")
         with other.transaction():
             other.execute(lock, [ids[1]])
@@ -314,7 +313,7 @@ def test_a_deadlock_is_broken_and_the_work_done_again(
 
 @pytest.mark.parametrize("moment", ["at once", "at COMMIT"])
 def test_a_serialization_failure_is_tried_again(process: Process, behind: Backends, moment: str) -> None:
-    """What the server says may work another time is done another time, and nobody hears of it."""
+    """A serialization failure is retried, and the caller sees no error."""
     behind.ask(
         "CREATE SEQUENCE antechamber.tries; GRANT USAGE ON SEQUENCE antechamber.tries TO public;"
         "CREATE FUNCTION stumble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
@@ -334,7 +333,7 @@ def test_a_serialization_failure_is_tried_again(process: Process, behind: Backen
 
 @contextlib.contextmanager
 def taken(location: Location, body: dict[str, Any]) -> Iterator[None]:
-    """Hold a key as another process does that does not come to an end."""
+    """Hold a key as another process would whose transaction does not end."""
     with database(location) as other:
         other.execute("BEGIN")
         other.execute(
@@ -349,7 +348,7 @@ def taken(location: Location, body: dict[str, Any]) -> Iterator[None]:
 
 
 def test_a_key_that_another_process_holds_is_busy_and_stays_free(shared: Location, policies: Path) -> None:
-    """After a bounded wait: 409, come again with the same key; then it works as if nothing had been."""
+    """A key that another process holds gives 409 after a bounded wait, and the same key works once it is released."""
     body = event("Held elsewhere.")
     with running(shared, policies) as service:
         service.submit(event("To know the producer."))
@@ -361,7 +360,7 @@ def test_a_key_that_another_process_holds_is_busy_and_stays_free(shared: Locatio
 
 
 def test_whoever_waits_with_a_held_key_is_not_harmed(process: Process, shared: Location) -> None:
-    """Work of the same group that needs nothing of what is held gets its answer and is stored."""
+    """Work grouped with a blocked key but independent of it is answered and stored."""
     body = event("Held elsewhere.")
     process.submit(event("To know the producer."))
     with taken(shared, body):
@@ -378,14 +377,14 @@ def test_whoever_waits_with_a_held_key_is_not_harmed(process: Process, shared: L
 
 
 def test_many_who_want_a_held_key_wait_together(process: Process, shared: Location) -> None:
-    """Retries of one key that is held elsewhere do not add their waits up, least of all for those behind them."""
+    """Retries of one held key wait at the same time, so later work does not wait for the sum of their timeouts."""
     body = event("Held elsewhere.")
     process.submit(event("To know the producer."))
     with taken(shared, body):
         with process.stalled():
             held = [process.post(body) for _ in range(12)]
             behind_them = process.post(event("Behind them."))
-        # One patience and some, and far less than one for each.
+        # A little more than one timeout, and far less than one for each retry.
         assert behind_them.result(timeout=15)[0].reply.status == 201
         for one in held:
             with pytest.raises(BusyError):
@@ -394,9 +393,9 @@ def test_many_who_want_a_held_key_wait_together(process: Process, shared: Locati
 
 
 def test_work_that_breaks_a_promise_harms_no_other_work(process: Process, shared: Location, policies: Path) -> None:
-    """Whatever a failed statement takes along: it fails for its own caller, and all else goes on, however often.
+    """Work whose statement fails gets the error alone; all other work continues, however often this happens.
 
-    The second process has only just connected, the first one has done everything before.
+    The second process has only just connected; the first has used every statement before.
     """
     body = event("Bound.")
     process.submit(body)
@@ -417,11 +416,11 @@ def test_work_that_breaks_a_promise_harms_no_other_work(process: Process, shared
     other.store.close()
 
 
-# A connection that is lost
+# Lost connections
 
 
 def test_a_connection_lost_before_commit_is_renewed_and_the_work_done_again(process: Process, behind: Backends) -> None:
-    """An administrator ends the connection in the middle of the work: it is stored once, and nobody hears of it."""
+    """When an administrator ends the connection during the work, it is stored once and the caller sees no error."""
     runs: list[int] = []
 
     def work(rows: Rows) -> str:
@@ -441,7 +440,7 @@ def test_a_connection_lost_before_commit_is_renewed_and_the_work_done_again(proc
 def test_a_connection_lost_at_commit_is_settled_by_asking(
     remote: Process, proxy: Proxy, backends: Backends, deed: Deed
 ) -> None:
-    """Whether the server committed or not: the answer is the first one, and one row is there."""
+    """When a COMMIT's answer is lost, the store looks up the outcome, returns the first answer and keeps one row."""
     for number in range(8):
         remote.submit(event(f"Warm {number}."))
     for turn in range(3):
@@ -456,7 +455,7 @@ def test_a_connection_lost_at_commit_is_settled_by_asking(
 
 
 def test_a_transaction_that_was_given_up_cannot_commit_later(shared: Location) -> None:
-    """A server slow enough to begin on a lost transaction only after we asked for its end must not finish it."""
+    """A slow server that reaches a lost transaction only after its outcome was settled cannot commit it."""
     with psycopg.connect(shared.database_url or "", autocommit=True) as server:
         server.execute("SET search_path = antechamber")
 
@@ -476,7 +475,7 @@ def test_a_transaction_that_was_given_up_cannot_commit_later(shared: Location) -
 def test_a_lost_commit_that_is_still_under_way_is_waited_for(
     remote: Process, proxy: Proxy, backends: Backends, end: str
 ) -> None:
-    """The old process of the server still commits when we come back: we wait for its end, whichever it is."""
+    """When the server is still committing as the store reconnects, the store waits for the outcome."""
     backends.ask(
         "CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         " WHILE NOT pg_try_advisory_xact_lock(7) LOOP PERFORM pg_sleep(0.02); END LOOP; RETURN NULL; END $$;"
@@ -505,9 +504,9 @@ def test_a_lost_commit_that_is_still_under_way_is_waited_for(
 def test_a_long_outage_ends_in_clear_answers_and_leaves_nothing_behind(
     cluster: Cluster, remote: Process, proxy: Proxy, backends: Backends, helper: ThreadPoolExecutor
 ) -> None:
-    """The answer of a COMMIT is lost and the server stays away: that is said, and afterwards the key tells the truth.
+    """If the server stays down after a lost COMMIT, the answer is 503, and later the key shows the outcome.
 
-    What is lost at the COMMIT that follows is not mistaken for the one before.
+    A COMMIT lost after that is not confused with the first one.
     """
     body, next_body = event("Unknown."), event("The next one.")
     proxy.at_commit("Unknown.", "cut for long")
@@ -533,14 +532,14 @@ def test_a_long_outage_ends_in_clear_answers_and_leaves_nothing_behind(
     assert backends.ask("SELECT count(*) FROM antechamber.submissions") == [2]
 
 
-# A server that goes away
+# Server outages
 
 
 @pytest.mark.parametrize("failure", ["fast", "immediate", "terminate", "kill"])
 def test_a_server_that_goes_away_loses_nothing(
     cluster: Cluster, own: Location, backends: Backends, policies: Path, helper: ThreadPoolExecutor, failure: str
 ) -> None:
-    """Under load it restarts, crashes or hangs up: 201 or a clear 503, all well afterwards, and every 201 is kept."""
+    """Under load the server restarts, crashes or disconnects: answers are 201 or 503, and every 201 is stored."""
     break_it: dict[str, Callable[[], None]] = {
         "fast": lambda: cluster.restart("fast"),
         "immediate": lambda: cluster.restart("immediate"),
@@ -585,7 +584,7 @@ def test_a_server_that_goes_away_loses_nothing(
 def test_a_network_that_swallows_everything_is_noticed(
     distant: Service, proxy: Proxy, backends: Backends, helper: ThreadPoolExecutor
 ) -> None:
-    """Nothing arrives and nothing is refused: writers and readers hear 503 and not nothing; then all is well again."""
+    """When the network drops all packets silently, writers and readers get 503, and the service recovers afterwards."""
     known, body = event("Before."), event("Into the dark.")
     assert distant.submit(known).status_code == 201
     path = f"/v1/submissions/by-key/{known['idempotency_key']}"
@@ -596,7 +595,7 @@ def test_a_network_that_swallows_everything_is_noticed(
     try:
         reading = helper.submit(distant.client.get, path, headers=distant.bearer())
         writing = helper.submit(distant.submit, body)
-        # Far more than it takes, and far less than one patience for each connection that is there.
+        # Far more than needed, and far less than one timeout for each open connection.
         answers = [call.result(timeout=40) for call in (reading, writing)]
     finally:
         proxy.light.set()
@@ -606,13 +605,13 @@ def test_a_network_that_swallows_everything_is_noticed(
     assert backends.ask("SELECT count(*) FROM antechamber.submissions") == [2]
 
 
-# A server that is slow, full or short of connections
+# A slow or full server, or one without free connections
 
 
 def test_what_takes_too_long_is_ended(
     shared: Location, behind: Backends, policies: Path, helper: ThreadPoolExecutor
 ) -> None:
-    """The server cancels a statement that does not end: 503, for writers and readers alike, and nothing is kept."""
+    """The server cancels a statement that runs too long: 503 for writers and readers, and nothing is stored."""
     body = event("Slow.")
     behind.ask(
         "CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql"
@@ -636,7 +635,7 @@ def test_what_takes_too_long_is_ended(
 
 
 def test_readers_that_find_no_connection_hear_so(shared: Location, policies: Path) -> None:
-    """All connections are taken: 503 after a bounded wait, and all is well once one is given back."""
+    """When all connections are in use, a reader gets 503 after a bounded wait, and works again once one is free."""
     with running(shared, policies) as service, contextlib.ExitStack() as held:
         body = event()
         service.submit(body)
@@ -652,7 +651,7 @@ def test_readers_that_find_no_connection_hear_so(shared: Location, policies: Pat
 
 
 def test_a_full_disk_is_said_and_survived(cluster: Cluster, own: Location, backends: Backends, policies: Path) -> None:
-    """The server can extend no file: 503; with room again the same key works, and nothing acknowledged is missing."""
+    """When the server cannot extend a file: 503; with space again the same key works and no receipt is lost."""
     with running(own, policies) as service:
         bodies = [event(f"{number} {os.urandom(20_000).hex()}") for number in range(60)]
         answers: list[httpx.Response] = []
@@ -672,11 +671,11 @@ def test_a_full_disk_is_said_and_survived(cluster: Cluster, own: Location, backe
     assert backends.ask("SELECT count(*) FROM antechamber.submissions") == [len(answers)]
 
 
-# What an administrator did
+# Changes by an administrator
 
 
 def test_a_guard_that_was_switched_off_is_named(shared: Location, process: Process) -> None:
-    """Whoever owns the tables can switch triggers off; the check says which."""
+    """The owner of the tables can switch triggers off; the check names the table."""
     with process.store.read() as rows:
         assert list(rows.check()) == []
     with database(shared) as owner:
@@ -689,7 +688,7 @@ def test_a_guard_that_was_switched_off_is_named(shared: Location, process: Proce
 
 
 def test_an_empty_database_is_refused_with_the_command_to_run(postgres: Databases) -> None:
-    """Serving makes no schema; the text says what does."""
+    """Serving does not create a schema; the error names the command that does."""
     url = postgres.empty()
     with pytest.raises(StoreError, match="run: antechamber migrate"):
         PostgresStore(url)
@@ -705,7 +704,7 @@ def test_an_empty_database_is_refused_with_the_command_to_run(postgres: Database
     ],
 )
 def test_a_schema_of_another_version_is_refused(shared: Location, change: str, text: str) -> None:
-    """Neither an older nor a newer schema is served, and a newer one is not migrated either."""
+    """Neither an older nor a newer schema is served, and a newer one is not migrated."""
     url = shared.database_url or ""
     verify(url)
     Backends(url).ask(change)
@@ -720,7 +719,7 @@ def test_a_schema_of_another_version_is_refused(shared: Location, change: str, t
 def test_two_migrations_at_once_take_each_step_once(
     postgres: Databases, tmp_path: Path, helper: ThreadPoolExecutor
 ) -> None:
-    """They take turns: one takes the steps, the other finds nothing to do."""
+    """Of two migrations at once, one applies the steps and the other finds nothing to do."""
     url = postgres.empty()
     location = Location(data=tmp_path / "data", database_url=url)
     (tmp_path / "data").mkdir(mode=0o700)
@@ -731,14 +730,14 @@ def test_two_migrations_at_once_take_each_step_once(
     postgres.drop(url)
 
 
-# Whoever may sign in to the database
+# Database users and roles
 
 
 class Guest:
-    """A database of one's own on the common server, and a user who may do there what a test grants."""
+    """A separate database on the shared server, and a user with the rights that a test grants."""
 
     def __init__(self, databases: Databases, url: str, rights: str) -> None:
-        """Make the user."""
+        """Create the user."""
         self._databases = databases
         self.server = Backends(databases.url)
         self.owner = Backends(url)
@@ -750,14 +749,14 @@ class Guest:
         self._address = url
 
     def close(self) -> None:
-        """Take everything away again."""
+        """Drop the database and the user."""
         self._databases.drop(self._address)
         self.server.ask(f"DROP ROLE {self.name}")
 
 
 @pytest.fixture
 def invite(postgres: Databases) -> Iterator[Callable[..., Guest]]:
-    """What makes guests: with what rights, and on an empty database or on one with our schema."""
+    """Return a function that creates guests with given rights, on an empty database or on one with the schema."""
     guests: list[Guest] = []
 
     def make(rights: str = "", *, empty: bool = False) -> Guest:
@@ -773,7 +772,7 @@ def invite(postgres: Databases) -> Iterator[Callable[..., Guest]]:
 def test_a_user_with_both_roles_and_nothing_else_serves(
     invite: Callable[..., Guest], tmp_path: Path, policies: Path, rights: str
 ) -> None:
-    """To serve takes no ownership: events come in, a curator admits one, an agent reads it."""
+    """A user with both roles and no ownership can serve: events are submitted, approved and read."""
     guest = invite(rights)
     guest.server.ask(f"GRANT antechamber_admission, antechamber_promotion TO {guest.name}")
     with running(Location(data=tmp_path / "data", database_url=guest.url), policies) as service:
@@ -787,7 +786,10 @@ def test_a_user_with_both_roles_and_nothing_else_serves(
 def test_a_user_who_lacks_a_role_is_refused_with_the_grant_to_run(
     invite: Callable[..., Guest], granted: str | None
 ) -> None:
-    """Half of the roles would fail at the first decision; so it is said at the start, with what to do."""
+    """A user without one of the roles is refused at the start, with the GRANT to run.
+
+    Otherwise the first decision would fail.
+    """
     guest = invite()
     if granted is not None:
         guest.server.ask(f"GRANT {granted} TO {guest.name}")
@@ -796,7 +798,7 @@ def test_a_user_who_lacks_a_role_is_refused_with_the_grant_to_run(
 
 
 def test_whoever_may_not_create_anything_cannot_migrate(invite: Callable[..., Guest]) -> None:
-    """The text names what is missing, and the database stays empty."""
+    """A user who may not create objects gets an error that names the missing right, and the database stays empty."""
     guest = invite(empty=True)
     with pytest.raises(StoreError, match="may not do that: permission denied"):
         migrate(guest.url)
@@ -804,7 +806,7 @@ def test_whoever_may_not_create_anything_cannot_migrate(invite: Callable[..., Gu
 
 
 def test_an_owner_whom_an_administrator_gave_the_roles_migrates(invite: Callable[..., Guest]) -> None:
-    """On a shared server the roles are there already: membership is all that an owner of a database needs."""
+    """On a shared server where the roles exist, membership is enough for the owner of a database to migrate."""
     guest = invite(empty=True)
     guest.server.ask(f"ALTER DATABASE {guest.database} OWNER TO {guest.name}")
     with pytest.raises(StoreError, match="role"):
@@ -816,7 +818,7 @@ def test_an_owner_whom_an_administrator_gave_the_roles_migrates(invite: Callable
 
 
 def test_an_owner_who_may_not_make_roles_is_told_so(databases: Databases) -> None:
-    """On a server that has our roles not yet, making them takes a right of its own."""
+    """On a server without the roles, migrating requires the right to create them, and the error names it."""
     server = Backends(databases.url)
     roles = ("antechamber_admission", "antechamber_promotion")
     for role in roles:
@@ -837,7 +839,7 @@ def test_an_owner_who_may_not_make_roles_is_told_so(databases: Databases) -> Non
 
 
 def test_a_database_in_another_encoding_is_not_migrated(postgres: Databases) -> None:
-    """What producers write could not be kept in it; the text says how to make another one."""
+    """A database that cannot store every text of producers is not migrated; the error names the command for another."""
     server, name = Backends(postgres.url), f"{name_of(postgres.empty())}_latin"
     server.ask(f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
     url = urlsplit(postgres.url)._replace(path=f"/{name}").geturl()
@@ -848,7 +850,7 @@ def test_a_database_in_another_encoding_is_not_migrated(postgres: Databases) -> 
 
 
 def test_a_server_that_does_not_keep_what_it_commits_is_refused(cluster: Cluster, own: Location) -> None:
-    """With fsync off an answered submission could be gone after a power cut."""
+    """With fsync off a receipt could be lost after a power cut, so the server is refused."""
     server = Backends(cluster.url)
 
     def switch(state: str) -> None:
@@ -865,14 +867,14 @@ def test_a_server_that_does_not_keep_what_it_commits_is_refused(cluster: Cluster
     PostgresStore(own.database_url or "").close()
 
 
-# News of the queue
+# Change notifications of the queue
 
 
 class Ear:
-    """Somebody who watches a store's queue."""
+    """A watcher of a store's queue."""
 
     def __init__(self, store: Store) -> None:
-        """Begin to watch."""
+        """Start watching."""
         self.heard = 0
         self.end = store.watch(self._wake)
 
@@ -880,7 +882,7 @@ class Ear:
         self.heard += 1
 
     def begins(self) -> None:
-        """Wait until a connection listens, which is news of its own; what follows is counted from none."""
+        """Wait for the notification that a connection listens, then count from zero."""
         until(lambda: self.heard, "a connection listens")
         self.heard = 0
 
@@ -888,7 +890,7 @@ class Ear:
 def test_whoever_watches_another_process_hears_of_its_changes(
     process: Process, shared: Location, policies: Path
 ) -> None:
-    """News travel between processes, and still do after the connection that listens was lost."""
+    """Notifications reach another process, also after the listening connection was lost."""
     other = Process(shared, policies)
     ear = Ear(other.store)
     ear.begins()
@@ -908,7 +910,7 @@ def test_whoever_watches_another_process_hears_of_its_changes(
 
 
 def test_what_was_undone_is_no_news(location: Location, policies: Path) -> None:
-    """On both engines whoever watches hears of what was stored, once, and not of what was rolled back or replayed."""
+    """On both engines a watcher is notified once of stored changes, and never of rolled-back or replayed ones."""
     process = Process(location, policies)
     ear = Ear(process.store)
     if location.database_url is not None:
@@ -932,7 +934,7 @@ def test_what_was_undone_is_no_news(location: Location, policies: Path) -> None:
 def test_a_network_that_forgot_its_connections_keeps_nobody_away(
     remote: Process, proxy: Proxy, own: Location, policies: Path, helper: ThreadPoolExecutor
 ) -> None:
-    """A firewall drops what it knew without a word: who writes, reads or listens finds a way past it."""
+    """When a firewall silently forgets its connections, writers, readers and listeners reconnect."""
     near = Process(own, policies)
     ear = Ear(remote.store)
     ear.begins()

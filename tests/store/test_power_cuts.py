@@ -1,4 +1,4 @@
-"""Power cuts: what was answered is on disk, and a store that does not wait for the disk is found out."""
+"""Power cuts: every answered submission is on disk, and a store that does not wait for the disk is detected."""
 
 import os
 import random
@@ -30,16 +30,16 @@ store._WRITER_SETTINGS = tuple(one.replace("= FULL", f"= {wanted}") for one in s
 from antechamber.cli import main
 main()
 """
-"""The service, with another waiting for the disk."""
+"""The service with another `PRAGMA synchronous` setting."""
 
 
 def text(data: bytes) -> str:
-    """Write bytes as strace -xx does."""
+    """Format bytes as strace -xx does."""
     return "".join(f"\\x{byte:02x}" for byte in data)
 
 
 def test_the_log_of_a_server_is_read_in_order(tmp_path: Path) -> None:
-    """Writes count from their end, answers from their beginning, whatever other threads do in between."""
+    """Writes count from their end and answers from their beginning, even if calls of several threads interleave."""
     answer = text(b"HTTP/1.1 201 Created\r\nidempotency-key: k-1\r\n\r\n{}")
     log = [
         f'11 pwrite64(7<{tmp_path}/a.db-wal>, "{text(b"page")}", 4, 32 <unfinished ...>',
@@ -68,13 +68,13 @@ def test_the_log_of_a_server_is_read_in_order(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_simulated_is_refused(line: str, reason: str, tmp_path: Path) -> None:
-    """A write that the simulation would miss must not make it say that all is well."""
+    """A write that the simulation does not know raises an error instead of passing unnoticed."""
     with pytest.raises(ValueError, match=reason):
         list(read_log(iter([line.format(tmp_path)]), tmp_path))
 
 
 def test_only_what_was_synced_is_sure() -> None:
-    """Without a sync any part of a write may be missing; with one nothing may."""
+    """Without a sync any part of a write may be missing; after a sync nothing may."""
     disk = Disk({"f": b"old."})
     disk.apply(Event("write", "f", 0, b"new" * 1000))
     chance = random.Random(1)  # noqa: S311 -- no secret
@@ -96,7 +96,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def recorded(data: Path, policies: Path, synchronous: str) -> tuple[dict[str, bytes], list[Event]]:
-    """Serve a folder under strace, submit to it, kill it; return the files before and what happened to them."""
+    """Serve a folder under strace, submit to it, kill it; return the initial files and the recorded events."""
     with app.opened_access(Location(data=data)) as access:
         _, secret = access.issue("worker:release-bot", "producer", [], None)
     before = {file.name: file.read_bytes() for file in data.iterdir() if not file.name.endswith("-shm")}
@@ -141,7 +141,7 @@ def until_ready(url: str) -> None:
 
 
 def submit_all(url: str, secret: str) -> None:
-    """Submit from a few threads; every answer is a first one."""
+    """Submit from several threads; every answer is a first one."""
 
     def submit(part: int) -> None:
         with httpx.Client(base_url=url, headers={"authorization": f"Bearer {secret}"}, timeout=60) as client:
@@ -157,7 +157,7 @@ def submit_all(url: str, secret: str) -> None:
 
 
 def moments(events: list[Event], number: int) -> list[int]:
-    """Choose moments: right after answers, around syncs, and any."""
+    """Choose moments: right after answers, around syncs, and at random."""
     chance = random.Random(number)  # noqa: S311 -- no secret
     answers = [index + 1 for index, one in enumerate(events) if one.kind == "answer"]
     syncs = [index for index, one in enumerate(events) if one.kind == "sync"]
@@ -170,7 +170,7 @@ def moments(events: list[Event], number: int) -> list[int]:
 def test_a_power_cut_loses_nothing_that_was_answered(
     synchronous: str, data: Path, policies: Path, tmp_path: Path
 ) -> None:
-    """With FULL never; with NORMAL answers are lost, so the same cuts would find a store that does not wait."""
+    """With FULL no answer is lost; with NORMAL some are, so these cuts detect a store that does not wait."""
     files, events = recorded(data, policies, synchronous)
     kinds = [one.kind for one in events]
     assert kinds.count("answer") == SUBMISSIONS

@@ -1,4 +1,4 @@
-"""The two database roles on PostgreSQL: admission cannot make a memory, promotion can do nothing else."""
+"""The two database roles on PostgreSQL: admission cannot make a memory, and promotion can do nothing else."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +47,7 @@ TABLES = (
 
 @pytest.fixture
 def owner(postgres: Databases, tmp_path: Path) -> Iterator[Any]:
-    """A connection of the owner's to a database in which one proposal was approved and one waits."""
+    """A connection of the owner to a database with one approved and one pending proposal."""
     location = Location(data=tmp_path / "data", database_url=postgres.fresh())
     with running(location, write_policies(tmp_path / "policies")) as service:
         admitted = service.submit(event("Admitted.")).json()["proposal_id"]
@@ -97,7 +97,7 @@ def denied(owner: Any, role: str, sql: str) -> None:
     ],
 )
 def test_admission_can_neither_promote_nor_rewrite(owner: Any, sql: str) -> None:
-    """The role of all daily work has no right to what makes or changes a memory."""
+    """The admission role has no right to make or change a memory."""
     denied(owner, ADMISSION, sql)
 
 
@@ -117,7 +117,7 @@ def test_admission_can_neither_promote_nor_rewrite(owner: Any, sql: str) -> None
     ],
 )
 def test_promotion_can_do_nothing_else(owner: Any, sql: str) -> None:
-    """The role of decisions makes no events, people, tokens or sessions, and rewrites nothing."""
+    """The promotion role cannot create events, people, tokens or sessions, and cannot rewrite anything."""
     denied(owner, PROMOTION, sql)
 
 
@@ -132,14 +132,14 @@ def test_promotion_can_do_nothing_else(owner: Any, sql: str) -> None:
     ],
 )
 def test_promotion_erases_and_never_rewrites(owner: Any, sql: str) -> None:
-    """The right to take a text away is not one to put another in its place: the triggers know the difference."""
+    """The promotion role may erase a text but not replace it: the triggers distinguish the two."""
     owner.execute(f"SET ROLE {PROMOTION}")
     with pytest.raises(psycopg.errors.CheckViolation):
         owner.execute(sql)
 
 
 def test_promotion_makes_no_memory_without_its_approvals(owner: Any) -> None:
-    """The right to insert is not enough: the trigger asks for the records."""
+    """The right to insert is not enough: the trigger requires the review records."""
     owner.execute(f"SET ROLE {PROMOTION}")
     owner.execute("UPDATE proposals SET state = 'approved' WHERE state = 'pending'")
     with pytest.raises(psycopg.errors.CheckViolation, match="needs the approvals"):
@@ -152,7 +152,7 @@ def test_promotion_makes_no_memory_without_its_approvals(owner: Any) -> None:
 
 
 def test_neither_role_signs_in_owns_or_leads_to_more(owner: Any) -> None:
-    """The roles are plain: no login, no ownership, no attribute, and every table is known to this test."""
+    """Both roles are plain (no login, ownership or attribute), and this test covers every table."""
     roles = owner.execute(
         "SELECT rolname, rolcanlogin, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls "
         "FROM pg_roles WHERE rolname IN (%s, %s) ORDER BY rolname",

@@ -1,4 +1,4 @@
-"""What is SQLite's alone: settings, schema steps, statements, a full disk, a damaged file."""
+"""Behavior specific to SQLite: settings, schema steps, statements, a full disk, a damaged file."""
 
 import re
 import sqlite3
@@ -37,14 +37,14 @@ def test_the_writer_is_durable_and_strict(path: Path) -> None:
 
 
 def test_only_a_server_checkpoints_by_itself(path: Path) -> None:
-    """The command line leaves checkpoints to the server."""
+    """The command line leaves WAL checkpoints to the server."""
     store = SqliteStore(path, exclusive_checkpoints=False)
     assert store._connection.execute("PRAGMA wal_autocheckpoint").fetchone()[0] == 0
     store.close()
 
 
 def test_the_schema_is_made_once(path: Path) -> None:
-    """A second opening finds every step applied."""
+    """Opening a store a second time finds every schema step applied."""
     for _ in range(2):
         SqliteStore(path).close()
     with sqlite3.connect(path) as raw:
@@ -54,7 +54,7 @@ def test_the_schema_is_made_once(path: Path) -> None:
 
 
 def test_a_newer_schema_is_refused_with_a_remedy(path: Path) -> None:
-    """An older version does not touch what a newer one wrote."""
+    """A newer schema is refused with a remedy and is not changed."""
     SqliteStore(path).close()
     with sqlite3.connect(path) as raw:
         raw.execute(
@@ -66,7 +66,7 @@ def test_a_newer_schema_is_refused_with_a_remedy(path: Path) -> None:
 
 
 def test_an_older_schema_is_refused_until_it_is_migrated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that lacks a step is left alone by everything but a migration, which takes just that step."""
+    """A folder that lacks a step is changed only by a migration, which applies just that step."""
     SqliteStore(path).close()
     step = ("0002_more-1", "CREATE TABLE more (id INTEGER PRIMARY KEY) STRICT;\n")
     monkeypatch.setattr(schema, "migrations", lambda engine: [*migrations(engine), step])
@@ -80,7 +80,7 @@ def test_an_older_schema_is_refused_until_it_is_migrated(path: Path, monkeypatch
 
 
 def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
-    """The file is named and left alone."""
+    """A file that is not a database is named in the error and left unchanged."""
     path.write_bytes(b"no database " * 100)
     with pytest.raises(StoreError, match=re.escape(str(path))):
         SqliteStore(path)
@@ -88,7 +88,7 @@ def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
 
 
 def test_a_full_disk_is_unavailable_and_then_well_again(path: Path) -> None:
-    """Nothing half-written stays, and the next write succeeds without a restart."""
+    """On a full disk nothing is half-written, and the next write succeeds without a restart."""
     store = SqliteStore(path)
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -103,7 +103,7 @@ def test_a_full_disk_is_unavailable_and_then_well_again(path: Path) -> None:
 
 
 def test_too_much_waiting_work_is_refused_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full queue says so instead of letting everybody wait."""
+    """When the work queue is full, further work is refused at once instead of waiting."""
     monkeypatch.setattr(admission_queue, "MAX_WAITING", 0)
     store = SqliteStore(path)
     with pytest.raises(UnavailableError):
@@ -112,7 +112,7 @@ def test_too_much_waiting_work_is_refused_at_once(path: Path, monkeypatch: pytes
 
 
 def test_too_many_waiting_bytes_are_refused_at_once_and_taken_when_there_is_room(path: Path) -> None:
-    """While large items wait for a slow transaction further ones are refused; afterwards they are taken."""
+    """While large items wait behind a slow transaction, further ones are refused; afterwards they are accepted."""
     store, gate = SqliteStore(path), threading.Event()
     held = store.write(lambda _: gate.wait(20))
     large = store.gather(lambda items, _: items, ["large"], admission_queue.MAX_BYTES)
@@ -125,7 +125,7 @@ def test_too_many_waiting_bytes_are_refused_at_once_and_taken_when_there_is_room
 
 
 def test_much_waiting_work_takes_several_transactions(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No transaction grows without end, and nothing is left out."""
+    """Much waiting work is divided into several transactions of limited size, and none is lost."""
     monkeypatch.setattr(admission_queue, "MAX_TOGETHER", 2)
     store = SqliteStore(path)
     futures = [store.write(lambda rows, n=n: rows.set_meta(str(n), "kept")) for n in range(9)]
@@ -137,7 +137,7 @@ def test_much_waiting_work_takes_several_transactions(path: Path, monkeypatch: p
 
 
 def test_a_mistake_of_ours_is_not_called_unavailable(path: Path) -> None:
-    """A broken constraint reaches whoever broke it, and the writer goes on."""
+    """A violated constraint raises for its own caller and not as unavailability, and the writer continues."""
     store = SqliteStore(path)
     with pytest.raises(sqlite3.IntegrityError):
         store.write(lambda rows: rows.add_session("digest", 999, 1)).result()
@@ -146,7 +146,7 @@ def test_a_mistake_of_ours_is_not_called_unavailable(path: Path) -> None:
 
 
 def test_damage_is_found(path: Path) -> None:
-    """A proposal that does not fit its hash and a memory that lost its approvals are named."""
+    """A proposal that does not match its hash and a memory without its approvals are named."""
     store = SqliteStore(path)
     store.write(lambda rows: rows._known_or_new({"worker:a": 0})).result()
     raw = store._connection
@@ -170,6 +170,6 @@ def test_damage_is_found(path: Path) -> None:
 
 
 def test_a_script_is_split_where_its_statements_end() -> None:
-    """Triggers with statements inside stay whole."""
+    """A script is split at the ends of its statements, and triggers that contain statements stay whole."""
     script = "CREATE TABLE a (b);\n\nCREATE TRIGGER t BEFORE DELETE ON a\nBEGIN SELECT 1; END;\n-- the end\n"
     assert [statement.split()[1] for statement in split_script(script)] == ["TABLE", "TRIGGER"]

@@ -1,4 +1,4 @@
-"""The statements: one set for both engines, few said differently, each understood by its engine and used."""
+"""SQL statements: shared by both engines with few exceptions, valid on their engine, and used."""
 
 import re
 from pathlib import Path
@@ -31,7 +31,7 @@ DIFFERENT = {
     "memories_of_scope_matching": "tsvector here and FTS5 there",
     "all_memories_matching": "tsvector here and FTS5 there",
 }
-"""What PostgreSQL says differently, and a part of the reason that stands beside it."""
+"""Statements that PostgreSQL overrides, and a part of the reason in their comment."""
 ONLY_HERE = {
     "take_submissions": "several writers share one table",
     "register_writer": "a connection be lost at COMMIT",
@@ -43,19 +43,19 @@ ONLY_HERE = {
     "applied_steps": "sqlite-utils keeps this list",
     "guards_switched_off": "switch triggers off",
 }
-"""What only PostgreSQL needs to be told."""
+"""Statements that exist only on PostgreSQL, and a part of the reason in their comment."""
 COMPOSED = {"take_submissions"}
-"""Statements whose name the code puts together."""
+"""Statements whose names the code composes."""
 
 
 def called(engine: str) -> set[str]:
-    """Return the statements that the store's code names, in the shared rooms or in the engine's own."""
+    """Return the statement names in the store's code, shared or specific to an engine."""
     code = "".join(file.read_text() for folder in (STORE, STORE / engine) for file in folder.glob("*.py"))
     return {name for name in statements(engine) if f'"{name}"' in code or name in COMPOSED}
 
 
 def test_few_statements_are_said_differently_and_each_says_why() -> None:
-    """SQLite uses the shared ones as they are and two more; each that is an engine's own begins with its reason."""
+    """SQLite overrides one shared statement and PostgreSQL a few; each override begins with its reason."""
     assert set(overrides("sqlite")) == {"last_submission"}
     assert all(text.startswith("-- Why: the only writer") for text in overrides("sqlite").values())
     told = overrides("postgres")
@@ -68,14 +68,14 @@ def test_few_statements_are_said_differently_and_each_says_why() -> None:
 
 
 def test_every_statement_is_used() -> None:
-    """No statement lies about."""
+    """Every statement is used by the code."""
     for engine in ("sqlite", "postgres"):
         assert called(engine) == set(statements(engine))
 
 
 @pytest.mark.usefixtures("store")
 def test_every_statement_is_understood(location: Location) -> None:
-    """Each engine plans each of its statements on its schema."""
+    """Each engine can plan each of its statements on its schema."""
     sqlite = location.database_url is None
     with database(location) as raw:
         for name, sql in statements("sqlite" if sqlite else "postgres").items():
@@ -84,7 +84,7 @@ def test_every_statement_is_understood(location: Location) -> None:
 
 
 def test_rows_are_added_at_once_only_where_nothing_is_computed(store: Store) -> None:
-    """A statement that does more than to insert its values is not taken for one."""
+    """Only an INSERT that does nothing but insert its values is batched as one."""
     del store
     assert "json_populate_recordset(NULL::submissions" in all_at_once("add_submission")
     for name in ("add_memory", "add_producer_replays", "proposal"):
@@ -93,7 +93,7 @@ def test_rows_are_added_at_once_only_where_nothing_is_computed(store: Store) -> 
 
 
 def test_sqlite_asks_and_writes_many_at_once_only_where_that_is_the_same() -> None:
-    """A join is asked for many sets of values in one statement; what counts or computes is not."""
+    """SQLite batches plain joins and inserts only; a statement that counts or computes is refused."""
     assert "item.given_producer" in for_each("known_submission", ("producer", "idempotency_key"), 3)
     with pytest.raises(ValueError, match="cannot be asked for many at once"):
         for_each("count_waiting", ("producer",), 2)
@@ -105,13 +105,13 @@ def test_sqlite_asks_and_writes_many_at_once_only_where_that_is_the_same() -> No
 
 
 def test_two_statements_of_one_name_are_refused() -> None:
-    """A name stands for one statement."""
+    """Two statements of one name are refused."""
     with pytest.raises(ValueError, match="share a name"):
         parse("-- name: a\nSELECT 1\n\n-- name: a\nSELECT 2\n")
 
 
 def test_an_engine_stays_small() -> None:
-    """What belongs to one engine alone fits into files of at most 250 lines."""
+    """The modules of one engine have at most 250 lines each."""
     for engine in ("sqlite", "postgres"):
         lengths = {file.name: len(file.read_text().splitlines()) for file in (STORE / engine).glob("*.py")}
         assert len(lengths) > 3

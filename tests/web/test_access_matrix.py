@@ -1,4 +1,4 @@
-"""Every route, method by method, against everybody who might ask."""
+"""Every route and method against every kind of caller."""
 
 import json
 
@@ -101,7 +101,7 @@ def _routes(service: Service) -> set[tuple[str, str]]:
 
 
 def _headers(service: Service, caller: str) -> dict[str, str]:
-    """Make the token or sign the person in whom a column stands for."""
+    """Return the headers of a column's caller: a fresh token, or the cookie of a signed-in person."""
     access = service.state.access
     match caller:
         case "nobody":
@@ -131,7 +131,7 @@ def _record(service: Service) -> str:
 
 
 def _names(service: Service) -> dict[str, str]:
-    """Fill the folder with one of each and return the path parameters that lead to them."""
+    """Create one of each item and return the path parameters that lead to them."""
     receipt = service.submit(event(idempotency_key="first")).json()
     service.sign_in().decide(receipt["proposal_id"], "approve")
     refused = service.submit(event("Another text under the same key.", idempotency_key="first")).json()
@@ -153,7 +153,7 @@ QUERIES = {
     "/v1/audit/proof/inclusion": {"sequence": "0"},
     "/v1/audit/proof/consistency": {"old_size": "1"},
 }
-"""What a route has to be asked with."""
+"""Request bodies and parameters that routes require."""
 
 
 def _ask(service: Service, method: str, path: str, names: dict[str, str], headers: dict[str, str]) -> int:
@@ -167,7 +167,7 @@ def _ask(service: Service, method: str, path: str, names: dict[str, str], header
 
 
 def test_every_route_has_a_row(service: Service) -> None:
-    """A route that nobody thought about in this table does not exist, and no row is left over."""
+    """Every route has a row in this table, and every row has a route."""
     registered = {(method, path) for method, path in _routes(service) if method != "OPTIONS"}
     assert registered == set(MATRIX)
 
@@ -182,7 +182,7 @@ def test_everybody_gets_exactly_what_the_table_says(service: Service, caller: st
 
 @pytest.mark.parametrize("caller", CALLERS)
 def test_asking_for_options_tells_methods_or_refuses(service: Service, caller: str) -> None:
-    """OPTIONS is answered on every route without a failure and without any content."""
+    """OPTIONS is answered on every route, without a failure and without any content."""
     names, headers = _names(service), _headers(service, caller)
     paths = sorted(path for method, path in _routes(service) if method == "OPTIONS")
     answered = {path: _ask(service, "OPTIONS", path, names, headers) for path in paths}
@@ -202,14 +202,14 @@ def test_a_token_in_the_url_or_cookie_lets_nobody_in(service: Service) -> None:
 
 @pytest.mark.parametrize("scheme", ["Basic", "Token", "", "Bearer Bearer"])
 def test_another_authorization_scheme_is_no_token(service: Service, scheme: str) -> None:
-    """Only the Bearer scheme is understood, and the answer asks for it."""
+    """Only the Bearer scheme is accepted, and the answer asks for it."""
     response = service.client.get("/v1/memories", headers={"authorization": f"{scheme} {service.token()}"})
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"
 
 
 def test_a_missing_and_a_bad_token_are_answered_alike(service: Service) -> None:
-    """Nobody learns from the answer whether a token once was good."""
+    """The answer does not reveal whether a bad token was ever valid."""
     answers = []
     for caller in ("nobody", "expired", "revoked"):
         body = service.client.get("/v1/memories", headers=_headers(service, caller)).json()

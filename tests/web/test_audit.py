@@ -1,4 +1,4 @@
-"""Exports for auditors, health for operators, and the policy that a running service keeps in force."""
+"""Exports for auditors, health for operators, and the policy in force in a running service."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ def _decide(service: Service, curator: str, decision: str, content: str, **membe
 
 
 def _fill(service: Service) -> list[str]:
-    """Make one approval, one rejection and one edit, in two scopes, by two curators."""
+    """Create one approval, one rejection and one edit, in two scopes, by two curators."""
     return [
         _decide(service, "bob", "approve", "First."),
         _decide(service, "eve", "reject", "Second."),
@@ -57,7 +57,7 @@ def test_an_export_holds_every_decision_and_a_closing_record(service: Service) -
 
 
 def test_a_record_tells_who_decided_what_on_which_text(service: Service) -> None:
-    """A record has the exact text shown and its hash, who, when, why, under which policy and what it led to."""
+    """A record holds the exact text shown and its hash, person, time, reason, policy and result."""
     _decide(service, "bob", "approve", "First.")
     record = _export(service)[0]
     assert json.loads(record["shown"])["content"] == "First."
@@ -70,12 +70,12 @@ def test_a_record_tells_who_decided_what_on_which_text(service: Service) -> None
 
 
 def test_an_export_before_any_decision_is_only_closed(service: Service) -> None:
-    """An export of nothing says that it holds nothing."""
+    """An export without records consists of the closing record."""
     assert [(record["record"], record["count"]) for record in _export(service)] == [("closing", 0)]
 
 
 def test_exports_are_filtered(service: Service) -> None:
-    """Scope, scope id, decision and curator choose records, and the closing record says that they did."""
+    """Scope, scope id, decision and curator select records, and the closing record names the filters."""
     first, second, third = _fill(service)
     expected = {
         ("submission_scope", "session"): [third],
@@ -98,7 +98,7 @@ def test_exports_are_filtered(service: Service) -> None:
 
 
 def test_exports_are_filtered_by_time(service: Service) -> None:
-    """`since` includes its moment, `until` does not, and both take dates and offsets."""
+    """`since` is inclusive, `until` is exclusive, and both accept dates and offsets."""
     made = _fill(service)
     moments = [record["decided_at"] for record in _export(service)[:3]]
     assert _proposals(_export(service, since=moments[1])) == made[1:]
@@ -119,7 +119,7 @@ UNREADABLE = [
 
 
 def test_a_filter_that_is_none_is_refused(service: Service) -> None:
-    """A filter that cannot be read exports nothing instead of everything, and says which one it was."""
+    """An invalid filter is named in the error and exports nothing, instead of everything."""
     for query in UNREADABLE:
         response = service.client.get(ROUTE, params=query, headers=service.bearer("auditing", "auditor"))
         assert response.status_code == 400
@@ -139,7 +139,7 @@ def test_a_limited_auditor_gets_its_scopes_only(service: Service) -> None:
 
 
 def test_signed_in_auditors_and_curators_export_too(service: Service) -> None:
-    """The links on the audit page work in the browser, as a file to keep."""
+    """The links on the audit page work in the browser and download a file."""
     _fill(service)
     for role in ("auditor", "curator"):
         response = service.sign_in(f"{role}-1", role).browser.get(ROUTE)
@@ -166,7 +166,7 @@ def test_a_csv_export_holds_the_same(service: Service) -> None:
 
 
 def test_no_cell_of_a_csv_is_a_formula(service: Service) -> None:
-    """What a curator typed cannot act in a spreadsheet; the JSONL keeps it as it was."""
+    """Text typed by a curator cannot act as a formula in a spreadsheet; the JSONL keeps it unchanged."""
     notes = {
         "=1+1": "'=1+1",
         "+1": "'+1",
@@ -193,7 +193,7 @@ def test_no_cell_of_a_csv_is_a_formula(service: Service) -> None:
 
 
 def test_a_csv_keeps_quotes_commas_and_lines(service: Service) -> None:
-    """A note with quotes, commas and line ends is one cell."""
+    """A note with quotes, commas and line breaks is one cell."""
     note = 'He said "no", twice;\nthen, again'
     proposal = service.submit(event()).json()["proposal_id"]
     service.sign_in().decide(proposal, "reject", reason_code="other", reason_text=note)
@@ -212,7 +212,7 @@ def test_a_long_export_comes_whole(service: Service) -> None:
 
 
 def test_the_audit_page_lists_and_filters(service: Service) -> None:
-    """The page shows the newest first, filters by form, and its export links carry the filters."""
+    """The page lists the newest first and filters by form, and its export links carry the filters."""
     first, second, third = _fill(service)
     auditor = service.sign_in("audrey", "auditor").browser
     page = auditor.get("/audit").text
@@ -230,14 +230,14 @@ def test_the_audit_page_lists_and_filters(service: Service) -> None:
 
 
 def test_a_bad_filter_on_the_audit_page_is_explained(service: Service) -> None:
-    """A date that is none is answered with 400 and a sentence, and the page still works."""
+    """An invalid date gives 400 with an explanation, and the page still works."""
     response = service.sign_in().browser.get("/audit", params={"since": "yesterday"})
     assert response.status_code == 400
     assert "since must be an RFC 3339 time or a date" in response.text
 
 
 def test_the_audit_page_leads_on(service: Service) -> None:
-    """More than fifty records come in pages, and the filters stay."""
+    """More than fifty records are divided into pages that keep the filters."""
     desk = service.sign_in()
     for number in range(51):
         proposal = service.submit(event(f"Sentence {number}.")).json()["proposal_id"]
@@ -251,7 +251,7 @@ def test_the_audit_page_leads_on(service: Service) -> None:
 
 
 def test_health_and_readiness_are_public_and_tell_little(service: Service) -> None:
-    """Anybody learns whether the service runs; only operators see more."""
+    """Everyone can see whether the service runs; only operators see more."""
     assert service.client.get("/healthz").json() == {"status": "ok"}
     for headers in ({}, service.bearer(), service.bearer("auditing", "auditor")):
         assert service.client.get("/readyz", headers=headers).json() == {"status": "ready"}
@@ -263,7 +263,7 @@ def test_health_and_readiness_are_public_and_tell_little(service: Service) -> No
 
 
 def test_a_bad_policy_edit_leaves_the_old_one_and_shows(service: Service, policies: Path) -> None:
-    """A mistyped edit changes nothing but raises an alarm on /readyz and on every page; mending it ends the alarm."""
+    """A mistyped edit changes nothing but raises an alarm on /readyz and every page until it is corrected."""
     operator, curator = service.sign_in("olga", "operator").browser, service.sign_in().browser
     before = operator.get("/readyz").json()["policy_digest"]
     write_policies(policies, PRODUCERS.replace("submit", "submt"))
@@ -284,7 +284,7 @@ def test_a_bad_policy_edit_leaves_the_old_one_and_shows(service: Service, polici
 
 
 def test_a_good_policy_edit_is_in_force_as_a_whole(service: Service, policies: Path) -> None:
-    """After an edit new submissions are judged by it, and their receipts name its digest."""
+    """After an edit, new submissions are judged by it, and their receipts name its digest."""
     first = service.submit(event("First.")).json()["policy_digest"]
     write_policies(policies, PRODUCERS.replace('"project:apollo", "session:*", "organization', '"organization'))
     service.state.dashboard._policies.refresh()
@@ -301,7 +301,7 @@ def _until(url: str, status: str) -> None:
 
 
 def test_a_running_process_notices_edits(tmp_path: Path, policies: Path) -> None:
-    """A real process picks a bad edit up by itself, and the mended one too."""
+    """A separate process notices a bad edit without a restart, and its correction too."""
     with serving(tmp_path / "data", policies) as (url, _process):
         _until(url, "ready")
         write_policies(policies, "[[producer]]\n")
@@ -311,7 +311,7 @@ def test_a_running_process_notices_edits(tmp_path: Path, policies: Path) -> None
 
 
 def test_times_in_exports_sort_as_text(service: Service) -> None:
-    """Every time has the same width and zone, so that text order is time order."""
+    """Every time has the same width and zone, so text order is time order."""
     _fill(service)
     times = [record["decided_at"] for record in _export(service)[:3]]
     assert times == sorted(times)

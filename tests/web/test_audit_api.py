@@ -1,4 +1,4 @@
-"""What auditors take away over HTTP: exports that verify, checkpoints, keys and proofs."""
+"""What auditors download over HTTP: exports that verify, checkpoints, keys and proofs."""
 
 import base64
 import contextlib
@@ -25,11 +25,11 @@ from support import Service, event
 AUDIT = "/v1/audit"
 KINDS = ("export", "review-records", "dispositions")
 LOST = "person, producer_identity, scope_id, submission_scope, target, version"
-"""What the leaf of a review record commits to beside its texts."""
+"""Members that the leaf of a review record commits to besides its texts."""
 
 
 def get(service: Service, path: str, read: tuple[str, ...] = (), **query: Any) -> httpx.Response:
-    """Ask as an auditor with a token."""
+    """Send a GET request as an auditor with a token."""
     response: httpx.Response = service.client.get(
         f"{AUDIT}/{path}", params=query, headers=service.bearer("auditing", "auditor", read)
     )
@@ -45,7 +45,7 @@ def lines(response: httpx.Response) -> list[dict[str, Any]]:
 def verified(
     service: Service, folder: Path, exported: bytes, *options: str, closing: bytes | None = None
 ) -> tuple[int, str]:
-    """Verify an export as an auditor does, by its own checkpoint or another's; return the status and what was said."""
+    """Verify an export with its own or another checkpoint; return the exit status and the output."""
     end = json.loads((closing or exported).splitlines()[-1])
     (folder / "export.jsonl").write_bytes(exported)
     (folder / "checkpoint.txt").write_text(end["checkpoint"])
@@ -57,7 +57,7 @@ def verified(
 
 
 def fill(service: Service) -> dict[str, str]:
-    """Have something of everything; return ids."""
+    """Create one of everything; return ids."""
     first = service.submit(event("Feed the quokkas first.", idempotency_key="a")).json()
     service.submit(event("Feed the quokkas first.", idempotency_key="again"))
     refused = service.submit(event("Something else.", idempotency_key="a")).json()
@@ -78,7 +78,7 @@ def fill(service: Service) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_export_verifies_and_one_changed_byte_is_found(service: Service, tmp_path: Path, kind: str) -> None:
-    """The log whole, records and answers each by its proof; the verifier names the leaf that was altered."""
+    """The log verifies as a whole, records and answers by their proofs; the verifier names the altered leaf."""
     fill(service)
     exported = get(service, kind).content
     options = [] if kind == "export" else ["--records"]
@@ -97,7 +97,7 @@ def test_every_export_verifies_and_one_changed_byte_is_found(service: Service, t
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_whole_log_is_expected_and_records_only_on_request(service: Service, tmp_path: Path, kind: str) -> None:
-    """Records never pass for a whole log, with or without a record in them; the sentence says what to do."""
+    """The verifier expects the whole log, and accepts records only with the option that its message names."""
     fill(service)
     exported = get(service, kind).content
     options = ["--records"] if kind == "export" else []
@@ -111,7 +111,7 @@ def test_the_whole_log_is_expected_and_records_only_on_request(service: Service,
 
 
 def test_a_closing_line_alone_proves_nothing(service: Service, tmp_path: Path) -> None:
-    """Not as a log, not as records, and least of all where it claims to be complete."""
+    """A closing line alone verifies neither as a log nor as records, even if it claims to be complete."""
     fill(service)
     log = get(service, "export").content.splitlines(keepends=True)[-1]
     status, said = verified(service, tmp_path, log)
@@ -133,7 +133,7 @@ def test_a_closing_line_alone_proves_nothing(service: Service, tmp_path: Path) -
 
 
 def test_no_export_of_records_claims_to_be_complete(service: Service) -> None:
-    """Whatever was chosen; the closing record says by what it was limited."""
+    """No export of records claims to be complete, whatever its filter; the closing record names the limits."""
     fill(service)
     for kind in ("review-records", "dispositions"):
         for query in ({}, {"since": "2000-01-01"}):
@@ -146,7 +146,7 @@ def test_no_export_of_records_claims_to_be_complete(service: Service) -> None:
 
 
 def test_a_log_of_nothing_is_whole_only_by_a_checkpoint_of_nothing(service: Service, tmp_path: Path) -> None:
-    """And an earlier checkpoint of nothing is none to compare with."""
+    """An empty log is complete only with a checkpoint of size 0, which does not count as an earlier checkpoint."""
     signer = service.state.log._signer
     empty = sign(Checkpoint(signer.key.name, 0, EMPTY_ROOT), signer.key, signer._private.sign)
     closing = {"checkpoint": empty, "complete": True, "count": 0, "last_sequence": None, "record": "closing"}
@@ -162,7 +162,7 @@ def test_a_log_of_nothing_is_whole_only_by_a_checkpoint_of_nothing(service: Serv
 
 
 def test_a_record_proves_whose_proposal_was_decided_where_and_by_whom(service: Service, tmp_path: Path) -> None:
-    """While its salt is there; the verifier names what is left."""
+    """With its salt, a record proves producer, scope and curator; without it the verifier names what is unproven."""
     fill(service)
     exported = get(service, "review-records").content
     status, said = verified(service, tmp_path, exported, "--records")
@@ -176,7 +176,7 @@ def test_a_record_proves_whose_proposal_was_decided_where_and_by_whom(service: S
 
 
 def test_what_an_erasure_took_the_proof_of_is_named(service: Service, tmp_path: Path) -> None:
-    """With its leaf: the verifier cannot know them from altered ones, and says so instead of passing them over."""
+    """The verifier names erased proofs with their leaf, because it cannot distinguish them from altered ones."""
     ids = fill(service)
     erase(service.location, ids["other"], "private")
     exported = get(service, "review-records").content
@@ -197,7 +197,7 @@ def test_what_an_erasure_took_the_proof_of_is_named(service: Service, tmp_path: 
 
 @pytest.mark.parametrize("kind", ["review-records", "dispositions"])
 def test_no_forged_record_is_verified(service: Service, tmp_path: Path, kind: str) -> None:
-    """Whatever is altered in what an export of records claims to prove; and nothing of it reaches a terminal raw."""
+    """A forged record fails verification, whatever was altered, and no control character reaches the terminal."""
     fill(service)
     exported = get(service, kind).content
     assert verified(service, tmp_path, exported, "--records")[0] == 0
@@ -223,14 +223,14 @@ def test_no_forged_record_is_verified(service: Service, tmp_path: Path, kind: st
     ],
 )
 def test_what_is_no_export_is_named(service: Service, tmp_path: Path, made: bytes, status: int, said: str) -> None:
-    """By a sentence, never by a traceback."""
+    """A file that is not an export gives a message, never a traceback."""
     exported = get(service, "export").content
     assert verified(service, tmp_path, made, closing=exported)[0] == status
     assert said in verified(service, tmp_path, made, closing=exported)[1]
 
 
 def test_arguments_that_do_not_fit_are_named(service: Service, tmp_path: Path) -> None:
-    """Files that are missing or something else, and keys that are none; 2 tells them from what was altered."""
+    """Missing or wrong files and invalid keys exit with 2, which distinguishes them from altered exports."""
     exported = get(service, "export").content
     assert verified(service, tmp_path, exported)[0] == 0
     export, checkpoint = str(tmp_path / "export.jsonl"), str(tmp_path / "checkpoint.txt")
@@ -252,7 +252,7 @@ def test_arguments_that_do_not_fit_are_named(service: Service, tmp_path: Path) -
 
 
 def test_a_key_that_was_replaced_signs_nothing_that_came_later(service: Service, tmp_path: Path) -> None:
-    """Who stole it cannot go on with it: the log itself names its successor."""
+    """A stolen key cannot sign after its replacement, because the log itself names the successor."""
     fill(service)
     old = service.state.log._signer._private
     was = service.state.log._signer.key
@@ -278,7 +278,7 @@ def test_a_key_that_was_replaced_signs_nothing_that_came_later(service: Service,
 
 
 def test_a_checkpoint_fetched_before_or_after_a_quiet_export_is_its_own(service: Service) -> None:
-    """The leaf of an export is signed with the next change; it alone asks for no new checkpoint."""
+    """The leaf of an export is signed with the next change; the export alone requires no new checkpoint."""
     fill(service)
     before = get(service, "checkpoint").text
     exported = lines(get(service, "export"))
@@ -291,7 +291,7 @@ def test_a_checkpoint_fetched_before_or_after_a_quiet_export_is_its_own(service:
 
 
 def test_an_earlier_checkpoint_is_the_beginning_of_every_later_export(service: Service, tmp_path: Path) -> None:
-    """What an auditor kept from the last visit fits; one of another log does not."""
+    """A checkpoint from the last visit is consistent with a later export; one of another log is not."""
     fill(service)
     kept = tmp_path / "kept.txt"
     kept.write_text(get(service, "checkpoint").text)
@@ -305,7 +305,7 @@ def test_an_earlier_checkpoint_is_the_beginning_of_every_later_export(service: S
 
 
 def test_the_key_reads_the_checkpoint(service: Service) -> None:
-    """Both as text, both in the forms of C2SP."""
+    """The key and the checkpoint are text in the formats of C2SP."""
     key, note = get(service, "key"), get(service, "checkpoint")
     assert key.headers["content-type"] == note.headers["content-type"] == "text/plain; charset=utf-8"
     found = read_checkpoint(note.text, read_key(key.text), verify)
@@ -315,7 +315,7 @@ def test_the_key_reads_the_checkpoint(service: Service) -> None:
 
 
 def test_a_leaf_is_proven_by_its_place_and_by_what_it_is_about(service: Service) -> None:
-    """As a tlog-proof, against the signed checkpoint."""
+    """A leaf's tlog-proof, by sequence or by subject, verifies against the signed checkpoint."""
     ids = fill(service)
     key = read_key(get(service, "key").text)
     for query in (
@@ -333,7 +333,7 @@ def test_a_leaf_is_proven_by_its_place_and_by_what_it_is_about(service: Service)
 
 
 def test_two_checkpoints_are_proven_to_be_of_one_log(service: Service) -> None:
-    """From the earlier root to the later one, without the leaves."""
+    """A consistency proof leads from the earlier root to the later one, without the leaves."""
     key = read_key(get(service, "key").text)
     before = read_checkpoint(get(service, "checkpoint").text, key, verify)
     fill(service)
@@ -367,11 +367,11 @@ REFUSED = [
     ("dispositions", {"since": "yesterday"}, 400),
     ("review-records/nothing", {}, 404),
 ]
-"""What cannot be asked, and the status."""
+"""Invalid requests, with their status."""
 
 
 def test_what_cannot_be_asked_is_refused(service: Service) -> None:
-    """With a text that says what to write instead."""
+    """An invalid request is refused with a text that shows the correct form."""
     for path, query, status in REFUSED:
         response = get(service, path, **query)
         assert response.status_code == status, (path, query)
@@ -379,7 +379,7 @@ def test_what_cannot_be_asked_is_refused(service: Service) -> None:
 
 
 def test_answers_are_exported_with_what_their_leaf_commits_to(service: Service) -> None:
-    """The receipt as it was given and the event as it was kept; of what was private, only that it was."""
+    """An export of answers has the receipt and the stored event; of a private event only that it was private."""
     fill(service)
     records = lines(get(service, "dispositions"))[:-1]
     told = [record["leaf"]["to"] for record in records]
@@ -409,11 +409,11 @@ CHOSEN = [
     ({"since": "2099-01-01"}, 0),
     ({"until": "2099-01-01"}, 6),
 ]
-"""Filters, and how many answers they leave."""
+"""Filters, and how many answers match."""
 
 
 def test_answers_are_filtered(service: Service, tmp_path: Path) -> None:
-    """By all that a filter names; the closing record says by what, and the rest still verifies."""
+    """Answers can be filtered by every field; the closing record names the filters, and the rest still verifies."""
     fill(service)
     for query, number in CHOSEN:
         exported = get(service, "dispositions", **query)
@@ -424,7 +424,7 @@ def test_answers_are_filtered(service: Service, tmp_path: Path) -> None:
 
 
 def test_a_spreadsheet_has_places_and_no_formula(service: Service) -> None:
-    """Each row with its sequence and leaf hash; the last one closes with the checkpoint."""
+    """Each row of the CSV has its sequence and leaf hash; the last one holds the checkpoint."""
     fill(service)
     for kind in ("review-records", "dispositions"):
         rows = list(csv.DictReader(io.StringIO(get(service, kind, format="csv").text, newline="")))
@@ -436,7 +436,7 @@ def test_a_spreadsheet_has_places_and_no_formula(service: Service) -> None:
 
 
 def test_a_single_record_comes_with_its_proof(service: Service) -> None:
-    """It can be shown to somebody who knows nothing but the key."""
+    """A single record comes with a proof that needs nothing but the key to verify."""
     fill(service)
     records = lines(get(service, "review-records"))
     one = get(service, f"review-records/{records[0]['review_record_id']}").json()
@@ -447,7 +447,7 @@ def test_a_single_record_comes_with_its_proof(service: Service) -> None:
 
 
 def test_an_auditor_of_some_scopes_sees_only_theirs(service: Service, tmp_path: Path) -> None:
-    """Filtered exports, proofs of what they may see, and never the whole log."""
+    """A limited auditor gets filtered exports and proofs within its scopes, and never the whole log."""
     ids = fill(service)
     mine = ("session:s-1",)
     assert get(service, "export", mine).status_code == 403
@@ -479,7 +479,7 @@ def test_an_auditor_of_some_scopes_sees_only_theirs(service: Service, tmp_path: 
 
 
 def test_the_page_tells_how_far_the_log_is_signed_and_who_took_what(service: Service) -> None:
-    """With its checkpoint, its key and its verifier to take along."""
+    """The log page shows the signed size and past exports, and offers checkpoint, key and verifier."""
     fill(service)
     desk = service.sign_in("ida", "auditor")
     assert "No export" in desk.browser.get("/audit").text
@@ -501,7 +501,7 @@ def test_the_page_tells_how_far_the_log_is_signed_and_who_took_what(service: Ser
 
 
 def test_the_log_of_one_item_goes_from_submission_to_memory(service: Service) -> None:
-    """Every leaf about it in order, each with its proof."""
+    """The page of one item lists every leaf about it in order, each with its proof."""
     ids = fill(service)
     desk = service.sign_in("ida", "auditor")
     text = desk.browser.get(f"/audit/items/{ids['proposal_id']}").text

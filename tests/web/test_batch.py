@@ -1,4 +1,4 @@
-"""Batches over HTTP: one answer a line, all of them on disk or none."""
+"""Batches over HTTP: one answer per line, and either all lines or none are stored."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def lines_of(*bodies: dict[str, Any]) -> bytes:
 
 
 def answers_of(response: httpx.Response) -> list[dict[str, Any]]:
-    """Check what every answered batch has in common and return its lines."""
+    """Check the properties common to all batch answers and return the lines."""
     assert response.status_code == 200, response.text
     assert response.headers["content-type"].partition(";")[0] == "application/x-ndjson"
     assert response.headers["cache-control"] == "no-store"
@@ -29,12 +29,12 @@ def answers_of(response: httpx.Response) -> list[dict[str, Any]]:
 
 
 def is_bound(service: Service, key: str) -> bool:
-    """Tell whether a key of the release bot has a receipt."""
+    """Return whether a key of the release bot has a receipt."""
     return service.client.get(f"/v1/submissions/by-key/{key}", headers=service.bearer()).status_code == 200
 
 
 def test_every_line_is_answered_in_order(service: Service) -> None:
-    """Each line gets the single route's body and status with its number; lines are counted from 1, blank ones too."""
+    """Each line gets the single route's body and status with its number; numbers start at 1 and count blank lines."""
     good, private, gossip = event("One."), event("Two.", visibility="private"), event("Three.", scope_id="gemini")
     raw = b"\n".join(
         [
@@ -60,7 +60,7 @@ def test_every_line_is_answered_in_order(service: Service) -> None:
 
 
 def test_later_lines_see_earlier_ones(service: Service) -> None:
-    """Within one batch a key replays, conflicts and duplicates as if the lines had come one by one."""
+    """Within one batch a key replays, conflicts and duplicates as if the lines had been sent one by one."""
     first = event("One.")
     other = event("Two.", idempotency_key=first["idempotency_key"])
     again = event("One.")
@@ -82,14 +82,14 @@ def test_later_lines_see_earlier_ones(service: Service) -> None:
 
 
 def test_a_batch_sent_again_replays_every_line(service: Service) -> None:
-    """A whole batch may be sent again: nothing new is stored, and each line repeats its answer."""
+    """A batch that is sent again stores nothing new, and each line repeats its answer."""
     raw = lines_of(event("One."), event("Two.", visibility="private"), event("Three.", scope_id="gemini"))
     first, again = answers_of(post(service, raw)), answers_of(post(service, raw))
     assert again == [answer | {"duplicate": True} for answer in first]
 
 
 def test_a_line_may_be_as_large_as_a_body_and_no_larger(service: Service) -> None:
-    """A line over 64 KiB is refused by itself, and its neighbors are not."""
+    """A line over 64 KiB is refused, and its neighbors are not."""
     fits, too_large, after = event("One."), event("Two."), event("Three.")
     raw = b"\n".join(
         [
@@ -119,7 +119,7 @@ def test_a_line_may_be_as_large_as_a_body_and_no_larger(service: Service) -> Non
     ids=["not UTF-8", "array", "duplicate", "deep", "no key", "durable", "hash"],
 )
 def test_a_bad_line_harms_no_other(service: Service, line: bytes, code: str) -> None:
-    """Whatever is wrong with one line, it has its own answer and the next line is admitted."""
+    """A bad line has its own answer, and the next line is admitted."""
     answers = answers_of(post(service, line + b"\n" + msgspec.json.encode(event())))
     assert [answer["line"] for answer in answers] == [1, 2]
     assert [reason["code"] for reason in answers[0]["reasons"]] == [code]
@@ -128,7 +128,7 @@ def test_a_bad_line_harms_no_other(service: Service, line: bytes, code: str) -> 
 
 
 def test_a_header_key_does_not_reach_the_lines(service: Service) -> None:
-    """A batch has no key header: a line without a key stays without."""
+    """The key header does not apply to a batch: a line without a key stays without."""
     headers = service.bearer() | {"idempotency-key": "k-1"}
     raw = lines_of(event(idempotency_key=None))
     response = service.client.post("/v1/submissions/batch", content=raw, headers=headers)
@@ -138,12 +138,12 @@ def test_a_header_key_does_not_reach_the_lines(service: Service) -> None:
 
 
 def test_a_batch_without_lines_has_no_answers(service: Service) -> None:
-    """An empty batch and one of blank lines are answered with no line."""
+    """An empty batch and a batch of blank lines return no lines."""
     assert answers_of(post(service, b"")) == answers_of(post(service, b"\n \r\n\n")) == []
 
 
 def test_a_thousand_lines_are_taken(service: Service) -> None:
-    """A thousand lines are admitted in one go."""
+    """A thousand lines are admitted in one batch."""
     bodies = [event(f"Sentence {number}.") for number in range(1000)]
     answers = answers_of(post(service, lines_of(*bodies) + b"\n\n"))
     assert [answer["idempotency_key"] for answer in answers] == [body["idempotency_key"] for body in bodies]
@@ -152,7 +152,7 @@ def test_a_thousand_lines_are_taken(service: Service) -> None:
 
 
 def too_many() -> bytes:
-    """Return a good line and a thousand more."""
+    """Return a thousand and one good lines."""
     return lines_of(event(idempotency_key="first")) + b"\n{}" * 1000
 
 
@@ -174,20 +174,20 @@ def test_a_batch_over_the_limits_admits_nothing(service: Service, make: Any) -> 
 
 
 def test_a_batch_of_four_mebibytes_is_taken(service: Service) -> None:
-    """Exactly 4 MiB are within the limit."""
+    """A batch of exactly 4 MiB is within the limit."""
     raw = lines_of(event()).ljust(4 * 1024 * 1024, b"\n")
     assert [answer["status"] for answer in answers_of(post(service, raw))] == [201]
 
 
 def test_a_batch_needs_a_token(service: Service) -> None:
-    """Without a token the batch is refused as a whole, with all members."""
+    """Without a token the batch is refused as a whole, with all members of an answer."""
     response = service.client.post("/v1/submissions/batch", content=lines_of(event(idempotency_key="first")))
     assert (response.status_code, response.json()["status"]) == (401, 401)
     assert not is_bound(service, "first")
 
 
 def test_a_reader_submits_no_line(service: Service) -> None:
-    """A token that may not submit gets a refusal for every line."""
+    """Every line from a token that may not submit is refused."""
     response = post(service, lines_of(event(), event()), "lookout", "reader", ("project:apollo",))
     assert [answer["status"] for answer in answers_of(response)] == [403, 403]
 
@@ -197,7 +197,7 @@ TROUBLES = [(lambda service: locked(service.location), 409), (full, 503)]
 
 @pytest.mark.parametrize(("trouble", "status"), TROUBLES, ids=["locked", "full"])
 def test_a_batch_that_cannot_be_stored_admits_nothing(service: Service, trouble: Any, status: int) -> None:
-    """If the store cannot commit all lines, none is kept, and the same batch is admitted later."""
+    """If the store cannot commit, no line is kept, and the same batch is admitted later."""
     bodies = [event(), *(event(str(number) * 50_000) for number in range(3))]
     service.token()
     with trouble(service):

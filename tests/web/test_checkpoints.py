@@ -1,4 +1,4 @@
-"""The log is signed, never against what was signed before, and says so where it cannot be; keys change, texts go."""
+"""The log's signer: it never contradicts an earlier checkpoint, reports when it cannot sign, and handles new keys."""
 
 import base64
 import contextlib
@@ -49,7 +49,7 @@ from web.test_audit_api import fill, get, lines, verified
 
 
 def owner_does(location: Location, *statements: str) -> None:
-    """Do what whoever owns the database can, with its guards off."""
+    """Run statements as the owner of the database, with its guards off."""
     with database(location) as raw:
         if location.database_url:
             raw.execute("ALTER TABLE log_leaves DISABLE TRIGGER USER; ALTER TABLE checkpoints DISABLE TRIGGER USER")
@@ -61,14 +61,14 @@ def owner_does(location: Location, *statements: str) -> None:
 
 
 def readiness(service: Service) -> tuple[str, list[str]]:
-    """Return what everyone is told, and what is wrong; no operator can sign in to be told while the log is in doubt."""
+    """Return the public status and the findings; operators cannot sign in while the log is in doubt."""
     answer = service.client.get("/readyz")
     assert answer.status_code == 200
     return answer.json()["status"], service.state.dashboard.alarms()
 
 
 def test_the_key_is_made_once_and_for_its_owner_alone(location: Location, policies: Path) -> None:
-    """Mode 0600; the same log goes on after a restart."""
+    """The key is created once with mode 0600, and the same log continues after a restart."""
     with running(location, policies) as service:
         key = get(service, "key").text
         size = read_text(get(service, "checkpoint").text).size
@@ -79,7 +79,7 @@ def test_the_key_is_made_once_and_for_its_owner_alone(location: Location, polici
 
 
 def test_of_two_that_start_at_once_one_enters_the_key(location: Location, store: Store) -> None:
-    """The other one takes it up from the folder they share."""
+    """Of two processes that start at once, one registers the key and the other loads it from their shared folder."""
     entered: list[str] = []
 
     def another_is_first() -> int:
@@ -95,7 +95,7 @@ def test_of_two_that_start_at_once_one_enters_the_key(location: Location, store:
 def test_of_two_folders_for_one_database_the_second_is_refused(
     location: Location, store: Store, tmp_path: Path
 ) -> None:
-    """Also where both of them start at once: the key has to be copied."""
+    """Of two folders for one database the second is refused, even at a simultaneous start: the key must be copied."""
 
     def another_is_first() -> int:
         open_log(store, location, app.clock)
@@ -107,7 +107,7 @@ def test_of_two_folders_for_one_database_the_second_is_refused(
 
 
 def test_an_older_backup_of_the_database_trips_the_signer(location: Location, policies: Path) -> None:
-    """The file beside the database knows more: nothing is signed, and nothing is written."""
+    """The checkpoint file proves that a database is older: nothing is signed or written."""
     with running(location, policies) as service:
         service.token()
         size = read_text(get(service, "checkpoint").text).size
@@ -122,7 +122,7 @@ def test_an_older_backup_of_the_database_trips_the_signer(location: Location, po
         assert status == "degraded"
         assert re.search(rf"had {after} leaves when it was signed last, and has \d+ now: an older backup", alarms[0])
         assert get(service, "checkpoint").status_code == 503
-        # Nothing is given out as whole; single leaves can be proven by what was signed before.
+        # No complete export is served; single leaves can be proven by the earlier checkpoint.
         for kind in ("export", "review-records", "dispositions"):
             assert get(service, kind).status_code == 503
         assert get(service, "proof/inclusion", sequence=0).status_code == 200
@@ -131,7 +131,7 @@ def test_an_older_backup_of_the_database_trips_the_signer(location: Location, po
 
 
 def test_a_restored_log_goes_on_under_another_name_and_says_what_was_lost(location: Location, policies: Path) -> None:
-    """The leaf of the new key names the checkpoint that was given up, and the old one is kept as evidence."""
+    """The leaf of the new key names the abandoned checkpoint, which is kept as evidence."""
     with running(location, policies) as service:
         size = read_text(get(service, "checkpoint").text).size
         service.submit(event("What the backup does not have."))
@@ -157,7 +157,7 @@ def test_a_restored_log_goes_on_under_another_name_and_says_what_was_lost(locati
 
 
 def test_an_altered_leaf_trips_the_signer(location: Location, policies: Path) -> None:
-    """Also where the altered database kept its size."""
+    """The signer detects an altered leaf even if the log's size is unchanged."""
     with running(location, policies) as service:
         service.submit(event())
         get(service, "checkpoint")
@@ -170,7 +170,7 @@ def test_an_altered_leaf_trips_the_signer(location: Location, policies: Path) ->
 
 
 def test_an_altered_node_trips_nobody_into_signing_it(location: Location, store: Store) -> None:
-    """Nodes are formed anew from the leaves; the doctor names the one that differs."""
+    """The signer recomputes nodes from leaves, so it never signs an altered node; the doctor names the node."""
     grow(store, 600)
     log = open_log(store, location, app.clock)
     log.checkpoint()
@@ -190,7 +190,7 @@ def store(location: Location) -> Iterator[Store]:
 
 
 def grow(store: Store, number: int) -> None:
-    """Add leaves as the command line does: accounts."""
+    """Add leaves by creating accounts, as the command line does."""
 
     def add(rows: Any) -> None:
         rows.log(one for one in made)
@@ -202,7 +202,7 @@ def grow(store: Store, number: int) -> None:
 
 
 def test_it_is_signed_after_so_many_leaves_or_so_long(location: Location, store: Store) -> None:
-    """By the clock that it is given; and never again while nothing changes."""
+    """The log is signed after a number of leaves or an interval, and not again without a change."""
     now = [1_795_168_800_000_000]
     log = open_log(store, location, lambda: now[0])
     log.tick(at_once=True)
@@ -223,7 +223,7 @@ def test_it_is_signed_after_so_many_leaves_or_so_long(location: Location, store:
 
 
 def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, store: Store) -> None:
-    """And the alarm ends by itself once it can."""
+    """A failed signature is retried each minute, and the alarm ends once it succeeds."""
     now = [1_795_168_800_000_000]
     log = open_log(store, location, lambda: now[0])
     log.tick(at_once=True)
@@ -231,7 +231,7 @@ def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, st
     grow(store, 1)
     log.tick(at_once=True)
     assert "cannot be kept" in (log.alarm or "")
-    # It could not be compared, which is no contradiction.
+    # The comparison was impossible, which is not a contradiction.
     assert log.doubt is None
     log._signer._state = state
     log.tick()
@@ -243,7 +243,7 @@ def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, st
 
 
 def test_a_contradiction_ends_with_its_cause(location: Location, store: Store) -> None:
-    """It is looked at each second, so that the desk opens as soon as the right file is back."""
+    """The check runs every second, so the desk opens as soon as the right file is restored."""
     log = open_log(store, location, app.clock)
     assert log.doubt == NOT_COMPARED
     log.tick(at_once=True)
@@ -263,7 +263,7 @@ def test_a_contradiction_ends_with_its_cause(location: Location, store: Store) -
 
 
 def test_two_processes_sign_one_log(location: Location, store: Store) -> None:
-    """With a folder each and the same key: whoever signs, it is consistent with what the other one signed."""
+    """Two processes with a folder each and the same key sign consistent checkpoints."""
     log = open_log(store, location, app.clock)
     log.tick(at_once=True)
     other = Location(data=location.data.parent / "other", database_url=location.database_url)
@@ -272,7 +272,7 @@ def test_two_processes_sign_one_log(location: Location, store: Store) -> None:
         open_log(store, other, app.clock)
     (other.data / "log.key").write_bytes((location.data / "log.key").read_bytes())
     if location.database_url is None:
-        # The database of one folder has been signed in that folder alone.
+        # The database of one folder was signed in that folder alone.
         (other.data / "log.checkpoint").write_bytes((location.data / "log.checkpoint").read_bytes())
     beside = open_log(store, other, app.clock)
     for signing in (log, beside, log, beside):
@@ -282,7 +282,7 @@ def test_two_processes_sign_one_log(location: Location, store: Store) -> None:
 
 
 def test_a_leaf_of_yesterday_is_pointed_at(location: Location, store: Store, tmp_path: Path) -> None:
-    """Order is the tree's; a time that lies before others in front of it is worth a look, and no alteration."""
+    """A leaf older than its predecessor is reported but no alteration: the tree defines the order."""
     log = open_log(store, location, app.clock)
     late = of_direct_write("worker:release-bot", app.clock() - 90_000_000_000)
     store.write(lambda rows: rows.log([late])).result()
@@ -296,7 +296,7 @@ def test_a_leaf_of_yesterday_is_pointed_at(location: Location, store: Store, tmp
 
 
 def test_many_threads_sign_one_log(location: Location, store: Store) -> None:
-    """Requests on demand beside the clock's: sizes only grow, and each checkpoint is the log's."""
+    """With requests for signatures beside the timer, sizes only grow and each checkpoint belongs to the log."""
     log = open_log(store, location, app.clock)
     sizes: list[int] = []
 
@@ -316,7 +316,7 @@ def test_many_threads_sign_one_log(location: Location, store: Store) -> None:
 
 
 def test_the_old_key_signs_that_there_is_a_new_one(location: Location, policies: Path, tmp_path: Path) -> None:
-    """An auditor who knows the old key learns the new one from the log, and a running service takes it up."""
+    """An auditor with the old key learns the new one from the log, and a running service adopts it."""
     with running(location, policies) as service:
         old = get(service, "key").text
         kept = tmp_path / "kept.txt"
@@ -337,7 +337,7 @@ def test_the_old_key_signs_that_there_is_a_new_one(location: Location, policies:
 
 
 def test_a_change_of_keys_that_was_cut_off_is_finished(location: Location, store: Store) -> None:
-    """The store knows the new key, and the file was not put in its place yet."""
+    """A key change is completed at the next start if the store has the new key and the file does not."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
     old, new = log._signer.key, log._signer.draft()
@@ -345,7 +345,7 @@ def test_a_change_of_keys_that_was_cut_off_is_finished(location: Location, store
     assert log.checkpoint().size == log.standing().size
     assert log.verifier_keys()[0] == str(new)
     assert log.contradictions() == []
-    # The old key signed once more: the tree that ends with the leaf which names the new one.
+    # The old key signed the tree that ends with the leaf naming the new key.
     with store.read() as rows:
         size = rows.log_size()
         leaf = json.loads(rows.leaf_texts(size - 1, 1)[0])
@@ -354,7 +354,7 @@ def test_a_change_of_keys_that_was_cut_off_is_finished(location: Location, store
 
 
 def test_a_lost_key_stops_the_service_and_can_be_given_up(location: Location, policies: Path) -> None:
-    """Nothing is signed by a key that nobody chose."""
+    """A service without its key refuses to sign with a fresh one until an operator gives the old one up."""
     with running(location, policies) as service:
         old = get(service, "key").text.split("+")[0]
     (location.data / "log.key").unlink()
@@ -364,7 +364,7 @@ def test_a_lost_key_stops_the_service_and_can_be_given_up(location: Location, po
         new = log.change_key()
     with running(location, policies) as service:
         assert get(service, "key").text.split("\n")[0] == new
-        # It is the same log still: what was signed before holds it to its word.
+        # It is still the same log: earlier checkpoints bind it.
         assert new.startswith(f"{old}+")
         assert readiness(service)[0] == "ready"
     with pytest.raises(LogError, match="is there"), opened_log(location, lost=True):
@@ -372,7 +372,7 @@ def test_a_lost_key_stops_the_service_and_can_be_given_up(location: Location, po
 
 
 def test_a_lost_key_is_no_way_around_what_was_signed(location: Location, policies: Path) -> None:
-    """An older backup, and then `--lost`: the log is still compared."""
+    """With an older backup, `--lost` still compares the log with the last checkpoint."""
     with running(location, policies) as service:
         size = read_text(get(service, "checkpoint").text).size
         service.submit(event("What the backup does not have."))
@@ -384,7 +384,7 @@ def test_a_lost_key_is_no_way_around_what_was_signed(location: Location, policie
 
 
 def test_nothing_is_given_up_without_need(location: Location, store: Store) -> None:
-    """`--restored` on a log that holds would tell auditors what is not true."""
+    """`--restored` is refused for an intact log, because it would mislead auditors."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
     grow(store, 1)
@@ -394,7 +394,7 @@ def test_nothing_is_given_up_without_need(location: Location, store: Store) -> N
 
 
 def test_a_log_that_could_not_be_given_up_is_still_held_to_its_word(location: Location, store: Store) -> None:
-    """The store was busy: nothing happened, and the next attempt names what was lost."""
+    """When the store is busy, giving up fails without effect, and the next attempt names what was lost."""
     grow(store, 3)
     log = open_log(store, location, app.clock)
     lost = log.checkpoint()
@@ -413,7 +413,7 @@ def test_a_log_that_could_not_be_given_up_is_still_held_to_its_word(location: Lo
 
 @pytest.mark.parametrize("how", ["gone", "empty", "elsewhere"])
 def test_what_was_signed_last_is_missed(location: Location, store: Store, how: str) -> None:
-    """Nobody signs without it by mistake; a checkpoint that somebody kept may take its place."""
+    """The signer refuses to sign without the last checkpoint; a saved copy may replace the file."""
     log = open_log(store, location, app.clock)
     kept = log.checkpoint().note
     grow(store, 1)
@@ -435,7 +435,7 @@ def test_what_was_signed_last_is_missed(location: Location, store: Store, how: s
 
 
 def test_a_log_whose_last_checkpoint_is_gone_can_be_begun_anew(location: Location, store: Store) -> None:
-    """Nobody knows then what was lost, and the leaf of the new key names nothing."""
+    """Without the last checkpoint the loss is unknown, so the leaf of the new key names none."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
     (location.data / "log.checkpoint").unlink()
@@ -445,7 +445,7 @@ def test_a_log_whose_last_checkpoint_is_gone_can_be_begun_anew(location: Locatio
 
 
 def test_a_key_of_another_log_changes_nothing(location: Location, store: Store) -> None:
-    """Put in the place of ours while the service runs."""
+    """A key of another log in the key file of a running service has no effect."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
     write_key(location.data / "other.key", "antechamber/another")
@@ -456,7 +456,7 @@ def test_a_key_of_another_log_changes_nothing(location: Location, store: Store) 
 
 
 def test_giving_up_that_was_cut_off_is_finished(location: Location, store: Store) -> None:
-    """The store knows the key of the new log, and what the old one signed last is put aside."""
+    """Giving up is completed at the next start if the store has the new log's key; the old checkpoint is set aside."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
     new = log._signer.draft(other_log=True)
@@ -466,7 +466,7 @@ def test_giving_up_that_was_cut_off_is_finished(location: Location, store: Store
 
 
 def test_where_it_is_kept_is_remembered(location: Location, store: Store) -> None:
-    """Who forgets --checkpoint-file later uses the same file; and its lock is another one, whatever its name."""
+    """--checkpoint-file is remembered when it is omitted later; its lock is a different file, whatever its name."""
     kept = location.data.parent / "log.lock"
     log = open_log(
         store, Location(data=location.data, database_url=location.database_url, checkpoint_file=kept), app.clock
@@ -479,7 +479,7 @@ def test_where_it_is_kept_is_remembered(location: Location, store: Store) -> Non
 
 
 def test_who_signs_for_long_keeps_nobody_waiting(location: Location, store: Store) -> None:
-    """Neither another process nor another thread: who comes meanwhile hears that it is busy."""
+    """While one signer works, other processes and threads get BusyError instead of waiting."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
     beside = open_log(store, location, app.clock)
@@ -490,7 +490,7 @@ def test_who_signs_for_long_keeps_nobody_waiting(location: Location, store: Stor
 
 
 def test_the_last_checkpoint_is_the_largest(location: Location, store: Store) -> None:
-    """Also where a smaller one was stored after it, by a process that was slow."""
+    """The largest checkpoint is used even if a slow process stored a smaller one later."""
     log = open_log(store, location, app.clock)
     first = log.checkpoint()
     grow(store, 1)
@@ -510,7 +510,7 @@ def test_the_last_checkpoint_is_the_largest(location: Location, store: Store) ->
     ],
 )  # fmt: skip
 def test_a_damaged_key_is_named(location: Location, policies: Path, text: str) -> None:
-    """With what to do about it."""
+    """The error about a damaged key names the remedy."""
     with running(location, policies):
         pass
     (location.data / "log.key").write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -522,7 +522,7 @@ def test_a_damaged_key_is_named(location: Location, policies: Path, text: str) -
     "text", [b"", b"\xff", b"something\n", b"antechamber/x\n1\nAAAA\n\n\xe2\x80\x94 antechamber/x AAAA\n"]
 )
 def test_a_damaged_checkpoint_trips_the_signer(location: Location, policies: Path, text: bytes) -> None:
-    """What was signed last is not known then."""
+    """The signer refuses to sign if the last checkpoint is unreadable."""
     with running(location, policies) as service:
         get(service, "checkpoint")
     (location.data / "log.checkpoint").write_bytes(text)
@@ -533,7 +533,7 @@ def test_a_damaged_checkpoint_trips_the_signer(location: Location, policies: Pat
 
 
 def test_another_key_than_the_stores_is_not_used(location: Location, store: Store) -> None:
-    """As after a wrong copy."""
+    """A key that differs from the store's, as after a wrong copy, is refused."""
     open_log(store, location, app.clock).checkpoint()
     other = Location(data=location.data.parent / "other", database_url=None)
     other.data.mkdir()
@@ -546,7 +546,7 @@ def test_another_key_than_the_stores_is_not_used(location: Location, store: Stor
 
 
 def test_a_pinned_checkpoint_is_compared_by_the_doctor(location: Location, policies: Path) -> None:
-    """One of this log fits, one of another does not."""
+    """The doctor accepts a pinned checkpoint of this log and reports one of another log."""
     with running(location, policies) as service:
         note = get(service, "checkpoint").text
     assert examine(location, note) == []
@@ -556,12 +556,12 @@ def test_a_pinned_checkpoint_is_compared_by_the_doctor(location: Location, polic
 
 
 keeper_heard: list[str] = []
-"""The credentials that a keeper was sent last."""
+"""The credentials in the last request to a keeper."""
 
 
 @contextlib.contextmanager
 def keeper(status: int = 204) -> Iterator[tuple[str, list[str]]]:
-    """Run somebody who keeps checkpoints; yield the address, and what came."""
+    """Run a server that keeps checkpoints; yield its address and the received checkpoints."""
     kept: list[str] = []
 
     class Keeper(http.server.BaseHTTPRequestHandler):
@@ -572,7 +572,7 @@ def keeper(status: int = 204) -> Iterator[tuple[str, list[str]]]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Suppress the log."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Keeper)
     thread = threading.Thread(target=server.serve_forever)
@@ -586,7 +586,7 @@ def keeper(status: int = 204) -> Iterator[tuple[str, list[str]]]:
 
 
 def test_each_checkpoint_is_brought_to_whoever_keeps_a_copy(location: Location, store: Store) -> None:
-    """Once; and where that fails it is tried again, with an alarm meanwhile."""
+    """Each checkpoint is sent to the keeper once; a failure raises an alarm and is retried."""
     with keeper() as (url, kept):
         log = open_log(store, location, app.clock, url)
         log.tick(at_once=True)
@@ -604,7 +604,7 @@ def test_each_checkpoint_is_brought_to_whoever_keeps_a_copy(location: Location, 
 
 
 def test_a_keeper_that_refuses_is_named() -> None:
-    """With its answer."""
+    """When a keeper refuses a checkpoint, the alarm includes its answer."""
     with keeper(500) as (url, _), pytest.raises(PinError, match="answered 500"):
         pinning(url)("note")
     for nowhere in ("http://a..b/", f"http://{'a' * 64}.example/", "http://127.0.0.1:1/\x01"):
@@ -618,7 +618,7 @@ def test_a_keeper_that_refuses_is_named() -> None:
 def test_a_keeper_is_named_without_its_password(
     service: Service, secret: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither on a page, nor at /readyz, nor in a log; where the keeper is can still be seen."""
+    """No page, /readyz answer or log shows the keeper's password; the host stays visible."""
     caplog.set_level(logging.DEBUG)
     log = service.state.log
     log._publish = pinning("http:" + secret.format(port=free_port()))
@@ -635,7 +635,7 @@ def test_a_keeper_is_named_without_its_password(
 
 
 def test_a_keeper_gets_its_credentials_by_header(caplog: pytest.LogCaptureFixture) -> None:
-    """As any address with a user name does; they are in no log of a library."""
+    """Credentials in the keeper's address are sent as a header, and appear in no library's log."""
     caplog.set_level(logging.DEBUG)
     with keeper() as (url, kept):
         pinning(url.replace("//", "//me:s3%40cr3t@"))("note")
@@ -645,7 +645,7 @@ def test_a_keeper_gets_its_credentials_by_header(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_new_policy_is_in_the_log_before_it_is_in_force(service: Service, policies: Path) -> None:
-    """From which digest to which; the same again is no change."""
+    """A new policy is logged with both digests before it is in force; reloading an equal one is no change."""
     keeper: PolicyReloader = service.state.admission._policies
     before = keeper.current.digest
     write_policies(policies, PRODUCERS.replace('owner = "ada"', 'owner = "mona"'))
@@ -661,7 +661,7 @@ def test_a_new_policy_is_in_the_log_before_it_is_in_force(service: Service, poli
 
 
 def test_a_producer_that_asks_for_a_durable_write_is_in_the_log_once_an_hour(service: Service) -> None:
-    """However often it asks, and by which way."""
+    """A producer's requests for durable writes are logged once an hour, however many there are and over any route."""
     for _ in range(3):
         assert service.submit(event(durable=True)).status_code == 403
         assert service.client.post("/v1/memories", headers=service.bearer()).status_code == 403
@@ -678,7 +678,7 @@ def test_a_producer_that_asks_for_a_durable_write_is_in_the_log_once_an_hour(ser
 def test_a_request_for_a_durable_write_that_could_not_be_noted_is_noted_next_time(
     location: Location, store: Store
 ) -> None:
-    """The refusal never waits for the note, nor fails with it."""
+    """A request that could not be logged is logged with the next one; the refusal neither waits nor fails."""
     direct = DirectWrites(store, app.clock)
     with locked(location):
         direct.note("worker:release-bot")
@@ -692,13 +692,13 @@ def test_a_request_for_a_durable_write_that_could_not_be_noted_is_noted_next_tim
 
 
 def actions_of(location: Location) -> list[str]:
-    """Return what the log tells of."""
+    """Return the actions in the log."""
     with database(location) as raw:
         return [json.loads(leaf)["action"] for (leaf,) in raw.execute("SELECT leaf FROM log_leaves ORDER BY id")]
 
 
 def test_an_erased_text_is_nowhere_and_every_proof_holds(location: Location, policies: Path, tmp_path: Path) -> None:
-    """A retracted memory with its records, and a refused event: words, search and salts go, leaves stay."""
+    """Erasing a retracted memory or a quarantined event removes words, index and salts, and all leaves stay."""
     with running(location, policies) as service:
         ids = fill(service)
         desk = service.sign_in()
@@ -730,13 +730,13 @@ def test_an_erased_text_is_nowhere_and_every_proof_holds(location: Location, pol
         assert desk.browser.get("/memories", params={"q": "quokkas"}).text.count("(erased)") == 0
         answer = desk.decide(ids["proposal_id"], "undo", reason_code="other", reason_text="again")
         assert answer.status_code in {403, 409}
-        # The event's hash stays, so that the same event is still recognized.
+        # The event's hash stays, so the same event is still recognized.
         assert service.submit(event("Feed the quokkas first.")).json()["reasons"][0]["code"] == "already-decided"
     assert examine(location) == []
 
 
 def test_another_text_of_the_row_is_still_found(service: Service) -> None:
-    """The queue's row of near duplicates stood for the text that is gone; what waits there is shown and searched."""
+    """After an erasure, the remaining proposals of the same row in the queue are still shown and found."""
     texts = [f"Feed the quokkas {when} the gates are opened in the morning." for when in ("before", "after")]
     first, _ = (service.submit(event(text)).json()["proposal_id"] for text in texts)
     service.wait_until_sorted()
@@ -748,7 +748,7 @@ def test_another_text_of_the_row_is_still_found(service: Service) -> None:
 
 
 def test_what_waits_or_is_remembered_is_not_erased(service: Service) -> None:
-    """The desk comes first; and nothing is erased twice or made up."""
+    """Only decided texts can be erased, and only once; unknown ids are refused."""
     waiting = service.submit(event("Waits.")).json()["proposal_id"]
     admitted = service.submit(event("Stays.")).json()["proposal_id"]
     rejected = service.submit(event("Goes.")).json()["proposal_id"]
@@ -768,7 +768,7 @@ def test_what_waits_or_is_remembered_is_not_erased(service: Service) -> None:
 
 
 def test_a_text_without_its_erasure_on_record_cannot_be_taken_away(service: Service) -> None:
-    """The database's own guards, for whoever opens it by hand."""
+    """The database's own guards refuse a removal of text without a logged erasure, even over a raw connection."""
     ids = fill(service)
     mark = '{"content":"(erased)","kind":"erased"}'
     for statement in (
@@ -798,7 +798,7 @@ UNLOGGED = {
     "POST /review/{proposal_id}/claim": "as above",
     "POST /review/{proposal_id}/skip": "puts a proposal behind the others",
 }
-"""Routes that write no leaf, and why; a new one has to be put here or to log."""
+"""Routes that write no leaf, with the reason; a new route must log or be listed here."""
 LOGGED = {
     "POST /v1/submissions",
     "POST /v1/submissions/batch",
@@ -813,7 +813,7 @@ LOGGED = {
 
 
 def test_what_writes_no_leaf_is_an_explicit_list(service: Service) -> None:
-    """Every route that may change something logs it, or is on the list with its reason."""
+    """Every route that may change something writes a leaf or is listed with its reason."""
     from support import methods_of  # noqa: PLC0415 -- beside its only use
 
     routes = {f"{method} {route.path_format}" for route in service.app.routes for method in methods_of(route)}
@@ -829,7 +829,7 @@ def leaves_of(service: Service) -> int:
 
 
 def test_what_is_on_that_list_writes_no_leaf(service: Service) -> None:
-    """And everything else that is done at the desk does."""
+    """Routes on the list write no leaf, and all other actions at the desk do."""
     proposal = service.submit(event()).json()["proposal_id"]
     service.submit(event("Another."))
     desk = service.sign_in()
@@ -851,7 +851,7 @@ def test_what_is_on_that_list_writes_no_leaf(service: Service) -> None:
 
 
 def test_the_log_that_nobody_can_sign_is_named(location: Location, store: Store) -> None:
-    """A folder that cannot be written to."""
+    """A folder without write permission is named in the alarm."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
     grow(store, 1)

@@ -1,4 +1,4 @@
-"""Claims: who looks at what, for five minutes, as a courtesy that guards nothing."""
+"""Claims: which curator looks at which proposal, for five minutes, as a hint without enforcement."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ def propose(service: Service, *contents: str, **members: Any) -> list[str]:
 
 
 def press(desk: Desk, path: str) -> str:
-    """Press a button that needs no more than the page's token, and return where it leads."""
+    """Press a button that needs only the page's token, and return where it leads."""
     csrf = re.search(r'name="csrf" value="([^"]+)"', desk.browser.get("/review").text)
     assert csrf
     response = desk.post(path, {"csrf": csrf[1]})
@@ -24,14 +24,14 @@ def press(desk: Desk, path: str) -> str:
 
 
 def later(service: Service, microseconds: int) -> None:
-    """Let the service's clock run on."""
+    """Advance the service's clock."""
     desk = service.state.desk
     before = desk._clock
     desk._clock = lambda: before() + microseconds
 
 
 def test_two_curators_who_start_get_different_proposals(service: Service) -> None:
-    """Each gets the first that is free, sees who holds the other, and hears when nothing is left."""
+    """Each curator gets the first free proposal, sees who holds the other, and is informed when none is left."""
     first, second = propose(service, "First.", "Second.")
     bob, eve, kim = (service.sign_in(name) for name in ("bob", "eve", "kim"))
     assert press(bob, "/review/next") == f"/review/{first}"
@@ -45,7 +45,7 @@ def test_two_curators_who_start_get_different_proposals(service: Service) -> Non
 
 
 def test_a_claim_ends_by_itself(service: Service) -> None:
-    """After five minutes a proposal is offered to others, though its browser was never closed properly."""
+    """A claim expires after five minutes, even if the browser stays open."""
     (only,) = propose(service, "First.")
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     assert press(bob, "/review/next") == f"/review/{only}"
@@ -57,7 +57,7 @@ def test_a_claim_ends_by_itself(service: Service) -> None:
 
 
 def test_a_claim_can_be_taken_over_and_guards_nothing(service: Service) -> None:
-    """Somebody else may take it or simply decide; the version decides who was first."""
+    """Another curator may take a claim over or simply decide; the version determines who was first."""
     (only,) = propose(service, "First.")
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     press(bob, "/review/next")
@@ -69,7 +69,7 @@ def test_a_claim_can_be_taken_over_and_guards_nothing(service: Service) -> None:
 
 
 def test_deciding_and_skipping_claim_what_comes_next(service: Service) -> None:
-    """The next proposal is held from the moment it is shown; what was skipped is free again."""
+    """The next proposal is claimed as soon as it is shown, and a skipped one is free again."""
     first, second, third = propose(service, "First.", "Second.", "Third.")
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     press(bob, "/review/next")
@@ -83,7 +83,7 @@ def test_deciding_and_skipping_claim_what_comes_next(service: Service) -> None:
 
 
 def test_nobody_is_led_to_what_they_cannot_judge(service: Service) -> None:
-    """Own producers' proposals and those one approved already are passed over."""
+    """Proposals of a curator's own producers and those already approved by the curator are skipped."""
     (own,) = propose(service, "By the release bot.")
     (other,) = propose(service, "By the watcher.", producer_identity="tool:watcher")
     (wide,) = propose(service, "For all.", submission_scope="organization", scope_id="labs")
@@ -94,7 +94,7 @@ def test_nobody_is_led_to_what_they_cannot_judge(service: Service) -> None:
 
 
 def test_only_what_waits_can_be_claimed(service: Service) -> None:
-    """A decided or unknown proposal is not found; looking at a page claims nothing."""
+    """A decided or unknown proposal gives 404, and viewing a page claims nothing."""
     (only,) = propose(service, "First.")
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The system's clock is set back, set forward or stands still: order is by sequence, nothing expires early or late."""
+"""A system clock that jumps or stops: order is by sequence, and nothing expires early or late."""
 
 import time
 from collections.abc import Iterator
@@ -18,10 +18,9 @@ JUMPS = {"a day back": -DAY, "a day forward": DAY, "a minute forward": MINUTE}
 
 
 class Machine:
-    """The two clocks of a machine: what a person may set, and what only passes."""
+    """The two clocks of a machine, the settable wall clock and the monotonic one, both under the test's control."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Begin with the real ones."""
         wall, passed = time.time_ns, time.clock_gettime_ns
         self.set_by = self.passed = 0.0
         self.frozen: int | None = None
@@ -33,19 +32,19 @@ class Machine:
         return int(seconds * 1e9)
 
     def freeze(self) -> None:
-        """Let the time of day stand still."""
+        """Stop the wall clock."""
         self.frozen = time.time_ns()
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Clocks in our hands."""
+    """Clocks under the test's control."""
     return Machine(monkeypatch)
 
 
 @pytest.fixture
 def running_service(machine: Machine, location: Location, tmp_path: Path) -> Iterator[Service]:
-    """A service that was started on these clocks; its producers may make three attempts a minute."""
+    """A service started on these clocks; its producers may make three attempts a minute."""
     del machine
     with running(location, write_policies(tmp_path / "policies", scopes="[limits]\nattempts_per_minute = 3\n")) as made:
         yield made
@@ -53,7 +52,7 @@ def running_service(machine: Machine, location: Location, tmp_path: Path) -> Ite
 
 @pytest.mark.parametrize("seconds", JUMPS.values(), ids=JUMPS)
 def test_sessions_links_and_tokens_outlive_a_jump(machine: Machine, running_service: Service, seconds: int) -> None:
-    """Nobody is signed out, a link still leads in, a token still counts."""
+    """After a jump sessions, links and tokens stay valid."""
     service = running_service
     desk, access = service.sign_in(), service.state.access
     _, secret = access.issue("worker:release-bot", "producer", [], MINUTE * 1_000_000)
@@ -69,7 +68,7 @@ def test_sessions_links_and_tokens_outlive_a_jump(machine: Machine, running_serv
 
 @pytest.mark.parametrize("seconds", [*JUMPS.values(), None], ids=[*JUMPS, "frozen"])
 def test_nothing_lives_longer_for_a_jump(machine: Machine, running_service: Service, seconds: int | None) -> None:
-    """Revocation, expiry and idleness go by what has passed, whatever the time of day says."""
+    """Revocation, expiry and idle timeouts depend on elapsed time, not on the wall clock."""
     service = running_service
     access = service.state.access
     desk, spare = service.sign_in(), service.sign_in()
@@ -101,7 +100,7 @@ def test_nothing_lives_longer_for_a_jump(machine: Machine, running_service: Serv
 
 @pytest.mark.parametrize("seconds", [*JUMPS.values(), None], ids=[*JUMPS, "frozen"])
 def test_a_rate_goes_by_what_has_passed(machine: Machine, running_service: Service, seconds: int | None) -> None:
-    """A jump neither grants attempts nor takes them; a minute does."""
+    """A jump neither grants nor removes attempts; an elapsed minute does."""
     service = running_service
     assert [service.submit(event(f"First {n}.")).status_code for n in range(4)] == [201, 201, 201, 429]
     if seconds is None:
@@ -115,7 +114,7 @@ def test_a_rate_goes_by_what_has_passed(machine: Machine, running_service: Servi
 
 @pytest.mark.parametrize("seconds", [*JUMPS.values(), None], ids=[*JUMPS, "frozen"])
 def test_order_is_by_sequence(machine: Machine, running_service: Service, seconds: int | None) -> None:
-    """The queue, the records and the memories keep the order in which things happened, and stamps never run back."""
+    """Queue, records and memories keep their order, and timestamps never decrease."""
     service, desk, told = running_service, running_service.sign_in(), []
     for number in range(3):
         told.append(service.submit(event(f"Number {number}.")).json())
@@ -129,7 +128,7 @@ def test_order_is_by_sequence(machine: Machine, running_service: Service, second
     assert places == sorted(places)
     stamps = [datetime.fromisoformat(answer["received_at"]) for answer in told]
     assert stamps == sorted(set(stamps))
-    # Far less than the smallest jump, and far more than a busy machine takes for three submissions.
+    # Far less than the smallest jump, and far more than a busy machine needs for three submissions.
     assert (stamps[-1] - stamps[0]).total_seconds() < MINUTE / 2
     assert [answer["submission_id"] for answer in told] == sorted(answer["submission_id"] for answer in told)
     for answer in told:
@@ -138,7 +137,7 @@ def test_order_is_by_sequence(machine: Machine, running_service: Service, second
 
 
 def test_an_operator_hears_of_a_clock_that_was_set(machine: Machine, running_service: Service) -> None:
-    """On the desk and at /readyz, with what to do; once both agree again all is well."""
+    """The desk and /readyz report a changed clock with the remedy, until both clocks agree again."""
     service = running_service
     assert service.client.get("/readyz").json()["status"] == "ready"
     machine.set_by = -DAY
@@ -152,7 +151,7 @@ def test_an_operator_hears_of_a_clock_that_was_set(machine: Machine, running_ser
 
 
 def test_a_service_started_on_a_wrong_clock_takes_the_right_one_at_its_next_start(machine: Machine) -> None:
-    """The time of day counts once, at the start."""
+    """The service reads the wall clock only at its start, so a restart adopts a corrected one."""
     machine.set_by = -DAY
     wrong = SteadyClock(lambda: time.time_ns() // 1000, lambda: time.clock_gettime_ns(0) // 1000)
     machine.set_by = 0

@@ -1,4 +1,4 @@
-"""Connections that are held: by who reads nothing, by who says nothing, and by who asks without end."""
+"""Limits on connections whose clients do not read, do not send, or send requests without end."""
 
 import asyncio
 import contextlib
@@ -17,17 +17,17 @@ Pair = tuple[socket.socket, socket.socket]
 
 
 class Port:
-    """A port of this process, and connections to it."""
+    """A listening port of this process, and connections to it."""
 
     def __init__(self) -> None:
-        """Listen."""
+        """Listen on a free port."""
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.number: int = self.listening.getsockname()[1]
         self._open = contextlib.ExitStack()
         self._open.enter_context(self.listening)
 
     def connect(self) -> Pair:
-        """Return both ends of a connection: the client's, with a small buffer, and ours."""
+        """Return both ends of a connection: the client's, with a small buffer, and the server's."""
         client = self._open.enter_context(socket.socket())
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(self.listening.getsockname())
@@ -36,13 +36,13 @@ class Port:
         return client, server
 
     def close(self) -> None:
-        """Close all of it."""
+        """Close the port and all connections."""
         self._open.close()
 
 
 @pytest.fixture
 def port() -> Iterator[Port]:
-    """A port of this process."""
+    """A listening port of this process."""
     made = Port()
     yield made
     made.close()
@@ -55,7 +55,7 @@ def name_of(client: socket.socket) -> tuple[str, str]:
 
 
 def is_open(server: socket.socket) -> bool:
-    """Tell whether our end may still send."""
+    """Return whether the server's end may still send."""
     try:
         server.send(b"x")
     except BlockingIOError:
@@ -66,7 +66,7 @@ def is_open(server: socket.socket) -> bool:
 
 
 def test_a_client_that_takes_nothing_loses_its_connection(port: Port) -> None:
-    """One that has nothing to take keeps it, however long."""
+    """A client that does not read its answer is disconnected; an idle one is not."""
     (_, stuck), (_, idle) = port.connect(), port.connect()
     stuck.send(LARGE)
     connections = ConnectionWatch(port.number, ConnectionTable(), send_seconds=0)
@@ -76,7 +76,7 @@ def test_a_client_that_takes_nothing_loses_its_connection(port: Port) -> None:
 
 
 def test_a_client_that_takes_little_but_goes_on_keeps_its_connection(port: Port) -> None:
-    """A slow reader is no attacker, as long as it takes some kilobytes in the time given."""
+    """A slow client keeps its connection as long as it reads some kilobytes within the interval."""
     client, server = port.connect()
     server.send(LARGE)
     connections = ConnectionWatch(port.number, ConnectionTable(), send_seconds=0)
@@ -91,7 +91,7 @@ def test_a_client_that_takes_little_but_goes_on_keeps_its_connection(port: Port)
 
 
 def test_a_process_that_ends_waits_less_for_who_takes_nothing(port: Port) -> None:
-    """Nothing keeps it for the whole time that answers have otherwise."""
+    """During a shutdown the timeout for unread answers is shorter."""
     _, stuck = port.connect()
     stuck.send(LARGE)
     ending = ConnectionWatch(port.number, ConnectionTable(), lambda: True, send_seconds=0)
@@ -100,7 +100,7 @@ def test_a_process_that_ends_waits_less_for_who_takes_nothing(port: Port) -> Non
 
 
 def test_connections_without_a_known_caller_are_few(port: Port) -> None:
-    """Those that began first are ended; those with a caller do not count."""
+    """Of connections without a known caller the oldest are closed; those with a caller do not count."""
     peers, made = ConnectionTable(), []
     connections = ConnectionWatch(port.number, peers, most_strange=2)
     for number in range(6):
@@ -114,7 +114,7 @@ def test_connections_without_a_known_caller_are_few(port: Port) -> None:
 
 
 def test_a_connection_whose_body_was_given_up_ends_after_its_answer(port: Port) -> None:
-    """The client reads the answer and then the end."""
+    """After a body was given up, the client can read the answer before the connection ends."""
     peers = ConnectionTable()
     connections = ConnectionWatch(port.number, peers)
     (client, server), (other, _) = port.connect(), port.connect()
@@ -131,7 +131,7 @@ def test_a_connection_whose_body_was_given_up_ends_after_its_answer(port: Port) 
 
 
 def test_other_sockets_of_the_process_are_left_alone(port: Port) -> None:
-    """Only what was accepted on the port is looked at."""
+    """Only sockets accepted on the port are watched."""
     other = Port()
     _, stuck = other.connect()
     stuck.send(LARGE)
@@ -143,7 +143,7 @@ def test_other_sockets_of_the_process_are_left_alone(port: Port) -> None:
 
 
 def test_what_is_known_of_a_connection_ends_with_it(port: Port) -> None:
-    """Another one with the same address and port begins at nothing."""
+    """A new connection with the same address and port starts without the old one's state."""
     peers = ConnectionTable(most=3, most_strange=2)
     client, server = port.connect()
     name = name_of(client)
@@ -154,7 +154,7 @@ def test_what_is_known_of_a_connection_ends_with_it(port: Port) -> None:
     connections.look()
     assert peers.knows(name)
     server.close()
-    # The first look that misses it may have come before its first request.
+    # The first scan that misses it may have started before its first request.
     connections.look()
     assert peers.knows(name)
     connections.look()
@@ -162,7 +162,7 @@ def test_what_is_known_of_a_connection_ends_with_it(port: Port) -> None:
 
 
 def test_a_connection_that_one_look_missed_keeps_what_is_known() -> None:
-    """It may have sent its first request after the look began; only two looks in a row end what is known."""
+    """State is dropped after two scans in a row miss a connection: the first may have started too early."""
     peers, name = ConnectionTable(), ("127.0.0.1", "40000")
     peers.count(name)
     peers.know(name)
@@ -176,7 +176,7 @@ def test_a_connection_that_one_look_missed_keeps_what_is_known() -> None:
 
 
 def test_a_request_whose_client_has_no_address_counts_nowhere() -> None:
-    """As over a socket of the file system."""
+    """Requests over a Unix socket have no client address and are not counted."""
     peers = ConnectionTable(most=1, most_strange=1)
     peers.know(None)
     peers.end(None)
@@ -184,7 +184,7 @@ def test_a_request_whose_client_has_no_address_counts_nowhere() -> None:
 
 
 def test_requests_begin_a_few_in_each_round() -> None:
-    """Those of known connections first; a request that gave up waiting takes no turn."""
+    """Each round starts a few requests, known connections first; a request that gave up waiting takes no turn."""
 
     async def work() -> list[str]:
         turns, begun = RequestTurns(at_once=2), list[str]()

@@ -1,4 +1,4 @@
-"""An older backup brings no access back: nothing is written and no one signs in until an operator has acted."""
+"""With an older backup nothing is written and no one signs in until an operator acts."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ NAME = "Run the migration first."
 
 
 class Backup(NamedTuple):
-    """A place whose database is older than what was signed, and what worked when the backup was made."""
+    """A location whose database is older than its checkpoint, with the credentials valid at the time of the backup."""
 
     location: Location
     tokens: dict[tuple[str, ...], str]
@@ -50,7 +50,7 @@ class Backup(NamedTuple):
 
 @pytest.fixture
 def backup(location: Location, policies: Path, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backup]:
-    """Make a backup of the database, end all access, and put the backup in the place of the database."""
+    """Back up the database, end all access, and replace the database with the backup."""
     with running(location, policies) as service:
         service.token(), service.bearer("auditing", "auditor")
         receipt = service.submit(event(NAME)).json()
@@ -77,13 +77,13 @@ def backup(location: Location, policies: Path, request: pytest.FixtureRequest, t
 
 
 def reopened(service: Service, backup: Backup) -> Desk:
-    """Use the tokens and the session of before the backup."""
+    """Use the tokens and the session that the backup restored."""
     service._tokens = dict(backup.tokens)
     return Desk(TestClient(service.app, base_url=URL, cookies=backup.cookies))
 
 
 def test_no_one_signs_in(backup: Backup, policies: Path) -> None:
-    """Neither by a link nor by a password; the page says what an operator has to do."""
+    """Neither a link nor a password signs in, and the page names the remedy for an operator."""
     with running(backup.location, policies) as service:
         browser = reopened(service, backup).browser
         forms = ({"link": backup.link}, {"name": "bob", "password": "wrong"})
@@ -95,7 +95,7 @@ def test_no_one_signs_in(backup: Backup, policies: Path) -> None:
 
 
 def test_sessions_of_the_backup_are_signed_out_and_decide_nothing(backup: Backup, policies: Path) -> None:
-    """Pages send to the sign-in, a form comes back with what was typed, and no record is made."""
+    """Pages redirect to the sign-in, a form returns the typed text, and nothing is recorded."""
     with running(backup.location, policies) as service:
         desk = reopened(service, backup)
         answer = desk.browser.get("/review", follow_redirects=False)
@@ -108,7 +108,7 @@ def test_sessions_of_the_backup_are_signed_out_and_decide_nothing(backup: Backup
 
 
 def test_agents_hear_that_nothing_is_stored_and_go_on_reading(backup: Backup, policies: Path) -> None:
-    """503 for each write; what they read is as it was, and exports are refused as before."""
+    """Agents get 503 for each write; they read as before, and exports are refused as before."""
     with running(backup.location, policies) as service:
         reopened(service, backup)
         before, bearer = leaves_of(service), service.bearer()
@@ -130,7 +130,7 @@ def test_agents_hear_that_nothing_is_stored_and_go_on_reading(backup: Backup, po
 
 
 def test_a_policy_that_was_edited_is_recorded_once_the_log_is_whole_again(backup: Backup, policies: Path) -> None:
-    """Its leaf would let an older backup grow before an operator has acted."""
+    """No policy leaf is written before an operator acts, because it would let an older backup grow."""
     write_policies(policies, scopes="[limits]\nattempts_per_minute = 1000\n")
     with database(backup.location) as raw:
         (before,) = raw.execute("SELECT count(*) FROM log_leaves").fetchone()
@@ -150,7 +150,7 @@ def test_a_policy_that_was_edited_is_recorded_once_the_log_is_whole_again(backup
 
 
 def test_the_command_line_lets_no_one_in(backup: Backup) -> None:
-    """It names what ends that; to end access is possible all the time."""
+    """Commands that grant access are refused with the remedy; commands that end access always work."""
     before = len(examine(backup.location))
     for verb in (
         ["token", "issue", "worker:other"],
@@ -168,7 +168,7 @@ def test_the_command_line_lets_no_one_in(backup: Backup) -> None:
 
 
 def test_what_was_given_up_takes_all_access_with_it(backup: Backup, policies: Path) -> None:
-    """The list names tokens, links, sessions and accounts; the running service goes on within seconds."""
+    """Giving up lists and ends tokens, links, sessions and accounts; the running service continues within seconds."""
     with serving(backup.location, policies) as (url, _):
         assert httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).json() == {"status": "degraded"}
         done = antechamber("log", "new-key", "--restored", "--json", *where(backup.location))
@@ -202,7 +202,7 @@ def test_what_was_given_up_takes_all_access_with_it(backup: Backup, policies: Pa
 
 
 def test_the_list_is_for_people_too(backup: Backup) -> None:
-    """The key comes first, as without --restored."""
+    """With --restored the list follows the key, for people to read."""
     lines = antechamber("log", "new-key", "--restored", *where(backup.location)).stdout.splitlines()
     assert lines[0].startswith("antechamber/")
     assert [line for line in lines[1:] if not line.startswith("  ")] == [
@@ -215,7 +215,7 @@ def test_the_list_is_for_people_too(backup: Backup) -> None:
 
 
 def test_a_backup_under_a_running_service_is_found_by_the_next_look(location: Location, policies: Path) -> None:
-    """A decision compares the size of the log in its own transaction, before any look."""
+    """A decision compares the size of the log in its own transaction, before the periodic check."""
     with running(location, policies) as service:
         proposal = service.submit(event(NAME)).json()["proposal_id"]
         desk = service.sign_in()
@@ -231,7 +231,7 @@ def test_a_backup_under_a_running_service_is_found_by_the_next_look(location: Lo
 
 
 def test_a_log_that_was_altered_under_a_running_service_is_found(location: Location, policies: Path) -> None:
-    """Its size is the same, and another process signed it: what is kept here is compared."""
+    """A log altered by another process that signed it in the same size differs from the local checkpoint."""
     with running(location, policies) as service:
         service.submit(event(NAME))
         signed = service.state.log.checkpoint()
@@ -243,7 +243,7 @@ def test_a_log_that_was_altered_under_a_running_service_is_found(location: Locat
 
 
 def test_what_another_machine_signed_is_kept_here_as_well(location: Location, policies: Path) -> None:
-    """So that each machine holds the database to all that was signed; on SQLite there is only one."""
+    """Each machine stores checkpoints signed by others, so all hold the database to them; SQLite has one machine."""
     with running(location, policies) as service:
         if location.database_url is None:
             assert service.state.log._signer.alone
@@ -262,7 +262,7 @@ def test_what_another_machine_signed_is_kept_here_as_well(location: Location, po
 
 
 def test_nothing_is_written_before_the_first_look(location: Location, policies: Path) -> None:
-    """An application that was not started has compared nothing."""
+    """An application that was not started has compared nothing and writes nothing."""
     service = Service(location, policies)
     try:
         with pytest.raises(Exception, match="an operator has to act"):
@@ -274,7 +274,7 @@ def test_nothing_is_written_before_the_first_look(location: Location, policies: 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Location:
-    """A place on SQLite, whose files can be copied."""
+    """A location on SQLite, whose files can be copied."""
     return Location(data=tmp_path / "data")
 
 
@@ -296,7 +296,7 @@ def fill(url: str, location: Location, number: int) -> None:
 
 
 def begin(location: Location) -> None:
-    """Make a folder whose database file holds the first checkpoint; what comes later stays in the write-ahead log."""
+    """Create a folder whose database file has the first checkpoint; later writes stay in the WAL."""
     for verb in (["migrate"], ["log", "checkpoint"]):
         assert antechamber(*verb, *where(location)).returncode == 0
 
@@ -308,7 +308,7 @@ def killed(process: Any) -> None:
 
 
 def test_a_copy_without_the_write_ahead_log_is_noticed(folder: Location, policies: Path, tmp_path: Path) -> None:
-    """By the doctor and by the service, with the number of leaves; all files together are healthy."""
+    """Doctor and service report missing leaves after a copy without the WAL; a copy of all files is healthy."""
     begin(folder)
     with serving(folder, policies) as (url, process):
         fill(url, folder, 7)
@@ -320,9 +320,9 @@ def test_a_copy_without_the_write_ahead_log_is_noticed(folder: Location, policie
     (empty.data / f"{DATABASE}-wal").touch()
     assert examine(whole) == []
     for index in (short, crashed, empty):
-        # Found again each time, also after a service that was killed has left files of its own.
+        # The loss is found every time, also after a killed service has left its own files.
         found = examine(index)
-        # A copy whose checkpoint is newer than its database is named by that.
+        # A copy whose checkpoint is newer than its database gets the second message.
         noticed = ("leaves are missing", "leaves when it was signed last")
         assert any(text in line for line in found for text in noticed), (index.data.name, found)
         with serving(index, policies) as (url, process):
@@ -341,7 +341,7 @@ def test_a_copy_without_the_write_ahead_log_is_noticed(folder: Location, policie
 def test_the_write_ahead_log_that_is_brought_back_ends_the_alarm(
     folder: Location, policies: Path, tmp_path: Path
 ) -> None:
-    """An operator finds the file and puts it beside the database."""
+    """Restoring the missing WAL beside the database ends the alarm."""
     begin(folder)
     with serving(folder, policies) as (url, process):
         fill(url, folder, 3)
@@ -354,7 +354,7 @@ def test_the_write_ahead_log_that_is_brought_back_ends_the_alarm(
 
 
 def test_what_is_copied_after_a_clean_stop_is_whole(folder: Location, policies: Path, tmp_path: Path) -> None:
-    """Database, keys and checkpoint are enough; other tools may have emptied the write-ahead log after a crash."""
+    """Database, keys and checkpoint suffice after a clean stop, or once a tool emptied the WAL after a crash."""
     with serving(folder, policies) as (url, _):
         fill(url, folder, 3)
         assert antechamber("log", "checkpoint", *where(folder)).returncode == 0
@@ -374,7 +374,7 @@ def test_what_is_copied_after_a_clean_stop_is_whole(folder: Location, policies: 
 
 
 def test_access_that_ends_in_a_short_log_does_not_hide_what_is_missing(folder: Location, policies: Path) -> None:
-    """As many leaves as are missing are written: the log has its old size, and not its old end."""
+    """Writing as many leaves as are missing restores the log's size but not its root, and is detected."""
     begin(folder)
     with serving(folder, policies) as (url, process):
         fill(url, folder, 1)
@@ -394,7 +394,7 @@ def test_access_that_ends_in_a_short_log_does_not_hide_what_is_missing(folder: L
 def test_a_copy_without_its_checkpoint_is_noticed(
     folder: Location, policies: Path, tmp_path: Path, marker: tuple[str, ...]
 ) -> None:
-    """Also without the file that says where it was: the database knows that there was one."""
+    """A copy without its checkpoint, or without the file that names its path, is detected by the database."""
     with running(folder, policies) as service:
         service.submit(event(NAME))
         get(service, "checkpoint")
@@ -415,7 +415,7 @@ def test_a_copy_without_its_checkpoint_is_noticed(
 def test_the_database_alone_of_a_folder_that_was_signed_once_is_noticed(
     folder: Location, policies: Path, tmp_path: Path
 ) -> None:
-    """The first checkpoint is in the database file itself, so a copy of that file alone says that it was signed."""
+    """The first checkpoint is in the database file itself, so a copy of that file alone shows that it was signed."""
     alone = tmp_path / "alone"
     alone.mkdir()
     with running(folder, policies) as service:
@@ -427,7 +427,7 @@ def test_the_database_alone_of_a_folder_that_was_signed_once_is_noticed(
 
 
 def test_an_empty_database_in_the_place_of_a_signed_one_is_noticed(folder: Location, policies: Path) -> None:
-    """The folder knows that a log was signed in it."""
+    """A folder in which a log was signed detects an empty database."""
     with running(folder, policies) as service:
         get(service, "checkpoint")
     secret = (folder.data / "secret.key").read_bytes()
@@ -441,7 +441,7 @@ def test_an_empty_database_in_the_place_of_a_signed_one_is_noticed(folder: Locat
 
 
 def test_a_contradicted_database_is_not_moved(backup: Backup, postgres: Databases) -> None:
-    """What is missing from it would be forgotten."""
+    """A database that contradicts its checkpoint is not imported, because the loss would be forgotten."""
     if backup.location.database_url is not None:
         return
     done = antechamber("migrate", "--move", "--data", str(backup.location.data), "--database-url", postgres.empty())
@@ -450,7 +450,7 @@ def test_a_contradicted_database_is_not_moved(backup: Backup, postgres: Database
 
 
 def test_nothing_is_stored_in_a_file_that_has_no_name_any_more(folder: Location, policies: Path) -> None:
-    """Another file was put in the place of the database under a running service."""
+    """A running service stops writing when the database file was replaced."""
     with running(folder, policies) as service:
         assert service.submit(event(NAME)).status_code == 201
         shutil.copy(folder.data / DATABASE, folder.data / "copy")

@@ -1,4 +1,4 @@
-"""Decisions beyond yes and no: superseding, merging, asking for a second, ending, and taking any of them back."""
+"""Decisions beyond approve and reject: supersede, merge, request a second person, end, and undo each of them."""
 
 import html
 import json
@@ -26,7 +26,7 @@ def remembered(service: Service) -> list[str]:
 
 
 def shown(desk: Desk, path: str) -> str:
-    """Open a page and return its text without marks."""
+    """Return the visible text of a page."""
     page = desk.browser.get(path)
     assert page.status_code == 200
     return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]+>", "", page.text.partition("<main")[2])))
@@ -40,14 +40,14 @@ def records(service: Service) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def memory(service: Service) -> str:
-    """A memory that was approved before."""
+    """A memory approved earlier."""
     assert service.sign_in().decide(propose(service, OLD), "approve").status_code == 303
     memory: str = service.recall()[0]["memory_id"]
     return memory
 
 
 def test_a_similar_memory_stands_beside_a_proposal_word_by_word(service: Service, memory: str) -> None:
-    """The page shows how much alike they are and what came and went."""
+    """The page shows how similar the two texts are, and the words added and removed."""
     page = service.sign_in().browser.get(f"/review/{propose(service, NEW)}").text
     assert f'href="/memories/{memory}"' in page
     assert re.search(r"<ins>.*an hour .*</ins>", page)
@@ -56,7 +56,7 @@ def test_a_similar_memory_stands_beside_a_proposal_word_by_word(service: Service
 
 
 def test_superseding_ends_the_old_memory_and_undo_restores_it(service: Service, memory: str) -> None:
-    """Agents read the new text alone; taking it back leaves the old one as it was, and both records."""
+    """Agents read only the new text; undo restores the old memory, and both records stay."""
     desk, proposal = service.sign_in(), propose(service, NEW)
     assert desk.decide(proposal, "supersede", target=memory).status_code == 303
     (item,) = service.recall()
@@ -74,7 +74,7 @@ def test_superseding_ends_the_old_memory_and_undo_restores_it(service: Service, 
 
 
 def test_two_persons_approve_the_same_successor(service: Service) -> None:
-    """Where two are wanted the second one sees which memory would end, and it ends with their approval."""
+    """Where two people are required, the second sees which memory will end, and it ends with the second approval."""
     wide = {"submission_scope": "organization", "scope_id": "labs"}
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     first = propose(service, OLD, **wide)
@@ -90,7 +90,7 @@ def test_two_persons_approve_the_same_successor(service: Service) -> None:
 
 
 def test_merging_keeps_the_memory_and_says_so(service: Service, memory: str) -> None:
-    """Nothing is remembered twice; the agent learns that it was a duplicate."""
+    """Merging creates no second memory, and the agent is informed of the duplicate."""
     desk, proposal = service.sign_in(), propose(service, NEW, idempotency_key="merged")
     assert desk.decide(proposal, "merge", target=memory).status_code == 303
     assert remembered(service) == [OLD]
@@ -102,7 +102,7 @@ def test_merging_keeps_the_memory_and_says_so(service: Service, memory: str) -> 
 
 @pytest.mark.parametrize("kind", ["supersede", "merge"])
 def test_a_memory_of_another_scope_cannot_be_named(service: Service, memory: str, kind: str) -> None:
-    """Nor one that is not there, nor none."""
+    """A memory of another scope, an unknown one or none cannot be named as the target."""
     desk, proposal = service.sign_in(), propose(service, NEW, submission_scope="session", scope_id="s-1")
     assert desk.decide(proposal, kind, target=memory).status_code == 409
     assert desk.decide(proposal, kind, target="nowhere").status_code == 409
@@ -111,7 +111,7 @@ def test_a_memory_of_another_scope_cannot_be_named(service: Service, memory: str
 
 
 def test_of_two_successors_of_one_memory_the_second_is_late(service: Service, memory: str) -> None:
-    """A memory is superseded once; whoever comes later sees that it ended."""
+    """A memory can be superseded once; a later attempt shows that it ended."""
     desk, one, other = service.sign_in(), propose(service, NEW), propose(service, NEW + " Always.")
     late = desk.form(other)
     assert desk.decide(one, "supersede", target=memory).status_code == 303
@@ -120,7 +120,7 @@ def test_of_two_successors_of_one_memory_the_second_is_late(service: Service, me
 
 
 def test_a_second_curator_that_was_asked_for_is_needed(service: Service) -> None:
-    """Whoever asks leaves the text as it is; then one approval waits for another."""
+    """Requesting a second curator leaves the text unchanged, and two approvals are required from then on."""
     bob, eve, proposal = service.sign_in("bob"), service.sign_in("eve"), propose(service, OLD)
     assert bob.decide(proposal, "flag").headers["location"].startswith("/review?done=flagged")
     assert "second curator asked for" in shown(eve, "/review")
@@ -132,7 +132,7 @@ def test_a_second_curator_that_was_asked_for_is_needed(service: Service) -> None
 
 @pytest.mark.parametrize(("kind", "state"), [("retract", "retracted"), ("expire", "expired")])
 def test_a_memory_ends_by_a_decision_with_a_reason(service: Service, memory: str, kind: str, state: str) -> None:
-    """Agents stop reading it, its page says who ended it and why, and that can be taken back later."""
+    """A memory ended by a decision is no longer read by agents; its page shows who and why, and undo restores it."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     page = bob.browser.get(f"/memories/{memory}").text
     proposal = re.search(r'action="/review/([^/]+)/retract"', page)
@@ -149,7 +149,7 @@ def test_a_memory_ends_by_a_decision_with_a_reason(service: Service, memory: str
 
 
 def test_every_decision_can_be_taken_back_from_the_page_that_follows(service: Service) -> None:
-    """The note of the next page carries the form, for whoever decided and for nobody else."""
+    """The notice on the next page offers undo to the curator who decided, and to no other."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     for kind, fields in (("approve", {}), ("reject", {"reason_code": "wrong"}), ("flag", {})):
         proposal = propose(service, f"To be decided by {kind}.")
@@ -167,7 +167,7 @@ def test_every_decision_can_be_taken_back_from_the_page_that_follows(service: Se
 
 
 def test_the_latest_decisions_lead_to_where_they_are_taken_back(service: Service) -> None:
-    """Newest first, everybody's; and before there are any it says so."""
+    """The list shows every curator's decisions, newest first, with links to undo, or a note that it is empty."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     assert "Nobody has decided anything yet" in shown(bob, "/review/latest")
     for content in ("First.", "Second."):
@@ -179,7 +179,7 @@ def test_the_latest_decisions_lead_to_where_they_are_taken_back(service: Service
 
 
 def test_undoing_an_edit_brings_the_text_back(service: Service) -> None:
-    """One person is enough again for the text as it was proposed."""
+    """After an edit is undone, one person can approve the proposed text again."""
     bob, eve, proposal = service.sign_in("bob"), service.sign_in("eve"), propose(service, OLD)
     assert bob.decide(proposal, "edit", content=NEW, reason_code="unclear").status_code == 303
     assert bob.decide(proposal, "undo").status_code == 303
@@ -189,7 +189,7 @@ def test_undoing_an_edit_brings_the_text_back(service: Service) -> None:
 
 
 def test_a_stale_form_shows_what_changed_and_how_the_typed_text_differs(service: Service) -> None:
-    """Word by word: from the text that was open to the one that stands, and from that to what was typed."""
+    """A stale form shows a word diff from the opened text to the current one, and from that to the typed text."""
     bob, eve, proposal = service.sign_in("bob"), service.sign_in("eve"), propose(service, OLD)
     opened = bob.form(proposal)
     assert eve.decide(proposal, "edit", content=NEW, reason_code="unclear").status_code == 303
@@ -212,7 +212,7 @@ def test_a_stale_form_shows_what_changed_and_how_the_typed_text_differs(service:
 
 
 def test_the_note_offers_no_way_back_that_is_closed(service: Service, memory: str) -> None:
-    """Nothing is offered for a proposal that is not there, or whose memory another decision has ended."""
+    """The notice offers no undo for an unknown proposal or one whose memory ended by a later decision."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     first = re.findall(r'href="/review/([0-9a-f-]{36})', bob.browser.get(f"/memories/{memory}").text)[0]
     assert eve.decide(propose(service, NEW), "supersede", target=memory).status_code == 303
@@ -223,14 +223,14 @@ def test_the_note_offers_no_way_back_that_is_closed(service: Service, memory: st
 
 
 def test_a_proposal_is_opened_beside_the_memory_it_claims_to_supersede(service: Service, memory: str) -> None:
-    """However little they are alike, that memory comes first."""
+    """The memory named in a claim is shown first, however dissimilar."""
     claiming = service.submit(event("Cats sleep a lot.", supersedes=memory)).json()["proposal_id"]
     page = shown(service.sign_in(), f"/review/{claiming}")
     assert "its producer says: superseded by this" in page
 
 
 def test_a_requirement_that_failed_keeps_an_approval_back(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be evaluated is said and not passed over."""
+    """A requirement that cannot be evaluated blocks the approval with an explanation."""
 
     def broken(_situation: Any) -> Any:
         raise ArithmeticError

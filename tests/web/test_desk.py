@@ -43,16 +43,15 @@ def _records(service: Service) -> list[dict[str, Any]]:
 
 
 class _Suspect(HTMLParser):
-    """Collects what could load, run or draw something that is not ours."""
+    """Collects page elements that could load, run or draw foreign content."""
 
     def __init__(self, page: str) -> None:
-        """Read a page."""
         super().__init__()
         self.found: list[str] = []
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Look at a tag and its attributes; the desk's scripts are loaded from here, empty and for itself."""
+        """Check a tag and its attributes; the desk's own scripts are external files without inline code."""
         own = dict(attrs)
         if tag == "script" and own.keys() == {"src", "defer"} and OWN_SCRIPT.fullmatch(own["src"] or ""):
             return
@@ -66,7 +65,7 @@ class _Suspect(HTMLParser):
                 self.found.append(f"{tag} {name}={value}")
 
     def handle_data(self, data: str) -> None:
-        """Look for text that a browser would run."""
+        """Check text that a browser would run."""
         if self.lasttag == "script" and data.strip():
             self.found.append(f"script {data}")
 
@@ -78,7 +77,7 @@ def _csrf(desk: Desk) -> str:
 
 
 def test_empty_pages_say_what_will_come(service: Service) -> None:
-    """Before anything happened every page says so in words."""
+    """Before the first event every page explains that it is empty and what will appear."""
     desk = service.sign_in()
     expected = {
         "/review": "Nothing waits for you",
@@ -93,7 +92,7 @@ def test_empty_pages_say_what_will_come(service: Service) -> None:
 
 
 def test_the_queue_shows_the_oldest_first_page_by_page(service: Service) -> None:
-    """The queue shows fifty at a time, oldest first, and every one exactly once."""
+    """The queue shows fifty proposals per page, oldest first, and each exactly once."""
     ids = [_propose(service, " ".join(f"{number}{letter}" * 3 for letter in "abcdef")) for number in range(53)]
     desk = service.sign_in()
     service.wait_until_sorted()
@@ -129,7 +128,7 @@ def test_a_proposal_page_has_all_that_a_decision_needs(service: Service) -> None
 
 
 def test_a_conflict_is_listed_once(service: Service) -> None:
-    """With the way to the pair, and not a second time as a mere warning."""
+    """A conflict is shown once, with a link to the pair, and not repeated among the warnings."""
     proposal = _propose(service, idempotency_key="first")
     service.submit(event("Something else.", idempotency_key="first"))
     box = _page(service.sign_in(), f"/review/{proposal}").partition("What asks for care")[2].partition("</section>")[0]
@@ -138,7 +137,7 @@ def test_a_conflict_is_listed_once(service: Service) -> None:
 
 
 def test_replays_are_counted_on_the_page(service: Service) -> None:
-    """How often a submission was repeated stands on its proposal's page once the counters are written."""
+    """A proposal's page shows the number of replays once the counters are written."""
     sent = event()
     proposal = service.submit(sent).json()["proposal_id"]
     for _ in range(3):
@@ -148,7 +147,7 @@ def test_replays_are_counted_on_the_page(service: Service) -> None:
 
 
 def test_approving_makes_a_memory(service: Service) -> None:
-    """Approve answers with a redirect, and the memory is what agents read."""
+    """Approve gives a redirect, and agents read the memory."""
     proposal = _propose(service)
     desk = service.sign_in()
     response = desk.decide(proposal, "approve")
@@ -158,7 +157,7 @@ def test_approving_makes_a_memory(service: Service) -> None:
 
 
 def test_a_decision_leads_on_to_the_next_proposal(service: Service) -> None:
-    """After a decision the curator sees the next proposal, and what was done."""
+    """After a decision the curator sees the next proposal and a notice of what was done."""
     first, second = _propose(service, "First."), _propose(service, "Second.")
     desk = service.sign_in()
     response = desk.decide(first, "approve")
@@ -167,7 +166,7 @@ def test_a_decision_leads_on_to_the_next_proposal(service: Service) -> None:
 
 
 def test_rejecting_makes_no_memory(service: Service) -> None:
-    """Reject keeps reason and note, and nothing becomes a memory."""
+    """Reject stores reason and note, and creates no memory."""
     proposal = _propose(service)
     desk = service.sign_in()
     response = desk.decide(proposal, "reject", reason_code="outdated", reason_text="Replaced last week.")
@@ -180,7 +179,7 @@ def test_rejecting_makes_no_memory(service: Service) -> None:
 
 
 def test_every_reason_of_the_contract_is_offered_and_taken(service: Service) -> None:
-    """The page offers the nine reasons, and each one is taken."""
+    """The page offers the nine reasons, and each is accepted."""
     reasons = ["wrong", "outdated", "duplicate", "unclear", "out-of-scope", "unsafe", "private", "low-value", "other"]
     desk = service.sign_in()
     for number, reason in enumerate(reasons):
@@ -207,7 +206,7 @@ INCOMPLETE: list[tuple[str, dict[str, str], str]] = [
 
 
 def test_an_incomplete_form_is_shown_again(service: Service) -> None:
-    """A form that lacks something is answered with 400, the reason and what was typed; nothing is recorded."""
+    """An incomplete form gives 400 with the reason and the typed text; nothing is recorded."""
     proposal, desk = _propose(service), service.sign_in()
     for decision, fields, why in INCOMPLETE:
         response = desk.decide(proposal, decision, **fields)
@@ -218,7 +217,7 @@ def test_an_incomplete_form_is_shown_again(service: Service) -> None:
 
 
 def test_an_edit_waits_for_a_second_person(service: Service) -> None:
-    """An edit raises the version; its author cannot approve it, a second person can, and that text is remembered."""
+    """An edit raises the version; its author cannot approve it, and a second person's approval makes it the memory."""
     proposal = _propose(service)
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     edited = bob.decide(proposal, "edit", content="Run the migration\r\nfirst.", reason_code="unclear")
@@ -234,7 +233,7 @@ def test_an_edit_waits_for_a_second_person(service: Service) -> None:
 
 
 def test_an_edit_voids_earlier_approvals(service: Service) -> None:
-    """In a scope for two persons an edit between them starts the count anew."""
+    """In a scope for two persons an edit between the approvals resets the count."""
     proposal = _propose(service, submission_scope="organization", scope_id="labs")
     bob, eve, kim = (service.sign_in(name) for name in ("bob", "eve", "kim"))
     assert bob.decide(proposal, "approve").status_code == 303
@@ -250,7 +249,7 @@ def test_an_edit_voids_earlier_approvals(service: Service) -> None:
 
 
 def test_an_organization_wants_two_persons(service: Service) -> None:
-    """One approval is not enough, the same person's second one counts for nothing, another person's admits."""
+    """One approval is not enough, a repeated one by the same person does not count, and another person's admits."""
     proposal = _propose(service, submission_scope="organization", scope_id="labs")
     bob = service.sign_in("bob")
     again = service.sign_in("bob-2", person="bob")
@@ -276,7 +275,7 @@ def test_one_veto_rejects(service: Service) -> None:
 
 @pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
 def test_owners_do_not_judge_their_own_producers(service: Service, decision: str) -> None:
-    """Whoever answers for a producer cannot judge its proposals, by whatever account: persons are compared."""
+    """The owner of a producer cannot judge its proposals from any account, because persons are compared."""
     proposal = _propose(service)
     for name, person in (("ada", None), ("ada-private", "ada")):
         owner = service.sign_in(name, person=person)
@@ -292,7 +291,7 @@ def test_owners_do_not_judge_their_own_producers(service: Service, decision: str
 
 
 def test_an_owner_of_today_and_of_then_are_both_kept_out(service: Service, policies: Any) -> None:
-    """Handing a producer over lets neither its old nor its new owner judge."""
+    """After a producer changes hands, neither the old nor the new owner may judge."""
     proposal = _propose(service)
     write_policies(policies, PRODUCERS.replace('owner = "ada"', 'owner = "linus"'))
     service.state.dashboard._policies.refresh()
@@ -316,7 +315,7 @@ STALE: list[tuple[str, dict[str, str]]] = [
 
 
 def test_a_stale_form_is_answered_with_what_stands(service: Service) -> None:
-    """A form about another version or text records nothing, and gives back what was typed."""
+    """A form with an outdated version or text records nothing and returns the typed text."""
     proposal, desk = _propose(service), service.sign_in()
     for decision, fields in STALE:
         response = desk.decide(proposal, decision, **fields)
@@ -327,7 +326,7 @@ def test_a_stale_form_is_answered_with_what_stands(service: Service) -> None:
 
 
 def test_the_page_of_a_stale_form_can_be_sent_at_once(service: Service) -> None:
-    """The 409 page holds a fresh form, so that the same decision goes through at the second try."""
+    """The 409 page holds a fresh form, so the same decision succeeds on the second try."""
     proposal = _propose(service)
     desk = service.sign_in()
     stale = desk.decide(proposal, "approve", version="9")
@@ -336,7 +335,7 @@ def test_the_page_of_a_stale_form_can_be_sent_at_once(service: Service) -> None:
 
 
 def test_a_form_counts_once(service: Service) -> None:
-    """A form that is sent again, as after Back, makes no second record, also for another decision."""
+    """A form that is sent again, as after Back, creates no second record, even with a different decision."""
     first = _propose(service, submission_scope="organization", scope_id="labs")
     desk = service.sign_in()
     form = desk.form(first)
@@ -359,7 +358,7 @@ def test_a_form_of_one_proposal_does_not_decide_another(service: Service) -> Non
 
 
 def test_a_decided_proposal_says_who_decided(service: Service) -> None:
-    """Whoever comes second sees what stands and who decided it, and keeps the typed text."""
+    """The second curator sees the current state and who decided, and keeps the typed text."""
     proposal = _propose(service)
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     form = eve.form(proposal)
@@ -375,7 +374,7 @@ def test_a_decided_proposal_says_who_decided(service: Service) -> None:
 
 
 def test_two_curators_at_once_make_one_decision(service: Service) -> None:
-    """Of several decisions at the same moment exactly one counts, and the others are told."""
+    """Of several simultaneous decisions exactly one counts, and the others get a conflict."""
     proposal = _propose(service)
     desks = [service.sign_in(f"curator-{number}") for number in range(4)]
     forms = [desk.form(proposal) for desk in desks]
@@ -397,7 +396,7 @@ def test_two_curators_at_once_make_one_decision(service: Service) -> None:
 
 
 def test_an_auditor_reads_without_forms(service: Service) -> None:
-    """An auditor sees the desk's pages, with no form to decide by."""
+    """An auditor sees the desk's pages without forms for decisions."""
     proposal = _propose(service)
     auditor = service.sign_in("audrey", "auditor")
     for path in ("/review", f"/review/{proposal}", "/quarantine", "/memories"):
@@ -408,7 +407,7 @@ def test_an_auditor_reads_without_forms(service: Service) -> None:
 
 @pytest.mark.parametrize("role", ["auditor", "operator"])
 def test_only_a_curator_decides(service: Service, role: str) -> None:
-    """A good form in the hands of another role changes nothing, and shows an operator no contents."""
+    """A valid form from another role changes nothing, and shows an operator no contents."""
     proposal = _propose(service)
     form, other = service.sign_in().form(proposal), service.sign_in("other", role)
     sent = form | {"csrf": _csrf(other), "content": "Changed.", "reason_code": "wrong"}
@@ -421,7 +420,7 @@ def test_only_a_curator_decides(service: Service, role: str) -> None:
 
 
 def test_an_operator_sees_no_contents(service: Service) -> None:
-    """Pages with contents are closed to operators; the dashboard shows them figures only."""
+    """Pages with contents are closed to operators; the dashboard shows them only figures."""
     proposal = _propose(service)
     service.sign_in().decide(proposal, "approve")
     memory = service.recall()[0]["memory_id"]
@@ -436,7 +435,7 @@ def test_an_operator_sees_no_contents(service: Service) -> None:
 
 
 def test_only_operators_see_people_and_tokens(service: Service) -> None:
-    """Curators and auditors see the figures, and neither accounts nor tokens; nobody sees a secret."""
+    """Curators and auditors see the figures, but neither accounts nor tokens; no role sees a secret."""
     secret = service.token()
     service.sign_in("olga", "operator")
     for role in ("curator", "auditor"):
@@ -449,7 +448,7 @@ def test_only_operators_see_people_and_tokens(service: Service) -> None:
 
 
 def test_the_dashboard_counts(service: Service) -> None:
-    """Dispositions, states and replays stand on the dashboard as they are."""
+    """The dashboard shows the counts of dispositions, states and replays."""
     sent = event("First.")
     service.submit(sent)
     service.submit(sent)
@@ -481,7 +480,7 @@ def test_the_dashboard_counts(service: Service) -> None:
 
 
 def test_a_thousand_replays_of_one_submission_are_no_zero_percent(service: Service) -> None:
-    """The duplicate rate and the attempts per submission say what a retry storm costs, for its channel alone."""
+    """Duplicate rate and attempts per submission show the cost of a retry storm, for its channel alone."""
     sent = event("Once.")
     service.submit(sent)
     line = msgspec.json.encode(sent)
@@ -507,7 +506,7 @@ def test_a_thousand_replays_of_one_submission_are_no_zero_percent(service: Servi
 
 
 def test_replays_on_the_channel_of_the_submission_show_nearly_all_of_its_attempts(service: Service) -> None:
-    """One submission with a thousand replays: 99.9 %, and a thousand attempts for each submission."""
+    """One submission with a thousand replays shows 99.9 % and a thousand attempts per submission."""
     line = msgspec.json.encode(event("Once.")) + b"\n"
     for number in (1000, 1):
         service.client.post("/v1/submissions/batch", content=line * number, headers=service.bearer())
@@ -522,7 +521,7 @@ def test_replays_on_the_channel_of_the_submission_show_nearly_all_of_its_attempt
 
 
 def test_quarantine_shows_the_pair_side_by_side(service: Service) -> None:
-    """A conflict stands beside the original, with what differs and the way to its proposal."""
+    """A conflict is shown beside the original, with the differences and a link to its proposal."""
     proposal = _propose(service, "The original.", idempotency_key="first")
     refused = service.submit(event("The refused one.", idempotency_key="first", supersedes="other-memory")).json()
     page = _page(service.sign_in(), "/quarantine")
@@ -535,14 +534,14 @@ def test_quarantine_shows_the_pair_side_by_side(service: Service) -> None:
 
 
 def test_quarantine_says_that_a_scope_differs(service: Service) -> None:
-    """Where only the scope differs the pair says so."""
+    """When only the scope differs, the pair shows that."""
     service.submit(event(idempotency_key="first"))
     service.submit(event(idempotency_key="first", submission_scope="session", scope_id="s-1"))
     assert "The scope differs: project:apollo before." in _page(service.sign_in(), "/quarantine")
 
 
 def test_quarantine_never_shows_a_private_value(service: Service) -> None:
-    """Of a private event only rule and place are shown."""
+    """Of a private event only rule and pointer are shown."""
     private = "ada@love" + "lace.dev"
     answer = service.submit(event(f"Ask {private} first."))
     assert answer.json()["disposition"] == "rejected-private"
@@ -556,7 +555,7 @@ def test_quarantine_never_shows_a_private_value(service: Service) -> None:
 
 
 def test_a_retry_that_turned_private_blocks_approval(service: Service) -> None:
-    """A producer that withdraws its event as private stops its approval; rejecting still works."""
+    """When a producer reports its event as private, approval is blocked and rejection still works."""
     proposal = _propose(service, idempotency_key="first")
     assert service.submit(event(idempotency_key="first", visibility="private")).status_code == 422
     desk = service.sign_in()
@@ -568,7 +567,7 @@ def test_a_retry_that_turned_private_blocks_approval(service: Service) -> None:
 
 
 def test_memories_are_listed_found_and_explained(service: Service) -> None:
-    """The list is newest first, search wants every word, and a memory shows where it came from."""
+    """The list is newest first, search requires every word, and a memory shows its origin."""
     desk = service.sign_in()
     for content in ("Café opens at nine.", "The café closes at five.", "Deploys wait for review."):
         desk.decide(_propose(service, content), "approve")
@@ -593,7 +592,7 @@ def test_memories_are_listed_found_and_explained(service: Service) -> None:
 
 
 def test_search_takes_whatever_is_typed(service: Service) -> None:
-    """No sign that somebody types is an operator or a failure."""
+    """No typed character acts as an operator or causes a failure."""
     typed = ['"', "'", "*", "AND", "NOT x", "(", "content:x", "-x", "%", "\\", "\0", "\ud7ff", "a" * 3000, "x " * 100]
     desk = service.sign_in()
     desk.decide(_propose(service), "approve")
@@ -602,7 +601,7 @@ def test_search_takes_whatever_is_typed(service: Service) -> None:
 
 
 def test_pages_of_memories_and_quarantine_lead_on(service: Service) -> None:
-    """Long lists come in pages that together hold every entry once."""
+    """Long lists are divided into pages that together hold every entry once."""
     desk = service.sign_in()
     for number in range(51):
         proposal = _propose(service, f"Sentence {number}.", idempotency_key=f"k-{number}")
@@ -620,7 +619,7 @@ def test_pages_of_memories_and_quarantine_lead_on(service: Service) -> None:
 
 
 def test_what_does_not_exist_is_a_page_of_its_own(service: Service) -> None:
-    """An unknown address is answered with 404 and the way back."""
+    """An unknown address gives 404 and a link back."""
     desk = service.sign_in()
     for path in ("/review/nothing", "/memories/nothing", "/nothing", "/review/%ED%A0%80", "/memories/%00"):
         page = _page(desk, path, 404)
@@ -629,7 +628,7 @@ def test_what_does_not_exist_is_a_page_of_its_own(service: Service) -> None:
 
 
 def test_deciding_on_nothing_is_not_found(service: Service) -> None:
-    """A good form for a proposal that does not exist is answered with 404, as is an unknown decision."""
+    """A valid form for an unknown proposal gives 404, as does an unknown decision."""
     proposal = _propose(service)
     desk = service.sign_in()
     form = desk.form(proposal)
@@ -640,7 +639,7 @@ def test_deciding_on_nothing_is_not_found(service: Service) -> None:
 
 
 def _hostile_pages(service: Service, text: str) -> dict[str, str]:
-    """Bring a text onto every page that shows texts of agents or curators, and return the pages."""
+    """Put a text on every page that shows texts of agents or curators, and return the pages."""
     span = {"uri": text, "heading": text, "revision": text}
     payload = {"kind": "fact", "content": text, "attributes": {"note": text}}
     sent = event(payload=payload, source_span=span, idempotency_key="first", supersedes=text)
@@ -680,7 +679,7 @@ def _hostile_pages(service: Service, text: str) -> dict[str, str]:
 
 
 def test_a_hostile_text_does_nothing_on_any_page(service: Service) -> None:
-    """Markup, scripts and template marks are shown as text on every page, and no page holds a script or style."""
+    """Markup, scripts and template syntax are shown as text on every page, and no page holds a script or style."""
     for name, page in _hostile_pages(service, HOSTILE).items():
         assert (name, _Suspect(page).found) == (name, [])
         assert "<!doctype html>" in page
@@ -688,7 +687,7 @@ def test_a_hostile_text_does_nothing_on_any_page(service: Service) -> None:
 
 
 def test_the_invisible_is_drawn_on_every_page_with_a_text(service: Service) -> None:
-    """Bidirectional, zero-width, tag, filler and separator characters are drawn with code point and name."""
+    """Bidirectional, zero-width, tag, filler and separator characters are shown with code point and name."""
     drawn_on = ("pending", "queue", "edited", "/quarantine", "/memories", "/audit", "/review/latest", "group")
     pages = _hostile_pages(service, HOSTILE[-90:])
     for name in drawn_on:
@@ -701,7 +700,7 @@ def test_the_invisible_is_drawn_on_every_page_with_a_text(service: Service) -> N
 
 
 def test_a_huge_text_is_shown_whole(service: Service) -> None:
-    """A text of 60 KiB is on its proposal's page to the last character, and cut in the lists."""
+    """A text of 60 KiB is complete on its proposal's page, and shortened in lists."""
     text = "Long text <b> & more.\n" * 2600 + "THE END"
     pages = {}
     proposal = _propose(service, text)
@@ -714,7 +713,7 @@ def test_a_huge_text_is_shown_whole(service: Service) -> None:
 
 
 def test_pages_reference_nothing_from_elsewhere(service: Service) -> None:
-    """No page loads, links or sends anything to another host, and none carries a script or an inline style."""
+    """No page loads from, links to or sends to another host, and none has an inline script or style."""
     proposal = _propose(service)
     desk, operator = service.sign_in(), service.sign_in("olga", "operator")
     service.submit(event("Other.", idempotency_key="first"))
@@ -740,7 +739,7 @@ def test_pages_reference_nothing_from_elsewhere(service: Service) -> None:
 
 
 def test_every_page_names_itself_and_its_parts(service: Service) -> None:
-    """Each page has a language, a title, one heading of the first level and a way past the menu."""
+    """Each page has a language, a title, one first-level heading and a link that skips the menu."""
     proposal = _propose(service)
     desk = service.sign_in()
     for path in ("/review", f"/review/{proposal}", "/quarantine", "/memories", "/audit", "/dashboard", "/schema"):
@@ -753,7 +752,7 @@ def test_every_page_names_itself_and_its_parts(service: Service) -> None:
 
 
 def test_guidelines_stand_beside_what_they_fit(service: Service, policies: Path) -> None:
-    """By scope and kind, only while something waits, and all of them on the page of the policy."""
+    """Guidelines appear by scope and kind beside pending proposals only, and all of them on the policy page."""
     (policies / "guidelines.toml").write_text(
         '[[guideline]]\ntext = "Is it <true>?"\n'
         '[[guideline]]\nkinds = ["warning"]\ntext = "What happens otherwise?"\n'

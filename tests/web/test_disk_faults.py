@@ -1,4 +1,4 @@
-"""Disks that fail under a running server: each write and sync of an act in turn gets an error (strace injects it)."""
+"""Disk faults under a running server: each write and sync of an operation in turn gets an error from strace."""
 
 import contextlib
 import re
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.usefixtures("at_own_speed")
 CALLS = ("pwrite64", "fdatasync", "fsync", "ftruncate", "rename")
 ERRORS = ("EIO", "ENOSPC")
 MOST = 90
-"""More calls than one act makes."""
+"""More system calls than one operation makes."""
 
 
 class Acts(NamedTuple):
-    """What may be done to a running server, each with a number of its own; it returns the status."""
+    """Operations on a running server, each with its own number; they return the status."""
 
     url: str
     secret: str
@@ -41,7 +41,7 @@ class Acts(NamedTuple):
         return httpx.post(f"{self.url}/v1/submissions", json=body, headers=headers, timeout=30).status_code
 
     def approve(self, number: int) -> int:
-        """Approve the proposal of an event; the same form again has the same decision key."""
+        """Approve the proposal of an event; sending the same form again uses the same decision key."""
         form = forms.setdefault((self.url, number), {})
         if not form:
             headers = {"authorization": f"Bearer {self.secret}"}
@@ -67,7 +67,7 @@ taken: list[str] = []
 
 @contextlib.contextmanager
 def failing(pid: int, data: Path, call: str, error: str, number: int | str) -> Iterator[Callable[[], bool]]:
-    """Let a call on the store's files fail; yields what tells whether that happened."""
+    """Make a system call on the store's files fail; yield a function that returns whether it happened."""
     log = data.parent / "injected.log"
     files = [part for name in ("antechamber.db", "antechamber.db-wal") for part in ("-P", str(data / name))]
     command = [shutil.which("strace") or "strace", "-f", "-p", str(pid), "-e", f"trace={call}", *files]
@@ -76,7 +76,7 @@ def failing(pid: int, data: Path, call: str, error: str, number: int | str) -> I
     assert tracer.stderr is not None
     attached = tracer.stderr.readline()
     assert "attached" in attached, attached
-    # It says more as threads come; nobody reading would make it wait.
+    # strace writes more as threads start, and would block on a full pipe.
     reader = threading.Thread(target=tracer.stderr.read, daemon=True)
     reader.start()
     try:
@@ -105,13 +105,13 @@ def served(data: Path, policies: Path) -> Iterator[tuple[Acts, int]]:
 
 
 def rows(data: Path, question: str, *values: Any) -> list[Any]:
-    """Ask the file."""
+    """Query the database file."""
     with contextlib.closing(sqlite3.connect(f"{(data / 'antechamber.db').as_uri()}?mode=ro", uri=True)) as connection:
         return connection.execute(question, values).fetchall()
 
 
 def kept(data: Path, act: str, number: int) -> int:
-    """Count what an act left."""
+    """Count the rows that an operation left."""
     if act == "export":
         return int(rows(data, "SELECT count(*) FROM exports")[0][0] >= len(taken))
     if act == "submit":
@@ -126,7 +126,7 @@ def kept(data: Path, act: str, number: int) -> int:
 
 
 def until_sorted(data: Path) -> None:
-    """Wait until nothing is left to be sorted, so that the next sync is that of the next act."""
+    """Wait until the sorter is done, so that the next sync belongs to the next operation."""
     unsorted = "SELECT 1 FROM proposals WHERE state = 'pending' AND fold IS NULL"
     until(lambda: not rows(data, unsorted), "the queue is sorted")
 
@@ -135,9 +135,9 @@ def until_sorted(data: Path) -> None:
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("act", ["submit", "approve", "export"])
 def test_no_failing_write_is_answered_as_done(act: str, error: str, tmp_path: Path, policies: Path) -> None:
-    """Each write, sync and truncation of an act fails in turn: no success that is not kept, none that is kept twice.
+    """With each write, sync and truncation failing in turn, no success is lost and none is stored twice.
 
-    The same again, without the fault, succeeds; where a sync failed, after a new start.
+    Without the fault the same operation succeeds, after a restart if a sync failed.
     """
     data, number, hits = tmp_path / "data", 0, 0
     taken.clear()
@@ -160,7 +160,7 @@ def test_no_failing_write_is_answered_as_done(act: str, error: str, tmp_path: Pa
                     assert status in {200, 201, 303}
                     break
                 if call in {"fdatasync", "fsync"}:
-                    # The first sync is the act's own; a later one may be that of the sorting which follows the answer.
+                    # The first sync belongs to the operation; a later one may be the sorter's, after the answer.
                     assert status == 503 or index > 1
                     assert httpx.get(f"{acts.url}/readyz", timeout=HANG_SECONDS).json() == {"status": "read-only"}
                     stack.close()
@@ -176,7 +176,7 @@ def test_no_failing_write_is_answered_as_done(act: str, error: str, tmp_path: Pa
 
 @pytest.mark.timeout(120)
 def test_a_failed_sync_ends_all_writing_until_the_next_start(tmp_path: Path, policies: Path) -> None:
-    """One failed fdatasync is enough: 503 from then on, /readyz and the desk say so, reading goes on."""
+    """After one failed fdatasync writes give 503, /readyz and the desk report it, and reads continue."""
     data = tmp_path / "data"
     with served(data, policies) as (acts, pid):
         assert acts.submit(1) == 201
@@ -197,7 +197,7 @@ def test_a_failed_sync_ends_all_writing_until_the_next_start(tmp_path: Path, pol
 
 @pytest.mark.timeout(120)
 def test_a_full_disk_is_told_and_recovers_by_itself(tmp_path: Path, policies: Path) -> None:
-    """While every write fails for lack of space: 503 with Retry-After, reading goes on; with space again all works."""
+    """While the disk is full writes give 503 with Retry-After and reads continue; with space again all works."""
     data = tmp_path / "data"
     with served(data, policies) as (acts, pid):
         assert acts.submit(1) == 201

@@ -1,4 +1,4 @@
-"""Editing: what is saved is exactly what the curator changed, and is seen before it is saved."""
+"""Editing: exactly the curator's changes are saved, after a preview."""
 
 import html
 import re
@@ -23,12 +23,12 @@ def propose(service: Service, content: str = ODD) -> str:
 
 
 def field(page: str) -> str:
-    """Return what the edit field of a page holds, as a browser reads it."""
+    """Return the content of a page's edit field, as a browser reads it."""
     return html.unescape(page.partition('<textarea id="content"')[2].partition(">\n")[2].partition("</textarea>")[0])
 
 
 def stored(service: Service, desk: Desk, proposal: str) -> str:
-    """Approve a proposal as a second person and return what agents read."""
+    """Approve a proposal as a second person and return the text that agents read."""
     assert desk.decide(proposal, "approve").status_code == 303
     content: str = service.recall()[0]["content"]
     return content
@@ -40,7 +40,7 @@ def words(page: str) -> str:
 
 
 def test_a_word_typed_at_the_end_changes_nothing_else(service: Service) -> None:
-    """Persian, emoji, wide spaces, soft hyphens and hidden characters reach the memory as they were proposed."""
+    """Persian, emoji, wide spaces, soft hyphens and hidden characters reach the memory as proposed."""
     proposal, bob = propose(service), service.sign_in("bob")
     typed = field(bob.browser.get(f"/review/{proposal}").text) + " Done."
     assert PERSIAN in typed
@@ -51,7 +51,7 @@ def test_a_word_typed_at_the_end_changes_nothing_else(service: Service) -> None:
 
 
 def test_a_token_that_is_deleted_is_the_whole_change(service: Service) -> None:
-    """A curator takes out what hides, and nothing else goes."""
+    """When a curator removes a token of hidden characters, nothing else changes."""
     proposal, bob = propose(service), service.sign_in("bob")
     typed = field(bob.browser.get(f"/review/{proposal}").text)
     typed = typed.replace("\u27e6U+202E\u27e7", "").replace("\u27e6U+202C\u27e7", "")
@@ -60,7 +60,7 @@ def test_a_token_that_is_deleted_is_the_whole_change(service: Service) -> None:
 
 
 def test_the_difference_is_shown_before_anything_is_saved(service: Service) -> None:
-    """With hidden characters as tokens; the form names the text that results, and only that one is saved."""
+    """The difference shows hidden characters as tokens; the form names the resulting text, and only that is saved."""
     proposal, bob = propose(service, "Deploy\u200b on Monday."), service.sign_in("bob")
     form = bob.form(proposal) | {"content": "Deploy on Tuesday.", "reason_code": "wrong", "reason_text": "My note."}
     shown = bob.post(f"/review/{proposal}/edit", form)
@@ -82,7 +82,7 @@ def test_the_difference_is_shown_before_anything_is_saved(service: Service) -> N
 
 
 def test_a_curator_goes_back_to_editing_without_losing_a_word(service: Service) -> None:
-    """The form comes back with text, note and filter; what was pasted invisibly is a token in it."""
+    """The form keeps text, note and filter; hidden characters that were pasted appear as a token."""
     proposal, bob = propose(service, "Deploy on Monday."), service.sign_in("bob")
     typed = {"content": "Deploy\u200b on\r\nTuesday.", "reason_code": "wrong", "reason_text": "My note.", "q": "deploy"}
     shown = bob.post(f"/review/{proposal}/edit", bob.form(proposal) | typed)
@@ -96,7 +96,7 @@ def test_a_curator_goes_back_to_editing_without_losing_a_word(service: Service) 
 
 
 def test_a_draft_is_refused_as_the_edit_would_be(service: Service) -> None:
-    """Somebody else's decision in between, a damaged token, an auditor: nothing is recorded and the text is kept."""
+    """A decision in between, a damaged token or an auditor's role records nothing and keeps the text."""
     proposal, bob = propose(service), service.sign_in("bob")
     damaged = bob.decide(proposal, "edit", content="My \u27e6U+20 text.", reason_code="wrong")
     assert damaged.status_code == 400
@@ -115,7 +115,7 @@ def test_a_draft_is_refused_as_the_edit_would_be(service: Service) -> None:
 
 
 def test_a_stale_form_with_a_damaged_token_keeps_the_text(service: Service) -> None:
-    """What cannot be read is shown as it was typed, without a difference."""
+    """A damaged token is shown as typed, without a difference."""
     proposal, bob = propose(service), service.sign_in("bob")
     page = bob.decide(proposal, "reject", reason_code="wrong", version="9", content="My \u27e6U+20 text.")
     assert page.status_code == 409
@@ -124,7 +124,7 @@ def test_a_stale_form_with_a_damaged_token_keeps_the_text(service: Service) -> N
 
 
 def test_a_damaged_token_in_a_group_records_nothing(service: Service) -> None:
-    """A group cannot be edited, whatever its form holds."""
+    """A group cannot be edited, whatever its form contains."""
     proposal, bob = propose(service), service.sign_in("bob")
     form = bob.form(proposal)
     item = f"{proposal} {form['version']} {form['shown_hash']}"
@@ -135,7 +135,7 @@ def test_a_damaged_token_in_a_group_records_nothing(service: Service) -> None:
 
 @pytest.mark.parametrize("number", [MAX_TOKENS - 1, MAX_TOKENS + 1])
 def test_a_text_of_too_many_hidden_places_cannot_be_edited_but_judged(service: Service, number: int) -> None:
-    """Its field would not fit into a form; up to that limit it does, and comes back whole."""
+    """A text with too many hidden characters for a form can be judged but not edited; below, it is editable."""
     text = "a\u0001" * number + "."
     proposal, bob = propose(service, text), service.sign_in("bob")
     page = bob.browser.get(f"/review/{proposal}").text
@@ -149,7 +149,7 @@ def test_a_text_of_too_many_hidden_places_cannot_be_edited_but_judged(service: S
 
 
 def test_a_large_change_is_shown_as_the_text_that_results(service: Service) -> None:
-    """Where a difference would take too much of a page, the new text is shown whole."""
+    """When a difference would make the page too large, the complete new text is shown."""
     proposal, bob = propose(service, "a\u0001" * 4000), service.sign_in("bob")
     form = bob.form(proposal) | {"content": "Nothing but this.", "reason_code": "unsafe"}
     shown = bob.post(f"/review/{proposal}/edit", form).text

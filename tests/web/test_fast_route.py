@@ -1,4 +1,4 @@
-"""The short cut of the submit route: the same answers, byte for byte and header for header, as the long way."""
+"""The fast path of the submit route returns the same bytes and headers as the framework path."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ CASES: dict[str, tuple[bytes | dict[str, Any], dict[str, str]]] = {
 
 
 def ask(service: Service, scheme: str, case: str) -> httpx.Response:
-    """Send a case; the scheme's spelling decides which way it takes."""
+    """Send a case; the scheme's spelling selects the path."""
     body, headers = CASES[case]
     raw = body if isinstance(body, bytes) else msgspec.json.encode(event(case, **{"idempotency_key": "k", **body}))
     sent = {"authorization": f"{scheme} {service.token()}", **headers}
@@ -34,7 +34,7 @@ def ask(service: Service, scheme: str, case: str) -> httpx.Response:
 
 @pytest.mark.parametrize("case", CASES)
 def test_both_ways_answer_alike(service: Service, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Status, body and headers agree; only what is counted up or read off a clock may differ."""
+    """Status, body and headers agree; only counters and times may differ."""
     taken: list[str] = []
     ordinary = type(service.app)._ordinary
 
@@ -67,7 +67,7 @@ def test_both_ways_answer_alike(service: Service, case: str, monkeypatch: pytest
     ids=["host", "token", "scheme", "empty"],
 )
 def test_what_is_not_ordinary_takes_the_long_way(service: Service, headers: dict[str, str]) -> None:
-    """A foreign host and a bad token are refused as everywhere, also right after a good request."""
+    """A foreign host and a bad token are refused as everywhere, even right after a valid request."""
     assert service.submit(event("Warm.")).status_code == 201
     sent = service.bearer() | headers
     answer = service.client.post("/v1/submissions", content=msgspec.json.encode(event("Cold.")), headers=sent)
@@ -76,7 +76,7 @@ def test_what_is_not_ordinary_takes_the_long_way(service: Service, headers: dict
 
 
 def test_a_revoked_token_is_refused_within_a_second(service: Service) -> None:
-    """The short cut trusts a look-up no longer than the long way does."""
+    """The fast path caches a token look-up no longer than the framework path does."""
     assert service.submit(event()).status_code == 201
     service.state.access.revoke("worker:release-bot")
     while service.submit(event()).status_code != 401:

@@ -1,4 +1,4 @@
-"""Filters and views of the queue, in the address and in the field alike."""
+"""Filters and views of the queue, in the address and in the search field."""
 
 import html
 import re
@@ -19,7 +19,7 @@ def propose(service: Service, content: str, **members: Any) -> str:
 
 
 def found(desk: Desk, text: str, after: str = "", status: int = 200) -> list[str]:
-    """Return what a filter finds."""
+    """Return the matches of a filter."""
     page = desk.browser.get("/review", params={"q": text} | ({"after": after} if after else {}))
     assert page.status_code == status
     return re.findall(r'class="whole" dir="auto" href="/review/([0-9a-f-]{36})"', page.text)
@@ -40,7 +40,7 @@ def ids(service: Service) -> dict[str, str]:
 
 
 def test_each_part_finds_its_own(service: Service, ids: dict[str, str]) -> None:
-    """Parts narrow each other; words find whatever case and signs they are written in."""
+    """Parts of a filter narrow each other; words match regardless of case and signs."""
     desk = service.sign_in()
     expected = {
         "producer:tool:watcher": ["watcher"],
@@ -66,7 +66,7 @@ def test_each_part_finds_its_own(service: Service, ids: dict[str, str]) -> None:
 
 
 def test_what_cannot_be_read_is_said_and_nothing_is_lost(service: Service, ids: dict[str, str]) -> None:
-    """The page keeps the text, says what there is, and shows the queue as it is."""
+    """The page keeps an invalid filter, lists the valid parts, and shows the unfiltered queue."""
     desk = service.sign_in()
     assert len(found(desk, "age:3d", status=400)) == len(ids)
     page = html.unescape(desk.browser.get("/review?q=age:3d").text)
@@ -78,7 +78,7 @@ def test_what_cannot_be_read_is_said_and_nothing_is_lost(service: Service, ids: 
 def test_only_so_many_are_looked_through_at_once(
     service: Service, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However few match, a page comes soon; the next one goes on where this one ended."""
+    """A page scans a limited number of rows, however few match; the next page continues there."""
     monkeypatch.setattr(review_queue, "WINDOW", 2)
     desk, seen, after = service.sign_in(), [], ""
     for _ in range(4):
@@ -94,7 +94,7 @@ def test_only_so_many_are_looked_through_at_once(
 
 
 def test_views_belong_to_a_person_and_stay(service: Service, ids: dict[str, str]) -> None:
-    """Kept under a name, found again in any session, forgotten by a button; a bad one says why."""
+    """A view is saved under a name for all sessions of a person and can be deleted; an invalid one shows the reason."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     csrf = bob.form(ids["bot"])["csrf"]
     kept = bob.post("/review/views", {"csrf": csrf, "name": "Mine", "q": "care:yes"})
@@ -111,7 +111,7 @@ def test_views_belong_to_a_person_and_stay(service: Service, ids: dict[str, str]
 
 
 def test_two_views_that_one_person_keeps_at_once_are_both_there(service: Service) -> None:
-    """Both requests looked the person up before either view was kept."""
+    """Both views are kept even if both requests read the person before either saved."""
     access = service.state.access
     access.add_user("bob", "curator", None, None)
     person = access.person(access.sign_in_by_link(access.link("bob")).secret)
@@ -123,7 +123,7 @@ def test_two_views_that_one_person_keeps_at_once_are_both_there(service: Service
 
 
 def test_the_way_to_the_news_keeps_the_filter(service: Service) -> None:
-    """What the notice of a change leads to is the page that is open, without what says how one came to it."""
+    """The link in a change notice leads to the open page with its filter, without notices of earlier decisions."""
     desk = service.sign_in()
     page = desk.browser.get("/review", params={"q": "kind:fact <b>", "done": "approved", "last": "nowhere"}).text
     assert 'href="/review?q=kind%3Afact+%3Cb%3E"' in page.partition('id="news"')[2]
@@ -131,7 +131,7 @@ def test_the_way_to_the_news_keeps_the_filter(service: Service) -> None:
 
 
 def press(desk: Desk, path: str, **fields: str) -> str:
-    """Press a button that needs no more than the page's token, and return where it leads."""
+    """Press a button that needs only the page's token, and return where it leads."""
     csrf = re.search(r'name="csrf" value="([^"]+)"', desk.browser.get("/review").text)
     assert csrf
     response = desk.post(path, {"csrf": csrf[1]} | fields)
@@ -141,7 +141,7 @@ def press(desk: Desk, path: str, **fields: str) -> str:
 
 
 def test_a_curator_stays_inside_the_filter(service: Service, ids: dict[str, str]) -> None:
-    """Start, decide, skip and take back lead to what matches; when nothing is left, the page offers the whole queue."""
+    """Start, decide, skip and undo lead to matching proposals; when none is left, the page offers the whole queue."""
     bob, text = service.sign_in(), "scope:project:apollo producer:worker:release-bot"
     query = "q=scope%3Aproject%3Aapollo+producer%3Aworker%3Arelease-bot"
     queue = bob.browser.get(f"/review?{query}").text
@@ -175,7 +175,7 @@ def test_a_curator_stays_inside_the_filter(service: Service, ids: dict[str, str]
 
 
 def test_inside_a_filter_nobody_is_led_to_what_they_cannot_judge(service: Service, ids: dict[str, str]) -> None:
-    """Held by somebody else, an own producer's, approved already: passed over; what needs a second person is shown."""
+    """Claimed, own and already approved proposals are skipped; those that need a second person are shown."""
     ada, bob, eve = (service.sign_in(name) for name in ("ada", "bob", "eve"))
     assert press(ada, "/review/next", q="producer:worker:release-bot").startswith("/review?done=filter-done")
     assert press(ada, "/review/next", q="kind:procedure").startswith(f"/review/{ids['watcher']}?")
@@ -190,7 +190,7 @@ def test_inside_a_filter_nobody_is_led_to_what_they_cannot_judge(service: Servic
 def test_a_filter_with_many_that_are_not_free_is_looked_through_in_pages(
     service: Service, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The looking goes on behind rows that others hold, and behind what one window holds, but not without end."""
+    """The search for a free match continues past claimed rows and past one window, up to a limit."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     for name in ("odd", "wide"):
         bob.post(f"/review/{ids[name]}/claim", bob.form(ids[name]))
@@ -205,7 +205,7 @@ def test_a_filter_with_many_that_are_not_free_is_looked_through_in_pages(
 
 
 def test_a_filter_that_cannot_be_read_starts_nothing(service: Service, ids: dict[str, str]) -> None:
-    """The queue says what is wrong; on a proposal's page such a filter is left out."""
+    """The queue reports an invalid filter; a proposal's page ignores it."""
     bob = service.sign_in()
     sent = {"csrf": bob.form(ids["bot"])["csrf"], "q": "age:3d"}
     answer = bob.post("/review/next", sent)
@@ -218,7 +218,7 @@ def test_a_filter_that_cannot_be_read_starts_nothing(service: Service, ids: dict
 
 
 def test_a_page_prints_no_text_of_its_address(service: Service, ids: dict[str, str]) -> None:
-    """Only known codes are said in words; of everything else the page shows its own sentences."""
+    """Only known codes in the address produce a notice; other text in the address is never shown."""
     desk, text = service.sign_in(), "Your account was closed, write to the address below"
     query = ("refused", "error", "notice", "done", "last", "after", "next", "days", "at", "size", "reason", "title")
     paths = ("/review", f"/review/{ids['bot']}", "/quarantine", "/memories", "/audit", "/submissions", "/dashboard",

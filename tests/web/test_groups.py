@@ -1,4 +1,4 @@
-"""Groups: near duplicates or one producer's last hour, decided on together and recorded one by one."""
+"""Groups: near duplicates, or one producer's last hour, decided together and recorded one by one."""
 
 import html
 import json
@@ -29,12 +29,12 @@ def flood(service: Service, number: int) -> list[str]:
 
 
 def form(page: str) -> dict[str, str]:
-    """Return the fields of a group's form with every box ticked."""
+    """Return the fields of a group's form with every box checked."""
     return dict(re.findall(r'name="(csrf|decision_key|item-\d+)" value="([^"]*)"', page.partition("<main")[2]))
 
 
 def decide(desk: Desk, location: str, kind: str, fields: dict[str, str]) -> str:
-    """Send a group's form and return the page that answers, without marks."""
+    """Send a group's form and return the visible text of the answer."""
     response = desk.post(f"/review/group/{kind}?{location}", fields)
     assert response.status_code in {200, 400}
     return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]+>", "", response.text.partition("<main")[2])))
@@ -47,7 +47,7 @@ def records(service: Service) -> list[dict[str, Any]]:
 
 
 def test_a_flood_is_rejected_a_hundred_at_a_time_and_the_rest_sinks(service: Service) -> None:
-    """Each has its own record; what is left of the flood stands behind everything else."""
+    """Each proposal has its own record; the remaining ones of the flood move to the end of the queue."""
     copies = flood(service, 130)
     other = service.submit(event("Prefer short branches to long ones.")).json()["proposal_id"]
     service.wait_until_sorted()
@@ -69,7 +69,7 @@ def test_a_flood_is_rejected_a_hundred_at_a_time_and_the_rest_sinks(service: Ser
 
 
 def test_only_what_is_ticked_and_unchanged_is_decided(service: Service) -> None:
-    """One that somebody decided meanwhile, or whose text is another, is reported; the rest is done."""
+    """A proposal that was decided meanwhile or whose text changed is reported; the others are decided."""
     copies = flood(service, 4)
     bob, eve, location = service.sign_in("bob"), service.sign_in("eve"), f"like={copies[0]}"
     fields = form(bob.browser.get(f"/review/group?{location}").text)
@@ -86,7 +86,7 @@ def test_only_what_is_ticked_and_unchanged_is_decided(service: Service) -> None:
 
 
 def test_a_form_without_reason_choice_or_known_decision_records_nothing(service: Service) -> None:
-    """Each is told what is missing."""
+    """The error names the missing part, and nothing is recorded."""
     copies = flood(service, 2)
     desk, location = service.sign_in(), f"like={copies[0]}"
     fields = form(desk.browser.get(f"/review/group?{location}").text)
@@ -105,7 +105,7 @@ def test_a_form_without_reason_choice_or_known_decision_records_nothing(service:
 def test_a_group_is_approved_only_where_the_policy_says_so_and_never_what_asks_for_care(
     service: Service, policies: Any
 ) -> None:
-    """Shipped off; switched on, marked texts are left for one by one."""
+    """Group approval is off by default; when it is on, flagged texts must be decided one by one."""
     copies = flood(service, 3)
     odd = service.submit(event(COPY.format("\u202e3"))).json()["proposal_id"]
     service.wait_until_sorted()
@@ -124,7 +124,7 @@ def test_a_group_is_approved_only_where_the_policy_says_so_and_never_what_asks_f
 
 
 def test_the_last_hour_of_one_producer_is_a_group(service: Service) -> None:
-    """What others sent, or what came earlier, is not in it; owners cannot judge it."""
+    """Events of other producers, or from before the hour, are not in the group; owners cannot judge it."""
     own = [service.submit(event(f"{word} is what failed.")).json()["proposal_id"] for word in ("Alpha", "Bravo")]
     service.submit(event("Delta is what failed.", producer_identity="tool:watcher"))
     location = "producer=worker:release-bot"
@@ -138,16 +138,15 @@ def test_the_last_hour_of_one_producer_is_a_group(service: Service) -> None:
 
 
 class Shrinking(WriteGate):
-    """A store whose log loses its last leaves once the first decision of a group is recorded."""
+    """A wrapper of a service's store and signed log that loses the last leaves after a group's first decision."""
 
     def __init__(self, service: Service) -> None:
-        """Wrap the store of a service, and sign its log."""
         guarded: WriteGate = service.state.desk._store
         super().__init__(guarded._store, guarded._log)
         self._place, self._size = service.location, service.state.log.checkpoint().size
 
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:
-        """Let each decision end before the next one begins."""
+        """Wait for each decision, then delete the last leaves unless that was detected already."""
         future = super().promote(work)
         wait([future])
         if self._log.doubt is None:
@@ -156,7 +155,7 @@ class Shrinking(WriteGate):
 
 
 def test_a_log_that_fails_amid_a_group_leaves_each_item_with_its_result(service: Service) -> None:
-    """What was recorded before is reported as that, and all others with what an operator has to do."""
+    """Decisions recorded before the failure are reported as such, and all others with the remedy for an operator."""
     copies = flood(service, 4)
     desk, location = service.sign_in(), f"like={copies[0]}"
     fields = form(desk.browser.get(f"/review/group?{location}").text) | {"reason_code": "wrong"}
@@ -169,7 +168,7 @@ def test_a_log_that_fails_amid_a_group_leaves_each_item_with_its_result(service:
 
 
 def test_only_a_curator_decides_on_a_group(service: Service) -> None:
-    """The flow says so by itself, whoever calls it."""
+    """The flow itself refuses other roles, whatever calls it."""
     (one,) = flood(service, 1)
     auditor = Person(id=1, name="una", person="una", role="auditor", session="")
     with pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):

@@ -1,4 +1,4 @@
-"""Headers that every answer carries, whatever it is."""
+"""Headers that every answer carries, whatever its kind."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ POLICY = {
 
 
 def _answers(service: Service) -> dict[str, httpx.Response]:
-    """Collect an answer of every kind."""
+    """Collect one answer of every kind."""
     accepted = service.submit(event())
     desk = service.sign_in()
     proposal = accepted.json()["proposal_id"]
@@ -70,7 +70,7 @@ def _policy(response: httpx.Response) -> set[str]:
 
 
 def test_every_kind_of_answer_has_the_security_headers(service: Service) -> None:
-    """Pages, JSON, streams, files, redirects and errors all carry the same security headers, once."""
+    """Pages, JSON, streams, files, redirects and errors carry the same security headers, each once."""
     for name, response in _answers(service).items():
         assert (name, {key: response.headers.get(key) for key in ALWAYS}) == (name, ALWAYS)
         assert (name, _policy(response)) == (name, POLICY)
@@ -79,7 +79,7 @@ def test_every_kind_of_answer_has_the_security_headers(service: Service) -> None
 
 
 def test_a_failure_of_ours_has_them_too_and_tells_nothing(service: Service) -> None:
-    """An unexpected error is answered with the same headers and without a trace."""
+    """An unexpected error is answered with the same headers and without a traceback."""
     del service.app.state["alarms"]
     desk = service.sign_in()
     response = desk.browser.get("/review")
@@ -91,7 +91,7 @@ def test_a_failure_of_ours_has_them_too_and_tells_nothing(service: Service) -> N
 
 
 def test_what_is_private_is_never_cached(service: Service) -> None:
-    """Answers with contents, receipts, forms or typed text say no-store."""
+    """Answers with contents, receipts, forms or typed text are sent with no-store."""
     names = (
         "receipt",
         "problem",
@@ -109,7 +109,7 @@ def test_what_is_private_is_never_cached(service: Service) -> None:
 
 
 def test_answers_say_what_they_are(service: Service) -> None:
-    """Every answer with a body names its media type; programs get problems and people get pages."""
+    """Every answer with a body names its media type; programs get problem details and people get pages."""
     answers = _answers(service)
     for name in ("problem", "unauthorized", "too large", "unknown route"):
         assert answers[name].headers["content-type"].startswith("application/problem+json")
@@ -135,7 +135,7 @@ def test_behind_tls_browsers_are_told_to_stay_there(tmp_path: Path, policies: Pa
 
 
 def test_only_the_assets_are_served_as_files(service: Service) -> None:
-    """No path leads out of the folder of assets."""
+    """No path leads out of the assets folder."""
     outside = ("", "../desk.html", "%2e%2e/desk.html", "..%2fdesk.html", "/etc/passwd")
     for path in (*outside, "antechamber.css/x", "%00", "x" * 300):
         response = service.client.get(f"/assets/{path}")
@@ -144,7 +144,7 @@ def test_only_the_assets_are_served_as_files(service: Service) -> None:
 
 
 def test_the_style_sheet_has_the_name_of_its_content(service: Service) -> None:
-    """Pages name the style sheet with its digest, so that a new version is never mixed with old pages."""
+    """Pages link the style sheet by its digest, so a new version is never mixed with old pages."""
     page = service.client.get("/login").text
     sheet = page.partition('<link rel="stylesheet" href="')[2].partition('"')[0]
     assert sheet.startswith("/assets/antechamber.css?")

@@ -1,4 +1,4 @@
-"""Pages of large and hidden texts: bounded by size and elements, and nothing is decided on that was not shown."""
+"""Pages of large and hidden texts are bounded in size and elements, and only texts shown in full can be decided."""
 
 import html
 import re
@@ -10,7 +10,7 @@ import pytest
 from support import Service, event
 
 ROOM = 64_000
-"""Bytes of a content that a submission has room for beside its other members."""
+"""Bytes available for content in a submission, besides its other members."""
 
 
 def filled(unit: str) -> str:
@@ -48,7 +48,7 @@ def marks(page: str) -> int:
 
 
 def test_a_group_of_forty_hidden_texts_is_a_small_page(service: Service) -> None:
-    """Each run is one token with a count, so that each text is shown whole and can be decided on."""
+    """Each run of hidden characters is one token with a count, so each text is shown whole and can be decided."""
     for number in range(40):
         propose(service, f"Copy {number}." + "\u200b" * 20_000)
     desk = service.sign_in()
@@ -61,7 +61,7 @@ def test_a_group_of_forty_hidden_texts_is_a_small_page(service: Service) -> None
 
 
 def test_what_a_group_does_not_show_whole_is_not_decided_in_it(service: Service) -> None:
-    """It has no box, leads to its own page, and a form that names it all the same is refused for it."""
+    """A text that a group shows in part has no box but a link to its page, and a form that names it is refused."""
     short, long = propose(service, "Short."), propose(service, "Long text. " * 2000 + "THE END")
     noted = {"kind": "fact", "content": "Small.", "attributes": {"note": "x" * 20_000}}
     attributed = service.submit(event(payload=noted)).json()["proposal_id"]
@@ -90,7 +90,7 @@ def test_what_a_group_does_not_show_whole_is_not_decided_in_it(service: Service)
 @pytest.mark.parametrize("location", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", WORST)
 def test_each_page_of_a_worst_text_is_bounded(service: Service, name: str) -> None:
-    """The proposal's own page shows all of it; lists, quarantine, history and differences stay small."""
+    """The proposal's own page shows the whole text; lists, quarantine, history and differences stay small."""
     text, desk, eve = WORST[name], service.sign_in("bob"), service.sign_in("eve")
     other = text[: len(text) // 2] + " another word " + text[len(text) // 2 : -20]
     first = propose(service, text, idempotency_key="first")
@@ -116,7 +116,7 @@ def test_each_page_of_a_worst_text_is_bounded(service: Service, name: str) -> No
 
 
 def test_a_quarantine_of_long_conflicts_shows_beginnings(service: Service) -> None:
-    """Each is cut where it weighs too much, however few characters it has, and is settled on its own page."""
+    """A quarantined text is cut by its rendered size, however few characters it has, and decided on its own page."""
     text = "a\u0001" * 1500
     for number in range(12):
         service.submit(event(f"{text}{number}", idempotency_key=f"k-{number}"))
@@ -130,7 +130,7 @@ def test_a_quarantine_of_long_conflicts_shows_beginnings(service: Service) -> No
 
 
 def test_a_history_of_edits_shows_beginnings_and_leads_to_the_records(service: Service) -> None:
-    """Ten edits of a long text do not make ten long texts of its page."""
+    """The history of ten edits of a long text shows beginnings and links to the records."""
     proposal, desk = propose(service, "Long text. " * 3000 + "0"), service.sign_in()
     for number in range(1, 6):
         content = "Long text. " * 3000 + str(number)
@@ -143,7 +143,7 @@ def test_a_history_of_edits_shows_beginnings_and_leads_to_the_records(service: S
 
 
 def test_a_memory_that_differs_too_much_to_be_shown_is_not_named_by_a_button(service: Service) -> None:
-    """Neither superseded nor merged into on a page that does not show how it differs; its own page shows it whole."""
+    """A memory whose difference is not shown cannot be superseded or merged into there; its own page shows it whole."""
     desk = service.sign_in()
     assert desk.decide(propose(service, "a\u0001" * 4000), "approve").status_code == 303
     memory = service.recall()[0]["memory_id"]
@@ -155,7 +155,7 @@ def test_a_memory_that_differs_too_much_to_be_shown_is_not_named_by_a_button(ser
 
 
 def test_a_page_of_a_group_gathers_only_what_it_shows(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Similar memories are not compared for each of a hundred."""
+    """Similar memories are not searched for each proposal of a group of a hundred."""
     for number in range(5):
         propose(service, f"Sentence {number} of many.")
     desk, asked = service.sign_in(), list[str]()

@@ -1,4 +1,4 @@
-"""The stream of news: what it tells, and that it leaves nothing behind."""
+"""The event stream: what it sends, and that it leaves no tasks behind."""
 
 import asyncio
 import contextlib
@@ -12,14 +12,14 @@ from support import Service, event
 
 
 def messages(service: Service, path: str) -> list[dict[str, Any]]:
-    """Return what a stream tells before the service ends it."""
+    """Return what a stream sends before the service ends it."""
     service.state.stopping.set()
     text = service.sign_in().browser.get(path).text
     return [json.loads(line) for line in re.findall(r"^data: (.*?)\r?$", text, re.MULTILINE)]
 
 
 def test_the_stream_tells_counters_and_ids_only(service: Service) -> None:
-    """No text of any proposal goes over it; state and version of the one that was asked for do."""
+    """The stream sends counters, and state and version of the requested proposal, but no text."""
     proposal = service.submit(event("A text that stays on its page.")).json()["proposal_id"]
     assert messages(service, "/review/changes") == [{"pending": 1, "quarantined": 0, "proposal": None}]
     asked = messages(service, f"/review/changes?proposal={proposal}")
@@ -28,7 +28,7 @@ def test_the_stream_tells_counters_and_ids_only(service: Service) -> None:
 
 
 def test_a_stream_that_is_closed_while_it_waits_leaves_no_task_behind() -> None:
-    """Tabs come and go all day; each of them would leave two."""
+    """A stream that is closed while waiting leaves no task behind; each open tab would otherwise leave two."""
 
     async def closed() -> set[asyncio.Task[Any]]:
         waiting = asyncio.create_task(live._first(asyncio.Event(), asyncio.Event(), 60))
@@ -40,6 +40,6 @@ def test_a_stream_that_is_closed_while_it_waits_leaves_no_task_behind() -> None:
         own = asyncio.current_task()
         return {task for task in asyncio.all_tasks() if task is not own}
 
-    # In a thread of its own: where a browser is driven, this one has a loop already.
+    # In a separate thread: where a browser is driven, this one already has an event loop.
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(lambda: asyncio.run(closed())).result() == set()

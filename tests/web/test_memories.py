@@ -1,4 +1,4 @@
-"""The memories' page: by words, by scope, and as agents read them on some day."""
+"""The memories page: by words, by scope, and as agents read it on a given day."""
 
 import html
 import re
@@ -12,21 +12,21 @@ DAY = 86_400_000_000
 
 
 def remember(service: Service, desk: Desk, content: str, **members: str) -> str:
-    """Have something remembered and return its proposal."""
+    """Have an event approved and return its proposal."""
     proposal: str = service.submit(event(content, **members)).json()["proposal_id"]
     assert desk.decide(proposal, "approve").status_code == 303
     return proposal
 
 
 def listed(desk: Desk, status: int = 200, **query: str) -> list[str]:
-    """Return the texts that a page of memories lists."""
+    """Return the texts on a page of memories."""
     page = desk.browser.get("/memories", params=query)
     assert page.status_code == status
     return [html.unescape(text) for text in re.findall(r'href="/memories/[0-9a-f-]{36}">([^<]*)</a>', page.text)]
 
 
 def test_memories_are_found_by_scope_and_words_together(service: Service) -> None:
-    """A scope is named with its id, exactly."""
+    """A scope filter matches the exact id and combines with words."""
     desk = service.sign_in()
     remember(service, desk, "Deploys wait for review.")
     remember(service, desk, "Deploys in this session are free.", submission_scope="session", scope_id="s-1")
@@ -41,7 +41,7 @@ def test_memories_are_found_by_scope_and_words_together(service: Service) -> Non
     "query", [{"scope": "project"}, {"scope": "galaxy:x"}, {"at": "yesterday"}, {"at": "2026-13-01"}]
 )
 def test_what_cannot_be_read_is_said(service: Service, query: dict[str, str]) -> None:
-    """And the page shows everything meanwhile, with what was typed."""
+    """An invalid filter is reported; the page keeps the input and shows all memories."""
     desk = service.sign_in()
     remember(service, desk, "Deploys wait for review.")
     assert listed(desk, 400, **query) == ["Deploys wait for review."]
@@ -49,7 +49,7 @@ def test_what_cannot_be_read_is_said(service: Service, query: dict[str, str]) ->
 
 
 def test_a_day_of_the_past_is_shown_as_agents_read_it(service: Service) -> None:
-    """What was superseded or retracted later is there, what came later is not."""
+    """Memories superseded or retracted later are included, and later ones are not."""
     desk, clock = service.sign_in(), service.state.desk._clock
     today = format_time(clock())[:10]
     old = remember(service, desk, "Deploys are free on Fridays.")
@@ -67,7 +67,7 @@ def test_a_day_of_the_past_is_shown_as_agents_read_it(service: Service) -> None:
 
 
 def test_the_policy_in_force_can_be_read(service: Service) -> None:
-    """Everybody who signs in sees its rules and digest, and nothing to change them with."""
+    """Every role sees the policy's rules and digest, read-only."""
     for name, role in (("bob", "curator"), ("una", "auditor"), ("olga", "operator")):
         page = service.sign_in(name, role).browser.get("/policy").text
         assert service.state.dashboard.policy()[1] in page

@@ -1,4 +1,4 @@
-"""The OpenAPI document: true to the routes, to the closed list of codes and to real answers."""
+"""The OpenAPI document agrees with the routes, the closed list of codes and real answers."""
 
 import json
 import re
@@ -23,7 +23,7 @@ NOWHERE = "00000000-0000-7000-8000-000000000000"
 
 @pytest.fixture(scope="module")
 def shared(lasting_place: Location) -> Iterator[Service]:
-    """One service for all questions about the document."""
+    """One service for all tests of the document."""
     with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as made:
         yield made
 
@@ -39,7 +39,7 @@ def served(shared: Service) -> dict[str, Any]:
 
 
 def walk(value: Any, location: str = "#") -> Iterator[tuple[str, Any]]:
-    """Yield every object of a JSON value with its place."""
+    """Yield every object of a JSON value with its JSON pointer."""
     if isinstance(value, dict):
         yield location, value
         for name, member in value.items():
@@ -86,7 +86,7 @@ def errors(found: dict[str, Any], schema: dict[str, Any], value: Any) -> list[st
 
 
 def test_the_document_needs_a_token_or_a_sign_in(shared: Service) -> None:
-    """Producers, readers and people who signed in get the document; nobody else does."""
+    """Producers, readers and signed-in people get the document; other callers do not."""
     path = "/schema/openapi.json"
     assert shared.client.get(path).status_code == 401
     assert shared.client.get(path, headers=shared.bearer("inspector", "auditor")).status_code == 200
@@ -94,7 +94,7 @@ def test_the_document_needs_a_token_or_a_sign_in(shared: Service) -> None:
 
 
 def test_the_document_is_openapi_3_1(served: dict[str, Any]) -> None:
-    """The document has what OpenAPI 3.1 requires, and every schema in it is valid JSON Schema 2020-12."""
+    """The document has what OpenAPI 3.1 requires, and every schema is valid JSON Schema 2020-12."""
     assert re.fullmatch(r"3\.1\.\d+", served["openapi"])
     assert served["info"]["title"]
     assert served["info"]["version"]
@@ -116,7 +116,7 @@ def test_the_document_is_openapi_3_1(served: dict[str, Any]) -> None:
 
 
 def test_every_reference_resolves(served: dict[str, Any]) -> None:
-    """No reference leads to nothing, and no schema is left unused."""
+    """Every reference resolves, and no schema is unused."""
     references = {value["$ref"] for _, value in walk(served) if isinstance(value.get("$ref"), str)}
     assert references
     for reference in references:
@@ -125,7 +125,7 @@ def test_every_reference_resolves(served: dict[str, Any]) -> None:
 
 
 def test_the_document_and_the_routes_agree(shared: Service, served: dict[str, Any]) -> None:
-    """Every route for agents is documented with every method, and nothing else is."""
+    """Every route for agents is documented with every method, and no other route is."""
     registered = {
         (re.sub(r"{(\w+):\w+}", r"{}", route.path), method)
         for route in shared.app.routes
@@ -148,7 +148,7 @@ def test_the_document_and_the_routes_agree(shared: Service, served: dict[str, An
     ],
 )
 def test_asking_for_the_methods_of_a_route_is_no_error(shared: Service, path: str, known: int, stranger: int) -> None:
-    """OPTIONS is answered like any request: with the methods, or with the refusal that the route gives strangers."""
+    """OPTIONS is answered with the methods of the route, or with its refusal for callers without access."""
     answer = shared.client.options(path, headers=shared.bearer(), follow_redirects=False)
     assert answer.status_code == known
     assert shared.client.options(path, follow_redirects=False).status_code == stranger
@@ -159,7 +159,7 @@ def test_asking_for_the_methods_of_a_route_is_no_error(shared: Service, path: st
 
 @pytest.mark.parametrize("code", CODES)
 def test_every_code_has_an_example(served: dict[str, Any], code: str) -> None:
-    """Each code of the closed list is shown with the answer that carries it, under its own status."""
+    """Each code of the closed list has an example under its own status."""
     found = [(status, value) for _, _, status, name, value, _ in examples(served) if name == code]
     assert found, code
     assert str(OUTCOMES[code].status) in {status for status, _ in found}
@@ -169,7 +169,7 @@ def test_every_code_has_an_example(served: dict[str, Any], code: str) -> None:
 
 
 def test_every_example_is_a_true_answer(served: dict[str, Any]) -> None:
-    """Each example has all members, fits its schema and says the status under which it stands."""
+    """Each example has all members, matches its schema and contains the status that it is listed under."""
     for path, method, status, code, value, media in examples(served):
         location = (path, method, status, code)
         assert value.keys() >= MEMBERS, location
@@ -178,7 +178,7 @@ def test_every_example_is_a_true_answer(served: dict[str, Any]) -> None:
 
 
 def test_retry_after_is_documented_where_it_is_sent(served: dict[str, Any]) -> None:
-    """Each answer that asks to wait documents the header that says how long."""
+    """Each answer that asks the client to wait documents its Retry-After header."""
     for path, method, operation in operations(served):
         for status in {"409", "429", "503"} & operation["responses"].keys():
             assert "Retry-After" in operation["responses"][status]["headers"], (path, method, status)
@@ -191,7 +191,7 @@ def test_location_is_documented_where_it_is_sent(served: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("name", ["Receipt", "Problem", "StoredReceipt"])
 def test_no_member_may_be_absent(served: dict[str, Any], name: str) -> None:
-    """The document promises all members of an answer: what does not exist is null, never absent."""
+    """The document requires all members of an answer: a missing value is null, never absent."""
     schema = served["components"]["schemas"][name]
     assert schema["properties"].keys() >= MEMBERS
     assert set(schema["required"]) >= MEMBERS
@@ -202,12 +202,12 @@ def test_no_member_may_be_absent(served: dict[str, Any], name: str) -> None:
 
 
 def submit(**members: Any) -> Callable[[Service], httpx.Response]:
-    """Make a call that submits a fresh event."""
+    """Return a call that submits a fresh event."""
     return lambda service: service.submit(event(**members))
 
 
 def twice(first: dict[str, Any], second: dict[str, Any]) -> Callable[[Service], httpx.Response]:
-    """Make a call that submits two events and returns the second answer."""
+    """Return a call that submits two events and returns the second answer."""
 
     def call(service: Service) -> httpx.Response:
         body = event(**first)
@@ -218,22 +218,22 @@ def twice(first: dict[str, Any], second: dict[str, Any]) -> Callable[[Service], 
 
 
 def get(path: str, *bearer: Any, **query: Any) -> Callable[[Service], httpx.Response]:
-    """Make a call that reads."""
+    """Return a call that reads."""
     return lambda service: service.client.get(path, params=query, headers=service.bearer(*bearer))
 
 
 def written(method: str) -> Callable[[Service], httpx.Response]:
-    """Make a call that writes a memory."""
+    """Return a call that writes a memory."""
     return lambda service: service.client.request(method, "/v1/memories", headers=service.bearer())
 
 
 def sealed(key: str, *bearer: Any) -> Callable[[Service], httpx.Response]:
-    """Make a call that seals a key."""
+    """Return a call that seals a key."""
     return lambda service: service.client.put(f"/v1/submissions/by-key/{key}/seal", headers=service.bearer(*bearer))
 
 
 def stored(content: str, decision: str | None = None, **members: Any) -> Callable[[Service], httpx.Response]:
-    """Make a call that reads back a submission, decided if wanted."""
+    """Return a call that reads back a submission, decided if requested."""
 
     def call(service: Service) -> httpx.Response:
         receipt = service.submit(event(content, **members)).json()
@@ -245,12 +245,12 @@ def stored(content: str, decision: str | None = None, **members: Any) -> Callabl
 
 
 def too_large(path: str) -> Callable[[Service], httpx.Response]:
-    """Make a call that sends too much."""
+    """Return a call that sends too large a body."""
     return lambda service: service.client.post(path, content=b" " * (4 * 1024 * 1024 + 1), headers=service.bearer())
 
 
 def nobody(method: str, path: str) -> Callable[[Service], httpx.Response]:
-    """Make a call without a token."""
+    """Return a call without a token."""
     return lambda service: service.client.request(method, path)
 
 
@@ -315,7 +315,7 @@ REAL: dict[str, tuple[str, str, int, Callable[[Service], httpx.Response]]] = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_answer_is_as_documented(shared: Service, served: dict[str, Any], name: str) -> None:
-    """Status, content type, members and headers of a real answer are those of the document."""
+    """Status, content type, members and headers of a real answer match the document."""
     path, method, status, call = REAL[name]
     response = call(shared)
     assert response.status_code == status
@@ -337,7 +337,7 @@ def test_a_real_answer_is_as_documented(shared: Service, served: dict[str, Any],
 
 
 def test_a_good_body_fits_the_documented_schema(served: dict[str, Any]) -> None:
-    """What the service accepts is what the document describes, and a body with a typing error is not."""
+    """A body that the service accepts matches the document, and a misspelled one does not."""
     schema = served["paths"][SUBMIT]["post"]["requestBody"]["content"]["application/json"]["schema"]
     body = json.loads(msgspec.json.encode(event(observed_at="2026-11-20T10:00:00Z", visibility="shareable")))
     assert errors(served, schema, body) == []

@@ -1,4 +1,4 @@
-"""The quarantine's outcomes: the original stands, the other becomes a proposal of its own, or it was misuse."""
+"""Outcomes of quarantine: keep the original, open the event as a separate proposal, or record misuse."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from support import PRODUCERS, Desk, Service, event, running, write_policies
 
 @pytest.fixture
 def refused(service: Service) -> str:
-    """A conflict that waits."""
+    """A quarantined conflict."""
     assert service.submit(event("The original.", idempotency_key="first")).status_code == 201
     answer = service.submit(event("The other.", idempotency_key="first")).json()
     assert answer["disposition"] == "rejected-conflict"
@@ -29,13 +29,13 @@ def refused(service: Service) -> str:
 
 
 def form(desk: Desk, quarantine_id: str) -> dict[str, str]:
-    """Return the hidden fields of a refused event's forms."""
+    """Return the hidden fields of a quarantined event's forms."""
     page = desk.browser.get(f"/quarantine/{quarantine_id}").text
     return dict(re.findall(r'name="(csrf|version|decision_key|undoes)" value="([^"]*)"', page))
 
 
 def settle(desk: Desk, quarantine_id: str, kind: str, **fields: str) -> httpx.Response:
-    """Fill the form in and send it."""
+    """Fill in the form and send it."""
     return desk.post(f"/quarantine/{quarantine_id}/{kind}", form(desk, quarantine_id) | fields)
 
 
@@ -47,7 +47,7 @@ def records(service: Service) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", ["keep", "dismiss"])
 def test_a_conflict_is_settled_with_a_record(service: Service, refused: str, kind: str) -> None:
-    """It waits no longer, the original is untouched, and auditors see who settled it, how and why."""
+    """A decided conflict leaves the quarantine and its original unchanged; auditors see who decided, how and why."""
     desk = service.sign_in()
     settled = settle(desk, refused, kind, reason_text="Seen with the team.")
     assert (settled.status_code, settled.headers["location"]) == (303, f"/quarantine?done=settled&refused={refused}")
@@ -62,7 +62,7 @@ def test_a_conflict_is_settled_with_a_record(service: Service, refused: str, kin
 
 
 def test_the_other_becomes_a_proposal_of_its_own(service: Service, refused: str) -> None:
-    """It waits in the queue, and its receipt is its producer's to read by id, but not by a key."""
+    """The opened event waits in the queue, and its producer can read the receipt by id but not by key."""
     desk = service.sign_in()
     opened = settle(desk, refused, "open")
     proposal = opened.headers["location"].removeprefix("/review/").partition("?")[0]
@@ -80,7 +80,7 @@ def test_the_other_becomes_a_proposal_of_its_own(service: Service, refused: str)
 
 
 def test_what_was_opened_already_only_gets_its_record(service: Service, refused: str) -> None:
-    """Where the service was killed between proposal and record, the same again adds the record and nothing else."""
+    """After a crash between proposal and record, repeating the decision adds only the record."""
     desk = service.sign_in()
     with service.state.desk._store.read() as rows:
         row = rows.quarantined_event(refused)
@@ -91,7 +91,7 @@ def test_what_was_opened_already_only_gets_its_record(service: Service, refused:
 
 
 def test_what_was_opened_while_somebody_else_settled_is_named_by_the_event(service: Service, refused: str) -> None:
-    """The settlement that came first stands; whoever reads the event finds the proposal that it became meanwhile."""
+    """The first decision holds; the event's page names the proposal that was opened meanwhile."""
     desk, bob = service.sign_in("eve"), service.sign_in()
     shown = form(desk, refused)
     with service.state.desk._store.read() as rows:
@@ -107,7 +107,7 @@ def test_what_was_opened_while_somebody_else_settled_is_named_by_the_event(servi
 
 
 def test_a_policy_that_refuses_keeps_the_event_where_it_is(service: Service, refused: str, policies: Any) -> None:
-    """The page says why, keeps the note and records nothing."""
+    """When the policy refuses the event, the page gives the reason, keeps the note and records nothing."""
     (policies / "scopes.toml").write_text('[defaults]\nkinds = ["fact"]\n')
     service.state.dashboard._policies.refresh()
     desk = service.sign_in()
@@ -120,7 +120,7 @@ def test_a_policy_that_refuses_keeps_the_event_where_it_is(service: Service, ref
 
 
 def test_of_nothing_that_was_private_anything_is_opened(service: Service) -> None:
-    """A private event can only be dismissed: nothing of it was kept."""
+    """A private event can only be dismissed, because its content was not kept."""
     answer = service.submit(event("A personal remark.", visibility="private")).json()
     desk = service.sign_in()
     page = desk.browser.get("/quarantine").text
@@ -131,7 +131,7 @@ def test_of_nothing_that_was_private_anything_is_opened(service: Service) -> Non
 
 
 def test_an_event_is_settled_once(service: Service, refused: str) -> None:
-    """Of many who settle it at once one counts; a form counts once, and only whole."""
+    """Of several simultaneous decisions one counts; a form counts once, and only if it is complete."""
     desks = [service.sign_in(name) for name in ("bob", "eve", "kim")]
     forms = [form(desk, refused) for desk in desks]
     with ThreadPoolExecutor(3) as pool:
@@ -145,7 +145,7 @@ def test_an_event_is_settled_once(service: Service, refused: str) -> None:
 
 
 def test_who_may_not_settle_is_told_why(service: Service, refused: str) -> None:
-    """The owner of the producer, an auditor, a private note, a note without end, an unknown outcome or event."""
+    """Refused: the producer's owner, an auditor, a private or too long note, and an unknown outcome or event."""
     ada, bob = service.sign_in("ada"), service.sign_in("bob")
     assert "another person has to judge" in settle(ada, refused, "keep").text
     auditor = service.sign_in("una", "auditor")
@@ -162,7 +162,7 @@ def test_who_may_not_settle_is_told_why(service: Service, refused: str) -> None:
 
 @pytest.mark.parametrize("kind", ["keep", "dismiss", "open"])
 def test_a_settlement_is_taken_back_by_a_record(service: Service, refused: str, kind: str) -> None:
-    """The event waits again and can be settled anew; all three decisions stay, and each names what it takes back."""
+    """After an undo the event waits again; all three records stay, and each names the one it undoes."""
     desk = service.sign_in()
     done = settle(desk, refused, kind).headers["location"]
     assert f'action="/quarantine/{refused}/undo"' in desk.browser.get(done).text
@@ -181,7 +181,7 @@ def test_a_settlement_is_taken_back_by_a_record(service: Service, refused: str, 
 
 
 def test_what_another_person_settled_is_taken_back_with_a_reason(service: Service, refused: str) -> None:
-    """Who was not asked says why; nothing is taken back twice, and nothing that does not stand."""
+    """Undoing another person's decision needs a reason; only the decision in force can be undone, and only once."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     assert settle(bob, refused, "undo").status_code == 400
     settle(bob, refused, "keep")
@@ -209,7 +209,7 @@ def test_what_another_person_settled_is_taken_back_with_a_reason(service: Servic
 
 
 def test_the_pair_is_shown_place_by_place(service: Service) -> None:
-    """Of two long texts only where they differ, side by side, and how much agrees between."""
+    """Of two long texts only the differences are shown side by side, with the amount of equal text between."""
     same = " ".join(f"Step {number} is the same in both." for number in range(40))
     service.submit(event(f"Begin at nine. {same} End at five.", idempotency_key="long"))
     other = event(f"Begin at ten. {same} End at six.", idempotency_key="long")
@@ -224,7 +224,7 @@ def test_the_pair_is_shown_place_by_place(service: Service) -> None:
 
 
 def test_the_flow_itself_lets_only_a_curator_settle(service: Service, refused: str) -> None:
-    """Whoever calls it, whatever the form says."""
+    """The flow itself refuses other roles, whatever the form contains."""
     auditor = Person(id=1, name="una", person="una", role="auditor", session="")
     said = QuarantineForm(kind="keep", version=0, decision_key="k")
     with service.client.portal() as portal, pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
@@ -233,7 +233,7 @@ def test_the_flow_itself_lets_only_a_curator_settle(service: Service, refused: s
 
 
 def test_no_producer_can_take_the_place_of_what_is_opened(service: Service, refused: str) -> None:
-    """Keys that it may use have nothing to do with it, and the key that is used is outside their grammar."""
+    """A producer's keys cannot collide with the key of an opened event, which is outside their grammar."""
     own = service.submit(event("Something else.", idempotency_key=f"quarantine:{refused}")).json()["proposal_id"]
     for key, status in ((refused, 201), (f"!quarantine:{refused}", 400)):
         sealed = service.client.put(f"/v1/submissions/by-key/{quote(key)}/seal", headers=service.bearer())
@@ -250,14 +250,14 @@ def test_no_producer_can_take_the_place_of_what_is_opened(service: Service, refu
 
 
 def test_a_seal_of_the_key_that_was_used_before_blocks_nothing(service: Service, refused: str) -> None:
-    """An event can be opened whatever its producer sealed."""
+    """A sealed key does not prevent its event from being opened."""
     seal = service.client.put(f"/v1/submissions/by-key/quarantine:{refused}/seal", headers=service.bearer())
     assert seal.status_code == 201
     assert settle(service.sign_in(), refused, "open").headers["location"].startswith("/review/")
 
 
 def test_opening_is_no_attempt_of_its_producer(location: Location, tmp_path: Path) -> None:
-    """A producer that has used up its attempts can neither submit nor seal, and its event can be opened."""
+    """A producer at its rate limit can neither submit nor seal, and its event can still be opened."""
     policies = write_policies(tmp_path / "policies", scopes="[limits]\nattempts_per_minute = 3\n")
     with running(location, policies) as service:
         seal = "/v1/submissions/by-key/free/seal"
@@ -271,7 +271,7 @@ def test_opening_is_no_attempt_of_its_producer(location: Location, tmp_path: Pat
 
 
 def hand_over(service: Service, policies: Path, owner: str | None) -> None:
-    """Let another person answer for the producer from now on, or remove it from the policy."""
+    """Change the owner of the producer, or remove it from the policy."""
     listed = PRODUCERS.replace('"ada"', f'"{owner}"') if owner else PRODUCERS.partition("[[producer]]")[2]
     (policies / "producers.toml").write_text(listed if owner else listed[listed.index("[[producer]]") :])
     service.state.dashboard._policies.refresh()
@@ -279,7 +279,7 @@ def hand_over(service: Service, policies: Path, owner: str | None) -> None:
 
 @pytest.fixture
 def handed_over(service: Service, policies: Path) -> str:
-    """A conflict of a producer that ada answered for at the original, eve when it was refused, and kim now."""
+    """A conflict whose producer was owned by ada at the original, by eve at the refusal, and by kim now."""
     service.submit(event("The original.", idempotency_key="first"))
     hand_over(service, policies, "eve")
     quarantine_id: str = service.submit(event("The other.", idempotency_key="first")).json()["quarantine_id"]
@@ -289,7 +289,7 @@ def handed_over(service: Service, policies: Path) -> str:
 
 @pytest.mark.parametrize("kind", ["keep", "dismiss", "open", "undo"])
 def test_no_owner_of_then_or_now_settles(service: Service, handed_over: str, kind: str) -> None:
-    """Neither at the original, nor at the refusal, nor today; a person who never was one does."""
+    """The owner at the original, at the refusal or today may not decide; a person who never was one may."""
     bob = service.sign_in()
     if kind == "undo":
         assert settle(bob, handed_over, "keep").status_code == 303
@@ -302,7 +302,7 @@ def test_no_owner_of_then_or_now_settles(service: Service, handed_over: str, kin
 
 
 def test_no_owner_of_then_or_now_judges_what_was_opened(service: Service, policies: Path, handed_over: str) -> None:
-    """The owner at the refusal, the one when it was opened and the one of today are kept out of the proposal."""
+    """The owner at the refusal, at the opening and today may not judge the opened proposal."""
     opened = settle(service.sign_in(), handed_over, "open").headers["location"]
     proposal = opened.removeprefix("/review/").partition("?")[0]
     hand_over(service, policies, "zoe")
@@ -316,7 +316,7 @@ def test_no_owner_of_then_or_now_judges_what_was_opened(service: Service, polici
 def test_what_joined_a_proposal_of_the_same_producer_keeps_its_owner_out(
     service: Service, policies: Path, handed_over: str
 ) -> None:
-    """The same text came under another key meanwhile: who answered at the refusal judges neither."""
+    """When the event joins an existing proposal of its producer, the owner at the refusal may judge neither."""
     proposal = service.submit(event("The other.")).json()["proposal_id"]
     assert settle(service.sign_in(), handed_over, "open").headers["location"].startswith(f"/review/{proposal}?")
     hand_over(service, policies, "zoe")
@@ -326,7 +326,7 @@ def test_what_joined_a_proposal_of_the_same_producer_keeps_its_owner_out(
 
 
 def test_what_joined_a_proposal_of_another_producer_keeps_no_person_out_of_that(service: Service) -> None:
-    """There it is evidence; its own owner may judge another producer's proposal, as with any evidence."""
+    """As evidence for another producer's proposal, the event does not exclude its own owner from judging that."""
     proposal = service.submit(event("The other.")).json()["proposal_id"]
     watcher = {"producer_identity": "tool:watcher"}
     bearer = service.bearer("tool:watcher")
@@ -341,7 +341,7 @@ def test_what_joined_a_proposal_of_another_producer_keeps_no_person_out_of_that(
 def test_the_owner_of_an_original_that_joined_another_proposal_does_not_settle(
     service: Service, policies: Path
 ) -> None:
-    """The original is evidence for another producer's proposal: who answered for it then is as interested as ever."""
+    """The owner of an original that became evidence for another producer's proposal may not decide the conflict."""
     service.submit(event("The original."))
     bearer = service.bearer("tool:watcher")
     for text, owner in (("The original.", "eve"), ("The other.", "kim")):
@@ -356,7 +356,7 @@ def test_the_owner_of_an_original_that_joined_another_proposal_does_not_settle(
 def test_owners_of_a_producer_that_was_removed_stay_kept_out(
     service: Service, policies: Path, handed_over: str
 ) -> None:
-    """Also the last one, whom no row names: the recorded policies do. Its proposals are kept from them, too."""
+    """Owners of a removed producer, even the last one, are excluded by the recorded policies, also from proposals."""
     hand_over(service, policies, None)
     original = service.sign_in("una", "auditor").browser.get(f"/quarantine/{handed_over}").text
     (proposal,) = set(re.findall(r'href="/review/([0-9a-f-]{36})"', original))
@@ -372,7 +372,7 @@ def test_owners_of_a_producer_that_was_removed_stay_kept_out(
 
 
 def test_a_private_event_is_kept_from_its_former_owner(service: Service, policies: Path) -> None:
-    """Nothing of it can be opened, and who answered for it then does not dismiss it either."""
+    """A private event cannot be opened, and its owner at the time may not dismiss it either."""
     quarantine_id = service.submit(event("A personal remark.", visibility="private")).json()["quarantine_id"]
     hand_over(service, policies, "kim")
     for name, status in (("ada", 403), ("kim", 403), ("bob", 303)):
@@ -380,7 +380,7 @@ def test_a_private_event_is_kept_from_its_former_owner(service: Service, policie
 
 
 def test_a_long_event_is_cut_in_the_list_and_settled_where_it_is_whole(service: Service) -> None:
-    """Fifty of them make no page that nobody can load; nothing is decided on what was not shown."""
+    """The list shows long events in part so that fifty of them stay loadable; decisions need the full page."""
     text = "Every line of it matters. " * 400
     service.submit(event(f"{text} THE END", idempotency_key="long"))
     quarantine_id = service.submit(event(f"{text} ANOTHER END", idempotency_key="long")).json()["quarantine_id"]

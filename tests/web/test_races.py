@@ -1,4 +1,4 @@
-"""Many at once, uploads that break off, and a process that is killed: against a real server."""
+"""Concurrent requests, interrupted uploads and a killed process, against a real server."""
 
 import itertools
 import socket
@@ -26,7 +26,7 @@ class Server:
     """A running server and clients with the tokens of both producers."""
 
     def __init__(self, location: Location, url: str) -> None:
-        """Issue tokens where the server keeps them."""
+        """Issue tokens in the server's location."""
         with app.opened_access(location) as access:
             self.tokens = {name: access.issue(name, "producer", [], None)[1] for name in PAIR}
         self.url = url
@@ -37,15 +37,15 @@ class Server:
         return {"authorization": f"Bearer {self.tokens[name]}"}
 
     def submit(self, body: dict[str, Any]) -> httpx.Response:
-        """Post one submission as its own producer."""
+        """Post one submission as the producer it names."""
         return self.client.post("/v1/submissions", json=body, headers=self.headers(body["producer_identity"]))
 
     def by_key(self, key: str) -> httpx.Response:
-        """Read what is under a key of the release bot."""
+        """Read the submission under a key of the release bot."""
         return self.client.get(f"/v1/submissions/by-key/{key}", headers=self.headers())
 
     def upload(self, path: str, raw: bytes, rest: bytes, length: str) -> int:
-        """Send the start of a request's body and hang up; return the answer's status."""
+        """Send the start of a request's body and disconnect; return the answer's status."""
         head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: {self.headers()['authorization']}\r\n"
         target = urlsplit(self.url)
         with socket.create_connection((target.hostname, target.port), timeout=20) as connection:
@@ -56,7 +56,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(lasting_place: Location) -> Iterator[Server]:
-    """A real server process; its tests use keys and contents of their own."""
+    """A real server process; each test uses its own keys and contents."""
     policies = write_policies(lasting_place.data.parent / "policies")
     with serving(lasting_place, policies) as (url, _):
         made = Server(lasting_place, url)
@@ -65,7 +65,7 @@ def server(lasting_place: Location) -> Iterator[Server]:
 
 
 def at_once(call: Callable[[dict[str, Any]], httpx.Response], bodies: list[dict[str, Any]]) -> list[httpx.Response]:
-    """Make all calls at the same moment, each from a thread of its own."""
+    """Make all calls at the same moment, each from a separate thread."""
     gate = threading.Barrier(len(bodies))
 
     def one(body: dict[str, Any]) -> httpx.Response:
@@ -77,7 +77,7 @@ def at_once(call: Callable[[dict[str, Any]], httpx.Response], bodies: list[dict[
 
 
 def test_identical_submissions_at_once_make_one_proposal(server: Server) -> None:
-    """Thirty-two parallel retries get one receipt, one of them first and all others as replays."""
+    """Of thirty-two parallel retries one gets the first receipt and the others get replays of it."""
     body = event("Sent by many threads.")
     responses = at_once(server.submit, [body] * AT_ONCE)
     assert {response.status_code for response in responses} == {201}
@@ -88,7 +88,7 @@ def test_identical_submissions_at_once_make_one_proposal(server: Server) -> None
 
 
 def test_two_bodies_under_one_key_at_once_make_one_proposal(server: Server) -> None:
-    """Of two events racing for a key one wins; the other is quarantined once, and all its senders hear 422."""
+    """Of two events racing for a key one wins; the other is quarantined once, and all its senders get 422."""
     first = event("The one.")
     second = event("The other.", idempotency_key=first["idempotency_key"])
     responses = at_once(server.submit, [first, second] * (AT_ONCE // 2))
@@ -106,7 +106,7 @@ def test_two_bodies_under_one_key_at_once_make_one_proposal(server: Server) -> N
 
 
 def test_one_event_under_many_keys_at_once_makes_one_proposal(server: Server) -> None:
-    """The same content from two producers under thirty-two keys is one proposal and otherwise duplicates."""
+    """The same content from two producers under thirty-two keys becomes one proposal, and the rest are duplicates."""
     bodies = [event("Seen by both.", producer_identity=name) for name in PAIR * (AT_ONCE // 2)]
     answers = [response.json() for response in at_once(server.submit, bodies)]
     assert sorted(answer["status"] for answer in answers) == [200] * (AT_ONCE - 1) + [201]
@@ -117,7 +117,7 @@ def test_one_event_under_many_keys_at_once_makes_one_proposal(server: Server) ->
 
 
 def test_a_seal_and_a_submission_at_once_agree(server: Server) -> None:
-    """Whoever comes first binds the key, and everybody hears of the same receipt."""
+    """The first of a seal and a submission binds the key, and all callers get the same receipt."""
     body = event("Sealed or not.")
     path = f"/v1/submissions/by-key/{body['idempotency_key']}/seal"
 
@@ -133,7 +133,7 @@ def test_a_seal_and_a_submission_at_once_agree(server: Server) -> None:
 @pytest.mark.parametrize("path", ["/v1/submissions", "/v1/submissions/batch"])
 @pytest.mark.parametrize("form", ["too short", "bad chunk"])
 def test_an_upload_that_breaks_off_is_400_and_admits_nothing(server: Server, path: str, form: str) -> None:
-    """A body that ends before its declared end is malformed, even if what came of it is a whole event."""
+    """A body that ends before its declared length is malformed, even if the received part is a complete event."""
     body = event(f"Cut off on {path}, {form}.")
     raw = msgspec.json.encode(body) + b"\n"
     if form == "too short":
@@ -145,7 +145,7 @@ def test_an_upload_that_breaks_off_is_400_and_admits_nothing(server: Server, pat
 
 
 def load(server: Server, stop: threading.Event, number: Iterator[int], kept: list[tuple[dict[str, Any], Any]]) -> None:
-    """Submit event after event and note what was acknowledged, until the connection breaks."""
+    """Submit events and collect the acknowledged keys until the connection breaks."""
     client = httpx.Client(base_url=server.url, timeout=20)
     with client:
         while not stop.is_set():
@@ -159,7 +159,7 @@ def load(server: Server, stop: threading.Event, number: Iterator[int], kept: lis
 
 
 def test_what_was_acknowledged_survives_a_killed_process(location: Location, tmp_path: Path) -> None:
-    """After kill -9 under load every 2xx answer is still there, word for word, and nothing is there twice."""
+    """After kill -9 under load every 2xx answer is still stored, byte for byte, and exactly once."""
     policies = write_policies(tmp_path / "policies", producers=PRODUCERS)
     numbers = itertools.count(1)
     kept: list[tuple[dict[str, Any], Any]] = []

@@ -1,4 +1,4 @@
-"""Reading back over HTTP: own receipts and granted memories, and nothing that tells more."""
+"""Reading over HTTP returns own receipts and granted memories, and reveals nothing else."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -21,7 +21,7 @@ def read(service: Service, location: str, *bearer: Any) -> httpx.Response:
 
 
 def both(service: Service, body: dict[str, Any], submission_id: str, *bearer: Any) -> dict[str, Any]:
-    """Read a submission by id and by key, check that both say the same, and return it."""
+    """Read a submission by id and by key, check that both agree, and return it."""
     by_id, by_key = (read(service, index, *bearer) for index in (submission_id, f"by-key/{body['idempotency_key']}"))
     assert by_id.status_code == by_key.status_code == 200
     assert by_id.headers["cache-control"] == by_key.headers["cache-control"] == "no-store"
@@ -32,7 +32,7 @@ def both(service: Service, body: dict[str, Any], submission_id: str, *bearer: An
 
 
 def recall(service: Service, *bearer: Any, **query: Any) -> httpx.Response:
-    """Ask for memories of project:apollo, or of what `query` names; None leaves a parameter out."""
+    """Read memories of project:apollo, or with the parameters in `query`; None omits a parameter."""
     params = {"submission_scope": "project", "scope_id": "apollo"} | query
     params = {name: value for name, value in params.items() if value is not None}
     return service.client.get("/v1/memories", params=params, headers=service.bearer(*bearer))
@@ -46,7 +46,7 @@ def contents(response: httpx.Response) -> list[str]:
 
 
 def refusal(response: httpx.Response) -> tuple[Any, ...]:
-    """Return status, codes and pointer of a refusal, whose body must say the same status."""
+    """Return status, codes and pointer of a refusal, and check the status in its body."""
     answer = response.json()
     assert response.headers["content-type"].partition(";")[0] == "application/problem+json"
     assert response.headers["cache-control"] == "no-store"
@@ -63,7 +63,7 @@ def admit(service: Service, body: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def library(lasting_place: Location) -> Iterator[Service]:
-    """A service with memories, read only by the tests that share it."""
+    """A service with memories, shared by tests that only read."""
     with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as service:
         for number in range(5):
             admit(service, event(f"Memory {number} about the Café."))
@@ -90,7 +90,7 @@ def test_a_receipt_is_read_back_with_its_pending_review(service: Service) -> Non
 
 
 def test_an_approval_names_the_memory(service: Service) -> None:
-    """After an approval the producer learns when and as which memory, and so does whoever gave evidence."""
+    """After an approval the producer, and each producer of evidence, can read its time and its memory."""
     body, duplicate, evidence = event(), event(), event(producer_identity="tool:watcher")
     ids = [service.submit(one).json()["submission_id"] for one in (body, duplicate, evidence)]
     proposal = service.submit(body).json()["proposal_id"]
@@ -104,7 +104,7 @@ def test_an_approval_names_the_memory(service: Service) -> None:
 
 
 def test_a_rejection_names_its_reason(service: Service) -> None:
-    """After a rejection the producer learns the reason, and there is no memory."""
+    """After a rejection the producer can read the reason, and there is no memory."""
     body = event()
     receipt = service.submit(body).json()
     assert service.sign_in().decide(receipt["proposal_id"], "reject", reason_code="outdated").status_code == 303
@@ -115,7 +115,7 @@ def test_a_rejection_names_its_reason(service: Service) -> None:
 
 @pytest.mark.parametrize("decision", ["approve", "edit"])
 def test_a_first_of_two_approvals_is_no_decision_yet(service: Service, decision: str) -> None:
-    """While a second person is awaited the review stays pending and names no moment."""
+    """While a second person is needed, the review stays pending and has no time."""
     scope = {"submission_scope": "organization", "scope_id": "labs"} if decision == "approve" else {}
     fields = {"content": "Better.", "reason_code": "unclear"} if decision == "edit" else {}
     body = event(**scope)
@@ -127,14 +127,14 @@ def test_a_first_of_two_approvals_is_no_decision_yet(service: Service, decision:
 
 @pytest.mark.parametrize("members", [{"scope_id": "gemini"}, {"observed_at": "2020-01-01T00:00:00Z"}])
 def test_a_refusal_is_read_back_without_a_review(service: Service, members: dict[str, Any]) -> None:
-    """What made no proposal reads as it was answered, with a null review."""
+    """A submission without a proposal reads as it was answered, with a null review."""
     body = event(**members)
     receipt = service.submit(body).json()
     assert both(service, body, receipt["submission_id"]) == receipt | {"review": None}
 
 
 def test_a_private_refusal_is_read_back_without_its_hash(service: Service) -> None:
-    """Of a private event not even the hash was kept, so that reading cannot return it."""
+    """A private event reads without its hash, which was not kept."""
     body = event(visibility="private")
     receipt = service.submit(body).json()
     stored = both(service, body, receipt["submission_id"])
@@ -142,13 +142,13 @@ def test_a_private_refusal_is_read_back_without_its_hash(service: Service) -> No
 
 
 def test_a_seal_is_read_back(service: Service) -> None:
-    """A sealed key has a receipt, which the key's owner can read."""
+    """A sealed key has a receipt that the key's owner can read."""
     receipt = service.client.put("/v1/submissions/by-key/k-1/seal", headers=service.bearer()).json()
     assert both(service, {"idempotency_key": "k-1"}, receipt["submission_id"]) == receipt | {"review": None}
 
 
 def test_what_is_not_ones_own_reads_like_what_does_not_exist(service: Service) -> None:
-    """Others' submissions and unknown ones are the same 404, for every kind of token."""
+    """Other producers' submissions and unknown ones give the same 404, for every kind of token."""
     body = event()
     submission_id = service.submit(body).json()["submission_id"]
     unknown = read(service, NOWHERE)
@@ -164,7 +164,7 @@ def test_what_is_not_ones_own_reads_like_what_does_not_exist(service: Service) -
 
 
 def test_one_key_of_two_producers_reads_as_each_ones_own(service: Service) -> None:
-    """A key names the reader's own submission."""
+    """One key of two producers returns each reader's own submission."""
     for name in ("worker:release-bot", "tool:watcher"):
         service.submit(event(f"By {name}.", idempotency_key="same", producer_identity=name))
     for name in ("worker:release-bot", "tool:watcher"):
@@ -173,7 +173,7 @@ def test_one_key_of_two_producers_reads_as_each_ones_own(service: Service) -> No
 
 @pytest.mark.parametrize("location", [NOWHERE, "by-key/k-1"])
 def test_reading_needs_a_token(library: Service, location: str) -> None:
-    """Without a token there is a 401, whatever is asked for."""
+    """Without a token every path gives 401."""
     response = library.client.get(f"/v1/submissions/{location}")
     assert refusal(response)[:2] == (401, "unauthorized")
 
@@ -208,7 +208,7 @@ def test_a_memory_has_all_its_members(service: Service) -> None:
 
 
 def test_only_admitted_texts_are_memories(service: Service) -> None:
-    """Pending and rejected proposals are not returned; of an edited one the edited text is."""
+    """Pending and rejected proposals are not returned; an edited one is returned with its edited text."""
     service.submit(event("Pending."))
     rejected = service.submit(event("Rejected.")).json()["proposal_id"]
     edited = service.submit(event("Edited.")).json()["proposal_id"]
@@ -220,7 +220,7 @@ def test_only_admitted_texts_are_memories(service: Service) -> None:
 
 
 def test_memories_are_paged_newest_first(library: Service) -> None:
-    """`next` leads from page to page until everything was seen once."""
+    """`next` leads from page to page until every memory was returned once."""
     everything = contents(recall(library))
     assert len(everything) == 6
     assert everything[1:] == [f"Memory {number} about the Café." for number in (4, 3, 2, 1, 0)]
@@ -237,7 +237,7 @@ def test_memories_are_paged_newest_first(library: Service) -> None:
 
 @pytest.mark.parametrize("limit", ["1", "200", "0050"])
 def test_limits_within_the_bounds_are_taken(library: Service, limit: str) -> None:
-    """From 1 to 200 items a page may be asked for."""
+    """A page may have 1 to 200 items."""
     assert len(contents(recall(library, limit=limit))) == min(int(limit), 6)
 
 
@@ -259,13 +259,13 @@ MISSING: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", MISSING)
 def test_a_question_that_is_not_clear_is_400(library: Service, name: str) -> None:
-    """Exactly one scope must be named, and every parameter must keep its bounds."""
+    """Exactly one scope must be named, and every parameter must be within its limits."""
     query, pointer = MISSING[name]
     assert refusal(recall(library, **query)) == (400, "malformed", pointer)
 
 
 def test_after_must_lie_in_the_same_scope(library: Service) -> None:
-    """A memory of another scope is no place to go on from, even one that may be read."""
+    """A memory of another scope is not a valid cursor, even if it is readable."""
     session = recall(library, submission_scope="session", scope_id="s-1").json()["items"][0]["memory_id"]
     assert refusal(recall(library, after=session)) == (400, "malformed", "/after")
 
@@ -296,18 +296,18 @@ def test_after_must_lie_in_the_same_scope(library: Service) -> None:
     ],
 )
 def test_all_words_must_match_and_none_is_an_operator(library: Service, q: str, found: int) -> None:
-    """Words match whole, whatever their case and accents; what looks like an operator is a word."""
+    """Words match whole, regardless of case and accents; operators are treated as words."""
     assert len(contents(recall(library, q=q))) == found
 
 
 @pytest.mark.parametrize("q", ["", "  ", "\t"])
 def test_a_blank_search_is_none(library: Service, q: str) -> None:
-    """Without words everything in the scope is returned."""
+    """A search without words returns everything in the scope."""
     assert len(contents(recall(library, q=q))) == 6
 
 
 def test_a_search_is_paged_too(library: Service) -> None:
-    """Pages of a search lead on like others."""
+    """Search results have pages as well."""
     page = recall(library, q="cafe", limit=3)
     rest = recall(library, q="cafe", limit=3, after=page.json()["next"])
     assert (len(contents(page)), len(contents(rest)), rest.json()["next"]) == (3, 2, None)
@@ -327,12 +327,12 @@ DENIED = {
 
 @pytest.mark.parametrize("name", DENIED)
 def test_what_is_not_granted_is_403(library: Service, name: str) -> None:
-    """Only the granted pair is read, never a parent, a child or a session of somebody else."""
+    """Only the granted pair is readable, never a parent, a child or another producer's session."""
     assert refusal(recall(library, **DENIED[name])) == (403, "scope-not-granted", "/submission_scope")
 
 
 def test_a_denial_does_not_tell_whether_anything_is_there(library: Service) -> None:
-    """A denied scope with memories and one without answer the same, with every parameter."""
+    """A denied scope gives the same answer with and without memories, for every parameter."""
     for query in ({}, {"q": "seen"}, {"limit": 1}, {"after": NOWHERE}):
         full = recall(library, submission_scope="session", scope_id="s-2", **query).json()
         empty = recall(library, submission_scope="session", scope_id="s-9", **query).json()
@@ -342,7 +342,7 @@ def test_a_denial_does_not_tell_whether_anything_is_there(library: Service) -> N
 
 
 def test_a_session_is_read_by_whoever_submitted_in_it(library: Service) -> None:
-    """A session glob opens the sessions in which the same producer had something accepted, and no others."""
+    """A session glob opens the sessions in which the same producer has an accepted submission, and no others."""
     assert contents(recall(library, submission_scope="session", scope_id="s-1")) == ["In a session."]
     assert contents(recall(library, submission_scope="session", scope_id="s-named")) == []
     assert recall(library, "tool:watcher", submission_scope="session", scope_id="s-1").status_code == 403
@@ -351,7 +351,7 @@ def test_a_session_is_read_by_whoever_submitted_in_it(library: Service) -> None:
 
 @pytest.mark.parametrize("members", [{"visibility": "private"}, {"observed_at": "2020-01-01T00:00:00Z"}])
 def test_a_refused_submission_opens_no_session(service: Service, members: dict[str, Any]) -> None:
-    """Trying to submit into a session is not enough to read it."""
+    """A refused submission into a session does not make the session readable."""
     session = {"submission_scope": "session", "scope_id": "s-1"}
     admit(service, event("Seen.", producer_identity="tool:watcher", **session))
     assert service.submit(event("Let me in.", **session, **members)).status_code == 422
@@ -359,7 +359,7 @@ def test_a_refused_submission_opens_no_session(service: Service, members: dict[s
 
 
 def test_evidence_opens_its_session(service: Service) -> None:
-    """Who confirmed an event of a session took part in it."""
+    """A producer whose submission became evidence in a session may read that session."""
     session = {"submission_scope": "session", "scope_id": "s-1"}
     admit(service, event("Seen.", producer_identity="tool:watcher", **session))
     assert service.submit(event("Seen.", **session)).status_code == 200
@@ -367,7 +367,7 @@ def test_evidence_opens_its_session(service: Service) -> None:
 
 
 def test_a_readers_token_reads_its_own_grants(library: Service) -> None:
-    """A reader reads the pairs that its token names, and nothing else."""
+    """A reader reads exactly the pairs in its token."""
     assert len(contents(recall(library, *READER))) == 6
     assert contents(recall(library, *READER, submission_scope="session", scope_id="s-named")) == []
     assert recall(library, *READER, submission_scope="session", scope_id="s-1").status_code == 403
@@ -376,17 +376,17 @@ def test_a_readers_token_reads_its_own_grants(library: Service) -> None:
 
 @pytest.mark.parametrize("bearer", [("inspector", "auditor"), ("worker:stranger",)], ids=["auditor", "not listed"])
 def test_other_tokens_read_no_memories(library: Service, bearer: tuple[Any, ...]) -> None:
-    """Auditors and producers that the policy does not list read nothing here."""
+    """Auditors and producers outside the policy cannot read memories here."""
     assert refusal(recall(library, *bearer))[:2] == (403, "scope-not-granted")
 
 
 def test_memories_need_a_token(library: Service) -> None:
-    """Without a token there is a 401, even for a question that is not clear."""
+    """Without a token the answer is 401, even for an invalid query."""
     assert refusal(library.client.get("/v1/memories"))[:2] == (401, "unauthorized")
 
 
 def test_a_withdrawn_grant_ends_reading(location: Location, tmp_path: Path) -> None:
-    """Reading follows the policy in force, not the one under which a memory came."""
+    """Reading follows the policy in force, not the one under which a memory was admitted."""
     with running(location, write_policies(tmp_path / "policies")) as service:
         admit(service, event())
         assert len(contents(recall(service))) == 1
@@ -413,7 +413,7 @@ def test_a_withdrawn_grant_ends_reading(location: Location, tmp_path: Path) -> N
 def test_a_token_says_whose_it_is(
     service: Service, name: str, role: str, read: tuple[str, ...], told: tuple[list[str], list[str]]
 ) -> None:
-    """An agent learns its own name and what it may do; nothing of anybody else."""
+    """An agent can read its own name and permissions, and nothing about others."""
     answer = service.client.get("/v1/token", headers=service.bearer(name, role, read))
     assert answer.json() == {"name": name, "role": role, "submit": told[0], "read": told[1]}
     assert answer.headers["cache-control"] == "no-store"

@@ -1,4 +1,4 @@
-"""Generated requests against a real server: no answer that the document does not describe."""
+"""Generated requests against a real server get only documented answers."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ described = schemathesis.openapi.from_dict(document())
 
 @schemathesis.serializer("application/x-ndjson")
 def write_lines(_ctx: Any, value: Any) -> bytes:
-    """Send generated text as it is, and anything else as one line of JSON."""
+    """Send generated text unchanged, and any other value as one line of JSON."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text.encode(errors="surrogatepass")
 
@@ -56,7 +56,7 @@ def test_every_answer_is_a_documented_one(served: tuple[str, dict[str, str]], ca
 def test_every_answer_to_a_hashed_event_is_documented(
     served: tuple[str, dict[str, str]], case: schemathesis.Case
 ) -> None:
-    """Generated events with the right producer, scope and hash get past the first refusals, to documented answers."""
+    """Generated events with valid producer, scope and hash pass the first checks, and get documented answers."""
     url, headers = served
     case.headers.pop("Idempotency-Key", None)
     if isinstance(case.body, dict):

@@ -1,4 +1,4 @@
-"""What a person chose for themselves: their keys and their password."""
+"""Personal settings: keyboard shortcuts and password."""
 
 import re
 
@@ -14,21 +14,21 @@ NEW = "the second long pass phrase"
 
 
 def form(desk: Desk, **chosen: str) -> dict[str, str]:
-    """Return the form of the page, with some fields changed."""
+    """Return the page's form, with some fields changed."""
     found = re.search(r'name="csrf" value="([^"]+)"', desk.browser.get("/settings").text)
     assert found
     return {"csrf": found[1], "on": "on"} | USUAL | chosen
 
 
 def keys(desk: Desk) -> str:
-    """Return what a page tells the script."""
+    """Return the shortcuts that a page passes to the script."""
     found = re.search(r'data-keys="([^"]*)"', desk.browser.get("/dashboard").text)
     return found[1].replace("&#34;", '"') if found else ""
 
 
 @pytest.mark.parametrize("role", ["curator", "auditor", "operator"])
 def test_everybody_who_signs_in_chooses_for_themselves(service: Service, role: str) -> None:
-    """A choice holds in every session of the person and for nobody else."""
+    """A choice of shortcuts holds in every session of the person, and for no other person."""
     bob, elsewhere, eve = service.sign_in("bob", role), service.sign_in("bob", role), service.sign_in("eve")
     assert '"approve":"a"' in keys(bob)
     answer = bob.post("/settings", form(bob, approve="y"))
@@ -47,7 +47,7 @@ def test_everybody_who_signs_in_chooses_for_themselves(service: Service, role: s
 
 
 def test_a_choice_that_cannot_be_kept_says_why_and_keeps_what_was_typed(service: Service) -> None:
-    """Nothing is changed."""
+    """An invalid choice is explained and kept in the form, and changes nothing."""
     bob = service.sign_in()
     for chosen, why in (({"approve": "r"}, "the same key"), ({"approve": ""}, "needs one key")):
         answer = bob.post("/settings", form(bob, skip="x", **chosen))
@@ -62,7 +62,7 @@ def test_a_choice_that_cannot_be_kept_says_why_and_keeps_what_was_typed(service:
 
 
 def test_a_forged_form_changes_nothing(service: Service) -> None:
-    """The form belongs to a session."""
+    """A form with another session's token is refused."""
     bob = service.sign_in()
     assert bob.post("/settings", form(bob) | {"csrf": "x"}).status_code == 403
     assert bob.browser.post("/settings", data=form(bob), headers={"origin": "https://evil.example"}).status_code == 403
@@ -70,13 +70,13 @@ def test_a_forged_form_changes_nothing(service: Service) -> None:
 
 
 def with_password(service: Service, name: str = "bob") -> Desk:
-    """Sign in as somebody who has a password."""
+    """Sign in as a person who has a password."""
     service.state.access.add_user(name, "curator", None, service.state.passwords.hash(OLD))
     return service.sign_in(name)
 
 
 def lets_in(service: Service, password: str, name: str = "bob") -> bool:
-    """Tell whether a password signs in."""
+    """Return whether a password signs in."""
     browser = TestClient(service.app, base_url=URL)
     answer = browser.post("/login", data={"name": name, "password": password}, follow_redirects=False)
     assert answer.status_code in {303, 401}
@@ -84,19 +84,19 @@ def lets_in(service: Service, password: str, name: str = "bob") -> bool:
 
 
 def change(desk: Desk, **fields: str) -> tuple[int, str]:
-    """Send the form for a new password, some of its fields otherwise; return status and page, or where it leads to."""
+    """Send the form for a new password with the given fields; return status and page, or the redirect."""
     sent = {"csrf": form(desk)["csrf"], "current": OLD, "password": NEW, "repeated": NEW} | fields
     answer = desk.post("/settings/password", sent)
     return answer.status_code, answer.headers.get("location", answer.text)
 
 
 def is_in(desk: Desk) -> bool:
-    """Tell whether a session goes on."""
+    """Return whether a session is still valid."""
     return bool(desk.browser.get("/settings", follow_redirects=False).status_code == 200)
 
 
 def test_a_password_is_changed(service: Service) -> None:
-    """The new one signs in and the old one does not; other sessions and open links end, this session goes on."""
+    """The new password signs in and the old one does not; other sessions and open links end, this session continues."""
     bob, elsewhere, eve = with_password(service), service.sign_in("bob"), service.sign_in("eve")
     link = service.state.access.link("bob")
     assert is_in(elsewhere)
@@ -109,7 +109,7 @@ def test_a_password_is_changed(service: Service) -> None:
 
 
 def test_a_first_password_needs_no_present_one(service: Service) -> None:
-    """Whoever signed in by a link sets one; the form asks for the present one only where there is one."""
+    """A person signed in by a link can set a first password; the form asks for the present one only if there is one."""
     bob = service.sign_in()
     assert 'name="current"' not in bob.browser.get("/settings").text
     assert change(bob, current="")[0] == 303
@@ -132,7 +132,7 @@ def test_a_first_password_needs_no_present_one(service: Service) -> None:
 def test_a_password_that_is_not_changed_says_why(
     service: Service, fields: dict[str, str], status: int, said: str
 ) -> None:
-    """On the same page, which repeats no password; the old one holds."""
+    """A refused password change is explained on the same page without repeating a password; the old one stays valid."""
     bob, elsewhere = with_password(service), service.sign_in("bob")
     answered, text = change(bob, **fields)
     assert answered == status
@@ -144,7 +144,7 @@ def test_a_password_that_is_not_changed_says_why(
 
 
 def test_guesses_of_the_present_password_are_counted(service: Service) -> None:
-    """Five wrong ones, here or at the sign-in, and the right one has to wait; a right one starts the count again."""
+    """After five wrong passwords, here or at sign-in, even the right one must wait; success resets the count."""
     bob = with_password(service)
     for _ in range(4):
         assert change(bob, current="a wrong password")[0] == 403
@@ -162,7 +162,7 @@ def test_guesses_of_the_present_password_are_counted(service: Service) -> None:
 
 
 def test_of_two_changes_in_one_session_the_first_counts(service: Service) -> None:
-    """The password that was given as the present one is another one by the time the new one is hashed."""
+    """Of two changes at once the second fails, because its present password is outdated once the hash is computed."""
     access = service.state.access
     access.add_user("bob", "curator", None, "the old hash")
     person = access.person(access.sign_in_by_link(access.link("bob")).secret)
@@ -177,7 +177,7 @@ def test_of_two_changes_in_one_session_the_first_counts(service: Service) -> Non
 
 
 def test_a_busy_store_changes_no_password(service: Service) -> None:
-    """The page says so and asks to try again."""
+    """When the store is busy, no password changes and the page asks to try again."""
     bob = with_password(service)
     csrf = form(bob)["csrf"]
     with locked(service.location):
@@ -188,7 +188,7 @@ def test_a_busy_store_changes_no_password(service: Service) -> None:
 
 
 def test_a_forged_form_changes_no_password(service: Service) -> None:
-    """The form belongs to a session; signed out it leads to the sign-in page."""
+    """A forged form changes no password; without a session it leads to the sign-in page."""
     bob = with_password(service)
     assert change(bob, csrf="x")[0] == 403
     sent = {"csrf": form(bob)["csrf"], "current": OLD, "password": NEW, "repeated": NEW}
@@ -199,7 +199,7 @@ def test_a_forged_form_changes_no_password(service: Service) -> None:
 
 
 def test_a_sign_in_that_was_begun_with_the_old_password_opens_nothing(service: Service) -> None:
-    """Hashing takes its time; a password that was changed or an account that was disabled meanwhile counts."""
+    """A sign-in is refused if the password changed or the account was disabled while the hash was computed."""
     with_password(service)
     access, hashed = service.state.access, service.state.passwords.hash(NEW)
 

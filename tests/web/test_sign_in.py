@@ -1,4 +1,4 @@
-"""Signing in and out, sessions, cookies and the checks against forged requests."""
+"""Sign-in and sign-out, sessions, cookies and the protection against forged requests."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def _link(service: Service, name: str = "bob") -> str:
 
 
 def _later(service: Service, minutes: int) -> None:
-    """Turn the clock that sign-ins go by forward."""
+    """Advance the clock used for sign-ins."""
     service.state.access._clock = lambda: app.clock() + minutes * MINUTE
 
 
@@ -49,7 +49,7 @@ def _csrf(desk: Desk) -> str:
 
 @pytest.fixture
 def secure(tmp_path: Path, policies: Path) -> Iterator[TestClient[Any]]:
-    """A browser of a service behind a proxy with TLS."""
+    """A browser of a service behind a TLS proxy."""
     settings = Settings(data=tmp_path / "secure", policies=policies, public_url="https://desk.example.org")
     made = create_app(settings)
     with TestClient(made, base_url="https://desk.example.org") as client:
@@ -58,7 +58,7 @@ def secure(tmp_path: Path, policies: Path) -> Iterator[TestClient[Any]]:
 
 
 def test_a_link_page_has_one_button_and_does_not_consume(service: Service) -> None:
-    """Opening a link, as mail scanners do, leaves it good; the page has one button."""
+    """Opening a link, as mail scanners do, does not consume it; its page has one button."""
     link = _link(service)
     for _ in range(3):
         page = service.client.get("/login", params={"link": link})
@@ -70,7 +70,7 @@ def test_a_link_page_has_one_button_and_does_not_consume(service: Service) -> No
 
 
 def test_a_link_works_once(service: Service) -> None:
-    """The button consumes the link; a second press is refused and says what to do."""
+    """The button consumes the link; a second press is refused with the remedy."""
     link = _link(service)
     first = TestClient(service.app, base_url=URL).post("/login", data={"link": link}, follow_redirects=False)
     assert (first.status_code, first.headers["location"]) == (303, "/review")
@@ -81,7 +81,7 @@ def test_a_link_works_once(service: Service) -> None:
 
 
 def test_a_link_ends_after_fifteen_minutes(service: Service) -> None:
-    """A link that is older than 15 minutes lets nobody in; one minute before it does."""
+    """A link is valid for 15 minutes: it works one minute before that and not afterwards."""
     late, early = _link(service), _link(service)
     _later(service, 14)
     assert service.client.post("/login", data={"link": early}, follow_redirects=False).status_code == 303
@@ -90,14 +90,14 @@ def test_a_link_ends_after_fifteen_minutes(service: Service) -> None:
 
 
 def test_a_disabled_account_cannot_use_its_link(service: Service) -> None:
-    """A link that was made before the account was disabled lets nobody in."""
+    """A link made before the account was disabled does not sign in."""
     link = _link(service)
     assert service.state.access.disable("bob")
     assert service.client.post("/login", data={"link": link}, follow_redirects=False).status_code == 400
 
 
 def test_a_password_signs_in(service: Service) -> None:
-    """The right password begins a session."""
+    """The right password starts a session."""
     _with_password(service)
     response = _sign_in(service)
     assert (response.status_code, response.headers["location"]) == (303, "/review")
@@ -106,14 +106,14 @@ def test_a_password_signs_in(service: Service) -> None:
 
 @pytest.mark.parametrize(("role", "home"), [("curator", "/review"), ("auditor", "/audit"), ("operator", "/dashboard")])
 def test_everybody_lands_at_their_work(service: Service, role: str, home: str) -> None:
-    """After signing in, and from the front page, each role gets to its own page."""
+    """After signing in, and from the front page, each role is led to its own page."""
     desk = service.sign_in(f"{role}-1", role)
     assert desk.browser.get("/", follow_redirects=False).headers["location"] == home
     assert desk.browser.get("/").status_code == 200
 
 
 def test_wrong_password_and_unknown_name_look_the_same(service: Service) -> None:
-    """Nobody learns which accounts exist, which have a password and which are disabled."""
+    """The answer does not reveal which accounts exist, have a password or are disabled."""
     _with_password(service)
     _with_password(service, "gone")
     service.state.access.disable("gone")
@@ -126,7 +126,7 @@ def test_wrong_password_and_unknown_name_look_the_same(service: Service) -> None
 
 
 def test_the_password_of_nobody_signs_nobody_in(service: Service) -> None:
-    """The hash that unknown names are checked against opens no account."""
+    """The dummy hash for unknown names opens no account."""
     service.state.access.add_user("linked", "curator", None, None)
     for name in ("linked", "nobody", ""):
         assert _sign_in(service, name, "nobody has this password").status_code == 401
@@ -134,7 +134,7 @@ def test_the_password_of_nobody_signs_nobody_in(service: Service) -> None:
 
 @pytest.mark.parametrize("name", ["bob", "nobody"])
 def test_guessing_is_slowed_down_for_known_and_unknown_names(service: Service, name: str) -> None:
-    """After five wrong passwords even the right one has to wait, and the answer says how long."""
+    """After five wrong passwords even the right one must wait, and the answer states how long."""
     _with_password(service)
     assert [_sign_in(service, name, WRONG).status_code for _ in range(5)] == [401] * 5
     refused = _sign_in(service, name)
@@ -147,7 +147,7 @@ def test_guessing_is_slowed_down_for_known_and_unknown_names(service: Service, n
 
 
 def test_a_link_opens_a_slowed_down_account(service: Service) -> None:
-    """Guessing locks nobody out for good: an operator's link works at once."""
+    """An operator's link works at once for an account that is throttled by wrong passwords."""
     _with_password(service)
     for _ in range(6):
         _sign_in(service, "bob", WRONG)
@@ -155,16 +155,16 @@ def test_a_link_opens_a_slowed_down_account(service: Service) -> None:
 
 
 def test_a_disabled_account_loses_its_session(service: Service) -> None:
-    """Disabling an account ends the sessions it has, for good."""
+    """Disabling an account ends its sessions for good."""
     desk = service.sign_in()
     assert desk.browser.get("/review").status_code == 200
     service.state.access.disable("bob")
-    service.state.access._people.clear()  # what would run out within a second
+    service.state.access._people.clear()  # cached for up to one second
     assert desk.browser.get("/review", follow_redirects=False).status_code == 303
 
 
 def test_every_sign_in_has_a_session_of_its_own(service: Service) -> None:
-    """A session id that the browser brings along is never taken over."""
+    """A session id sent by the browser is never adopted."""
     _with_password(service)
     planted = "antw_" + "A" * 36
     ids = set()
@@ -178,7 +178,7 @@ def test_every_sign_in_has_a_session_of_its_own(service: Service) -> None:
 
 
 def test_signing_in_again_changes_the_session(service: Service) -> None:
-    """A signed-in browser that signs in again gets a fresh id."""
+    """A signed-in browser that signs in again gets a fresh session id."""
     _with_password(service)
     first = _sign_in(service).cookies["antechamber"]
     second = _sign_in(service, cookie=f"antechamber={first}").cookies["antechamber"]
@@ -186,7 +186,7 @@ def test_signing_in_again_changes_the_session(service: Service) -> None:
 
 
 def test_signing_out_ends_the_session(service: Service) -> None:
-    """After signing out the old cookie is worth nothing, whoever kept a copy."""
+    """After signing out the old cookie is invalid, even a copy of it."""
     desk = service.sign_in()
     kept = desk.browser.cookies["antechamber"]
     response = desk.post("/logout", {"csrf": _csrf(desk)})
@@ -197,7 +197,7 @@ def test_signing_out_ends_the_session(service: Service) -> None:
 
 @pytest.mark.parametrize("minutes", [61, 13 * 60])
 def test_a_session_ends_by_itself(service: Service, minutes: int) -> None:
-    """An hour without a request ends a session."""
+    """A session ends after an hour without a request."""
     desk = service.sign_in()
     assert desk.browser.get("/review").status_code == 200
     _later(service, minutes)
@@ -205,7 +205,7 @@ def test_a_session_ends_by_itself(service: Service, minutes: int) -> None:
 
 
 def test_a_busy_session_ends_after_twelve_hours(service: Service) -> None:
-    """However busy, a session is not older than 12 hours."""
+    """A session in use ends after 12 hours."""
     desk = service.sign_in()
     states = []
     for minutes in range(0, 13 * 60, 30):
@@ -215,7 +215,7 @@ def test_a_busy_session_ends_after_twelve_hours(service: Service) -> None:
 
 
 def test_the_cookie_is_kept_from_scripts_and_other_sites(service: Service) -> None:
-    """The session cookie is HttpOnly, Lax, for the whole host and ends with the browser."""
+    """The session cookie is HttpOnly and Lax, valid for the whole host, and ends with the browser."""
     cookie = service.client.post("/login", data={"link": _link(service)}, follow_redirects=False).headers["set-cookie"]
     parts = {part.strip().lower() for part in cookie.split(";")[1:]}
     assert parts == {"httponly", "samesite=lax", "path=/"}
@@ -233,7 +233,7 @@ def test_the_cookie_is_bound_to_tls_behind_a_proxy(secure: TestClient[Any]) -> N
 
 
 def test_signing_out_behind_a_proxy_clears_the_cookie(secure: TestClient[Any]) -> None:
-    """Browsers take a __Host- cookie only with Secure, also the one that deletes it."""
+    """Browsers accept a __Host- cookie only with Secure, including the one that deletes it."""
     secure.post("/login", data={"link": secure.app.state.access.link("bob")})
     cookie = secure.post("/logout", data={"csrf": _csrf(Desk(secure))}, follow_redirects=False).headers["set-cookie"]
     parts = {part.strip().lower() for part in cookie.split(";")[1:]}
@@ -242,7 +242,7 @@ def test_signing_out_behind_a_proxy_clears_the_cookie(secure: TestClient[Any]) -
 
 
 def test_reading_a_page_signed_out_leads_back_to_it(service: Service) -> None:
-    """Whoever opened a page signed out gets to it after signing in."""
+    """A person who opens a page without a session returns to it after signing in."""
     desk = service.sign_in("first")
     asked = service.client.get("/review?after=x&done=approved", follow_redirects=False)
     assert asked.status_code == 303
@@ -270,7 +270,7 @@ ELSEWHERE = [
 
 
 def test_signing_in_never_leads_elsewhere(service: Service) -> None:
-    """A place to return to counts only where it lies on this service."""
+    """A return path counts only within this service."""
     for index in ELSEWHERE:
         page = service.client.get("/login", params={"next": index})
         assert 'name="next"' not in page.text
@@ -280,7 +280,7 @@ def test_signing_in_never_leads_elsewhere(service: Service) -> None:
 
 
 def test_a_form_needs_its_sessions_own_token(service: Service) -> None:
-    """A missing, wrong or foreign form token changes nothing and is answered with 403."""
+    """A missing, wrong or foreign form token changes nothing and gives 403."""
     proposal = service.submit(event()).json()["proposal_id"]
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     form, foreign = bob.form(proposal), eve.form(proposal)["csrf"]
@@ -292,7 +292,7 @@ def test_a_form_needs_its_sessions_own_token(service: Service) -> None:
 
 
 def test_a_form_token_ends_with_its_session(service: Service) -> None:
-    """The same person's earlier form token is worth nothing after signing in anew."""
+    """The form token of an earlier session of the same person is invalid after a new sign-in."""
     proposal = service.submit(event()).json()["proposal_id"]
     old = service.sign_in().form(proposal)
     assert service.sign_in().post(f"/review/{proposal}/approve", old).status_code == 403
@@ -312,7 +312,7 @@ OWN = [{}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}, {"orig
 
 
 def test_what_another_site_sends_is_refused(service: Service) -> None:
-    """A request that a browser marks as another site's neither decides nor signs in nor signs out."""
+    """A request marked by the browser as cross-site can neither decide nor sign in nor sign out."""
     proposal = service.submit(event()).json()["proposal_id"]
     desk = service.sign_in()
     places = {
@@ -331,7 +331,7 @@ def test_what_another_site_sends_is_refused(service: Service) -> None:
 
 
 def test_what_the_own_pages_and_programs_send_is_taken(service: Service) -> None:
-    """Own pages, and programs that send neither header, get through."""
+    """Own pages, and programs that send neither header, are accepted."""
     desk = service.sign_in()
     for number, headers in enumerate(OWN, 1):
         proposal = service.submit(event(f"Sentence {number}.")).json()["proposal_id"]
@@ -341,14 +341,14 @@ def test_what_the_own_pages_and_programs_send_is_taken(service: Service) -> None
 
 
 def test_the_public_address_is_an_own_origin(secure: TestClient[Any]) -> None:
-    """Behind a proxy that keeps its inner host name the public address still is our own."""
+    """Behind a proxy with an internal host name, the public address still counts as the same origin."""
     sent = {"link": secure.app.state.access.link("bob")}
     headers = {"origin": "https://desk.example.org", "host": "127.0.0.1:8080"}
     assert secure.post("/login", data=sent, headers=headers, follow_redirects=False).status_code == 303
 
 
 def test_an_edit_sent_signed_out_gives_the_typed_text_back(service: Service) -> None:
-    """A session that ended while somebody typed costs no text: it is shown, escaped, and nothing is recorded."""
+    """When a session ended while a person typed, the text is shown again, escaped, and nothing is recorded."""
     proposal = service.submit(event()).json()["proposal_id"]
     sent = {"content": "My <b>changed</b> text.", "reason_code": "unclear", "reason_text": "My own note."}
     response = service.client.post(f"/review/{proposal}/edit", data=sent, follow_redirects=False)
@@ -364,7 +364,7 @@ HERE = ["127.0.0.1", "localhost:99999", "127.0.0.1:8080", "localhost:9999", "LOC
 
 
 def test_a_foreign_host_name_is_refused(service: Service) -> None:
-    """A page elsewhere cannot reach the service by pointing its own name here."""
+    """A foreign host name that resolves to the service is refused."""
     desk = service.sign_in()
     for host in FOREIGN:
         for path in ("/review", "/login", "/v1/memories", "/readyz"):
@@ -374,20 +374,20 @@ def test_a_foreign_host_name_is_refused(service: Service) -> None:
 
 
 def test_the_own_host_names_are_taken(service: Service) -> None:
-    """The loopback names reach the service, with any port."""
+    """The loopback names are accepted with any port."""
     answered = {host: service.client.get("/login", headers={"host": host}).status_code for host in HERE}
     assert answered == dict.fromkeys(HERE, 200)
 
 
 def test_the_public_host_name_is_taken(secure: TestClient[Any]) -> None:
-    """Behind a proxy the name of --public-url reaches the service too."""
+    """Behind a proxy the name in --public-url is accepted too."""
     hosts = {"desk.example.org": 200, "Desk.Example.Org:443": 200, "127.0.0.1:8080": 200, "desk.example.com": 400}
     assert {host: secure.get("/login", headers={"host": host}).status_code for host in hosts} == hosts
 
 
 @pytest.mark.parametrize("url", ["desk.example.org", "ftp://desk.example.org", "https://", "//desk.example.org"])
 def test_a_public_url_that_is_none_is_refused_at_the_start(tmp_path: Path, policies: Path, url: str) -> None:
-    """A mistyped public address ends the start with a clear error instead of refusing every browser later."""
+    """An invalid public address stops the start with a clear error instead of refusing every browser later."""
     with pytest.raises(AntechamberError, match="--public-url"):
         create_app(Settings(data=tmp_path / "data", policies=policies, public_url=url))
 
@@ -409,7 +409,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("path", ["/login", "/logout", "/review/x/approve"])
 def test_a_broken_form_is_refused_and_no_failure(service: Service, path: str) -> None:
-    """Whatever is sent instead of a form, the answer is a refusal and never a failure of ours."""
+    """A malformed form is refused and never causes a server error."""
     desk = service.sign_in()
     answered = {
         (body, media_type): desk.browser.post(path, content=body, headers={"content-type": media_type}).status_code
@@ -419,14 +419,14 @@ def test_a_broken_form_is_refused_and_no_failure(service: Service, path: str) ->
 
 
 def test_a_huge_form_is_refused(service: Service) -> None:
-    """A form larger than anything a person types is answered with 413, as a page."""
+    """A form larger than a person could type gives 413, as a page."""
     response = service.client.post("/login", data={"name": "x" * 20_000})
     assert response.status_code == 413
     assert "too large" in response.text
 
 
 def test_secrets_are_kept_as_digests_only(service: Service) -> None:
-    """The data folder holds no session id, no link, no token and no password as it is used."""
+    """The data folder holds no session id, link, token or password in plain text."""
     _with_password(service)
     secrets = [_sign_in(service).cookies["antechamber"], _link(service), service.token(), PASSWORD]
     service.state.access.flush()

@@ -1,4 +1,4 @@
-"""Passwords that are guessed many at a time, from many addresses, and what else goes on meanwhile."""
+"""Many password guesses at once or from many addresses, and other work meanwhile."""
 
 import threading
 from collections import Counter
@@ -21,7 +21,7 @@ GUESSES = 64
 
 
 def test_of_many_guesses_at_once_five_are_tried(location: Location) -> None:
-    """Also where two processes share a database: a guess is counted before it is looked at."""
+    """A guess is counted before it is checked, so five of many are tried, even over two processes with one database."""
     app.open_store(location).close()
     tried, refused = [], []
     over, gate = threading.Event(), threading.Lock()
@@ -29,7 +29,7 @@ def test_of_many_guesses_at_once_five_are_tried(location: Location) -> None:
     def verify(_: str | None) -> bool:
         with gate:
             tried.append(1)
-        # All guesses are under way at once: none is known to be wrong before the last one was refused.
+        # All guesses run at once: none is known to be wrong before the last one is refused.
         assert over.wait(60)
         return False
 
@@ -49,7 +49,7 @@ def test_of_many_guesses_at_once_five_are_tried(location: Location) -> None:
 
 
 def test_a_right_password_counts_nowhere(service: Service) -> None:
-    """Neither for the name nor for the address that it came from."""
+    """A right password counts as a failure neither for the name nor for the address."""
     access = service.state.access
     access.add_user("bob", "curator", None, "known")
     for _ in range(MAX_FAILURES_OF_ADDRESS + 1):
@@ -57,14 +57,14 @@ def test_a_right_password_counts_nowhere(service: Service) -> None:
 
 
 def test_an_account_that_changes_while_its_password_is_hashed_stays_closed(service: Service) -> None:
-    """Disabled meanwhile: the right password opens nothing."""
+    """A right password does not sign in if the account is disabled while it is hashed."""
     access = service.state.access
     access.add_user("bob", "curator", None, "known")
     assert access.sign_in("bob", "", lambda _: access.disable("bob")) is None
 
 
 def test_more_sign_ins_than_can_be_answered_are_sent_away(service: Service) -> None:
-    """At once, with a page that says when to come back; they count as no guess, and links go on."""
+    """Excess sign-ins are refused at once with a time to retry; they do not count as guesses, and links still work."""
     passwords, release, begun = service.state.passwords, threading.Event(), threading.Semaphore(0)
 
     def slow(*_: Any) -> bool:
@@ -94,7 +94,7 @@ def test_more_sign_ins_than_can_be_answered_are_sent_away(service: Service) -> N
 
 
 def test_no_kind_of_work_waits_behind_another(service: Service) -> None:
-    """While every thread for pages and every one for passwords is busy, agents are answered."""
+    """Agents are answered while every thread for pages and passwords is busy."""
     token = service.token()
     release = threading.Event()
     busy = [thread_pools.PAGES.submit(release.wait, 60) for _ in range(64)]
@@ -127,7 +127,7 @@ def test_no_kind_of_work_waits_behind_another(service: Service) -> None:
     ],
 )
 def test_the_last_address_that_the_proxy_names_counts(field: str, counted: str) -> None:
-    """What comes before it may be the client's own words; where it is none, only names count, not the proxy."""
+    """Only the last address from the proxy counts, because clients can forge the others; else names count."""
     assert forwarded_address(field) == counted
 
 
@@ -136,13 +136,13 @@ def test_the_last_address_that_the_proxy_names_counts(field: str, counted: str) 
     [("10.0.0.1", "10.0.0.1"), ("::ffff:10.0.0.1", "10.0.0.1"), ("2001:db8::1", "2001:db8::/64"), ("named", "named")],
 )
 def test_a_peer_counts_by_its_address(peer: str, counted: str) -> None:
-    """An IPv6 network counts as one."""
+    """All addresses of one IPv6 network count as one."""
     assert client_address(peer) == counted
 
 
 @pytest.mark.parametrize("header", [None, "X-Forwarded-For"])
 def test_behind_a_proxy_addresses_count_where_it_names_them(service: Service, header: str | None) -> None:
-    """Without the setting a client's own header means nothing, and nobody is locked out by another one."""
+    """Without the setting a client's own header is ignored, so no client can lock out another."""
     settings = Settings(
         data=service.data,
         policies=service.settings.policies,
@@ -168,7 +168,7 @@ def test_behind_a_proxy_addresses_count_where_it_names_them(service: Service, he
 
 @pytest.mark.parametrize("sent", [{}, {"x-forwarded-for": "unknown"}], ids=["no header", "no address"])
 def test_a_proxy_that_names_no_address_locks_no_one_out(service: Service, sent: dict[str, str]) -> None:
-    """Names alone count then: under the address of the proxy the failures of one client would keep all others out."""
+    """If the proxy names no address, only names count; otherwise one client's failures would lock out all others."""
     settings = Settings(
         data=service.data,
         policies=service.settings.policies,
@@ -179,13 +179,13 @@ def test_a_proxy_that_names_no_address_locks_no_one_out(service: Service, sent: 
     made = create_app(settings)
     with TestClient(made, base_url="https://desk.example.org") as client:
         for number in range(MAX_FAILURES_OF_ADDRESS):
-            # The framework's client has a name where others have an address.
+            # The test client's address is a name, not an IP address.
             made.state.access.sign_in(f"name-{number}", "testclient", lambda _: False)
         assert client.post("/login", data={"name": "bob", "password": "x"}, headers=sent).status_code == 401
 
 
 @pytest.mark.parametrize("header", ["Forwarded", "X Real", "", "X-Real-IP:"])
 def test_a_header_that_holds_no_address_is_refused_at_the_start(service: Service, header: str) -> None:
-    """The error says what to name instead."""
+    """The error for a header that holds no address names the headers to use."""
     with pytest.raises(SettingsError, match="X-Forwarded-For"):
         Settings(data=service.data, policies=service.data, client_address_header=header).check()

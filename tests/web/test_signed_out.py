@@ -1,4 +1,4 @@
-"""Acts of somebody whose session or account ends at the same moment: signed out, never a failure, nothing recorded."""
+"""Actions of a person whose session or account ends at the same moment lead to the sign-in and record nothing."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,7 +12,7 @@ PROPOSALS = 8
 
 @pytest.fixture
 def bob(service: Service) -> Desk:
-    """A curator whose session was looked up a moment ago and is not looked up again: the clock does not move."""
+    """A curator whose session is cached and not looked up again, because the clock does not move."""
     desk = service.sign_in("bob")
     moment = service.state.access._clock()
     service.state.access._clock = lambda: moment
@@ -21,7 +21,7 @@ def bob(service: Service) -> Desk:
 
 
 def end(service: Service, how: str) -> None:
-    """End a session as another process would: this one finds out within a second."""
+    """End a session as another process would: this process notices within a second."""
     known = dict(service.state.access._people)
     if how == "disabled":
         assert service.state.access.disable("bob")
@@ -34,7 +34,7 @@ def end(service: Service, how: str) -> None:
 
 
 def records(service: Service) -> int:
-    """Count what was decided."""
+    """Return the number of recorded decisions."""
     with service.state.desk._store.read() as rows:
         return len(rows.latest_decisions(100))
 
@@ -42,7 +42,7 @@ def records(service: Service) -> int:
 @pytest.mark.parametrize("how", ["disabled", "signed out", "another role"])
 @pytest.mark.parametrize("act", ["approve", "edit", "skip", "claim"])
 def test_an_act_after_the_end_of_a_session_is_signed_out(service: Service, bob: Desk, act: str, how: str) -> None:
-    """Also where the session was looked up before it ended; what was typed comes back."""
+    """An action after a session's end leads to the sign-in, even if it is cached, and keeps typed text."""
     proposal = service.submit(event()).json()["proposal_id"]
     form = bob.form(proposal) | {"content": "What was typed.", "reason_code": "unclear", "reason_text": "And why."}
     end(service, how)
@@ -54,7 +54,7 @@ def test_an_act_after_the_end_of_a_session_is_signed_out(service: Service, bob: 
 
 
 def test_choices_and_groups_are_signed_out_too(service: Service, bob: Desk) -> None:
-    """Views, keys, the next proposal, a whole group."""
+    """Views, shortcuts, the next proposal and groups lead to the sign-in as well."""
     proposal = service.submit(event()).json()["proposal_id"]
     form = bob.form(proposal)
     chosen = f"{proposal} {form['version']} {form['shown_hash']}"
@@ -72,7 +72,7 @@ def test_choices_and_groups_are_signed_out_too(service: Service, bob: Desk) -> N
 
 
 def test_a_refused_event_is_not_settled_after_the_end_of_a_session(service: Service, bob: Desk) -> None:
-    """Nor opened as a proposal first."""
+    """After the end of a session a quarantined event is neither decided nor opened."""
     service.submit(event("One.", idempotency_key="same"))
     quarantined = service.submit(event("Another.", idempotency_key="same")).json()["quarantine_id"]
     csrf = bob.form(service.submit(event()).json()["proposal_id"])["csrf"]
@@ -86,7 +86,7 @@ def test_a_refused_event_is_not_settled_after_the_end_of_a_session(service: Serv
 
 
 def test_decisions_while_an_account_is_disabled_are_whole_or_not_at_all(service: Service, bob: Desk) -> None:
-    """Many at once, and the account is disabled in the middle: each is recorded, or its sender is signed out."""
+    """When the account is disabled amid many decisions, each is either recorded or its sender is signed out."""
     proposals = [service.submit(event(f"Sentence {number}.")).json()["proposal_id"] for number in range(PROPOSALS)]
     forms = {one: bob.form(one) | {"reason_code": "wrong"} for one in proposals}
 

@@ -1,4 +1,4 @@
-"""Clients that send slowly, stop half-way or never go on: they wait for themselves, and nobody waits for them."""
+"""Clients that send slowly, pause or never finish delay only themselves."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ MANY = 300
 
 
 def finish(work: Any) -> Any:
-    """Run a coroutine in a loop of its own."""
+    """Run a coroutine in a new event loop."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(asyncio.run(work)))
     thread.start()
@@ -34,7 +34,7 @@ def finish(work: Any) -> Any:
 
 
 def half(*chunks: bytes) -> Any:
-    """Return a `receive` that gives the beginning of a body, the rest of which never comes."""
+    """Return a `receive` that yields the beginning of a body and then blocks."""
     left = list(chunks)
 
     async def receive() -> Any:
@@ -46,7 +46,7 @@ def half(*chunks: bytes) -> Any:
 
 
 def whole(body: bytes) -> Any:
-    """Return a `receive` that gives a body."""
+    """Return a `receive` that yields a complete body."""
 
     async def receive() -> Any:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -63,7 +63,7 @@ async def outcome(uploads: BodyReader, receive: Any, caller: object = "a") -> An
 
 
 async def watched(uploads: BodyReader, work: Any, *, ending: bool = False) -> Any:
-    """Await some work beside the watch."""
+    """Await an awaitable while the deadline watch runs."""
     stopping = asyncio.Event()
     if ending:
         stopping.set()
@@ -75,7 +75,7 @@ async def watched(uploads: BodyReader, work: Any, *, ending: bool = False) -> An
 
 
 def test_a_body_that_does_not_come_is_given_up() -> None:
-    """After its time it is refused, and the task goes on as if nothing had been."""
+    """A body is refused after its deadline, and the task continues normally."""
 
     async def work() -> Any:
         uploads = BodyReader(0.1)
@@ -89,7 +89,7 @@ def test_a_body_that_does_not_come_is_given_up() -> None:
 
 
 def test_a_process_that_ends_does_not_wait_for_bodies() -> None:
-    """What is not there yet when the process is told to end is answered at once."""
+    """On shutdown, requests with unfinished bodies are answered at once."""
 
     async def work() -> Any:
         uploads = BodyReader(60)
@@ -99,7 +99,7 @@ def test_a_process_that_ends_does_not_wait_for_bodies() -> None:
 
 
 def test_a_cancelled_request_stays_cancelled() -> None:
-    """Only our own cancelling is turned into an error."""
+    """Only a cancellation by the deadline becomes an error."""
 
     async def work() -> Any:
         task = asyncio.create_task(outcome(BodyReader(), half()))
@@ -114,7 +114,7 @@ def test_a_cancelled_request_stays_cancelled() -> None:
 
 @pytest.mark.parametrize("caller", ["a", None])
 def test_the_oldest_of_too_many_bodies_gives_way(caller: object) -> None:
-    """A caller's newest bodies are read, and other callers notice nothing."""
+    """A caller's oldest unfinished body is dropped in favor of newer ones; other callers are unaffected."""
 
     async def work() -> Any:
         uploads = BodyReader(most=2, most_strange=2)
@@ -132,7 +132,7 @@ def test_the_oldest_of_too_many_bodies_gives_way(caller: object) -> None:
 
 
 def test_all_unfinished_bodies_together_fit_into_memory() -> None:
-    """Beyond the limit the body that holds most of it gives way, whoever sends it."""
+    """Beyond the total limit the largest unfinished body is dropped, whichever client sends it."""
 
     async def work() -> Any:
         uploads = BodyReader(most_bytes=100)
@@ -152,7 +152,7 @@ def test_all_unfinished_bodies_together_fit_into_memory() -> None:
 
 
 def test_a_body_over_its_limit_is_refused_before_it_is_read() -> None:
-    """By its declared length, and without one as soon as it is too long."""
+    """A body is refused by its declared length before it is read, otherwise as soon as it is too long."""
 
     async def work() -> Any:
         declared = [(b"content-length", b"101")]
@@ -181,7 +181,7 @@ def connected(url: str) -> socket.socket:
 
 
 def test_hundreds_of_unfinished_requests_keep_nobody_waiting(live: tuple[str, str, Any]) -> None:
-    """While they hold their connections others are served, and in the end they lose them."""
+    """Hundreds of unfinished requests do not delay other clients, and are disconnected in the end."""
     url, secret, _ = live
     slow = [connected(url) for _ in range(MANY)]
     for one in slow:
@@ -202,7 +202,7 @@ def test_hundreds_of_unfinished_requests_keep_nobody_waiting(live: tuple[str, st
 
 
 def test_a_client_that_goes_away_learns_by_its_retry(live: tuple[str, str, Any]) -> None:
-    """Whoever hangs up once everything is sent, politely or not, is admitted or not at all; the retry tells which."""
+    """When a client disconnects after sending, its event is admitted or not at all, and the retry shows which."""
     url, secret, _ = live
     bodies = [
         json.dumps(event(f"Nobody waits for answer {n}.", idempotency_key=f"gone-{n}")).encode() for n in range(40)
@@ -211,7 +211,7 @@ def test_a_client_that_goes_away_learns_by_its_retry(live: tuple[str, str, Any])
         head = f"POST /v1/submissions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {secret}\r\n"
         link = connected(url)
         if number % 2:
-            # No lingering: closing resets the connection.
+            # Without lingering, closing resets the connection.
             link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         link.sendall(f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw)
         link.close()
@@ -225,7 +225,7 @@ def test_a_client_that_goes_away_learns_by_its_retry(live: tuple[str, str, Any])
 
 
 def test_a_half_sent_body_does_not_keep_the_service_from_ending(live: tuple[str, str, Any]) -> None:
-    """SIGTERM while a body is half sent: its sender hears 503 with the key free, and the process ends in order."""
+    """On SIGTERM amid a half-sent body the sender gets 503 with the key free, and the process exits cleanly."""
     url, secret, process = live
     raw = json.dumps(event("Half.", idempotency_key="half")).encode()
     head = (
@@ -234,7 +234,7 @@ def test_a_half_sent_body_does_not_keep_the_service_from_ending(live: tuple[str,
     )
     link = connected(url)
     link.sendall(head.encode())
-    # The server says so once somebody reads the body.
+    # The server sends this once the application reads the body.
     assert link.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
     link.sendall(raw[:50])
     process.terminate()
@@ -247,7 +247,7 @@ def test_a_half_sent_body_does_not_keep_the_service_from_ending(live: tuple[str,
 
 
 def answer_of(link: socket.socket) -> bytes:
-    """Read until the service ends the connection; the deadline is the promise that every wait ends within 30 s."""
+    """Read until the service closes the connection; every wait must end within 30 s."""
     link.settimeout(30)
     found = b""
     with contextlib.suppress(ConnectionResetError):
@@ -268,7 +268,7 @@ HALF_FORM = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 
 
 
 def test_every_wait_for_a_client_ends(live: tuple[str, str, Any]) -> None:
-    """Half a head, half a body on each route that reads one, and an answer that the client does not take."""
+    """Half a header, half a body on each route that reads one, and an unread answer all time out."""
     url, secret, _ = live
     halves = {
         "submit": request("POST", "/v1/submissions", secret, HALF),
@@ -290,7 +290,7 @@ def test_every_wait_for_a_client_ends(live: tuple[str, str, Any]) -> None:
     unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     unread.connect(("127.0.0.1", int(url.rpartition(":")[2])))
     unread.sendall(request("GET", "/schema/openapi.json", secret, "\r\n") * 200)
-    # More than the kernels of both sides keep; what is less, the server is rid of after ten idle seconds.
+    # More than both kernels buffer; a smaller answer leaves the server, which drops it after ten idle seconds.
     found = {name: answer_of(link)[9:12] for name, link in links.items()}
     assert found == {
         "submit": b"400",
@@ -308,7 +308,7 @@ def test_every_wait_for_a_client_ends(live: tuple[str, str, Any]) -> None:
     ended.register(unread, select.POLLRDHUP)
 
     def over() -> bool:
-        # The service resets the connection, or the kernel gives it up first and answers the next byte with a reset.
+        # Either the service resets the connection, or the kernel drops it and answers the next byte with a reset.
         try:
             unread.send(b"\r", socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -322,7 +322,7 @@ def test_every_wait_for_a_client_ends(live: tuple[str, str, Any]) -> None:
 
 
 def test_a_connection_ends_after_so_many_requests(live: tuple[str, str, Any]) -> None:
-    """One without a known caller after 100; the last answer says so. A known caller may go on."""
+    """A connection without a known caller closes after 100 requests, announced in the last answer; others continue."""
     url, secret, _ = live
     strange, known = connected(url), connected(url)
     strange.sendall(request("GET", "/healthz", None, "\r\n") * 150)
@@ -339,7 +339,7 @@ def test_a_connection_ends_after_so_many_requests(live: tuple[str, str, Any]) ->
 def test_the_answer_to_a_body_that_turns_out_too_large_is_the_last_of_its_connection(
     live: tuple[str, str, Any],
 ) -> None:
-    """No length announced it, so that the rest may still be on its way; the answer says that the connection ends."""
+    """A body without a length may still be arriving, so the answer announces that the connection closes."""
     url, secret, _ = live
     link = connected(url)
     link.sendall(request("POST", "/v1/submissions", secret, "Transfer-Encoding: chunked\r\n\r\n"))
@@ -350,7 +350,7 @@ def test_the_answer_to_a_body_that_turns_out_too_large_is_the_last_of_its_connec
 
 
 def test_an_answer_that_nobody_reads_does_not_keep_the_service_from_ending(live: tuple[str, str, Any]) -> None:
-    """SIGTERM while an answer is stuck: the process ends in order."""
+    """On SIGTERM with an unread answer the process exits cleanly."""
     url, secret, process = live
     unread = socket.socket()
     unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -364,7 +364,7 @@ def test_an_answer_that_nobody_reads_does_not_keep_the_service_from_ending(live:
 
 @pytest.mark.parametrize("path", ["/v1/submissions", "/v1/submissions/batch", "/mcp"])
 def test_a_token_that_is_revoked_while_a_body_comes_is_refused(location: Location, policies: Path, path: str) -> None:
-    """The head came before, the end of the body after it: nothing is admitted, on any route."""
+    """When a token is revoked between header and end of a body, nothing is admitted, on any route."""
     app.open_store(location).close()
     with app.opened_access(location) as access, serving(location, policies) as (url, _):
         _, secret = access.issue("worker:release-bot", "producer", [], None)
@@ -373,7 +373,7 @@ def test_a_token_that_is_revoked_while_a_body_comes_is_refused(location: Locatio
         link = connected(url)
         head = f"Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: {len(body)}\r\n"
         link.sendall(request("POST", path, secret, f"{head}Expect: 100-continue\r\n\r\n"))
-        # The server says so once it has judged the head and reads the body.
+        # The server sends this once it has judged the header and reads the body.
         assert link.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
         link.sendall(body[:20])
         access.revoke("worker:release-bot")
@@ -392,7 +392,7 @@ def test_a_token_that_is_revoked_while_a_body_comes_is_refused(location: Locatio
 
 
 def test_a_session_that_ends_while_a_form_comes_is_signed_out(live: tuple[str, str, Any], tmp_path: Path) -> None:
-    """The typed text comes back on the page that says so."""
+    """When a session ends while a form arrives, the sign-in page shows the typed text."""
     url, _, _ = live
     with app.opened_access(Location(data=tmp_path / "data")) as access:
         access.add_user("bob", "curator", None, None)

@@ -1,4 +1,4 @@
-"""The list of submissions, and every number of the dashboard that leads to it."""
+"""The list of submissions, and the dashboard's numbers that link to it."""
 
 import html
 import re
@@ -25,7 +25,7 @@ def rows(desk: Desk, **query: str) -> list[list[str]]:
 
 
 def fill(service: Service) -> dict[str, Any]:
-    """Submit one of each and return the answers."""
+    """Submit one event of each kind and return the answers."""
     sent = event("First.", idempotency_key="first")
     return {
         "first": service.submit(sent).json(),
@@ -38,7 +38,7 @@ def fill(service: Service) -> dict[str, Any]:
 
 
 def test_every_submission_is_listed_with_its_answer(service: Service) -> None:
-    """Newest first, conflicts among them, with attempts and with where each led; no text and no private key."""
+    """The list is newest first, with conflicts, attempts and results, but no text and no private key."""
     answers = fill(service)
     service.state.admission.flush()
     desk = service.sign_in()
@@ -74,13 +74,13 @@ def test_every_submission_is_listed_with_its_answer(service: Service) -> None:
     ],
 )
 def test_submissions_are_filtered(service: Service, query: dict[str, str], number: int) -> None:
-    """By disposition, producer and time, together or alone."""
+    """Filters by disposition, producer and time work alone and together."""
     fill(service)
     assert len(rows(service.sign_in(), **query)) == number
 
 
 def test_a_bad_filter_of_submissions_is_explained(service: Service) -> None:
-    """The page says what it takes; before anything came it says that too."""
+    """An invalid filter is explained, and an empty list has a note."""
     desk = service.sign_in()
     assert "What agents submit appears here." in desk.browser.get("/submissions").text
     assert "Show all" in desk.browser.get("/submissions?disposition=rejected-private").text
@@ -91,7 +91,7 @@ def test_a_bad_filter_of_submissions_is_explained(service: Service) -> None:
 
 
 def test_the_list_of_submissions_leads_on(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages follow each other without gap or overlap; a filter looks through so many at once and says so."""
+    """Pages follow without gap or overlap; a filtered page reports that its scan limit was reached."""
     sent = [service.submit(event(f"Number {one}.")).json()["submission_id"] for one in range(60)]
     desk = service.sign_in()
     first = desk.browser.get("/submissions").text
@@ -113,7 +113,7 @@ def test_the_list_of_submissions_leads_on(service: Service, monkeypatch: pytest.
 
 
 def test_every_number_of_the_dashboard_leads_to_its_list(service: Service) -> None:
-    """And each list has as many rows as the number says; who sees no lists sees numbers alone."""
+    """Each linked list has as many rows as its number; roles without lists see numbers only."""
     fill(service)
     desk = service.sign_in()
     desk.decide(fill(service)["other"]["proposal_id"], "reject", reason_code="wrong")
@@ -134,7 +134,7 @@ def test_every_number_of_the_dashboard_leads_to_its_list(service: Service) -> No
 
 
 def test_what_was_counted_under_a_clock_that_ran_ahead_is_left_out(service: Service) -> None:
-    """An hour that has not come yet has no place in the table; the totals hold it."""
+    """An hour in the future is left out of the table, and the totals include it."""
     fill(service)
     with database(service.location) as raw:
         raw.execute(
@@ -147,7 +147,7 @@ def test_what_was_counted_under_a_clock_that_ran_ahead_is_left_out(service: Serv
 
 
 def test_the_list_says_by_which_way_an_event_came(service: Service) -> None:
-    """A batch and a tool are named; HTTP, the ordinary way, is not."""
+    """Submissions by batch and by tool are labelled; those by HTTP, the usual channel, are not."""
     service.submit(event("By hand.", idempotency_key="by-hand"))
     service.submit(event("By a tool.", idempotency_key="by-tool"), submission_channel="mcp")
     service.submit(event("By whatever.", idempotency_key="by-whatever"), submission_channel="pigeon")

@@ -1,4 +1,4 @@
-"""Submitting over HTTP: every row of the table of outcomes."""
+"""Submission over HTTP: every row of the table of outcomes."""
 
 import contextlib
 import itertools
@@ -28,18 +28,18 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def shared(lasting_place: Location) -> Iterator[Service]:
-    """One service for the tables whose rows do not touch each other."""
+    """One service for tables whose rows are independent of each other."""
     with running(lasting_place, write_policies(lasting_place.data.parent / "policies")) as made:
         yield made
 
 
 def fresh(**members: Any) -> dict[str, Any]:
-    """Return a body whose content nobody sent before."""
+    """Return a body with content that was not sent before."""
     return event(f"Sentence number {next(_numbers)}.", **members)
 
 
 def check_shape(response: httpx.Response) -> dict[str, Any]:
-    """Check what every answer of a submit route has in common and return its body."""
+    """Check the properties common to all answers of a submit route and return the body."""
     answer: dict[str, Any] = response.json()
     problem = response.status_code >= 400
     assert set(answer) == MEMBERS | (PROBLEM_MEMBERS if problem else set())
@@ -64,20 +64,20 @@ def check_shape(response: httpx.Response) -> dict[str, Any]:
 
 
 def said(answer: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what the table's columns say of an answer."""
+    """Return the values of an answer for the table's columns."""
     codes = [reason["code"] for reason in answer["reasons"]]
     return answer["status"], answer["disposition"], codes, answer["retry_same_key"], answer["safe_new_key"]
 
 
 def is_replay(first: httpx.Response, again: httpx.Response) -> bool:
-    """Tell whether an answer repeats another byte for byte, apart from `duplicate`."""
+    """Return whether an answer equals another byte for byte, apart from `duplicate`."""
     expected = first.content.replace(b'"duplicate":false', b'"duplicate":true')
     same = again.status_code == first.status_code and again.headers.get("location") == first.headers.get("location")
     return same and again.content == expected and again.headers.get("idempotent-replayed") == "true"
 
 
 def times(**distance: float) -> str:
-    """Return a time that lies this far from now."""
+    """Return the time at this offset from now."""
     return (datetime.now(UTC) + timedelta(**distance)).isoformat()
 
 
@@ -89,7 +89,7 @@ def quarantined(service: Service) -> list[str]:
 
 @contextlib.contextmanager
 def limited(location: Location, limits: str) -> Iterator[Service]:
-    """Run the service with a [limits] table."""
+    """Run the service with the given [limits] table."""
     policies = write_policies(location.data.parent / "limited", scopes=f"[limits]\n{limits}\n")
     with running(location, policies) as service:
         yield service
@@ -99,7 +99,7 @@ def limited(location: Location, limits: str) -> Iterator[Service]:
 
 
 def test_a_new_event_is_accepted_for_review_with_a_location(service: Service) -> None:
-    """A new event is accepted for review with a location."""
+    """A new event gets 201, accepted-for-review, and a Location."""
     body = event()
     response = service.submit(body)
     answer = check_shape(response)
@@ -132,7 +132,7 @@ def test_all_optional_members_are_accepted(service: Service) -> None:
 
 
 def test_the_whole_way_to_a_memory(service: Service) -> None:
-    """What a curator approves is what agents read; before that they read nothing."""
+    """An approved event is readable for agents, and not before."""
     proposal = service.submit(event()).json()["proposal_id"]
     assert service.recall() == []
     assert service.sign_in().decide(proposal, "approve").status_code == 303
@@ -140,7 +140,7 @@ def test_the_whole_way_to_a_memory(service: Service) -> None:
 
 
 def test_the_same_event_in_another_scope_is_a_proposal_of_its_own(service: Service) -> None:
-    """Content is compared within one scope only."""
+    """Content is compared within one scope only, so the same event in another scope becomes a separate proposal."""
     first = service.submit(event()).json()
     second = check_shape(service.submit(event(submission_scope="session", scope_id="s-1")))
     assert second["status"] == 201
@@ -163,7 +163,7 @@ REPLAYED = {
 
 @pytest.mark.parametrize("name", REPLAYED)
 def test_a_replay_repeats_the_first_answer_byte_for_byte(shared: Service, name: str) -> None:
-    """A replay has the first answer's status, Location and body, except that duplicate is true."""
+    """A replay has the first answer's status, Location and body, except that `duplicate` is true."""
     members, status = REPLAYED[name]
     body = fresh(**members)
     first = shared.submit(body)
@@ -175,7 +175,7 @@ def test_a_replay_repeats_the_first_answer_byte_for_byte(shared: Service, name: 
 
 
 def test_a_duplicates_replay_repeats_it(service: Service) -> None:
-    """An answer accepted-as-duplicate replays like any other."""
+    """An accepted-as-duplicate answer replays like any other."""
     service.submit(event())
     body = event()
     first, again = service.submit(body), service.submit(body)
@@ -185,7 +185,7 @@ def test_a_duplicates_replay_repeats_it(service: Service) -> None:
 
 
 def test_a_replay_does_not_care_how_the_event_was_spelled(service: Service) -> None:
-    """Other spellings of one normal form, another observed_at and the key in the header are still the same event."""
+    """Another spelling of the same normal form, another observed_at and the key in the header still replay."""
     body = event("Line one\nline two", observed_at=times(hours=-2))
     first = service.submit(body)
     key = body["idempotency_key"]
@@ -197,7 +197,7 @@ def test_a_replay_does_not_care_how_the_event_was_spelled(service: Service) -> N
 
 
 def test_a_replay_outlives_policy_and_restart(location: Location, tmp_path: Path) -> None:
-    """A receipt replays byte for byte after a restart under a policy that would refuse the event today."""
+    """A receipt replays byte for byte after a restart under a policy that would refuse the event now."""
     body, private = event(observed_at=times(days=-100)), event(visibility="private")
     with running(location, write_policies(tmp_path / "policies")) as service:
         first, first_private = service.submit(body), service.submit(private)
@@ -228,7 +228,7 @@ def changed(body: dict[str, Any], **members: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_another_event_under_the_same_key_is_a_conflict(shared: Service, name: str) -> None:
-    """Whatever compared member differs, the second event is refused and the original stands."""
+    """If any compared member differs, the second event is quarantined and the original is unchanged."""
     body = fresh()
     first = shared.submit(body)
     other = changed(body, **DIFFERENT[name])
@@ -263,7 +263,7 @@ def test_the_same_refused_event_again_gets_the_same_answer(service: Service) -> 
     ids=["unsupported", "private", "not granted"],
 )
 def test_a_refused_original_defends_its_key_too(service: Service, members: dict[str, Any]) -> None:
-    """A key that is bound to a refusal takes no other event."""
+    """A key bound to a refusal accepts no other event."""
     body = event(**members)
     first = service.submit(body)
     answer = check_shape(service.submit(event("Mended.", idempotency_key=body["idempotency_key"])))
@@ -273,7 +273,7 @@ def test_a_refused_original_defends_its_key_too(service: Service, members: dict[
 
 
 def test_two_producers_may_use_the_same_key(service: Service) -> None:
-    """A key belongs to one producer; another's is a different key."""
+    """Keys are separate for each producer."""
     first = service.submit(event(idempotency_key="shared")).json()
     second = check_shape(
         service.submit(event("Other text.", idempotency_key="shared", producer_identity="tool:watcher"))
@@ -283,7 +283,7 @@ def test_two_producers_may_use_the_same_key(service: Service) -> None:
 
 
 def test_conflicts_beyond_the_cap_of_a_key_are_answered_but_not_kept(location: Location) -> None:
-    """Beyond the cap of a key the answer is the same, without a place in quarantine."""
+    """Conflicts beyond the cap of a key get the same answer but are not quarantined."""
     with limited(location, "conflicts_per_key = 2") as service:
         body = event()
         service.submit(body)
@@ -297,7 +297,7 @@ def test_conflicts_beyond_the_cap_of_a_key_are_answered_but_not_kept(location: L
 
 
 def test_no_more_than_the_cap_of_a_producer_waits(location: Location) -> None:
-    """Conflicts and private events share one cap per producer; another producer has its own."""
+    """Conflicts and private events share one quarantine cap per producer; another producer has its own."""
     with limited(location, "waiting_per_producer = 2") as service:
         body = event()
         service.submit(body)
@@ -312,7 +312,7 @@ def test_no_more_than_the_cap_of_a_producer_waits(location: Location) -> None:
 
 
 def test_a_private_conflict_keeps_no_payload(service: Service) -> None:
-    """Of a conflict with a private finding only rule and pointer are kept, and its answer still replays."""
+    """For a conflict with a private finding only rule and pointer are kept, and its answer still replays."""
     body = event()
     service.submit(body)
     other = changed(body, payload={"kind": "procedure", "content": f"Sign in with {TOKEN_LIKE}."})
@@ -332,7 +332,7 @@ def test_a_private_conflict_keeps_no_payload(service: Service) -> None:
 
 
 def test_a_retry_that_turned_private_withdraws_the_proposal(service: Service) -> None:
-    """A retry declared private is a conflict, and nobody can approve the proposal any more."""
+    """A retry declared private is a conflict, and its proposal can no longer be approved."""
     body = event()
     proposal = service.submit(body).json()["proposal_id"]
     desk = service.sign_in()
@@ -348,7 +348,7 @@ def test_a_retry_that_turned_private_withdraws_the_proposal(service: Service) ->
 
 
 def test_the_caps_do_not_hinder_a_withdrawal(location: Location) -> None:
-    """A retry that turned private withdraws its proposal even where its conflict is not kept."""
+    """A retry that turned private withdraws its proposal even if its conflict exceeds the cap."""
     with limited(location, "conflicts_per_key = 0") as service:
         body = event()
         proposal = service.submit(body).json()["proposal_id"]
@@ -360,7 +360,7 @@ def test_the_caps_do_not_hinder_a_withdrawal(location: Location) -> None:
 
 
 def test_the_same_content_again_is_a_duplicate_of_the_own_submission(service: Service) -> None:
-    """Another key for the same content names the producer's own earlier submission."""
+    """The answer for another key with the same content names the producer's own earlier submission."""
     first = service.submit(event()).json()
     answer = check_shape(service.submit(event()))
     assert said(answer) == (200, "accepted-as-duplicate", [], False, False)
@@ -371,7 +371,7 @@ def test_the_same_content_again_is_a_duplicate_of_the_own_submission(service: Se
 
 
 def test_the_same_content_of_another_producer_is_evidence(service: Service) -> None:
-    """Another producer's submission is linked to the proposal and is a duplicate of nothing."""
+    """Another producer's submission becomes evidence for the proposal, not a duplicate."""
     proposal = service.submit(event()).json()["proposal_id"]
     answer = check_shape(service.submit(event(producer_identity="tool:watcher")))
     assert said(answer) == (200, "accepted-as-duplicate", [], False, False)
@@ -400,14 +400,14 @@ def test_a_decided_proposal_is_not_reopened(service: Service, decision: str, pro
 
 
 def test_what_made_no_proposal_is_no_original_of_duplicates(service: Service) -> None:
-    """A refused submission does not count when the same content comes again in good order."""
+    """A refused submission is not an original when the same content is submitted correctly later."""
     service.submit(event(visibility="private"))
     service.submit(event(observed_at="2020-01-01T00:00:00Z"))
     answer = check_shape(service.submit(event()))
     assert (answer["status"], answer["duplicate_of"]) == (201, None)
 
 
-# Private and refused by policy
+# Private events and refusals by policy
 
 
 PRIVATE: dict[str, tuple[dict[str, Any], list[tuple[str, str]], str]] = {
@@ -452,7 +452,7 @@ PRIVATE: dict[str, tuple[dict[str, Any], list[tuple[str, str]], str]] = {
 
 @pytest.mark.parametrize("name", PRIVATE)
 def test_private_events_are_refused_with_rules_and_pointers(shared: Service, name: str) -> None:
-    """A private event binds its key; answer and database hold pointers, but neither value nor plain hash."""
+    """A private event binds its key; answer and database hold pointers, but neither the value nor an unkeyed hash."""
     members, reasons, value = PRIVATE[name]
     body = fresh(**members)
     response = shared.submit(body)
@@ -470,7 +470,7 @@ def test_private_events_are_refused_with_rules_and_pointers(shared: Service, nam
 
 
 def test_private_comes_before_policy(service: Service) -> None:
-    """An event that is private and against the policy is refused as private."""
+    """An event that is private and violates the policy is refused as private."""
     answer = check_shape(service.submit(event(visibility="private", scope_id="gemini")))
     assert said(answer)[:3] == (422, "rejected-private", ["private-declared"])
 
@@ -487,7 +487,7 @@ INVALID: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("name", INVALID)
 def test_what_the_policy_refuses_binds_its_key(shared: Service, name: str) -> None:
-    """A refusal by policy stays under its key, and a new key may be used."""
+    """A refusal by policy is bound to its key, and a new key may be used."""
     members, code, pointer = INVALID[name]
     body = fresh(**members)
     answer = check_shape(shared.submit(body))
@@ -502,12 +502,12 @@ def test_what_the_policy_refuses_binds_its_key(shared: Service, name: str) -> No
 
 @pytest.mark.parametrize("distance", [{"minutes": 4}, {"days": -399}], ids=["soon", "long ago"])
 def test_a_clock_may_be_a_little_wrong(service: Service, distance: dict[str, float]) -> None:
-    """Up to five minutes ahead and up to the scope's age an event is fresh."""
+    """An event up to five minutes in the future, and up to the scope's maximum age, is accepted."""
     assert check_shape(service.submit(event(observed_at=times(**distance))))["status"] == 201
 
 
 def test_a_scope_may_take_only_small_events(location: Location, tmp_path: Path) -> None:
-    """An event over the scope's size is refused under its key."""
+    """An event larger than the scope allows is refused and binds its key."""
     policies = write_policies(tmp_path / "policies", scopes="[scope.project]\nmax_bytes = 200\n")
     with running(location, policies) as service:
         answer = check_shape(service.submit(event("x" * 200)))
@@ -517,7 +517,7 @@ def test_a_scope_may_take_only_small_events(location: Location, tmp_path: Path) 
 
 
 def test_all_broken_rules_of_the_policy_are_named(service: Service) -> None:
-    """An event that breaks several rules hears of all at once."""
+    """An event that violates several rules gets all reasons at once."""
     payload = {"kind": "gossip", "content": "Psst."}
     answer = check_shape(service.submit(event(payload=payload, scope_id="gemini", observed_at=times(days=-500))))
     assert {reason["code"] for reason in answer["reasons"]} == {"scope-not-granted", "kind-unsupported", "stale"}
@@ -538,7 +538,7 @@ def without(path: str) -> dict[str, Any]:
 
 
 def with_member(path: str, value: Any) -> dict[str, Any]:
-    """Return a body in which one member is replaced or added; the hash is left alone."""
+    """Return a body with one member replaced or added and the hash unchanged."""
     body = json.loads(json.dumps(event(idempotency_key="mended")))
     *parents, name = path.strip("/").split("/")
     holder = body
@@ -549,7 +549,7 @@ def with_member(path: str, value: Any) -> dict[str, Any]:
 
 
 def nested(levels: int) -> Any:
-    """Return arrays in arrays."""
+    """Return nested arrays."""
     value: Any = []
     for _ in range(levels - 1):
         value = [value]
@@ -626,7 +626,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_a_malformed_body_leaves_its_key_free(shared: Service, name: str) -> None:
-    """A body that does not keep the contract is refused with code and pointer, and the key stays free."""
+    """A malformed body is refused with code and pointer, and its key stays free."""
     body, code, pointer = MALFORMED[name]
     mended = fresh()
     keyed = body.get("idempotency_key") == "mended"
@@ -641,7 +641,7 @@ def test_a_malformed_body_leaves_its_key_free(shared: Service, name: str) -> Non
 
 
 def test_the_deepest_allowed_body_is_accepted(service: Service) -> None:
-    """Sixteen levels are allowed, the body being the first."""
+    """Sixteen levels are allowed, counting the body as the first."""
     payload = {"kind": "fact", "content": "Deep.", "attributes": {"x": nested(13)}}
     assert check_shape(service.submit(event(payload=payload)))["status"] == 201
 
@@ -666,7 +666,7 @@ RAW: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("name", RAW)
 def test_bytes_that_are_no_body_are_refused(shared: Service, name: str) -> None:
-    """Bytes that no strict JSON parser takes are a 400 with all members."""
+    """Bytes that a strict JSON parser rejects give 400 with all members of an answer."""
     raw, code = RAW[name]
     answer = check_shape(shared.submit(raw))
     assert said(answer) == (400, "rejected-invalid", [code], True, False)
@@ -674,7 +674,7 @@ def test_bytes_that_are_no_body_are_refused(shared: Service, name: str) -> None:
 
 @pytest.mark.parametrize("text", [rb"\ud800", rb"\udc00\ud800"], ids=["high", "swapped"])
 def test_a_lone_surrogate_is_refused(shared: Service, text: bytes) -> None:
-    """An escape that is no character is refused, and the key stays free."""
+    """A lone surrogate is refused, and the key stays free."""
     body = fresh()
     raw = msgspec.json.encode(body).replace(b"Sentence", text)
     answer = check_shape(shared.submit(raw))
@@ -683,7 +683,7 @@ def test_a_lone_surrogate_is_refused(shared: Service, text: bytes) -> None:
 
 
 def test_the_hash_is_compared_over_the_normal_form(service: Service) -> None:
-    """A hash over the normal form is right for every spelling of it."""
+    """A hash over the normal form is accepted for every spelling of the event."""
     body = event("Café\nzwei")
     spelled = {**body, "payload": {"kind": "Procedure", "content": " Cafe\u0301\r\nzwei\t"}}
     assert check_shape(service.submit(spelled))["source_event_hash"] == body["source_event_hash"]
@@ -694,7 +694,7 @@ def test_the_hash_is_compared_over_the_normal_form(service: Service) -> None:
 
 @pytest.mark.parametrize("sent", ["k-1", '"k-1"', "  k-1  ", '\t"k-1"'], ids=["bare", "quoted", "padded", "both"])
 def test_the_key_may_come_as_a_header(service: Service, sent: str) -> None:
-    """The header's key counts bare or as a structured-field string, alone or beside the same key in the body."""
+    """The header's key may be bare or a structured-field string, alone or with the same key in the body."""
     body = event(idempotency_key=None)
     first = service.submit(body, Idempotency_Key=sent)
     assert check_shape(first)["status"] == 201
@@ -716,7 +716,7 @@ def test_header_and_body_must_agree(service: Service) -> None:
     ["", '""', '"k-1', 'k-1"', "k 1", "k-1;a=b", '"k-1";a=b', "k-1, k-2", ".k", "a" * 129, r'"k\-1"', "'k-1'"],
 )
 def test_a_header_that_is_no_key_is_refused(shared: Service, sent: str) -> None:
-    """A header that is not one plain key is refused, even where the body has a good one."""
+    """A header that is not one plain key is refused, even with a good key in the body."""
     answer = check_shape(shared.submit(event(), Idempotency_Key=sent))
     assert said(answer) == (400, "rejected-invalid", ["key-invalid"], True, False)
     assert answer["idempotency_key"] is None
@@ -724,7 +724,7 @@ def test_a_header_that_is_no_key_is_refused(shared: Service, sent: str) -> None:
 
 @pytest.mark.parametrize("second", ["k-1", "k-2"])
 def test_a_repeated_header_is_refused(shared: Service, second: str) -> None:
-    """The key's header may stand on one line only, even if both lines agree."""
+    """A repeated key header is refused, even if both lines agree."""
     body = event(idempotency_key=None)
     headers = [("idempotency-key", "k-1"), ("idempotency-key", second), *shared.bearer().items()]
     response = shared.client.post("/v1/submissions", content=msgspec.json.encode(body), headers=headers)
@@ -733,14 +733,14 @@ def test_a_repeated_header_is_refused(shared: Service, second: str) -> None:
 
 
 def test_keys_are_case_sensitive_and_use_their_whole_alphabet(service: Service) -> None:
-    """Keys that differ in case are different keys; the longest one and every character are taken."""
+    """Keys are case-sensitive; the longest key and every allowed character are accepted."""
     keys = ["abc", "ABC", "0._:~-Z", "a" * 128]
     answers = [check_shape(service.submit(event(f"Text {key}.", idempotency_key=key))) for key in keys]
     assert [answer["status"] for answer in answers] == [201] * 4
     assert len({answer["submission_id"] for answer in answers}) == 4
 
 
-# Who may not
+# Unauthorized callers
 
 
 @pytest.mark.parametrize(
@@ -748,7 +748,7 @@ def test_keys_are_case_sensitive_and_use_their_whole_alphabet(service: Service) 
     [None, "", "Bearer", "Bearer ", "Bearer nonsense", "Basic YTpi", "Bearer ant" + "p_" + "0" * 36],
 )
 def test_a_bad_token_is_401(shared: Service, header: str | None) -> None:
-    """Without a good token there is no disposition, nothing is stored and the key stays free."""
+    """Without a valid token there is no disposition, nothing is stored and the key stays free."""
     body = fresh()
     headers = {} if header is None else {"authorization": header}
     response = shared.client.post("/v1/submissions", json=body, headers=headers)
@@ -759,7 +759,7 @@ def test_a_bad_token_is_401(shared: Service, header: str | None) -> None:
 
 
 def test_a_revoked_token_is_401(service: Service) -> None:
-    """A revoked token is as good as none."""
+    """A revoked token gives 401."""
     token_id, secret = service.state.access.issue("worker:release-bot", "producer", [], None)
     headers = {"authorization": f"Bearer {secret}"}
     assert service.state.access.revoke(token_id) == 1
@@ -789,7 +789,7 @@ def test_a_token_that_may_not_submit_is_403(shared: Service, bearer: tuple[Any, 
 
 
 def test_a_producer_that_left_the_policy_cannot_submit(location: Location, tmp_path: Path) -> None:
-    """A token outlives its producer's listing, but submits nothing any more, not even a replay."""
+    """A token of a producer that the policy no longer lists submits nothing, not even a replay."""
     body = event(producer_identity="tool:watcher")
     with running(location, write_policies(tmp_path / "policies")) as service:
         assert service.submit(body).status_code == 201
@@ -802,7 +802,7 @@ def test_a_producer_that_left_the_policy_cannot_submit(location: Location, tmp_p
 
 
 def padded(size: int, **members: Any) -> bytes:
-    """Return a good body of exactly so many bytes."""
+    """Return a good body of exactly this many bytes."""
     raw = msgspec.json.encode(event(**members))
     return raw + b" " * (size - len(raw))
 
@@ -817,14 +817,14 @@ def test_a_body_of_64_kib_is_taken_and_one_byte_more_is_not(service: Service) ->
 
 
 def test_a_large_body_without_a_length_is_refused_too(service: Service) -> None:
-    """A body that streams in is cut off at the same limit."""
+    """A streamed body is refused at the same limit."""
     chunks = (b" " * 1000 for _ in range(66))
     answer = check_shape(service.client.post("/v1/submissions", content=chunks, headers=service.bearer()))
     assert said(answer) == (413, None, ["body-too-large"], True, False)
 
 
 def test_who_asks_comes_before_how_much(service: Service) -> None:
-    """An oversized body without a token is a 401."""
+    """An oversized body without a token gives 401."""
     assert check_shape(service.client.post("/v1/submissions", content=b" " * 70_000))["status"] == 401
 
 
@@ -846,13 +846,13 @@ def test_a_durable_write_is_refused(service: Service, others: dict[str, Any]) ->
 @pytest.mark.parametrize("path", ["/v1/memories", "/v1/memories/", f"/v1/memories/{NOWHERE}", "/v1/memories/a/b"])
 @pytest.mark.parametrize("bearer", [PRODUCER, READER, ("inspector", "auditor")], ids=["producer", "reader", "auditor"])
 def test_no_token_writes_memories(shared: Service, method: str, path: str, bearer: tuple[Any, ...]) -> None:
-    """Every write to memories is refused for every token, whatever it holds."""
+    """Every write to memories is refused for every token."""
     response = shared.client.request(method, path, content=b"{" * 70_000, headers=shared.bearer(*bearer))
     assert said(check_shape(response)) == (403, "rejected-invalid", ["direct-write"], True, False)
 
 
 def test_a_write_without_a_token_is_401(service: Service) -> None:
-    """Who asks comes before what they ask."""
+    """Authentication precedes the refusal of a direct write."""
     assert check_shape(service.client.post("/v1/memories", json={}))["status"] == 401
 
 
@@ -860,7 +860,7 @@ def test_a_write_without_a_token_is_401(service: Service) -> None:
 
 
 def seal(service: Service, key: str, *bearer: Any) -> httpx.Response:
-    """Seal a key, as the release bot or the bearer of another token."""
+    """Seal a key as the release bot, or with another token."""
     return service.client.put(f"/v1/submissions/by-key/{key}/seal", headers=service.bearer(*bearer))
 
 
@@ -894,7 +894,7 @@ def test_sealing_again_returns_the_seal(service: Service) -> None:
 
 @pytest.mark.parametrize("members", [{}, {"visibility": "private"}, {"scope_id": "gemini"}])
 def test_sealing_a_used_key_returns_what_is_there(service: Service, members: dict[str, Any]) -> None:
-    """A seal that comes too late is a 200 with the submission's receipt, which stands."""
+    """Sealing a used key gives 200 with the submission's unchanged receipt."""
     body = event(**members)
     first = service.submit(body)
     late = seal(service, body["idempotency_key"])
@@ -907,7 +907,7 @@ def test_sealing_a_used_key_returns_what_is_there(service: Service, members: dic
 
 @pytest.mark.parametrize("key", [".bad", "a" * 129, "a b", TOKEN_LIKE], ids=["dot", "long", "space", "private"])
 def test_a_bad_key_cannot_be_sealed(shared: Service, key: str) -> None:
-    """What could be no key is refused without being repeated."""
+    """An invalid key is refused without being repeated."""
     response = seal(shared, key)
     assert said(check_shape(response)) == (400, "rejected-invalid", ["key-invalid"], True, False)
     assert key not in response.text
@@ -915,7 +915,7 @@ def test_a_bad_key_cannot_be_sealed(shared: Service, key: str) -> None:
 
 @pytest.mark.parametrize("bearer", [("worker:stranger", "producer"), READER], ids=["not listed", "reader"])
 def test_who_may_not_submit_may_not_seal(shared: Service, bearer: tuple[Any, ...]) -> None:
-    """A token that could not have used the key seals nothing."""
+    """A token that could not submit under the key cannot seal it."""
     body = fresh()
     answer = check_shape(seal(shared, body["idempotency_key"], *bearer))
     assert said(answer) == (403, None, ["producer-mismatch"], True, False)
@@ -923,7 +923,7 @@ def test_who_may_not_submit_may_not_seal(shared: Service, bearer: tuple[Any, ...
 
 
 def test_a_key_that_may_be_submitted_may_be_sealed(location: Location, tmp_path: Path) -> None:
-    """A rule that the policy switched off does not stand in the way of a seal either."""
+    """A privacy rule that the policy switches off does not prevent a seal."""
     policies = write_policies(tmp_path / "policies", privacy='off = ["github-token"]\n')
     with running(location, policies) as service:
         assert check_shape(service.submit(event(idempotency_key=TOKEN_LIKE)))["status"] == 201
@@ -931,7 +931,7 @@ def test_a_key_that_may_be_submitted_may_be_sealed(location: Location, tmp_path:
 
 
 def test_another_producers_seal_does_not_touch_a_key(service: Service) -> None:
-    """Keys are sealed for one producer only."""
+    """A seal applies to one producer's key only."""
     assert seal(service, "k-1", "tool:watcher").status_code == 201
     assert check_shape(service.submit(event(idempotency_key="k-1")))["status"] == 201
 
@@ -954,7 +954,7 @@ def test_a_store_held_by_another_process_is_409(service: Service) -> None:
 
 
 def test_a_store_that_cannot_commit_is_503(service: Service) -> None:
-    """On a full disk nothing is stored; the answer says when to ask again, and later the same key is accepted."""
+    """On a full disk nothing is stored, the answer has Retry-After, and later the same key is accepted."""
     body = event("x" * 60_000)
     service.token()
     with full(service):
@@ -968,7 +968,7 @@ def test_a_store_that_cannot_commit_is_503(service: Service) -> None:
 
 
 def test_too_many_attempts_are_429(location: Location) -> None:
-    """Beyond the limit of a producer the answer is 429 with Retry-After; other producers are not slowed down."""
+    """Over a producer's rate limit the answer is 429 with Retry-After; other producers are not limited."""
     with limited(location, "attempts_per_minute = 2") as service:
         bodies = [event(f"Text {number}.") for number in range(3)]
         responses = [service.submit(body) for body in bodies]
@@ -980,7 +980,7 @@ def test_too_many_attempts_are_429(location: Location) -> None:
 
 
 def test_a_text_with_too_many_look_alikes_is_refused_and_says_so(service: Service) -> None:
-    """What cannot be verified within its effort counts as private; the reason says what to do, and nothing is kept."""
+    """A text that exceeds the scan budget counts as private; the reason names the remedy, and nothing is kept."""
     text = " ".join(belgian(number) for number in range(1, 3_600))
     answer = check_shape(service.submit(event(text)))
     assert said(answer) == (422, "rejected-private", ["private-detected"], False, True)

@@ -1,17 +1,17 @@
-"""While the store cannot answer: a clear 503 for programs and people, nothing lost, and all well afterwards."""
+"""While the store cannot answer, programs and people get a clear 503, nothing is lost, and the service recovers."""
 
 from antechamber.settings import Location
 from support import Service, database, event, locked
 
 
 def break_table(location: Location, name: str) -> None:
-    """Take a table away under the running service."""
+    """Drop a table under the running service."""
     with database(location) as owner:
         owner.execute(f"ALTER TABLE {name} RENAME TO {name}_gone")
 
 
 def test_a_decision_that_cannot_be_stored_keeps_what_was_typed(service: Service) -> None:
-    """The curator hears that nothing was recorded and finds the wording where it was."""
+    """The curator sees that nothing was recorded, and the typed text is kept."""
     proposal, desk = service.submit(event()).json()["proposal_id"], service.sign_in()
     fields = desk.form(proposal) | {"content": "My careful wording.", "reason_code": "unclear"}
     fields = desk.draft(desk.post(f"/review/{proposal}/edit", fields).text)
@@ -25,7 +25,7 @@ def test_a_decision_that_cannot_be_stored_keeps_what_was_typed(service: Service)
 
 
 def test_a_sign_in_that_cannot_be_stored_says_when_to_come_back(service: Service) -> None:
-    """The link stays good for the next try."""
+    """A sign-in that cannot be stored gives 503 with a time to retry, and the link stays valid."""
     service.state.access.add_user("bob", "curator", None, None)
     link = {"link": service.state.access.link("bob")}
     with locked(service.location):
@@ -36,7 +36,7 @@ def test_a_sign_in_that_cannot_be_stored_says_when_to_come_back(service: Service
 
 
 def test_reading_from_a_broken_store_is_a_problem_for_agents(service: Service) -> None:
-    """Agents get the contract's shape with Retry-After."""
+    """Agents get the contract's problem details with Retry-After."""
     headers = service.bearer()
     assert service.recall() == []
     break_table(service.location, "memories")
@@ -47,7 +47,7 @@ def test_reading_from_a_broken_store_is_a_problem_for_agents(service: Service) -
 
 
 def test_a_broken_store_is_not_ready(service: Service) -> None:
-    """/readyz turns 503 and tells strangers nothing more."""
+    """/readyz gives 503 and reveals nothing more to the public."""
     assert service.client.get("/readyz").json() == {"status": "ready"}
     break_table(service.location, "meta")
     answer = service.client.get("/readyz")

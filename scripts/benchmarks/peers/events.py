@@ -1,4 +1,4 @@
-"""What the peers of our own making share: the event as pydantic checks it, and its hash, as the contract asks."""
+"""Code shared by the peers in this repository: the event as a pydantic model, and its hash by the contract."""
 
 import json
 import uuid
@@ -13,7 +13,7 @@ Scope = Literal["session", "project", "agent_team", "agent_repo", "organization"
 
 
 class Strict(BaseModel):
-    """Unknown members are refused."""
+    """A model that refuses unknown members."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -28,7 +28,7 @@ class Payload(Strict):
 
 
 class SourceSpan(Strict):
-    """Where it was seen."""
+    """The place where the candidate was seen."""
 
     uri: Annotated[str, Field(min_length=1)]
     start: int | None = None
@@ -56,13 +56,13 @@ def canonical(value: Any) -> bytes:
 
 
 def digest_of(event: Event) -> str:
-    """Return the source-event hash of normal form 1; the bodies of a measurement are in normal form already."""
+    """Return the source-event hash of normal form 1; the benchmark's bodies are already in normal form."""
     payload, span = event.payload.model_dump(exclude_unset=True), event.source_span.model_dump(exclude_unset=True)
     return "blake3:" + blake3(canonical({"payload": payload, "source_span": span, "version": 1})).hexdigest()
 
 
 def receipt_of(producer: str, key: str, digest: str, submission_id: uuid.UUID, now: datetime) -> dict[str, str]:
-    """Return what is answered and kept: the members of the contract's receipt that a peer needs."""
+    """Return the stored answer: the members of the contract's receipt that a peer needs."""
     return {
         "submission_id": str(submission_id),
         "idempotency_key": key,

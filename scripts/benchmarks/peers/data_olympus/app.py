@@ -1,6 +1,6 @@
-"""The peer: data-olympus, a governed knowledge base; proposals wait for a person and are on disk when answered.
+"""The peer data-olympus, a governed knowledge base; proposals await a person and are on disk when answered.
 
-Its own program listens on every address; this serves the same application on the one that is asked for.
+Its own program listens on every address; this serves the same application on the requested one.
 """
 
 from data_olympus.config import load_config

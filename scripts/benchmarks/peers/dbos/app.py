@@ -1,6 +1,6 @@
-"""The peer: DBOS, whose workflow ids are idempotency keys; one durable workflow for each event.
+"""The peer DBOS, whose workflow ids are idempotency keys; one durable workflow per event.
 
-The kindest form: the workflow takes the event, which DBOS stores as its input, and returns the receipt, which DBOS
+The cheapest form: the workflow takes the event, which DBOS stores as its input, and returns the receipt, which DBOS
 stores as its output. Nothing else is written.
 """
 
@@ -27,7 +27,7 @@ async def admit(event: dict[str, Any], digest: str) -> dict[str, Any]:
 
 @contextlib.asynccontextmanager
 async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-    """Start DBOS."""
+    """Start and stop DBOS."""
     DBOS.launch()
     yield
     DBOS.destroy()
@@ -38,7 +38,7 @@ app = FastAPI(lifespan=lifespan)
 
 @app.post("/v1/submissions")
 async def submit(event: Event) -> Response:
-    """Run the workflow of one event, once."""
+    """Run the workflow of one event exactly once."""
     digest = digest_of(event)
     if digest != event.source_event_hash:
         return Response(b'{"detail":"hash-mismatch"}', 400, media_type="application/json")

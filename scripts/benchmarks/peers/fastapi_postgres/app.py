@@ -1,8 +1,8 @@
-"""The peer: FastAPI and PostgreSQL with a unique key, as a good engineer would write it in an afternoon.
+"""The peer FastAPI and PostgreSQL with a unique key, as a good engineer would write it in an afternoon.
 
-One transaction per request: insert the idempotency key, insert the event, commit. A key that is there already answers
-with the receipt kept under it. The body is checked by pydantic and the hash recomputed, as the contract asks. asyncpg,
-because it was faster here than psycopg's asynchronous pool; the receipt is sent as the bytes that are stored.
+One transaction per request: insert the idempotency key, insert the event, commit. A known key is answered with its
+stored receipt. pydantic validates the body, and the hash is recomputed, as the contract requires. It uses asyncpg,
+which was faster here than psycopg's asynchronous pool, and sends the receipt as the stored bytes.
 """
 
 import contextlib
@@ -42,10 +42,10 @@ CREATE TABLE IF NOT EXISTS events (
 
 @contextlib.asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Open the pool and make the tables."""
+    """Open the pool and create the tables."""
     async with asyncpg.create_pool(os.environ["PEER_DATABASE_URL"], min_size=CONNECTIONS, max_size=CONNECTIONS) as pool:
         async with pool.acquire() as connection, connection.transaction():
-            # Several processes start at once; they take turns.
+            # Several processes start at once, so an advisory lock serializes them.
             await connection.execute("SELECT pg_advisory_xact_lock(1)")
             await connection.execute(SCHEMA)
         app.state.pool = pool
@@ -57,7 +57,7 @@ app = FastAPI(lifespan=lifespan)
 
 @app.post("/v1/submissions")
 async def submit(event: Event) -> Response:
-    """Store one event under its key, once."""
+    """Store one event under its key exactly once."""
     digest = digest_of(event)
     if digest != event.source_event_hash:
         return Response(b'{"detail":"hash-mismatch"}', 400, media_type="application/json")
@@ -91,7 +91,7 @@ async def submit(event: Event) -> Response:
 
 
 async def replay(connection: asyncpg.Connection, event: Event, digest: str) -> Response:
-    """Answer a key that is there already."""
+    """Answer a known key."""
     kept = await connection.fetchrow(
         "SELECT hash, receipt FROM idempotency_keys WHERE producer = $1 AND key = $2",
         event.producer_identity,

@@ -1,7 +1,7 @@
-"""The peer: FastAPI and Redis, the usual recipe for idempotency keys, with real durability.
+"""The peer FastAPI and Redis, the common recipe for idempotency keys, with durability.
 
-Look the key up; claim it (SET NX, with an expiry in case the process dies); then store the event and the receipt in one
-MULTI. Redis runs with `appendfsync always`, so that a reply means the disk has it.
+Look the key up, claim it (SET NX, with an expiry in case the process dies), then store the event and the receipt in one
+MULTI. Redis runs with `appendfsync always`, so a reply means that the data is on disk.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ app = FastAPI(lifespan=lifespan)
 
 @app.post("/v1/submissions")
 async def submit(event: Event) -> Response:
-    """Store one event under its key, once."""
+    """Store one event under its key exactly once."""
     redis: Redis = app.state.redis
     digest = digest_of(event)
     if digest != event.source_event_hash:
@@ -53,7 +53,7 @@ async def submit(event: Event) -> Response:
 
 
 def replay(kept: bytes, digest: str) -> Response:
-    """Answer a key that is there already."""
+    """Answer a known key."""
     known = json.loads(kept)
     if "in_flight" in known:
         return Response(b'{"detail":"busy"}', 409, media_type="application/json")

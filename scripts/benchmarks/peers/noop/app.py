@@ -1,4 +1,4 @@
-"""The measure of the framework: a typed Litestar POST that stores nothing, on the server and loop of the service.
+"""The framework's baseline: a typed Litestar POST that stores nothing, on the server and event loop of the service.
 
 It decodes the same body into structs of the same shape and answers 201 with a small JSON object.
 """
@@ -57,7 +57,7 @@ class Receipt(Struct):
 
 @post("/v1/submissions")
 async def submit(data: Event) -> Receipt:
-    """Answer and do nothing."""
+    """Answer without doing anything."""
     return Receipt(201, data.idempotency_key)
 
 
