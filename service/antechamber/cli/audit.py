@@ -106,7 +106,7 @@ def log() -> None:
 @click.option("--size", type=click.IntRange(0), help="Print an earlier one, by its number of leaves.")
 @location_options
 def checkpoint(location: Location, size: int | None) -> None:
-    """Sign all changes so far and print the checkpoint. Keep a copy where nobody of this service can reach it."""
+    """Sign all changes so far and print the checkpoint. Keep a copy that no one who runs this service can reach."""
     try:
         with app.opened_log(location) as (opened, _):
             click.echo((opened.checkpoint() if size is None else opened.published(size)).note, nl=False)

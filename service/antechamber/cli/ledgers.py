@@ -37,7 +37,7 @@ def _opened(path: Path) -> Iterator[Ledger]:
 @service_option
 @json_option
 def recover(path: Path, url: str, *, as_json: bool) -> None:
-    """Settle every operation of a ledger of which nobody knows whether it landed.
+    """Settle every operation of a ledger whose result is unknown.
 
     Each is sent again with the same key and the same bytes, which the service counts once however often they come.
     Where it refuses them, the key is sealed, so that no late request can land either. Nothing is ever sent twice under

@@ -144,7 +144,7 @@ def doctor(location: Location, pinned: Path | None, *, as_json: bool) -> None:
     """Check a data folder: the file itself, every hash, the approvals of each memory, and the log.
 
     It changes no data; where other users could read files of the folder, it takes that right away and says so. The
-    log's tree is formed anew from all leaves, and compared with every change and every checkpoint.
+    log's tree is computed again from all leaves, and compared with every change and every checkpoint.
     """
     try:
         found = app.examine(location, None if pinned is None else pinned.read_bytes().decode("utf-8", "replace"))

@@ -112,7 +112,7 @@ class SourceSpan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SubmissionBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One candidate event as an agent posts it (design section 2.1)."""
+    """One candidate event as an agent posts it."""
 
     idempotency_key: (
         Annotated[str, Meta(pattern=f"^{KEY_PATTERN}$", description="Here or as header `Idempotency-Key`.")] | UnsetType

@@ -154,7 +154,7 @@ OUTCOMES: Final[dict[Code, Outcome]] = {
     "sealed": _final("Key sealed", "This key will never admit an event. Submit under a new key.", bound=None),
     "already-decided": DUPLICATE,
 }
-"""Every code of the closed list, with its row of design section 2.2."""
+"""Every code of the closed list, with its row of the table in service/antechamber/client/README.md."""
 
 READ_DENIED: Final = Outcome(
     status=403,

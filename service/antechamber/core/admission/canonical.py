@@ -1,4 +1,4 @@
-"""Normal form, canonical bytes and hash of a source event (design section 2.1, RFC 8785)."""
+"""Normal form, canonical bytes and hash of a source event (RFC 8785 with a profile of its own)."""
 
 import json
 import re

@@ -111,7 +111,7 @@ _NEW = Judgement(outcome=ACCEPTED, bind=True, propose=True)
 
 
 def decide(candidate: Candidate, verdict: Verdict, known: Known) -> Judgement:
-    """Judge a candidate in the order of design section 2.2: key, privacy, policy, content."""
+    """Judge a candidate in the order of service/README.md, "The order of judgement": key, privacy, policy, content."""
     if known.submission is not None:
         return _under_known_key(candidate, verdict, known, known.submission)
     room = known.waiting_of_producer < verdict.limits.waiting_per_producer

@@ -191,7 +191,7 @@ def read_event(draft: Draft) -> Submission:
 
 
 def compared_bytes(submission: Submission) -> bytes:
-    """Return the canonical bytes of everything that is compared under a key (design section 2.2)."""
+    """Return the canonical bytes of everything that is compared under a key."""
     return canonical(
         [
             submission.source_event_hash,

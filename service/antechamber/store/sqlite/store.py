@@ -104,9 +104,7 @@ class SqliteStore:
             message = f"{_UNREADABLE}: {path}: {error}"
             raise StoreError(message) from error
         if sqlite3.sqlite_version_info < FIXED_IN:
-            _log.info(
-                "SQLite %s: checkpoints stay with the writer, see design note on WAL reset", sqlite3.sqlite_version
-            )
+            _log.info("SQLite %s can lose a WAL reset: only the writer checkpoints", sqlite3.sqlite_version)
         transactions = SqliteWriter(self._connection, self._reach, checkpoints=exclusive_checkpoints)
         self.watch = transactions.watchers.watch
         self._transactions = transactions

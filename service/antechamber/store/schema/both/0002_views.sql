@@ -62,7 +62,7 @@ FROM memories AS m
 JOIN proposals AS p ON p.id = m.proposal
 JOIN producers AS maker ON maker.id = p.producer;
 
--- A decision as whoever goes on from it needs it.
+-- Review records with the names and ids that pages and exports show.
 CREATE VIEW told_records AS
 SELECT r.id, r.review_record_id, r.version, r.resulting_version, r.decision, r.reason_code, r.reason_text,
     u.name AS curator, r.person, r.shown, r.resulting, r.resulting_hash, r.shown_hash, r.policy_digest, r.decided_at,

@@ -18,7 +18,7 @@ CREATE TABLE producers (
     producer_identity TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- What one row of the queue stands for: a proposal and its near duplicates. Those that wait come by rank, turn and id.
+-- One row of the queue: a proposal and its near duplicates. Pending folds are ordered by rank, turn and id.
 CREATE TABLE folds (
     id INTEGER PRIMARY KEY,
     submission_scope TEXT NOT NULL,
@@ -59,7 +59,7 @@ CREATE TABLE proposals (
     begun INTEGER NOT NULL DEFAULT 0 CHECK (begun IN (0, 1)),
     second INTEGER NOT NULL DEFAULT 0 CHECK (second IN (0, 1)),
     replaces INTEGER REFERENCES memories (id),
-    -- The row of the queue that stands for it, once it is sorted.
+    -- The fold that represents it in the queue, once it is sorted.
     fold INTEGER REFERENCES folds (id),
     UNIQUE (submission_scope, scope_id, source_event_hash)
 ) STRICT;
@@ -157,8 +157,8 @@ CREATE TABLE quarantine (
 
 CREATE INDEX quarantine_waiting ON quarantine (producer) WHERE state = 'waiting';
 
--- The log: leaves in the order of the tree, the first at 0, each written in the transaction of what it tells of. A text
--- stands behind the salt of its leaf's commitment, which goes when the text is erased.
+-- The log: leaves in the order of the tree, the first at 0, each written in the transaction of its change. A text is
+-- committed to with a salt; the salt is deleted when the text is erased.
 CREATE TABLE log_leaves (
     id INTEGER PRIMARY KEY,
     leaf TEXT NOT NULL,

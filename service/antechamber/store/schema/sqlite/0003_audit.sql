@@ -1,6 +1,6 @@
 -- What signs the log, and what auditing and erasing leave behind. All of it is only ever added to.
 
--- By which keys the log's checkpoints are recognized, the last one being in use; the private halves are in files.
+-- Verifier keys of the log's checkpoints; the last one is in use. The private keys are in files.
 CREATE TABLE log_keys (
     id INTEGER PRIMARY KEY,
     verifier_key TEXT NOT NULL UNIQUE,
@@ -17,7 +17,7 @@ CREATE TABLE checkpoints (
 CREATE INDEX checkpoints_by_size ON checkpoints (size, id);
 
 -- Complete nodes of every eighth level of the tree from the eighth on, so that a proof need not read every leaf. They can
--- be formed anew from the leaves at any time.
+-- be computed again from the leaves at any time.
 CREATE TABLE log_nodes (
     level INTEGER NOT NULL,
     number INTEGER NOT NULL,
@@ -25,7 +25,7 @@ CREATE TABLE log_nodes (
     PRIMARY KEY (level, number)
 ) STRICT, WITHOUT ROWID;
 
--- What the digests in receipts and records stand for: each policy from the moment it came into force.
+-- The policies whose digests receipts and records name: each from the moment it came into force.
 CREATE TABLE policy_changes (
     id INTEGER PRIMARY KEY,
     policy_digest TEXT NOT NULL,
@@ -49,7 +49,7 @@ CREATE TABLE exports (
     exported TEXT NOT NULL CHECK (exported IN ('log', 'review-records', 'dispositions')),
     format TEXT NOT NULL CHECK (format IN ('jsonl', 'csv')),
     filters TEXT NOT NULL,
-    -- The tree of whose checkpoint it tells.
+    -- The size of the tree whose checkpoint it names.
     size INTEGER NOT NULL,
     actor TEXT NOT NULL,
     role TEXT NOT NULL,
