@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-pytestmark = [pytest.mark.usefixtures("at_own_speed"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.usefixtures("at_own_speed"), pytest.mark.timeout(600)]
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
@@ -19,7 +19,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `scripts/prove` as a separate process."""
     command = [sys.executable, "-m", "proofs", *arguments]
     there = os.environ | {"PYTHONPATH": str(SCRIPTS)}
-    return subprocess.run(command, env=there, capture_output=True, text=True, timeout=240, check=False)  # noqa: S603 -- our own program
+    return subprocess.run(command, env=there, capture_output=True, text=True, timeout=540, check=False)  # noqa: S603 -- our own program
 
 
 def prove(proof: str, *options: str) -> tuple[int, dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antechamber.core.access.callers import PasswordChange, Person
-from antechamber.core.admission import disposition as admission_moved
+from antechamber.core.admission import disposition
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.disposition import AssignedIds, Candidate, Judgement, Known, candidate, decide
 from antechamber.core.admission.submission import Draft, read_event
@@ -17,12 +17,12 @@ from antechamber.core.policy import Limits, Verdict
 from antechamber.core.ports.admission import ReplayKey
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.privacy import Finding
-from antechamber.core.review import decision as review_moved
+from antechamber.core.review import decision as review_decision
 from antechamber.core.review.decision import Decision, ReviewedProposal, rule, text_hash
 from antechamber.core.rows.access import TokenRow, UserRow
 from antechamber.core.rows.memories import MemoryFilter
 from antechamber.core.rows.review import AuditFilter, ProposalRow
-from support import event
+from support import HANG_SECONDS, event
 
 SECRET = bytes(32)
 VERDICT = Verdict(reasons=[], owner="ada", policy_digest="policy", limits=Limits())
@@ -49,7 +49,7 @@ def admit(store: Store, one: Candidate) -> tuple[Judgement, AssignedIds]:
         )
         if judgement.replay is None:
             receipt = f'{{"number":{number}}}'.encode()
-            entry = admission_moved.AdmissionWrite(
+            entry = disposition.AdmissionWrite(
                 candidate=one,
                 judgement=judgement,
                 named=named,
@@ -101,7 +101,7 @@ def approve(store: Store, proposal: ProposalRow, person: Person) -> str:
     decision = Decision(
         kind="approve", version=proposal.version, shown_hash=text_hash(text), decision_key=f"key-{number}"
     )
-    entry = review_moved.DecisionWrite(
+    entry = review_decision.DecisionWrite(
         decision=decision,
         ruling=rule(reviewed, decision, person.person),
         review_record_id=f"r{number}",
@@ -196,7 +196,8 @@ def test_many_threads_share_commits_and_lose_nothing(store: Store) -> None:
 
 def test_work_that_fails_spoils_only_itself(store: Store) -> None:
     """When work of one group commit raises, only its own changes are undone."""
-    gate, held = threading.Event(), store.write(lambda _rows: gate.wait(10))
+    gate = threading.Event()
+    held = store.write(lambda _rows: gate.wait(HANG_SECONDS))
 
     def broken(rows: Rows) -> None:
         rows.set_meta("broken", "half")
@@ -225,7 +226,7 @@ def test_a_producer_of_an_undone_transaction_is_not_taken_for_known(store: Store
             named = AssignedIds(submission_id=f"undone-{content}", proposal_id=f"undone-{content}")
             judgement = decide(one, VERDICT, book.known(one))
             book.enter(
-                admission_moved.AdmissionWrite(
+                disposition.AdmissionWrite(
                     candidate=one,
                     judgement=judgement,
                     named=named,
