@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from antechamber import app
+from antechamber.checkpoint_signer import KEY_FILE
 from antechamber.secret_key import SECRET
 from antechamber.settings import DATABASE, Location, SettingsError
-from antechamber.signing_key import KEY_FILE
 from support import HANG_SECONDS, Databases, antechamber, free_port, running, serving, where
 
 LOCK = "serve.lock"

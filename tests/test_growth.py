@@ -13,10 +13,10 @@ import httpx
 import msgspec
 import pytest
 
+from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, STATE_FILE
 from antechamber.resources import how_to_install
 from antechamber.secret_key import SECRET
 from antechamber.settings import Location
-from antechamber.signing_key import KEY_FILE, MARKER_FILE, STATE_FILE
 from support import HANG_SECONDS, Databases, antechamber, database, event, free_port, serving, where, write_policies
 
 

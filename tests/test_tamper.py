@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from antechamber.app import erase
-from antechamber.signing_key import FileSigner
+from antechamber.checkpoint_signer import FileSigner
 from forgeries import FORGERIES, forge
 from proofs import tamper
 from support import Service

@@ -22,13 +22,13 @@ from typing import Any, Final, NamedTuple
 import click
 
 import verify_export
-from antechamber.core.log.checkpoint import Checkpoint, sign
+from antechamber.checkpoint_signer import FileSigner, new_name
+from antechamber.core.log.checkpoint_text import Checkpoint, signed_note
 from antechamber.core.log.leaf import Leaf, LeafWrite, leaf_bytes
 from antechamber.core.log.merkle import Frontier, leaf_hash
 from antechamber.core.times import format_time
 from antechamber.flows.export import Export, Exporter
 from antechamber.flows.log_proofs import Log
-from antechamber.signing_key import FileSigner, new_name
 from antechamber.store.sqlite.store import SqliteStore
 from lib.processes import workplace
 from proofs import closing
@@ -103,7 +103,7 @@ def make(folder: Path, chance: random.Random, size: int) -> Origin:
         store.close()
     previous = chance.choice([None, *earlier])
     case = Case(lines, note, str(signer.key), previous)
-    return Origin(case, lambda other: sign(other, signer.key, signer._private.sign), earlier[:-1])  # noqa: SLF001 -- the forger has the key
+    return Origin(case, lambda other: signed_note(other, signer.key, signer._private.sign), earlier[:-1])  # noqa: SLF001 -- the forger has the key
 
 
 def _at(chance: random.Random, case: Case) -> int:

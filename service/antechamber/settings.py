@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from antechamber.core.addresses import HIDDEN, has_secrets, is_address, is_database, shown
+from antechamber.core.addresses import HIDDEN, has_secrets, is_address, is_database, redact_address
 from antechamber.core.errors import AntechamberError
 
 DATABASE: Final = "antechamber.db"
@@ -103,9 +103,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         self.location.check()
         if self.public_url is not None:
             _check_public(self.public_url)
-        if self.pin_url is not None and (not is_address(self.pin_url) or shown(self.pin_url) == HIDDEN):
+        if self.pin_url is not None and (not is_address(self.pin_url) or redact_address(self.pin_url) == HIDDEN):
             message = (
-                f"--pin-url {shown(self.pin_url)} is no address; write it like https://pins.example.org/antechamber, "
+                f"--pin-url {redact_address(self.pin_url)} is no address; "
+                "write it like https://pins.example.org/antechamber, "
                 "and special characters of a password as %40 for @, %2F for / and so on"
             )
             raise SettingsError(message)
@@ -138,8 +139,10 @@ def _check_public(url: str) -> None:
     Raises SettingsError.
     """
     if not is_address(url):
-        message = f"--public-url {shown(url)} is no address; write it as browsers do: https://desk.example.org"
+        message = f"--public-url {redact_address(url)} is no address; write it as browsers do: https://desk.example.org"
         raise SettingsError(message)
     if has_secrets(url):
-        message = f"--public-url is printed and linked; write it without user name, password and query: {shown(url)}"
+        message = (
+            f"--public-url is printed and linked; write it without user name, password and query: {redact_address(url)}"
+        )
         raise SettingsError(message)

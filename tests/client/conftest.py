@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from antechamber.client import Ledger, wire
+from antechamber.client import Ledger, retry
 from client.network import Network
 from support import Service, antechamber, running, serving
 
@@ -13,7 +13,7 @@ from support import Service, antechamber, running, serving
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Backoff of microseconds."""
-    monkeypatch.setattr(wire, "_FIRST_PAUSE_SECONDS", 0.00001)
+    monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.00001)
 
 
 @pytest.fixture

@@ -436,7 +436,7 @@ def test_what_another_process_has_under_way_is_left_to_it(session: Elsewhere, pa
 
 def ruling() -> Any:
     """Return the ruling for a call with an unclear answer."""
-    from antechamber.core.delivery import DeliveryRuling  # noqa: PLC0415 -- one use
+    from antechamber.core.delivery_rules import DeliveryRuling  # noqa: PLC0415 -- one use
 
     return DeliveryRuling(state="uncertain", final=False, reason="no answer")
 

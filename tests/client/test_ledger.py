@@ -20,10 +20,10 @@ from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
 from antechamber.client.operation import Operation
 from antechamber.core.contract import CODES
-from antechamber.core.delivery import DeliveryRuling
+from antechamber.core.delivery_rules import DeliveryRuling
 from antechamber.core.errors import RequestRefusedError
 from antechamber.core.outcomes import ACCEPTED, OUTCOMES
-from core.test_delivery import receipt
+from core.test_delivery_rules import receipt
 
 COMMITTED = DeliveryRuling(state="committed", final=True, reason="accepted-for-review")
 UNCERTAIN = DeliveryRuling(state="uncertain", final=False, reason="no answer")
@@ -241,9 +241,9 @@ import sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from antechamber.client.ledger import Ledger
-from antechamber.core.delivery import DeliveryRuling
+from antechamber.core.delivery_rules import DeliveryRuling
 from antechamber.core.outcomes import ACCEPTED, OUTCOMES
-from core.test_delivery import receipt
+from core.test_delivery_rules import receipt
 from client.test_ledger import lesson
 with Ledger(Path({path!r})) as ledger:
     for number in range(40):

@@ -9,7 +9,7 @@ import pytest
 
 from antechamber.client.guarded_call import GuardedCalls
 from antechamber.client.ledger import Ledger
-from antechamber.core.delivery import DeliveryRuling
+from antechamber.core.delivery_rules import DeliveryRuling
 from client.test_ledger import lesson
 from support import HANG_SECONDS, antechamber, event, free_port
 

@@ -15,11 +15,10 @@ from antechamber.core.admission.disposition import (
     KnownConflict,
     KnownProposal,
     KnownSubmission,
-    answer,
     candidate,
     decide,
-    echo_of,
 )
+from antechamber.core.admission.receipt import echo_of, form_receipt
 from antechamber.core.admission.submission import read_draft, read_event
 from antechamber.core.contract import CODES, Problem, Reason, Receipt
 from antechamber.core.errors import RequestRefusedError
@@ -388,7 +387,7 @@ def test_every_situation_has_exactly_one_outcome(of: Candidate, says: Verdict, k
 def test_a_receipt_has_every_member_and_null_for_what_does_not_exist() -> None:
     """An accepted answer is not a problem document and omits no member."""
     submission = made().submission
-    given_answer = answer(
+    given_answer = form_receipt(
         ACCEPTED, [], echo_of(submission), AssignedIds(submission_id="s", proposal_id="p"), DIGEST, 1_000_000
     )
     assert type(given_answer) is Receipt
@@ -417,7 +416,7 @@ def test_a_receipt_has_every_member_and_null_for_what_does_not_exist() -> None:
 def test_a_refusal_is_a_problem_document_with_the_same_members(code: Any) -> None:
     """A refusal adds type, title and detail; its type links to its code on the contract page."""
     reasons = [Reason(code=code, message="first", pointer="/a"), Reason(code="stale", message="second")]
-    problem = answer(OUTCOMES[code], reasons, echo_of(made().submission), AssignedIds(), DIGEST, 0)
+    problem = form_receipt(OUTCOMES[code], reasons, echo_of(made().submission), AssignedIds(), DIGEST, 0)
     assert isinstance(problem, Problem)
     assert set(Receipt.__struct_fields__) < set(msgspec.to_builtins(problem))
     status, disposition, _, again, new = TABLE[code]
@@ -468,7 +467,7 @@ def test_fixture_private_data_in_payload() -> None:
     judgement = decide(of, verdict(), Known())
     assert (judgement.outcome.status, judgement.outcome.disposition) == (422, "rejected-private")
     assert codes(judgement) == ["private-detected"]
-    problem = answer(judgement.outcome, judgement.reasons, echo_of(of.submission), AssignedIds(), DIGEST, 0)
+    problem = form_receipt(judgement.outcome, judgement.reasons, echo_of(of.submission), AssignedIds(), DIGEST, 0)
     assert address not in msgspec.json.encode(problem).decode()
 
 

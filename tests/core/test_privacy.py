@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.access.tokens import PREFIXES, mint
+from antechamber.core.access.secret_format import PREFIXES, mint
 from antechamber.core.admission.canonical import canonical, event_bytes
 from antechamber.core.privacy import RULES, Finding, is_clean, scan
 

@@ -3,16 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.review.similarity import (
-    AKIN,
-    NEARLY_SAME,
-    FoldFinder,
-    TextRun,
-    compare,
-    differ,
-    hunks,
-    most_alike,
-)
+from antechamber.core.review.similarity import AKIN, NEARLY_SAME, FoldFinder, most_alike
+from antechamber.core.review.text_diff import TextRun, compare, differ, hunks
 
 TEXT = "Run the database migration before the deploy: old workers read the new schema, new ones do not."
 

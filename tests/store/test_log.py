@@ -18,8 +18,8 @@ import pytest
 import rfc8785
 
 from antechamber.app import erase, examine, open_store
-from antechamber.core.access.sign_ins import AccessError
-from antechamber.core.access.tokens import digest_secret, mint
+from antechamber.core.access.secret_format import digest_secret, mint
+from antechamber.core.access.sessions import AccessError
 from antechamber.core.log.leaf import Leaf, LeafWrite, commitment, leaf_bytes
 from antechamber.core.log.merkle import (
     Frontier,

@@ -19,19 +19,19 @@ import pytest
 from antechamber import app
 from antechamber.app import erase, examine, open_log, open_store, opened_log
 from antechamber.app.pinning import PinError, pinning
+from antechamber.checkpoint_signer import verify as verify_signature
+from antechamber.checkpoint_signer import write_key
 from antechamber.core.errors import BusyError, ClosedError, EraseError, LogError
-from antechamber.core.log.checkpoint import read_checkpoint, read_text
+from antechamber.core.log.checkpoint_text import read_checkpoint, read_text
 from antechamber.core.log.leaf import of_direct_write
 from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.ports.store import Store
-from antechamber.flows.checkpoints import NOT_COMPARED, SIGN_AFTER, SIGN_EVERY
+from antechamber.flows.checkpoint_signing import NOT_COMPARED, SIGN_AFTER, SIGN_EVERY
 from antechamber.flows.direct_writes import DirectWrites
 from antechamber.flows.export import Export, Exporter
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import Log
 from antechamber.settings import Location
-from antechamber.signing_key import verify as verify_signature
-from antechamber.signing_key import write_key
 from support import (
     PRODUCERS,
     Service,

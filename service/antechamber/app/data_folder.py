@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from antechamber.checkpoint_signer import KEY_FILE
 from antechamber.secret_key import SECRET
 from antechamber.settings import Location, SettingsError
-from antechamber.signing_key import KEY_FILE
 
 LOCK_FILE: Final = "serve.lock"
 """Locked by the process that serves the folder; contains its process id and address."""

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from antechamber.app.data_folder import alone, protect
 from antechamber.background import Background
+from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, FileSigner, new_name
 from antechamber.core.errors import ContradictionError, LogError
 from antechamber.core.ids import uuid7
-from antechamber.core.log.checkpoint import read_key
+from antechamber.core.log.checkpoint_text import read_key
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.flows.access import Access
@@ -20,7 +21,6 @@ from antechamber.flows.log_proofs import Log
 from antechamber.resources import how_to_install
 from antechamber.secret_key import SECRET, load_secret, secret_check
 from antechamber.settings import DATABASE, Location, SettingsError
-from antechamber.signing_key import KEY_FILE, MARKER_FILE, FileSigner, new_name
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.passwords import Passwords
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import httpx
 
-from antechamber.core.addresses import shown
+from antechamber.core.addresses import redact_address
 from antechamber.core.errors import AntechamberError
 
 _SECONDS: Final = 10.0
@@ -21,7 +21,7 @@ def pinning(url: str) -> Callable[[str], None]:
 
     That function raises PinError, whose text shows neither credentials nor query of the address.
     """
-    where = shown(url)
+    where = redact_address(url)
 
     def post(note: str) -> None:
         try:

@@ -8,7 +8,7 @@ import click
 
 from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, show
-from antechamber.core.access.sign_ins import SHOWN, EndedAccess
+from antechamber.core.access.sessions import SHOWN, EndedAccess
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import AntechamberError
 from antechamber.core.rows.review import AuditFilter

@@ -15,7 +15,7 @@ from antechamber.client.delivery import Recovery
 from antechamber.client.ledger import Ledger
 from antechamber.client.operation import Operation
 from antechamber.client.submitter import Submitter
-from antechamber.core.delivery import STATES, State
+from antechamber.core.delivery_rules import STATES, State
 from antechamber.core.errors import AntechamberError
 from antechamber.core.times import format_time
 

@@ -10,20 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.client.operation import Operation
-from antechamber.client.wire import (
-    MAX_PAUSE_SECONDS,
-    RETRYABLE,
-    Call,
-    CircuitBreaker,
-    Pause,
-    Response,
-    answer_of,
-    answers_of,
-    pause,
-    read_as,
-)
+from antechamber.client.retry import MAX_PAUSE_SECONDS, RETRYABLE, CircuitBreaker, pause
+from antechamber.client.wire import Call, Pause, Response, answer_of, answers_of, read_as
 from antechamber.core.contract import MAX_BATCH, MAX_LINES
-from antechamber.core.delivery import (
+from antechamber.core.delivery_rules import (
     REFUSED,
     SETTLED,
     DeliveryRuling,

@@ -30,10 +30,11 @@ from antechamber.client.resend_strategy import (
     reading,
     rule_call,
 )
+from antechamber.client.retry import pause
 from antechamber.client.runner import UnsentError
 from antechamber.client.tool_results import ending_of, keep
-from antechamber.client.wire import Pause, pause
-from antechamber.core.delivery import SETTLED, DeliveryRuling, State
+from antechamber.client.wire import Pause
+from antechamber.core.delivery_rules import SETTLED, DeliveryRuling, State
 from antechamber.core.errors import AntechamberError
 
 MAX_UNANSWERED: Final = 5

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.client.wire import AddressError, address_of
-from antechamber.core.addresses import shown
+from antechamber.core.addresses import redact_address
 from antechamber.core.contract import MAX_BATCH, MAX_LINES, Reason
 from antechamber.core.errors import AntechamberError
 
@@ -80,7 +80,7 @@ class Sender:
             reason = _say(response)
             if response.status_code not in _RETRYABLE:
                 break
-        where = shown(str(self._client.base_url))
+        where = redact_address(str(self._client.base_url))
         message = f"{where}: {reason.rstrip('.')}. Nothing is lost: send the same file again."
         raise SendError(message)
 

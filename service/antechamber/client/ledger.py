@@ -21,7 +21,7 @@ from antechamber.client.errors import completed
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError, ProcessLocks
 from antechamber.client.operation import ADD, COLUMNS, READ, WRITE, Operation, OperationChange, OperationKind, checksum
 from antechamber.core.admission.canonical import NORMAL_FORM
-from antechamber.core.delivery import SETTLED, STATES, DeliveryRuling, State
+from antechamber.core.delivery_rules import SETTLED, STATES, DeliveryRuling, State
 from antechamber.core.ids import uuid7
 from antechamber.core.ports.clock import Clock, Randomness
 

@@ -11,7 +11,7 @@ from antechamber.client.errors import completed
 from antechamber.client.ledger_file import LedgerError
 from antechamber.client.operation import Operation
 from antechamber.core.admission.canonical import NORMAL_FORM
-from antechamber.core.delivery import SETTLED, DeliveryRuling
+from antechamber.core.delivery_rules import SETTLED, DeliveryRuling
 
 MAX_OPERATIONS: Final = 5000
 """Maximum number of operations kept, so that the current ones can be reported; more than one batch holds."""

@@ -7,7 +7,7 @@ from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.contract import Receipt
-from antechamber.core.delivery import State
+from antechamber.core.delivery_rules import State
 
 OperationKind = Literal["submission", "call"]
 """A submission to Antechamber, or a call of another service's tool."""

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from blake3 import blake3
 from msgspec import Struct
 
-from antechamber.core.delivery import DeliveryRuling
+from antechamber.core.delivery_rules import DeliveryRuling
 from antechamber.core.errors import AntechamberError
 
 TOKEN: Final = "{token}"  # noqa: S105 -- a placeholder

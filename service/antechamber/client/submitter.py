@@ -17,8 +17,9 @@ from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
 from antechamber.client.memory_ledger import MemoryLedger
 from antechamber.client.operation import Operation
+from antechamber.client.retry import CircuitBreaker
 from antechamber.client.runner import advance, drive
-from antechamber.client.wire import Call, CircuitBreaker, Pause, Response, SendTrace, connection_options, heard, unheard
+from antechamber.client.wire import Call, Pause, Response, SendTrace, connection_options, heard, unheard
 from antechamber.core.contract import MAX_LINES, Channel, Holder, MemoryPage, Receipt
 from antechamber.core.mcp_tools import Status
 

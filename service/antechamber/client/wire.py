@@ -6,26 +6,21 @@ Blocking and asynchronous senders run the same steps.
 import email.utils
 import re
 import time
-from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import httpx
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.addresses import shown
+from antechamber.client.retry import RETRYABLE
+from antechamber.core.addresses import redact_address
 from antechamber.core.contract import Receipt
-from antechamber.core.delivery import REFUSED, ServerAnswer
+from antechamber.core.delivery_rules import REFUSED, ServerAnswer
 from antechamber.core.errors import AntechamberError
 
 _TOKEN: Final = re.compile(r"[!-~]+")
-_FIRST_PAUSE_SECONDS: Final = 0.25
-MAX_PAUSE_SECONDS: Final = 20.0
-"""Longest pause; if a service asks for more, the operation is left to a later recovery."""
 
 
-RETRYABLE: Final = frozenset({429, 500, 502, 503, 504})
-"""Statuses after which a read may succeed if repeated."""
 T = TypeVar("T")
 
 
@@ -95,12 +90,12 @@ def address_of(url: str) -> httpx.URL:
         # The same encoding as for the name look-up: a label of a name has 1 to 63 characters.
         address.host.encode("idna")
     except (httpx.InvalidURL, UnicodeError):
-        message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
+        message = f"{redact_address(url)} is no address; write e.g. http://127.0.0.1:8080"
         raise AddressError(message) from None
     # httpx accepts any number as a port.
     port_fits = address.port is None or 0 < address.port < 1 << 16
     if address.scheme not in {"http", "https"} or not address.host or not port_fits:
-        message = f"{shown(url)} is no address; write e.g. http://127.0.0.1:8080"
+        message = f"{redact_address(url)} is no address; write e.g. http://127.0.0.1:8080"
         raise AddressError(message)
     return address
 
@@ -200,34 +195,3 @@ def read_as(what: Response, kind: type[T]) -> T | None:
     error = ReadError(str(said or what.reason or f"status {what.status}, and the answer is not one of Antechamber's"))
     error.temporary = what.status is None or what.status in RETRYABLE
     raise error
-
-
-def pause(attempt: int, retry_after: float | None, chance: Callable[[], float]) -> float:
-    """Return the seconds to wait after this many attempts: doubled each time, a random half to all of it.
-
-    At least as long as the service asks for.
-    """
-    most = min(MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0**attempt)
-    return max(most * (0.5 + chance() / 2), retry_after or 0.0)
-
-
-class CircuitBreaker:
-    """Circuit breaker: blocks calls for `cooldown` seconds after `failures` consecutive failures, then permits one."""
-
-    def __init__(self, failures: int, cooldown: float, now: Callable[[], float] = time.monotonic) -> None:
-        self._most, self._cooldown, self._now = failures, cooldown, now
-        self._failures = 0
-        self._open_until = 0.0
-
-    def remaining(self) -> float:
-        """Return for how many seconds calls are blocked; 0 if they are allowed."""
-        return max(0.0, self._open_until - self._now()) if self._failures >= self._most else 0.0
-
-    def record(self, answer: ServerAnswer) -> None:
-        """Count a failure, or reset the count after an answer that shows that the service works."""
-        if answer.status is not None and answer.status < 500 and answer.status != 429:  # noqa: PLR2004 -- RFC 9110, 6585
-            self._failures = 0
-            return
-        self._failures += 1
-        if self._failures >= self._most:
-            self._open_until = self._now() + self._cooldown

@@ -10,7 +10,7 @@ _AUTHORITY: Final = re.compile(rf"(?:[^@]*@)?{_HOST}(?:,{_HOST})*")
 _UNENCODED: Final = re.compile(r"\s|%(?!(?!00)[0-9A-Fa-f]{2})")
 
 
-def shown(url: str) -> str:
+def redact_address(url: str) -> str:
     """Return the parts of a URL that may be shown: scheme, host, port and path, without credentials and query.
 
     Return HIDDEN if the end of a password in it is ambiguous.

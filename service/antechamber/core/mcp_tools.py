@@ -23,7 +23,7 @@ from antechamber.core.contract import (
     ReviewStatus,
     Scope,
 )
-from antechamber.core.delivery import State
+from antechamber.core.delivery_rules import State
 from antechamber.core.errors import RequestRefusedError
 
 MAX_ARGUMENT_CHARACTERS: Final = 128 * 1024

@@ -8,8 +8,8 @@ from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.access.callers import Bearer, Person, PersonRole, TokenRole
-from antechamber.core.access.sign_ins import ABSOLUTE, SHOWN, AccessError, BegunAccess, check_signed_in, no_account
-from antechamber.core.access.tokens import digest_secret, has_checksum, mint
+from antechamber.core.access.secret_format import digest_secret, has_checksum, mint
+from antechamber.core.access.sessions import ABSOLUTE, SHOWN, AccessError, BegunAccess, check_signed_in, no_account
 from antechamber.core.contract import NAME, PRODUCER
 from antechamber.core.errors import AntechamberError, ClosedError
 from antechamber.core.ids import uuid7

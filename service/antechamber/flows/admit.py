@@ -11,23 +11,14 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.access.callers import Bearer
-from antechamber.core.admission.batch import AdmissionBatch
 from antechamber.core.admission.canonical import canonical
-from antechamber.core.admission.disposition import (
-    AdmissionWrite,
-    AssignedIds,
-    Candidate,
-    Echo,
-    Judgement,
-    answer,
-    candidate,
-    decide,
-    echo_of,
-    shown,
-)
+from antechamber.core.admission.disposition import AdmissionWrite, AssignedIds, Candidate, Judgement, candidate, decide
 from antechamber.core.admission.fast_path import read_fast
+from antechamber.core.admission.group_facts import GroupFacts
+from antechamber.core.admission.ndjson_batch import numbered, split_batch
+from antechamber.core.admission.receipt import Echo, echo_of, form_receipt, public_echo
 from antechamber.core.admission.submission import Submission, read_draft, read_event, read_key_header
-from antechamber.core.contract import KEY, MAX_BATCH, MAX_LINES, Channel, Code, Reason
+from antechamber.core.contract import KEY, Channel, Code, Reason
 from antechamber.core.errors import AntechamberError, BusyError, RequestRefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
@@ -40,16 +31,23 @@ from antechamber.core.privacy import Finding, is_clean, scan
 from antechamber.flows.direct_writes import HOUR, DirectWrites
 from antechamber.flows.live_policy import ActivePolicy, PolicyReloader
 from antechamber.flows.microbatch import MicroBatcher
-from antechamber.flows.rate_limit import ReplayCounter, TokenBuckets
+from antechamber.flows.rate_limit import TokenBuckets
+from antechamber.flows.replay_counter import ReplayCounter
 from antechamber.flows.replies import Reply, first_reply, guess_echo, kept, replay, reply_of
 from antechamber.flows.worker_thread import WorkerThread
 
 MAX_TEXT: Final = 1 << 18
 """Bytes of the events that are scanned in one call."""
+
+
 LONG: Final = 1 << 13
 """Bytes of a body above which it is parsed and scanned in a worker thread instead of the event loop."""
+
+
 MAX_LONG: Final = 256
 """Maximum number of long bodies that wait for the worker thread or run in it; each takes about 30 ms at most."""
+
+
 MAX_BATCHES: Final = 8
 """Maximum number of batches that wait for the worker thread or run in it; each takes about 2 seconds at most."""
 
@@ -153,7 +151,7 @@ class Admission:
             settled = await asyncio.wrap_future(self._gather(prepared))
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)])
-        return [_numbered(number, one.reply.body) for (number, _), one in zip(lines, settled, strict=True)]
+        return [numbered(number, one.reply.body) for (number, _), one in zip(lines, settled, strict=True)]
 
     def _prepare_batch(self, lines: list[bytes], bearer: Bearer) -> list[Prepared | Reply]:
         """Prepare a batch; this runs in a thread, because scanning 4 MiB takes long."""
@@ -229,7 +227,7 @@ class Admission:
         rows.record(book)
         return settled
 
-    def _settle_one(self, prepared: Prepared, book: AdmissionBatch) -> JudgedReply:
+    def _settle_one(self, prepared: Prepared, book: GroupFacts) -> JudgedReply:
         judgement = decide(prepared.candidate, prepared.verdict, book.known(prepared.candidate))
         counted: ReplayKey | None = None
         if judgement.original is not None and not judgement.quarantine:
@@ -240,10 +238,10 @@ class Admission:
                 book.enter(_entry(prepared, judgement, AssignedIds(), b""))
             return JudgedReply(replay(prepared.candidate.submission, judgement.replay), counted)
         named = self._name(prepared, judgement)
-        receipt = answer(
+        receipt = form_receipt(
             judgement.outcome,
             judgement.reasons,
-            shown(prepared.candidate),
+            public_echo(prepared.candidate),
             named,
             prepared.verdict.policy_digest,
             prepared.now,
@@ -294,7 +292,7 @@ class Admission:
         now, digest = self._clock(), self._policies.current.digest
         named = AssignedIds(submission_id=uuid7(now, self._randomness(10)), salt=self._randomness(SALT_SIZE))
         reason = Reason(code="sealed", message="this key was sealed by its producer", pointer="/idempotency_key")
-        receipt = answer(
+        receipt = form_receipt(
             OUTCOMES["sealed"], [reason], Echo(idempotency_key=key, producer_identity=producer), named, digest, now
         )
         body = msgspec.json.encode(receipt)
@@ -307,7 +305,7 @@ class Admission:
         echo = echo or Echo()
         if code == "key-invalid":
             echo = msgspec.structs.replace(echo, idempotency_key=None)
-        receipt = answer(
+        receipt = form_receipt(
             outcome or OUTCOMES[code], reasons, echo, AssignedIds(), self._policies.current.digest, self._clock()
         )
         return reply_of(msgspec.json.encode(receipt), echo.idempotency_key, RETRY_AFTER.get(code))
@@ -373,21 +371,3 @@ def _findings(submission: Submission, text: str, off: frozenset[str]) -> list[Fi
         "/supersedes": submission.supersedes,
     }
     return scan(places, off)
-
-
-def _numbered(number: int, body: bytes) -> bytes:
-    """Add the line's number to an answer, which is a non-empty JSON object."""
-    return b'%b,"line":%d}\n' % (body[:-1], number)
-
-
-def split_batch(raw: bytes) -> list[tuple[int, bytes]]:
-    """Split NDJSON into its non-empty lines, numbered from 1.
-
-    Raises RequestRefusedError (`body-too-large`) if it exceeds 4 MiB or 1,000 lines.
-    """
-    if len(raw) > MAX_BATCH:
-        raise refuse("body-too-large", f"a batch may have {MAX_BATCH} bytes")
-    lines = [(number, line) for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
-    if len(lines) > MAX_LINES:
-        raise refuse("body-too-large", f"a batch may have {MAX_LINES} lines")
-    return lines

@@ -27,7 +27,8 @@ from antechamber.core.review.hidden_text import fits, reveal, texts_of
 from antechamber.core.review.history import last_standing
 from antechamber.core.review.queue_order import Mark, marks_of
 from antechamber.core.review.requirements import Requirement, Situation, evaluate, obstacle
-from antechamber.core.review.similarity import AKIN, Difference, differ, most_alike
+from antechamber.core.review.similarity import AKIN, most_alike
+from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.memories import NearMemory
 from antechamber.core.rows.review import (
     ConflictMark,

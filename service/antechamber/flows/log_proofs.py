@@ -3,11 +3,11 @@
 from msgspec import Struct
 
 from antechamber.core.errors import NotFoundError
-from antechamber.core.log.checkpoint import Proof, write_proof
+from antechamber.core.log.checkpoint_text import Proof, write_proof
 from antechamber.core.log.merkle import consistency_proof, inclusion_proof
 from antechamber.core.log.rows import LeafRow, SignedCheckpoint
 from antechamber.core.log.tree import Tree
-from antechamber.flows.checkpoints import Checkpoints
+from antechamber.flows.checkpoint_signing import Checkpoints
 
 
 class Included(Struct, frozen=True, kw_only=True):

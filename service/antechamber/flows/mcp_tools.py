@@ -7,7 +7,7 @@ import msgspec
 
 from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MemoryPage, Receipt, Scope
-from antechamber.core.delivery import ServerAnswer, rule
+from antechamber.core.delivery_rules import ServerAnswer, rule
 from antechamber.core.errors import AntechamberError, NotFoundError
 from antechamber.core.mcp_tools import ProposeMemory, Status, ToolReceipt, event_of
 from antechamber.core.outgoing import body_of

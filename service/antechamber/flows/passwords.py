@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from antechamber.core.access.callers import PasswordChange, Person
-from antechamber.core.access.sign_ins import check_signed_in, no_account
+from antechamber.core.access.sessions import check_signed_in, no_account
 from antechamber.core.ids import uuid7
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store

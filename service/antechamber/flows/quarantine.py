@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.access.callers import Person
-from antechamber.core.access.sign_ins import check_signed_in
+from antechamber.core.access.sessions import check_signed_in
 from antechamber.core.admission.canonical import canonical, join_event
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import Scope
@@ -26,7 +26,7 @@ from antechamber.core.review.decision import (
 from antechamber.core.review.hidden_text import fits, pretty, texts_of
 from antechamber.core.review.history import last_standing
 from antechamber.core.review.quarantine import QuarantineForm, check_settlement, opened_key, settle, settlement_blocker
-from antechamber.core.review.similarity import Hunk, compare, hunks
+from antechamber.core.review.text_diff import Hunk, compare, hunks
 from antechamber.core.rows.quarantine import QuarantineRow
 from antechamber.core.rows.review import ReviewRecordRow
 from antechamber.flows.admit import Admission

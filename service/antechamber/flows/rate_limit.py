@@ -1,10 +1,8 @@
 """Rate limits: a token bucket of attempts per minute for each name, and a counter of replays."""
 
 import threading
-from collections import Counter
 from typing import Final
 
-from antechamber.core.ports.admission import ReplayKey
 from antechamber.core.ports.clock import Clock
 
 _MINUTE: Final = 60_000_000
@@ -27,22 +25,3 @@ class TokenBuckets:
             taken = level >= 1
             self._buckets[name] = (level - taken, now)
         return taken
-
-
-class ReplayCounter:
-    """Counts replays in memory until they are written; thread-safe."""
-
-    def __init__(self) -> None:
-        self._gate = threading.Lock()
-        self._counter: Counter[ReplayKey] = Counter()
-
-    def add(self, counted: Counter[ReplayKey]) -> None:
-        """Add counts."""
-        with self._gate:
-            self._counter.update(counted)
-
-    def take(self) -> Counter[ReplayKey]:
-        """Return all counts and reset them."""
-        with self._gate:
-            counted, self._counter = self._counter, Counter()
-        return counted

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.admission.disposition import Echo
+from antechamber.core.admission.receipt import Echo
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import KEY, MAX_BATCH, NAME, PRODUCER, SCOPES, Disposition, Problem, Receipt
 from antechamber.core.privacy import scan

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.access.callers import Person
-from antechamber.core.access.sign_ins import SignedOutError, check_signed_in
+from antechamber.core.access.sessions import SignedOutError, check_signed_in
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
 from antechamber.core.ids import uuid7
@@ -33,7 +33,7 @@ from antechamber.core.review.decision import (
 from antechamber.core.review.queue_filter import QueueFilter
 from antechamber.core.review.queue_order import QueueCursor
 from antechamber.core.review.requirements import Situation, evaluate
-from antechamber.core.review.similarity import Difference, differ
+from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.review import ProposalRow
 from antechamber.flows.desk_views import DeskViews, require
 from antechamber.flows.dossier import Member, fits_in_group, member, places, reviewed, situation

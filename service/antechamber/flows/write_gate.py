@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar, cast
 
 from antechamber.core.ports.store import Item, Rows, Store
-from antechamber.flows.checkpoints import Checkpoints
+from antechamber.flows.checkpoint_signing import Checkpoints
 
 T = TypeVar("T")
 

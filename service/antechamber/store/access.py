@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from antechamber.core.access.callers import PasswordChange
-from antechamber.core.access.sign_ins import SHOWN, BegunAccess, EndedAccess
+from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.leaf import granted, known_as, of_access, of_password
 from antechamber.core.rows.access import SessionRow, TokenCheck, TokenRow, UserRow

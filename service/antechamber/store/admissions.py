@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.admission.batch import AdmissionBatch, content_of, kept_fingerprint, key_of
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.disposition import (
     AdmissionWrite,
@@ -16,6 +15,7 @@ from antechamber.core.admission.disposition import (
     KnownProposal,
     KnownSubmission,
 )
+from antechamber.core.admission.group_facts import GroupFacts, content_of, kept_fingerprint, key_of
 from antechamber.core.log.leaf import LeafWrite, of_disposition, of_seal, of_withdrawal
 from antechamber.core.ports.admission import ReplayKey
 from antechamber.store.memories import HOUR
@@ -40,9 +40,9 @@ class AdmissionQueries(Statements):
     known_producers: dict[str, int]
     """Cache of integer keys of producers; it must be emptied when a transaction is rolled back."""
 
-    def open_batch(self, candidates: Sequence[Candidate]) -> AdmissionBatch:
+    def open_batch(self, candidates: Sequence[Candidate]) -> GroupFacts:
         """Look up keys, contents, earlier conflicts and caps, and only as far as the judgements need them."""
-        book = AdmissionBatch()
+        book = GroupFacts()
         submissions = [one.submission for one in candidates]
         book.producers = producers = self._numbers({one.producer_identity: 0 for one in submissions})
         keys = dict.fromkeys(map(key_of, submissions))
@@ -74,7 +74,7 @@ class AdmissionQueries(Statements):
         self.known_producers.update({name: row["id"] for name, row in zip(asked, found, strict=True) if row})
         return {name: self.known_producers.get(name, 0) for name in producers}
 
-    def _note_refusals(self, book: AdmissionBatch, candidates: Sequence[Candidate]) -> None:
+    def _note_refusals(self, book: GroupFacts, candidates: Sequence[Candidate]) -> None:
         """Look up the caps and the earlier conflicts of candidates that may end in quarantine."""
         waiting = sorted({book.producers[one.submission.producer_identity] for one in candidates} - {0})
         names = {number: identity for identity, number in book.producers.items()}
@@ -94,7 +94,7 @@ class AdmissionQueries(Statements):
             if row is not None:
                 book.note_conflict(original.submission_id, row["fingerprint"], KnownConflict(answer=row["answer"]))
 
-    def record(self, book: AdmissionBatch) -> None:
+    def record(self, book: GroupFacts) -> None:
         """Write the rows of a group's judgements; the ids in a receipt are also the ids of its rows."""
         entries = book.entries
         bound = [one for one in entries if one.judgement.bind]
@@ -123,7 +123,7 @@ class AdmissionQueries(Statements):
         if proposal_id and self.run("withdraw_proposal", proposal_id=proposal_id):
             yield of_withdrawal(entry, proposal_id)
 
-    def _count(self, book: AdmissionBatch, producers: Mapping[str, int]) -> None:
+    def _count(self, book: GroupFacts, producers: Mapping[str, int]) -> None:
         """Count the dispositions of a group; attempts without a row (replays) are counted by `count_replays`."""
         counted = Counter(
             (one.received_at // HOUR, producers[one.candidate.submission.producer_identity], _name(one), one.channel)

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import msgspec
 
+from antechamber.checkpoint_signer import verify
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.admission.submission import fingerprint
-from antechamber.core.log.checkpoint import NoteError, VerifierKey, read_checkpoint, read_key
+from antechamber.core.log.checkpoint_text import NoteError, VerifierKey, read_checkpoint, read_key
 from antechamber.core.log.leaf import DecisionFacts, commitment, decision_text, export_text, submission_text
 from antechamber.core.log.merkle import BLOCK_LEVELS, Frontier, leaf_hash, up
 from antechamber.core.log.rows import ExportRow
 from antechamber.core.times import format_time
-from antechamber.signing_key import verify
 from antechamber.store.statements import Statements
 
 SqlRow = dict[str, Any]

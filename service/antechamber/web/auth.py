@@ -14,7 +14,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.middleware.authentication import AbstractAuthenticationMiddleware, AuthenticationResult
 
 from antechamber.core.access.callers import Bearer, Caller, Person
-from antechamber.core.access.sign_ins import SignedOutError
+from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.contract import Reason
 from antechamber.core.errors import AntechamberError, RequestRefusedError, refuse
 from antechamber.flows.access import Access

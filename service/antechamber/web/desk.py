@@ -15,7 +15,7 @@ from antechamber.core.contract import SCOPES
 from antechamber.core.review.edit_field import FieldError, from_field, to_field
 from antechamber.core.review.history import text_with_hash
 from antechamber.core.review.queue_filter import NAMES, FilterError, QueueFilter, read_filter, views_of
-from antechamber.core.review.similarity import Difference, differ
+from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.memories import MemoryFilter
 from antechamber.core.times import parse_time
 from antechamber.flows.dossier import Dossier

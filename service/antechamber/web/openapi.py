@@ -6,7 +6,8 @@ from typing import Any, Final, get_args
 import msgspec
 
 from antechamber import __version__
-from antechamber.core.admission.disposition import AssignedIds, Echo, answer
+from antechamber.core.admission.disposition import AssignedIds
+from antechamber.core.admission.receipt import Echo, form_receipt
 from antechamber.core.contract import (
     CODES,
     KEY_PATTERN,
@@ -63,7 +64,7 @@ def example(code: Code, outcome: Outcome | None = None) -> dict[str, Any]:
     bound = row.key_bound is not False
     named = AssignedIds(submission_id="0198c7f2-6b11-7d52-8a3c-5f0e9d1c2b3a" if bound else None)
     echo = _EXAMPLE_ECHO if row.disposition else Echo()
-    built: dict[str, Any] = msgspec.to_builtins(answer(row, [reason], echo, named, _EXAMPLE_POLICY, _MOMENT))
+    built: dict[str, Any] = msgspec.to_builtins(form_receipt(row, [reason], echo, named, _EXAMPLE_POLICY, _MOMENT))
     return built
 
 
@@ -188,7 +189,7 @@ def _submitting() -> dict[str, Any]:
         "description": "Sent by the MCP server beside an agent, so that the service notes by which way an event came.",
     }
     lines = {_NDJSON: {"schema": {"type": "string"}}}
-    batch_answer = {"200": {"description": "One answer a line, each with its line number", "content": lines}}
+    batch_answer = {"200": {"description": "One form_receipt a line, each with its line number", "content": lines}}
     return {
         "/v1/submissions": {
             "post": {
@@ -379,5 +380,5 @@ def _received() -> list[dict[str, Any]]:
     return [
         *_filters("Received"),
         _query("disposition", "The disposition", enum=[*get_args(Disposition), "any"]),
-        _query("reason_code", "The first code of the answer", enum=list(CODES)),
+        _query("reason_code", "The first code of the form_receipt", enum=list(CODES)),
     ]

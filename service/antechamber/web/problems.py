@@ -10,7 +10,7 @@ from litestar.exceptions import HTTPException
 from litestar.response import Redirect, Template
 from msgspec.structs import replace
 
-from antechamber.core.admission.disposition import Echo
+from antechamber.core.admission.receipt import Echo
 from antechamber.core.admission.submission import read_key_header
 from antechamber.core.contract import Code, Reason
 from antechamber.core.errors import BusyError, ClosedError, LogError, RequestRefusedError, UnavailableError

@@ -7,7 +7,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
-from antechamber.core.access.sign_ins import SignedOutError
+from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.errors import (
     AntechamberError,
     BusyError,

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 from litestar.response import Redirect, Template
 
 from antechamber.core.access.callers import Person
-from antechamber.core.access.sign_ins import SignedOutError
+from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.errors import AntechamberError, BusyError, UnavailableError
 from antechamber.core.review.shortcuts import OFF, SHORTCUTS, ShortcutError, keep, keys_of
 from antechamber.flows.access import Access

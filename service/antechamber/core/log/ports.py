@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from antechamber.core.log.checkpoint import Checkpoint, VerifierKey
+from antechamber.core.log.checkpoint_text import Checkpoint, VerifierKey
 from antechamber.core.log.rows import DispositionRow, ExportRow, LeafRow, SignedCheckpoint
 from antechamber.core.rows.submissions import SubmissionFilter
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from antechamber.core.access.callers import PasswordChange
-from antechamber.core.access.sign_ins import BegunAccess, EndedAccess
+from antechamber.core.access.sessions import BegunAccess, EndedAccess
 from antechamber.core.rows.access import SessionRow, TokenCheck, TokenRow, UserRow
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from antechamber.core.admission.batch import AdmissionBatch
 from antechamber.core.admission.disposition import AssignedIds, Candidate
+from antechamber.core.admission.group_facts import GroupFacts
 from antechamber.core.contract import Channel
 
 ReplayKey = tuple[str, int, Channel]
@@ -14,10 +14,10 @@ ReplayKey = tuple[str, int, Channel]
 class AdmissionRows(Protocol):
     """What an admission reads and writes, all inside one transaction."""
 
-    def open_batch(self, candidates: Sequence[Candidate]) -> AdmissionBatch:
+    def open_batch(self, candidates: Sequence[Candidate]) -> GroupFacts:
         """Return everything that the judgements of a group depend on."""
 
-    def record(self, book: AdmissionBatch) -> None:
+    def record(self, book: GroupFacts) -> None:
         """Write the submissions, proposals, evidence and quarantined events of a group's entries."""
 
     def seal(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from antechamber.core.access.tokens import has_checksum
+from antechamber.core.access.secret_format import has_checksum
 from antechamber.core.privacy.effort import Effort
 
 _RESERVED: Final = (

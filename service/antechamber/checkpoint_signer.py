@@ -14,7 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from antechamber.core.errors import BusyError, ContradictionError, LogError
-from antechamber.core.log.checkpoint import ED25519, KEY_SIZE, Checkpoint, NoteError, VerifierKey, sign
+from antechamber.core.log.checkpoint_text import ED25519, KEY_SIZE, Checkpoint, NoteError, VerifierKey, signed_note
 
 KEY_FILE: Final = "log.key"
 STATE_FILE: Final = "log.checkpoint"
@@ -118,7 +118,7 @@ class FileSigner:
 
         The last checkpoint of another log is renamed and kept as evidence.
         """
-        note = sign(checkpoint, self._key, self._private.sign)
+        note = signed_note(checkpoint, self._key, self._private.sign)
         self.keep(note, checkpoint.origin)
         return note
 

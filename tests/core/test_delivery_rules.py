@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from antechamber.core.contract import CODES, Code, Reason, Receipt
-from antechamber.core.delivery import REFUSED, ServerAnswer, rule, rule_seal
+from antechamber.core.delivery_rules import REFUSED, ServerAnswer, rule, rule_seal
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, Outcome
 
 PRODUCER = "worker:release-bot"

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from antechamber.core.access.sign_ins import ABSOLUTE, EndedAccess
+from antechamber.core.access.sessions import ABSOLUTE, EndedAccess
 from antechamber.core.errors import AntechamberError, BusyError, ClosedError, ContradictionError, LogError
-from antechamber.core.log.checkpoint import (
+from antechamber.core.log.checkpoint_text import (
     Checkpoint,
     NoteError,
     VerifierKey,

@@ -123,7 +123,7 @@ def read_key(text: str) -> VerifierKey:
     return key
 
 
-def sign(checkpoint: Checkpoint, key: VerifierKey, signature_of: Callable[[bytes], bytes]) -> str:
+def signed_note(checkpoint: Checkpoint, key: VerifierKey, signature_of: Callable[[bytes], bytes]) -> str:
     """Return a signed checkpoint; `signature_of` signs the text with the private key."""
     signature = signature_of(checkpoint.text.encode())
     return f"{checkpoint.text}\n— {key.name} {_base64(key.key_id + signature)}\n"

@@ -36,7 +36,7 @@ def content_of(submission: Submission) -> Content:
     return submission.submission_scope, submission.scope_id, submission.source_event_hash
 
 
-class AdmissionBatch:
+class GroupFacts:
     """Facts about one group of candidates, inside the transaction that judges them."""
 
     def __init__(self) -> None:

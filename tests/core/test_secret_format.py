@@ -11,7 +11,7 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.access.tokens import PREFIXES, SecretKind, digest_secret, has_checksum, mint
+from antechamber.core.access.secret_format import PREFIXES, SecretKind, digest_secret, has_checksum, mint
 from antechamber.core.ids import uuid7
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase

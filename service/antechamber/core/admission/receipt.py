@@ -1,0 +1,66 @@
+"""Receipts: the answer to a submission, formed from its outcome and the identifiers that were assigned."""
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from antechamber.core.admission.disposition import AssignedIds, Candidate
+from antechamber.core.admission.submission import Submission
+from antechamber.core.contract import Problem, Reason, Receipt, Scope
+from antechamber.core.outcomes import PROBLEM_TYPE, Outcome
+from antechamber.core.times import format_time
+
+
+class Echo(Struct, frozen=True, kw_only=True):
+    """The fields of the request that the answer repeats, as far as they are known."""
+
+    idempotency_key: str | None = None
+    producer_identity: str | None = None
+    submission_scope: Scope | None = None
+    scope_id: str | None = None
+    source_event_hash: str | None = None
+
+
+def public_echo(candidate: Candidate) -> Echo:
+    """Return the echo of a judged submission; a scope id that is itself a private value is left out."""
+    echo = echo_of(candidate.submission)
+    return replace(echo, scope_id=None) if candidate.hides_scope else echo
+
+
+def echo_of(submission: Submission) -> Echo:
+    """Return the echo of a parsed submission."""
+    return Echo(
+        idempotency_key=submission.idempotency_key,
+        producer_identity=submission.producer_identity,
+        submission_scope=submission.submission_scope,
+        scope_id=submission.scope_id,
+        source_event_hash=submission.source_event_hash,
+    )
+
+
+def form_receipt(
+    outcome: Outcome, reasons: list[Reason], echo: Echo, named: AssignedIds, policy_digest: str, now: int
+) -> Receipt:
+    """Form the answer: a receipt, or a problem if the outcome is a refusal."""
+    receipt = Receipt(
+        status=outcome.status,
+        submission_id=named.submission_id,
+        idempotency_key=echo.idempotency_key,
+        producer_identity=echo.producer_identity,
+        submission_scope=echo.submission_scope,
+        scope_id=echo.scope_id,
+        source_event_hash=echo.source_event_hash,
+        disposition=outcome.disposition,
+        duplicate_of=named.duplicate_of,
+        proposal_id=named.proposal_id,
+        quarantine_id=named.quarantine_id,
+        reasons=reasons,
+        retry_same_key=outcome.retry_same_key,
+        safe_new_key=outcome.safe_new_key,
+        policy_digest=policy_digest,
+        received_at=format_time(now),
+    )
+    if outcome.status < 400:  # noqa: PLR2004 -- RFC 9110: below 400 is no error
+        return receipt
+    detail = "; ".join(reason.message for reason in reasons)
+    said = {"type": PROBLEM_TYPE + reasons[0].code, "title": outcome.title, "detail": f"{detail}. {outcome.advice}"}
+    return Problem(**(asdict(receipt) | said))
