@@ -254,6 +254,6 @@ class GroupCommit:
         if first.items is None:
             return [self._transactions.attempt(first.work, promotes=first.promotes)]
         items = [item for job in jobs for item in job.items or ()]
-        results = self._transactions.attempt(lambda rows: first.work(items, rows), promotes=False)
+        results = self._transactions.attempt(lambda tx: first.work(items, tx), promotes=False)
         parts = iter(results)
         return [[next(parts) for _ in job.items or ()] for job in jobs]

@@ -69,14 +69,17 @@ class Growing:
             yield f"the log has {self._tree.size} leaves, and a checkpoint of {size} was signed"
 
 
-class LogCheck(Statements):
+class LogCheck:
     """Compares the log with the rows of the store."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
 
     def check_log(self) -> Iterator[str]:
         """Yield a finding for each difference; nothing is repaired."""
         number = 0
-        tree = Growing(self.all("checkpoints"), [key for row in self.all("log_keys") if (key := _key(row))])
-        for number, row in enumerate(self.each("leaves_in_order"), 1):
+        tree = Growing(self._sql.all("checkpoints"), [key for row in self._sql.all("log_keys") if (key := _key(row))])
+        for number, row in enumerate(self._sql.each("leaves_in_order"), 1):
             if row["id"] != number - 1:
                 yield f"leaf {number - 1} of the log is missing"
                 return
@@ -97,19 +100,19 @@ class LogCheck(Statements):
         """Compare the stored nodes with those computed from the leaves."""
         level = BLOCK_LEVELS
         while hashes:
-            for number, row in enumerate(self.each("nodes_of_level", level=level)):
+            for number, row in enumerate(self._sql.each("nodes_of_level", level=level)):
                 if row["number"] != number or number >= len(hashes) or row["hash"] != hashes[number]:
                     yield f"node {row['number']} of level {level} of the tree is not what its leaves lead to"
             for _ in range(BLOCK_LEVELS):
                 hashes = up(hashes)
             level += BLOCK_LEVELS
-        for row in self.all("node_levels"):
+        for row in self._sql.all("node_levels"):
             if row["level"] % BLOCK_LEVELS or row["number"] > size >> row["level"]:
                 yield f"level {row['level']} of the tree has {row['number']} nodes, more than its leaves lead to"
 
     def _told(self) -> Iterator[str]:
         """Yield one text for each change: the finding about its leaf, or an empty text."""
-        for row in self.each("logged_submissions"):
+        for row in self._sql.each("logged_submissions"):
             yield _guarded(f"submission {row['submission_id']}", partial(_submission, row))
         for name, kind, told in (
             ("logged_conflicts", "refused event", self._conflict),
@@ -118,7 +121,7 @@ class LogCheck(Statements):
             ("logged_erasures", "erasure", self._erasure),
             ("logged_passwords", "password change", self._password),
         ):
-            for row in self.all(name):
+            for row in self._sql.all(name):
                 yield _guarded(f"{kind} {next(iter(row.values()))}", partial(told, row))
         yield from self._sequences()
 
@@ -163,7 +166,7 @@ class LogCheck(Statements):
     def _only(
         self, what: str, subject: str, expected: SqlRow, text: SqlRow | None, *, erased: int | None = None
     ) -> str:
-        leaves = self.all("leaves_of", subject=subject)
+        leaves = self._sql.all("leaves_of", subject=subject)
         if len(leaves) != 1:
             return f"{what} has {len(leaves)} leaves"
         return _compared(what, leaves[0] | {"erased": erased}, expected, text)
@@ -171,15 +174,15 @@ class LogCheck(Statements):
     def _sequences(self) -> Iterator[str]:
         """Compare changes whose subject may have several leaves: states of memories, tokens, accounts, policies."""
         seen = Counter[str]()
-        for row in self.all("logged_memories"):
+        for row in self._sql.all("logged_memories"):
             expected = {"action": "memory", "actor": row["curator"], "to": row["state"]}
             expected["subject"] = {name: row[name] for name in ("memory_id", "review_record_id")}
             told = partial(self._next, seen, row["memory_id"], row["changed_at"], expected)
             yield _guarded(f"memory {row['memory_id']}", told)
-        for row in self.all("logged_access"):
+        for row in self._sql.all("logged_access"):
             told = partial(self._next, seen, row["subject"], row["at"], {"action": row["action"], "to": row["became"]})
             yield _guarded(f"{row['action']} of {row['subject']}", told)
-        for row in self.all("logged_policies"):
+        for row in self._sql.all("logged_policies"):
             digest_now = row["policy_digest"]
             expected = {"action": "policy", "from": row["previous"], "to": digest_now, "policy_digest": digest_now}
             told = partial(self._next, seen, digest_now, row["changed_at"], expected)
@@ -187,7 +190,7 @@ class LogCheck(Statements):
             yield wrong or _guarded(f"policy {digest_now}", told)
 
     def _next(self, seen: Counter[str], subject: str, at: int | None, expected: SqlRow, what: str) -> str:
-        leaves = self.all("leaves_of", subject=subject)
+        leaves = self._sql.all("leaves_of", subject=subject)
         place = seen[subject]
         seen[subject] += 1
         if place >= len(leaves):

@@ -19,25 +19,30 @@ def _refused(row: dict[str, Any]) -> QuarantineRow:
     return msgspec.convert(decoded(row, *members), QuarantineRow, strict=False)
 
 
-class QuarantineQueries(Statements):
+class QuarantineQueries:
     """Implements core.ports.quarantine.QuarantineRows with named statements."""
 
-    def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
-        return [_refused(row) for row in self.all("waiting_quarantine", after=after, number=number)]
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
 
-    def quarantined_event(self, quarantine_id: str) -> QuarantineRow | None:
-        row = self.one("quarantined_event", quarantine_id=quarantine_id)
+    def waiting(self, after: str | None, number: int) -> list[QuarantineRow]:
+        return [_refused(row) for row in self._sql.all("waiting_quarantine", after=after, number=number)]
+
+    def event(self, quarantine_id: str) -> QuarantineRow | None:
+        row = self._sql.one("quarantined_event", quarantine_id=quarantine_id)
         return _refused(row) if row else None
 
-    def hold_quarantine(self, quarantine_id: str) -> None:
-        self.one("hold_quarantine", quarantine_id=quarantine_id)
+    def hold(self, quarantine_id: str) -> None:
+        self._sql.one("hold_quarantine", quarantine_id=quarantine_id)
 
-    def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
-        return msgspec.convert(self.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow])
+    def records(self, quarantine: int) -> list[ReviewRecordRow]:
+        return msgspec.convert(
+            self._sql.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow]
+        )
 
-    def settle(self, event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> None:
+    def decide(self, event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> None:
         form = settlement.form
-        self.all(
+        self._sql.all(
             "add_review_record",
             review_record_id=settlement.review_record_id,
             proposal=None,
@@ -60,10 +65,10 @@ class QuarantineQueries(Statements):
             policy_digest=settlement.policy_digest,
             decided_at=settlement.decided_at,
         )
-        self.log([of_settlement(event, person, settlement)])
-        self.run("settle_quarantine", quarantine=event.id, state=settlement.state)
-        self.announce()
+        self._sql.append_leaves([of_settlement(event, person, settlement)])
+        self._sql.run("settle_quarantine", quarantine=event.id, state=settlement.state)
+        self._sql.announce()
 
-    def count_quarantined(self, most: int) -> int:
-        row = self.one("count_quarantined", most=most)
+    def count(self, most: int) -> int:
+        row = self._sql.one("count_quarantined", most=most)
         return row["number"] if row else 0

@@ -98,8 +98,14 @@ class Statements(Protocol):
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         """Run a write once for each set of values."""
 
-    def log(self, leaves: Iterable[LeafWrite], /) -> None:
+    def append_leaves(self, leaves: Iterable[LeafWrite], /) -> None:
         """Append leaves to the log at the end of the transaction, so that its lock is held only briefly."""
 
     def announce(self) -> None:
         """Notify all watchers, after the commit, that the queue or the quarantine changed."""
+
+    def write_through(self) -> None:
+        """Have the database's own file hold this transaction soon after the commit, not only the log beside it."""
+
+    def check_files(self) -> Iterator[str]:
+        """Yield what the engine itself finds broken in its files or schema."""

@@ -12,7 +12,7 @@ from antechamber.core.rows.submissions import SubmissionFilter
 class LogRows(Protocol):
     """The log, its tree and its checkpoints."""
 
-    def log_size(self) -> int:
+    def size(self) -> int:
         """Return the number of leaves."""
 
     def leaf_texts(self, first: int, number: int) -> list[str]:
@@ -39,10 +39,10 @@ class LogRows(Protocol):
     def add_nodes(self, level: int, first: int, hashes: Sequence[bytes]) -> None:
         """Store complete nodes; nodes that another process stored meanwhile are identical and skipped."""
 
-    def log_keys(self) -> list[str]:
+    def verifier_keys(self) -> list[str]:
         """Return the verifier keys, the current one last."""
 
-    def add_log_key(self, key: str, now: int, **abandoned: str) -> None:
+    def add_verifier_key(self, key: str, now: int, **abandoned: str) -> None:
         """Store the key that signs from now on, and append its leaf."""
 
     def checkpoint(self, size: int | None = None) -> SignedCheckpoint | None:
@@ -57,7 +57,7 @@ class LogRows(Protocol):
     def exports(self, number: int) -> list[ExportRow]:
         """Return exports, newest first."""
 
-    def logged_dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
+    def dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
         """Return the answers whose leaves have sequences from `first` to `end` (excluded), in order."""
 
     def last_owner(self, producer_identity: str) -> str | None:

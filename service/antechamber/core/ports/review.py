@@ -30,7 +30,7 @@ class ReviewRows(Protocol):
     def own_duplicates(self, proposal: int) -> tuple[int, int]:
         """Return how often the producer submitted the event under other keys, and the replays of these."""
 
-    def review_records(self, proposal: int) -> list[ReviewRecordRow]:
+    def records(self, proposal: int) -> list[ReviewRecordRow]:
         """Return the decisions on a proposal, oldest first."""
 
     def conflicts(self, proposal: int) -> list[ConflictMark]:

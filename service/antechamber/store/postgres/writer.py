@@ -14,7 +14,8 @@ from antechamber.core.errors import UnavailableError
 from antechamber.store.errors import StoreError
 from antechamber.store.group_commit import MAX_TRIES, AgainError
 from antechamber.store.postgres.connection import Connection, Watchdog, WatchedConnection, connect, is_lost, translate
-from antechamber.store.postgres.rows import PostgresRows, SequenceStock, single
+from antechamber.store.postgres.statements import PostgresStatements, SequenceStock, single
+from antechamber.store.transaction import Transaction
 
 T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
@@ -85,7 +86,8 @@ class PostgresWriter:
         """
         if is_lost(self.connection):
             self._link = self._reconnected(RECONNECT_SECONDS)
-        self._rows = PostgresRows(self._link, self._stock)
+        self._sql = PostgresStatements(self._link, self._stock)
+        self._tx = Transaction(self._sql, self._stock.lane, self._stock.producers)
         self._stack = contextlib.ExitStack()
         self._link.pipeline = self._stack.enter_context(self.connection.pipeline())
         self._link.send("BEGIN")
@@ -132,10 +134,10 @@ class PostgresWriter:
 
     def _attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
         self._link.send("SAVEPOINT work")
-        self._logged = len(self._rows.leaves)
+        self._logged = len(self._sql.leaves)
         if promotes:
             self._link.send("SET LOCAL ROLE antechamber_promotion")
-        result = work(self._rows)
+        result = work(self._tx)
         if promotes:
             self._link.send("SET LOCAL ROLE antechamber_admission")
         self._link.send("RELEASE SAVEPOINT work")
@@ -144,7 +146,7 @@ class PostgresWriter:
     def _forget(self) -> None:
         """Drop the producers and leaves that the undone work had added."""
         self._stock.producers.clear()
-        del self._rows.leaves[self._logged :]
+        del self._sql.leaves[self._logged :]
 
     def _undo(self) -> None:
         """Roll back to the savepoint; a connection lost meanwhile is noticed at the next statement."""
@@ -166,7 +168,7 @@ class PostgresWriter:
         try:
             # The log's lock is taken last: all other writers wait for it until the commit is on disk.
             self._link.send(single("mark_commit"), {"writer_id": self._writer_id, "commits": number})
-            self._rows.write_log()
+            self._sql.write_log()
             ended = self._link.send("COMMIT")
             self._link.settle()
         except (psycopg.Error, OSError) as error:

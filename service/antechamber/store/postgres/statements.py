@@ -1,4 +1,4 @@
-"""Rows over one PostgreSQL connection: the shared statements, with many sets of values in one round trip."""
+"""Statements over one PostgreSQL connection: the shared statements, with many sets of values in one round trip."""
 
 import re
 from collections import deque
@@ -9,15 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from antechamber.core.log.leaf import LeafWrite
-from antechamber.store.access import AccessQueries
-from antechamber.store.admissions import AdmissionQueries
-from antechamber.store.log import LogQueries
-from antechamber.store.memories import MemoryQueries
 from antechamber.store.postgres.connection import WatchedConnection
-from antechamber.store.quarantine import QuarantineQueries
-from antechamber.store.reports import ReportQueries
-from antechamber.store.review_queue import QueueQueries
-from antechamber.store.reviews import ReviewQueries
 from antechamber.store.statements import statements
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
@@ -104,23 +96,15 @@ class SequenceStock:
         self.lane = lane
 
 
-class PostgresRows(
-    AdmissionQueries,
-    MemoryQueries,
-    QueueQueries,
-    ReviewQueries,
-    QuarantineQueries,
-    AccessQueries,
-    ReportQueries,
-    LogQueries,
-):
-    """All rows over one connection, whose owner controls the transaction; `stock` outlives the connection."""
+class PostgresStatements:
+    """Implements store.statements.Statements over one connection, whose owner controls the transaction.
+
+    `stock` holds unused keys and outlives the connection.
+    """
 
     def __init__(self, link: WatchedConnection, stock: SequenceStock | None = None) -> None:
         self._link = link
         self._stock = stock or SequenceStock()
-        self.known_producers = self._stock.producers
-        self.lane = self._stock.lane
         self.leaves: list[LeafWrite] = []
         """Leaves to append to the log at the end of the transaction."""
 
@@ -175,7 +159,7 @@ class PostgresRows(
         if rows:
             self._link.many(single(statement), rows)
 
-    def log(self, leaves: Iterable[LeafWrite], /) -> None:
+    def append_leaves(self, leaves: Iterable[LeafWrite], /) -> None:
         """Collect leaves; `write_log` appends them at the end of the transaction."""
         self.leaves += leaves
 
@@ -196,6 +180,9 @@ class PostgresRows(
 
     def announce(self) -> None:
         self._link.send(single("announce"))
+
+    def write_through(self) -> None:
+        """Do nothing: the server manages its own files."""
 
     def check_files(self) -> Iterator[str]:
         """Yield the triggers that are switched off; the server checks its files itself."""
