@@ -229,8 +229,8 @@ class Service:
         """Wait until the queue is sorted; the sorter runs after submissions, in the background."""
 
         def sorted_all() -> bool:
-            with self.state.desk._store.read() as rows:
-                return not rows.unsorted(1)
+            with self.state.desk._store.read() as tx:
+                return not tx.queue.unsorted(1)
 
         until(sorted_all, "the queue is sorted")
 

@@ -197,16 +197,16 @@ def test_the_writer_goes_on_after_what_ends_threads(location: Location) -> None:
         sys.exit("no reason")
 
     held, gate = hold(store)
-    waiting = [store.write(lambda rows: rows.set_meta("before", "1")), store.write(fatal)]
+    waiting = [store.write(lambda tx: tx.reports.set_meta("before", "1")), store.write(fatal)]
     gate.set()
     assert held.result(20)
     for future in waiting:
         with pytest.raises(UnavailableError):
             future.result(20)
     until(lambda: not every.alarms(), "the writer works again")
-    store.write(lambda rows: rows.set_meta("after", "2")).result(20)
-    with store.read() as rows:
-        assert (rows.meta("before"), rows.meta("after")) == (None, "2")
+    store.write(lambda tx: tx.reports.set_meta("after", "2")).result(20)
+    with store.read() as tx:
+        assert (tx.reports.meta("before"), tx.reports.meta("after")) == (None, "2")
     store.close()
 
 

@@ -122,8 +122,8 @@ def quarantined(data: Path) -> tuple[set[tuple[str, str]], int]:
     """Return (key, quarantined text) of each pending conflict shown beside its original, and the total."""
     store = app.open_store(Location(data=data))
     found, total, after = set(), 0, None
-    with store.read() as rows:
-        while page := rows.quarantined(after, 500):
+    with store.read() as tx:
+        while page := tx.quarantine.waiting(after, 500):
             for row in page:
                 if row.kind == "conflict":
                     total += 1

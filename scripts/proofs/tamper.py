@@ -93,7 +93,7 @@ def make(folder: Path, chance: random.Random, size: int) -> Origin:
         earlier, done = [], 1
         for stop in [*stops, size]:
             leaves = [_leaf(chance, number) for number in range(done, stop)]
-            store.write(lambda rows, leaves=leaves: rows.log(leaves)).result()
+            store.write(lambda tx, leaves=leaves: tx.sql.append_leaves(leaves)).result()
             done = max(done, stop)
             earlier.append(log.checkpoint().note)
         chunks = Export(store, log, lambda: time.time_ns() // 1000, os.urandom).log(_TAKER)

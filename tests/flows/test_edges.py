@@ -311,8 +311,8 @@ class Uses:
     def are_written(self) -> bool:
         """Return whether the next flush writes the last use of each."""
         self.access.flush()
-        with self.flows.store.read() as rows:
-            session = rows.session(self.session)
+        with self.flows.store.read() as tx:
+            session = tx.access.session(self.session)
         assert session
         found = [*(row.last_used_at for row in self.access.tokens()), session.seen_at]
         return found == [self.first, self.first + SECOND, self.first]
@@ -557,8 +557,8 @@ def test_sorting_survives_a_store_that_is_busy(flows: Flows, location: Location)
 
 def unsorted(flows: Flows) -> int:
     """Return the number of unsorted proposals."""
-    with flows.store.read() as rows:
-        return len(rows.unsorted(10))
+    with flows.store.read() as tx:
+        return len(tx.queue.unsorted(10))
 
 
 class WatchedClock(Clock):

@@ -39,8 +39,8 @@ BEGINNINGS: dict[str, Callable[[Access, str], Any]] = {
 }
 """Ways in which access begins."""
 ENDS: dict[str, Callable[[Rows], Any]] = {
-    "password change": lambda rows: rows.set_password(CHANGE),
-    "end of all access": lambda rows: rows.end_access(2, 0),
+    "password change": lambda tx: tx.access.set_password(CHANGE),
+    "end of all access": lambda tx: tx.access.end_access(2, 0),
 }
 """Ways in which access ends; the second is part of giving up a log."""
 MEETINGS = [
@@ -152,17 +152,17 @@ def under_way(location: Location, end: Callable[[Rows], Any], *, done: bool) -> 
     store = app.open_store(location)
     begun, go_on = threading.Event(), threading.Event()
 
-    def work(rows: Rows) -> None:
+    def work(tx: Rows) -> None:
         if done:
-            end(rows)
+            end(tx)
         else:
-            rows.hold_sessions()
+            tx.access.hold_sessions()
         # This query's answer proves that all statements before it are done.
-        assert rows.user("bob")
+        assert tx.access.user("bob")
         begun.set()
         assert go_on.wait(HANG_SECONDS)
         if not done:
-            end(rows)
+            end(tx)
 
     ending = store.write(work)
     try:

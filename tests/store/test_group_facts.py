@@ -53,8 +53,8 @@ class Judge:
         """Judge a group in one transaction and record each answer."""
         self._store.gather(self._settle, group, 0).result()
 
-    def _settle(self, group: Sequence[Candidate], rows: Rows) -> list[None]:
-        book = rows.open_batch(group)
+    def _settle(self, group: Sequence[Candidate], tx: Rows) -> list[None]:
+        book = tx.admission.open_batch(group)
         for one in group:
             judgement = decide(one, VERDICT, book.known(one))
             named = self._named(judgement)
@@ -73,7 +73,7 @@ class Judge:
                         received_at=number,
                     )
                 )
-        rows.record(book)
+        tx.admission.record(book)
         return [None] * len(group)
 
     def _named(self, judgement: Judgement) -> AssignedIds:
@@ -93,7 +93,7 @@ def outcome(folder: Path, groups: Sequence[Sequence[Candidate]]) -> tuple[list[t
     folder.mkdir()
     store = SqliteStore(folder / "store.db")
     # Register both producers first, so that their integer keys do not depend on the order of submissions.
-    store.write(lambda rows: rows._known_or_new({"worker:a": 0, "worker:b": 0})).result()
+    store.write(lambda tx: tx.admission._known_or_new({"worker:a": 0, "worker:b": 0})).result()
     judge = Judge(store)
     for group in groups:
         judge.judge(group)

@@ -188,16 +188,16 @@ def test_work_that_fails_leaves_no_leaf(store: Store, location: Location) -> Non
     """Work that fails leaves no leaf, whether alone or in a group with work that succeeds."""
     gate = threading.Event()
 
-    def wait(rows: Rows) -> None:
-        rows.log([logged("first")])
+    def wait(tx: Rows) -> None:
+        tx.sql.append_leaves([logged("first")])
         gate.wait(10)
 
-    def fail(rows: Rows) -> None:
-        rows.log([logged("never")])
+    def fail(tx: Rows) -> None:
+        tx.sql.append_leaves([logged("never")])
         message = "it does not work"
         raise ValueError(message)
 
-    waiting = [store.write(wait), store.write(fail), store.write(lambda rows: rows.log([logged("last")]))]
+    waiting = [store.write(wait), store.write(fail), store.write(lambda tx: tx.sql.append_leaves([logged("last")]))]
     gate.set()
     with pytest.raises(ValueError, match="does not work"):
         waiting[1].result()
@@ -213,7 +213,10 @@ def test_several_writers_leave_no_gap(location: Location, store: Store) -> None:
         with ThreadPoolExecutor(8) as pool:
             names = [f"user {number}" for number in range(200)]
             futures = pool.map(
-                lambda name: (store, other)[hash(name) % 2].write(lambda rows: rows.log([logged(name)])).result(), names
+                lambda name: (
+                    (store, other)[hash(name) % 2].write(lambda tx: tx.sql.append_leaves([logged(name)])).result()
+                ),
+                names,
             )
             assert list(futures) == [None] * len(names)
     finally:
@@ -223,7 +226,7 @@ def test_several_writers_leave_no_gap(location: Location, store: Store) -> None:
 
 def test_as_many_leaves_as_nobody_writes_at_once_are_written(store: Store, location: Location) -> None:
     """Several megabytes of leaves are written in one transaction, more than a socket accepts at once."""
-    store.write(lambda rows: rows.log(logged(f"user {number}") for number in range(6_000))).result()
+    store.write(lambda tx: tx.sql.append_leaves(logged(f"user {number}") for number in range(6_000))).result()
     assert len(leaves(location)) == 6_000
 
 
@@ -234,26 +237,26 @@ def test_the_tree_over_stored_nodes_is_that_of_all_leaves(store: Store) -> None:
         made = [logged(f"user {number}") for number in range(frontier.size, size)]
         for one in made:
             frontier.append(leaf_hash(one.leaf))
-        store.write(lambda rows, made=made: rows.log(made)).result()
+        store.write(lambda tx, made=made: tx.sql.append_leaves(made)).result()
         roots[size] = frontier.root()
-        with store.read() as rows:
-            tree = Tree(rows)
+        with store.read() as tx:
+            tree = Tree(tx.log)
             assert (tree.size, tree.root(size)) == (size, roots[size])
             grown = tree.grown
         for level, (first, hashes) in grown.items():
             store.write(
-                lambda rows, level=level, first=first, hashes=hashes: rows.add_nodes(level, first, hashes)
+                lambda tx, level=level, first=first, hashes=hashes: tx.log.add_nodes(level, first, hashes)
             ).result()
     assert set(grown) == {8, 16}
-    with store.read() as rows:
-        assert Tree(rows).grown == {}
-        tree = Tree(rows, 66_000)
+    with store.read() as tx:
+        assert Tree(tx.log).grown == {}
+        tree = Tree(tx.log, 66_000)
         assert [tree.root(size) for size in sizes] == list(roots.values())
         path = consistency_proof(300, 66_000, tree.nodes)
         assert verify_consistency(300, 66_000, path, roots[300], roots[66_000])
         for index in (0, 299, 300, 40_000, 65_535, 65_536, 65_999):
             path = inclusion_proof(index, 66_000, tree.nodes)
-            leaf = leaf_hash(rows.leaf_texts(index, 1)[0].encode())
+            leaf = leaf_hash(tx.log.leaf_texts(index, 1)[0].encode())
             assert verify_inclusion(leaf, index, 66_000, path, roots[66_000])
 
 
@@ -299,8 +302,8 @@ def checked(location: Location) -> list[str]:
     """Return the doctor's findings about the log."""
     store = open_store(location)
     try:
-        with store.read() as rows:
-            return list(rows.check())
+        with store.read() as tx:
+            return list(tx.reports.check())
     finally:
         store.close()
 
@@ -506,7 +509,7 @@ def test_the_doctor_names_what_was_altered(copied: Location, statement: str) -> 
 )
 def test_what_is_logged_stays(location: Location, store: Store, statement: str) -> None:
     """A raw connection cannot change or delete a leaf; only a salt may be removed."""
-    store.write(lambda rows: rows.log([LeafWrite(b"{}", "a", bytes(32))])).result()
+    store.write(lambda tx: tx.sql.append_leaves([LeafWrite(b"{}", "a", bytes(32))])).result()
     with database(location) as raw:
         if location.database_url:
             statement = statement.replace("X'00'", "'x'::bytea")

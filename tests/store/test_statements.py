@@ -8,9 +8,9 @@ import pytest
 from antechamber.core.ports.store import Store
 from antechamber.settings import Location
 from antechamber.store import group_commit
-from antechamber.store.postgres.rows import all_at_once, single
-from antechamber.store.sqlite.rows import all_at_once as sqlite_all_at_once
-from antechamber.store.sqlite.rows import for_each
+from antechamber.store.postgres.statements import all_at_once, single
+from antechamber.store.sqlite.statements import all_at_once as sqlite_all_at_once
+from antechamber.store.sqlite.statements import for_each
 from antechamber.store.statements import overrides, parse, statements
 from support import database
 

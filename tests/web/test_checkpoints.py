@@ -88,8 +88,8 @@ def test_of_two_that_start_at_once_one_enters_the_key(location: Location, store:
 
     log = open_log(store, location, another_is_first)
     assert entered == log.verifier_keys()
-    with store.read() as rows:
-        assert rows.log_keys() == entered
+    with store.read() as tx:
+        assert tx.log.verifier_keys() == entered
 
 
 def test_of_two_folders_for_one_database_the_second_is_refused(
@@ -192,8 +192,8 @@ def store(location: Location) -> Iterator[Store]:
 def grow(store: Store, number: int) -> None:
     """Add leaves by creating accounts, as the command line does."""
 
-    def add(rows: Any) -> None:
-        rows.log(one for one in made)
+    def add(tx: Any) -> None:
+        tx.sql.append_leaves(one for one in made)
 
     from store.test_log import logged  # noqa: PLC0415 -- the helper of the log's own tests
 
@@ -285,7 +285,7 @@ def test_a_leaf_of_yesterday_is_pointed_at(location: Location, store: Store, tmp
     """A leaf older than its predecessor is reported but no alteration: the tree defines the order."""
     log = open_log(store, location, app.clock)
     late = of_direct_write("worker:release-bot", app.clock() - 90_000_000_000)
-    store.write(lambda rows: rows.log([late])).result()
+    store.write(lambda tx: tx.sql.append_leaves([late])).result()
     chunks = Export(store, log, app.clock, os.urandom).log(Exporter("ida", "auditor"))
     (tmp_path / "log.jsonl").write_bytes(b"".join(chunks))
     (tmp_path / "checkpoint.txt").write_text(log.published().note)
@@ -341,14 +341,14 @@ def test_a_change_of_keys_that_was_cut_off_is_finished(location: Location, store
     log = open_log(store, location, app.clock)
     log.checkpoint()
     old, new = log._signer.key, log._signer.draft()
-    store.write(lambda rows: rows.add_log_key(str(new), 1)).result()
+    store.write(lambda tx: tx.log.add_verifier_key(str(new), 1)).result()
     assert log.checkpoint().size == log.standing().size
     assert log.verifier_keys()[0] == str(new)
     assert log.contradictions() == []
     # The old key signed the tree that ends with the leaf naming the new key.
-    with store.read() as rows:
-        size = rows.log_size()
-        leaf = json.loads(rows.leaf_texts(size - 1, 1)[0])
+    with store.read() as tx:
+        size = tx.log.size()
+        leaf = json.loads(tx.log.leaf_texts(size - 1, 1)[0])
     assert leaf["to"] == str(new)
     assert read_checkpoint(log.published(size).note, old, verify_signature).size == size
 
@@ -404,8 +404,8 @@ def test_a_log_that_could_not_be_given_up_is_still_held_to_its_word(location: Lo
     with pytest.raises(LogError, match="older backup"):
         log.checkpoint()
     log.give_up()
-    with store.read() as rows:
-        leaf = json.loads(rows.leaf_texts(rows.log_size() - 1, 1)[0])
+    with store.read() as tx:
+        leaf = json.loads(tx.log.leaf_texts(tx.log.size() - 1, 1)[0])
     assert leaf["subject"]["abandoned_size"] == str(lost.size)
     assert log.contradictions() == []
     assert log.contradictions(lost.note)
@@ -460,7 +460,7 @@ def test_giving_up_that_was_cut_off_is_finished(location: Location, store: Store
     log = open_log(store, location, app.clock)
     log.checkpoint()
     new = log._signer.draft(other_log=True)
-    store.write(lambda rows: rows.add_log_key(str(new), 1)).result()
+    store.write(lambda tx: tx.log.add_verifier_key(str(new), 1)).result()
     assert read_text(log.checkpoint().note).origin == new.name
     assert len(list(location.data.glob("log.checkpoint.given-up-*"))) == 1
 
@@ -497,7 +497,7 @@ def test_the_last_checkpoint_is_the_largest(location: Location, store: Store) ->
     last = log.checkpoint()
     late = first.note + "\u2014 somebody AAAAAAAA\n"
     store.write(
-        lambda rows: rows.add_checkpoint(SignedCheckpoint(size=first.size, note=late, signed_at=last.signed_at))
+        lambda tx: tx.log.add_checkpoint(SignedCheckpoint(size=first.size, note=late, signed_at=last.signed_at))
     ).result()
     assert log.published() == last
 

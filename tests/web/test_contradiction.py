@@ -138,8 +138,8 @@ def test_a_policy_that_was_edited_is_recorded_once_the_log_is_whole_again(backup
         keeper: PolicyReloader = service.state.admission._policies
 
         def is_recorded() -> bool:
-            with service.state.desk._store.read() as rows:
-                return bool(rows.recorded_policy() == keeper.current.digest)
+            with service.state.desk._store.read() as tx:
+                return bool(tx.log.recorded_policy() == keeper.current.digest)
 
         keeper.refresh()
         assert (leaves_of(service), is_recorded()) == (before, False)
@@ -237,7 +237,7 @@ def test_a_log_that_was_altered_under_a_running_service_is_found(location: Locat
         signed = service.state.log.checkpoint()
         owner_does(location, "UPDATE log_leaves SET leaf = replace(leaf, 'operator', 'producer') WHERE id = 1")
         later = SignedCheckpoint(size=signed.size, note=signed.note + "— x AAAA\n", signed_at=signed.signed_at)
-        service.state.log._store.write(lambda rows: rows.add_checkpoint(later)).result()
+        service.state.log._store.write(lambda tx: tx.log.add_checkpoint(later)).result()
         service.state.log.tick()
         assert "not those that were signed" in service.state.log.doubt
 
@@ -384,7 +384,9 @@ def test_access_that_ends_in_a_short_log_does_not_hide_what_is_missing(folder: L
     try:
         for _ in range(2):
             for number in range(3):
-                store.write(lambda rows, number=number: rows.add_log_key(f"key {number} {os.urandom(4)!r}", 1)).result()
+                store.write(
+                    lambda tx, number=number: tx.log.add_verifier_key(f"key {number} {os.urandom(4)!r}", 1)
+                ).result()
         assert "leaves are missing" in (store.lost() or "")
     finally:
         store.close()

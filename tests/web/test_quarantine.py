@@ -82,8 +82,8 @@ def test_the_other_becomes_a_proposal_of_its_own(service: Service, refused: str)
 def test_what_was_opened_already_only_gets_its_record(service: Service, refused: str) -> None:
     """After a crash between proposal and record, repeating the decision adds only the record."""
     desk = service.sign_in()
-    with service.state.desk._store.read() as rows:
-        row = rows.quarantined_event(refused)
+    with service.state.desk._store.read() as tx:
+        row = tx.quarantine.event(refused)
     with service.client.portal() as portal:
         opened = portal.call(service.state.quarantine._open, row)
     assert settle(desk, refused, "open").headers["location"].startswith(f"/review/{opened}?done=opened")
@@ -94,8 +94,8 @@ def test_what_was_opened_while_somebody_else_settled_is_named_by_the_event(servi
     """The first decision holds; the event's page names the proposal that was opened meanwhile."""
     desk, bob = service.sign_in("eve"), service.sign_in()
     shown = form(desk, refused)
-    with service.state.desk._store.read() as rows:
-        row = rows.quarantined_event(refused)
+    with service.state.desk._store.read() as tx:
+        row = tx.quarantine.event(refused)
     with service.client.portal() as portal:
         opened = portal.call(service.state.quarantine._open, row)
     assert settle(bob, refused, "dismiss").status_code == 303

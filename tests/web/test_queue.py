@@ -100,12 +100,12 @@ def test_unsorted_proposals_are_in_the_queue_all_the_same(service: Service) -> N
     sorter = service.state.desk._store
     propose(service, "Sorted.")
     service.wait_until_sorted()
-    with sorter.read() as rows:
-        assert rows.unsorted(10) == []
-        (first,) = rows.queue_page(None, 10)
+    with sorter.read() as tx:
+        assert tx.queue.unsorted(10) == []
+        (first,) = tx.queue.page(None, 10)
         assert (first.fold > 0, first.rank, first.like_it) == (True, 3, 1)
         location = read_place(f"9.0.0.{first.id}")
-        assert rows.queue_page(location, 10) == []
+        assert tx.queue.page(location, 10) == []
 
 
 def test_a_place_that_nobody_wrote_is_the_beginning(service: Service) -> None:

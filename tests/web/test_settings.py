@@ -172,8 +172,8 @@ def test_of_two_changes_in_one_session_the_first_counts(service: Service) -> Non
         return "the second hash"
 
     assert not access.passwords.change(person, lambda _: True, hashed_slowly)
-    with service.state.desk._store.read() as rows:
-        assert rows.user("bob").password == "the first hash"
+    with service.state.desk._store.read() as tx:
+        assert tx.access.user("bob").password == "the first hash"
 
 
 def test_a_busy_store_changes_no_password(service: Service) -> None:

@@ -35,8 +35,8 @@ def end(service: Service, how: str) -> None:
 
 def records(service: Service) -> int:
     """Return the number of recorded decisions."""
-    with service.state.desk._store.read() as rows:
-        return len(rows.latest_decisions(100))
+    with service.state.desk._store.read() as tx:
+        return len(tx.review.latest_decisions(100))
 
 
 @pytest.mark.parametrize("how", ["disabled", "signed out", "another role"])
@@ -81,8 +81,8 @@ def test_a_refused_event_is_not_settled_after_the_end_of_a_session(service: Serv
     answer = bob.post(f"/quarantine/{quarantined}/open", form)
     assert answer.status_code == 401
     assert "And why." in answer.text
-    with service.state.desk._store.read() as rows:
-        assert rows.count_pending(10) == 2
+    with service.state.desk._store.read() as tx:
+        assert tx.queue.count_pending(10) == 2
 
 
 def test_decisions_while_an_account_is_disabled_are_whole_or_not_at_all(service: Service, bob: Desk) -> None:

@@ -112,11 +112,11 @@ def bind_secret(store: Store, location: Location, *, create: bool = True) -> byt
     """
     if not create:
         _refuse_mistyped(location)
-    with store.read() as rows:
-        known = rows.meta(_KEPT_WITH)
+    with store.read() as tx:
+        known = tx.reports.meta(_KEPT_WITH)
     secret = _secret(location, begun=known is not None or not create)
     if known is None:
-        known = store.write(lambda rows: rows.claim_meta(_KEPT_WITH, secret_check(secret))).result()
+        known = store.write(lambda tx: tx.reports.claim_meta(_KEPT_WITH, secret_check(secret))).result()
     if known != secret_check(secret):
         message = (
             f"{location.data / SECRET} is not the secret that this database was made with; copy the file from the "
@@ -203,8 +203,8 @@ def open_log(store: Store, location: Location, now: Clock, pin_url: str | None =
 
     Raises LogError if it is missing or damaged.
     """
-    with store.read() as rows:
-        keys = rows.log_keys()
+    with store.read() as tx:
+        keys = tx.log.verifier_keys()
     # A new key in place of a lost one keeps the log's name, because earlier checkpoints must still match.
     name = read_key(keys[-1]).name if keys and lost else None if keys else new_name()
     # Imported only here: few services pin, and the HTTP client is slow to import.
@@ -240,7 +240,7 @@ def erase(location: Location, subject: str, reason_code: str) -> None:
         _refuse_doubt(store, location)
         now = clock()
         erasure_id = uuid7(now, os.urandom(10))
-        store.promote(lambda rows: rows.erase(erasure_id, subject, reason_code, now)).result()
+        store.promote(lambda tx: tx.log.erase(erasure_id, subject, reason_code, now)).result()
     finally:
         store.close()
 
@@ -249,8 +249,8 @@ def examine(location: Location, pinned: str | None = None) -> list[str]:
     """Check a store, also against a checkpoint kept elsewhere, and return the findings."""
     store = open_store(location, create=False)
     try:
-        with store.read() as rows:
-            found, begun = list(rows.check()), bool(rows.log_keys())
+        with store.read() as tx:
+            found, begun = list(tx.reports.check()), bool(tx.log.verifier_keys())
         found += Access(store, clock, os.urandom, load_secret(location.data)).planted()
         return found + (
             open_log(store, location, clock).contradictions(pinned) if begun else _unsigned(store, location)

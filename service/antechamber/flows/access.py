@@ -13,6 +13,7 @@ from antechamber.core.access.sessions import ABSOLUTE, SHOWN, AccessError, Begun
 from antechamber.core.contract import NAME, PRODUCER
 from antechamber.core.errors import AntechamberError, ClosedError
 from antechamber.core.ids import uuid7
+from antechamber.core.ports.access import AccessRows
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.queue_filter import with_view
@@ -83,18 +84,18 @@ class Access:
             revoked_at=None,
             last_used_at=None,
         )
-        self._store.write(lambda rows: rows.add_token(row, digest_secret(secret))).result()
+        self._store.write(lambda tx: tx.access.add_token(row, digest_secret(secret))).result()
         return row.token_id, secret
 
     def tokens(self) -> list[TokenRow]:
         """Return all tokens."""
-        with self._store.read() as rows:
-            return rows.tokens()
+        with self._store.read() as tx:
+            return tx.access.tokens()
 
     def revoke(self, name: str) -> int:
         """Revoke tokens by id or name; return how many were revoked."""
         now = self._clock()
-        return self._store.write(lambda rows: rows.revoke_tokens(name, now)).result()
+        return self._store.write(lambda tx: tx.access.revoke_tokens(name, now)).result()
 
     def remembers(self, secret: str) -> bool:
         """Return whether a token or session can be checked without a read from the store."""
@@ -125,8 +126,8 @@ class Access:
         return bearer
 
     def _look_up(self, digest: str, now: int) -> Bearer | None:
-        with self._store.read() as rows:
-            token = rows.token(digest)
+        with self._store.read() as tx:
+            token = tx.access.token(digest)
         if token is None or token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
             return None
         return Bearer(id=token.id, name=token.name, role=token.role, read=token.read)
@@ -149,33 +150,33 @@ class Access:
             created_at=self._clock(),
             disabled_at=None,
         )
-        if not self._store.write(lambda rows: rows.add_user(user)).result():
+        if not self._store.write(lambda tx: tx.access.add_user(user)).result():
             message = f"the name {name} is taken; choose another, or disable that account first"
             raise AccessError(message)
 
     def users(self) -> list[UserRow]:
         """Return all accounts."""
-        with self._store.read() as rows:
-            return rows.users()
+        with self._store.read() as tx:
+            return tx.access.users()
 
     def disable(self, name: str) -> bool:
         """Disable an account and end its sessions; return False if there is no enabled account of this name."""
         now = self._clock()
-        return self._store.write(lambda rows: rows.disable_user(name, now)).result()
+        return self._store.write(lambda tx: tx.access.disable_user(name, now)).result()
 
     def link(self, name: str) -> str:
         """Create a sign-in link and return its secret, which works once, within 15 minutes.
 
         Raises AccessError if there is no such account.
         """
-        with self._store.read() as rows:
-            user = rows.user(name)
+        with self._store.read() as tx:
+            user = tx.access.user(name)
         if user is None or user.disabled_at is not None:
             raise no_account(name)
         secret, expires = mint("link", self._randomness(24)), self._clock() + LINK_LIFETIME
         digest = digest_secret(secret)
         proof = self._proof("link", digest, user.id, expires)
-        self._store.write(lambda rows: rows.add_link(digest, user.id, expires, proof)).result()
+        self._store.write(lambda tx: tx.access.add_link(digest, user.id, expires, proof)).result()
         return secret
 
     def sign_in_by_link(self, secret: str) -> SignedIn | None:
@@ -184,20 +185,20 @@ class Access:
         Raises ClosedError while the log contradicts the last checkpoint.
         """
         self._check()
-        with self._store.read() as rows:
+        with self._store.read() as tx:
             # A read comes first, because a write for each made-up link would delay decisions.
-            if rows.link(digest_secret(secret)) is None:
+            if tx.access.link(digest_secret(secret)) is None:
                 return None
         return self._store.write(partial(self._enter_by_link, secret)).result()
 
-    def _enter_by_link(self, secret: str, rows: Rows) -> SignedIn | None:
-        rows.share_sessions()
+    def _enter_by_link(self, secret: str, tx: Rows) -> SignedIn | None:
+        tx.access.share_sessions()
         digest = digest_secret(secret)
-        kept = rows.link(digest)
+        kept = tx.access.link(digest)
         if kept is None or not self._began("link", kept):
             return None
-        user = rows.use_link(digest, self._clock())
-        return None if user is None else self._begin(user, rows)
+        user = tx.access.use_link(digest, self._clock())
+        return None if user is None else self._begin(user, tx.access)
 
     def sign_in(self, name: str, address: str, verify: Callable[[str | None], bool]) -> SignedIn | None:
         """Begin a session if `verify` accepts the account's password hash (None for names without one).
@@ -210,31 +211,31 @@ class Access:
         """
         self._check()
         subjects = subjects_of(name, address)
-        with self._store.read() as rows:
-            check_attempts(rows, subjects, self._clock())
-            user = rows.user(name)
-        counted = self._store.write(lambda rows: count_attempt(rows, subjects, self._clock())).result()
+        with self._store.read() as tx:
+            check_attempts(tx.access, subjects, self._clock())
+            user = tx.access.user(name)
+        counted = self._store.write(lambda tx: count_attempt(tx.access, subjects, self._clock())).result()
         good = user is not None and user.disabled_at is None
         if not verify(user.password if user and good else None) or user is None:
             return None
         return self._store.write(partial(self._enter, user, subjects, counted)).result()
 
-    def _enter(self, user: UserRow, subjects: list[str], counted: list[int], rows: Rows) -> SignedIn | None:
+    def _enter(self, user: UserRow, subjects: list[str], counted: list[int], tx: Rows) -> SignedIn | None:
         """Undo the count and begin a session; return None if the account changed while its password was hashed."""
         # This comes first: a transaction that ends access then either commits before this one reads the account, or
         # waits until this one has committed.
-        rows.share_sessions()
-        known = rows.user(user.name)
+        tx.access.share_sessions()
+        known = tx.access.user(user.name)
         if known is None or known.disabled_at is not None or known.password != user.password:
             return None
-        forgive(rows, subjects, counted, self._clock())
-        return self._begin(user, rows)
+        forgive(tx.access, subjects, counted, self._clock())
+        return self._begin(user, tx.access)
 
-    def _begin(self, user: UserRow, rows: Rows) -> SignedIn:
+    def _begin(self, user: UserRow, access: AccessRows) -> SignedIn:
         """Begin a session with a new id; an id that the browser sent is ignored."""
         secret = mint("session", self._randomness(24))
         digest, now = digest_secret(secret), self._clock()
-        rows.add_session(digest, user.id, now, self._proof("session", digest, user.id, now))
+        access.add_session(digest, user.id, now, self._proof("session", digest, user.id, now))
         return SignedIn(secret, Person(id=user.id, name=user.name, person=user.person, role=user.role, session=digest))
 
     def person(self, secret: str) -> Person | None:
@@ -258,8 +259,8 @@ class Access:
         return person
 
     def _look_up_session(self, digest: str, now: int) -> Person | None:
-        with self._store.read() as rows:
-            row = rows.session(digest)
+        with self._store.read() as tx:
+            row = tx.access.session(digest)
         if row is None or row.proof != self._proof("session", digest, row.id, row.created_at):
             return None
         seen = max(row.seen_at, self._seen.get(digest, 0))
@@ -277,8 +278,8 @@ class Access:
 
     def planted(self) -> list[str]:
         """Return a message for each link and session that was not created with this folder's secret."""
-        with self._store.read() as rows:
-            kept = [("link", one) for one in rows.links()] + [("session", one) for one in rows.sessions()]
+        with self._store.read() as tx:
+            kept = [("link", one) for one in tx.access.links()] + [("session", one) for one in tx.access.sessions()]
         return [
             f"{kind} {one.digest[:SHOWN]} of {one.name} was not begun by this service"
             for kind, one in kept
@@ -298,9 +299,9 @@ class Access:
         Raises SignedOutError, BusyError or UnavailableError.
         """
 
-        def work(rows: Rows) -> None:
-            check_signed_in(person, rows.signed_in(person.session), self._clock())
-            rows.set_keys(person.id, keys)
+        def work(tx: Rows) -> None:
+            check_signed_in(person, tx.access.signed_in(person.session), self._clock())
+            tx.access.set_keys(person.id, keys)
 
         self._store.write(work).result()
         self._people.clear()
@@ -311,11 +312,11 @@ class Access:
         Raises FilterError, SignedOutError, BusyError or UnavailableError.
         """
 
-        def work(rows: Rows) -> None:
-            session = rows.signed_in(person.session)
+        def work(tx: Rows) -> None:
+            session = tx.access.signed_in(person.session)
             check_signed_in(person, session, self._clock())
             # The views come from the row read here, because `person` may be older than the last saved view.
-            rows.set_views(person.id, with_view(session.views if session else None, name, text))
+            tx.access.set_views(person.id, with_view(session.views if session else None, name, text))
 
         self._store.write(work).result()
         self._people.clear()
@@ -323,7 +324,7 @@ class Access:
     def sign_out(self, person: Person) -> None:
         """End a session immediately."""
         now = self._clock()
-        self._store.write(lambda rows: rows.end_session(person.session, now)).result()
+        self._store.write(lambda tx: tx.access.end_session(person.session, now)).result()
         self._people.pop(person.session, None)
 
     def note_address(self, url: str) -> None:
@@ -337,13 +338,13 @@ class Access:
         if self._noted == url:
             return
         if self.address() != url:
-            self._store.write(lambda rows: rows.set_meta(_ADDRESS, url)).result()
+            self._store.write(lambda tx: tx.reports.set_meta(_ADDRESS, url)).result()
         self._noted = url
 
     def address(self) -> str | None:
         """Return the address under which the service was served last, or None if it never was."""
-        with self._store.read() as rows:
-            return rows.meta(_ADDRESS)
+        with self._store.read() as tx:
+            return tx.reports.meta(_ADDRESS)
 
     def flush(self) -> None:
         """Write when tokens were used and sessions seen, in an ordinary commit."""
@@ -359,9 +360,9 @@ class Access:
                 raise
 
 
-def _touch(used: dict[int, int], seen: dict[str, int], rows: Rows) -> None:
-    rows.touch_tokens(used)
-    rows.touch_sessions(seen)
+def _touch(used: dict[int, int], seen: dict[str, int], tx: Rows) -> None:
+    tx.access.touch_tokens(used)
+    tx.access.touch_sessions(seen)
 
 
 def _remember(cache: dict[str, V], key: str, value: V) -> None:

@@ -24,9 +24,9 @@ from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER, Outcome
 from antechamber.core.policy import Verdict
-from antechamber.core.ports.admission import AdmissionRows, ReplayKey
+from antechamber.core.ports.admission import ReplayKey
 from antechamber.core.ports.clock import Clock, Randomness
-from antechamber.core.ports.store import Store
+from antechamber.core.ports.store import Rows, Store
 from antechamber.core.privacy import Finding, is_clean, scan
 from antechamber.flows.direct_writes import HOUR, DirectWrites
 from antechamber.flows.live_policy import ActivePolicy, PolicyReloader
@@ -220,11 +220,11 @@ class Admission:
             now=now,
         )
 
-    def _settle(self, group: Sequence[Prepared | Reply], rows: AdmissionRows) -> list[JudgedReply]:
+    def _settle(self, group: Sequence[Prepared | Reply], tx: Rows) -> list[JudgedReply]:
         """Judge the candidates of a group in order, inside the transaction, and write their entries."""
-        book = rows.open_batch([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
+        book = tx.admission.open_batch([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
         settled = [JudgedReply(one, None) if isinstance(one, Reply) else self._settle_one(one, book) for one in group]
-        rows.record(book)
+        tx.admission.record(book)
         return settled
 
     def _settle_one(self, prepared: Prepared, book: GroupFacts) -> JudgedReply:
@@ -284,8 +284,8 @@ class Admission:
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)], echo)
 
-    def _seal(self, key: str, producer: str, rows: AdmissionRows) -> Reply:
-        known = rows.known_key(producer, key)
+    def _seal(self, key: str, producer: str, tx: Rows) -> Reply:
+        known = tx.admission.known_key(producer, key)
         if known is not None:
             members = {**msgspec.json.decode(known[1]), "duplicate": True}
             return msgspec.structs.replace(reply_of(msgspec.json.encode(members), key), status=200, problem=False)
@@ -296,7 +296,7 @@ class Admission:
             OUTCOMES["sealed"], [reason], Echo(idempotency_key=key, producer_identity=producer), named, digest, now
         )
         body = msgspec.json.encode(receipt)
-        rows.seal(producer, key, named, body, digest, now)
+        tx.admission.seal(producer, key, named, body, digest, now)
         return msgspec.structs.replace(reply_of(body, key), status=201, problem=False)
 
     def refusal(self, reasons: list[Reason], echo: Echo | None = None, outcome: Outcome | None = None) -> Reply:
@@ -316,7 +316,7 @@ class Admission:
         if not counted:
             return
         try:
-            self._store.write(lambda rows: rows.count_replays(counted)).result()
+            self._store.write(lambda tx: tx.admission.count_replays(counted)).result()
         except AntechamberError:
             self._tally.add(counted)
 

@@ -126,8 +126,8 @@ class Dashboard:
 
         Raises UnavailableError if the store cannot be read.
         """
-        with self._store.read() as rows:
-            rows.meta("ready")
+        with self._store.read() as tx:
+            tx.reports.meta("ready")
         return {"policy_digest": self._policies.current.digest, "alarms": self.alarms()}
 
     def figures(self, days: int = 1) -> Figures:
@@ -135,12 +135,16 @@ class Dashboard:
         now = self._clock()
         step = HOUR if days == 1 else _DAY_HOURS * HOUR
         first = now // step * step - (days * _DAY_HOURS * HOUR // step - 1) * step
-        with self._store.read() as rows:
-            hours = rows.tally_by_hour(first // HOUR)
-            by_producer = rows.tally_by_producer(first // HOUR)
-            retries = rows.retries(first // HOUR, now // HOUR, MAX_RETRIES)
-            decisions = rows.decisions_since(first)
-            totals, pending, oldest = rows.totals(), rows.count_pending(_MAX_COUNTED), rows.oldest_pending()
+        with self._store.read() as tx:
+            hours = tx.reports.tally_by_hour(first // HOUR)
+            by_producer = tx.reports.tally_by_producer(first // HOUR)
+            retries = tx.reports.retries(first // HOUR, now // HOUR, MAX_RETRIES)
+            decisions = tx.reports.decisions_since(first)
+            totals, pending, oldest = (
+                tx.reports.totals(),
+                tx.queue.count_pending(_MAX_COUNTED),
+                tx.reports.oldest_pending(),
+            )
         waits = sorted(one.waited for one in decisions if one.decision != "undo")
         reasons = Counter(one.reason_code for one in decisions if one.decision in {"reject", "merge"})
         return Figures(
@@ -168,8 +172,8 @@ class Dashboard:
     def standing(self) -> AccessList:
         """Return tokens, accounts and producers."""
         force = self._policies.current
-        with self._store.read() as rows:
-            tokens, users = rows.tokens(), rows.users()
+        with self._store.read() as tx:
+            tokens, users = tx.access.tokens(), tx.access.users()
         producers = [(producer.identity, producer.owner) for producer in force.policy.producers.values()]
         return AccessList(policy_digest=force.digest, producers=producers, tokens=tokens, users=users)
 

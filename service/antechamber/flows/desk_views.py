@@ -89,11 +89,11 @@ class DeskViews:
 
     def counters(self, proposal_id: str | None = None) -> Counters:
         """Count waiting items, up to 1,001, and read the state of one proposal."""
-        with self._store.read() as rows:
-            proposal = rows.proposal(proposal_id) if proposal_id else None
+        with self._store.read() as tx:
+            proposal = tx.review.proposal(proposal_id) if proposal_id else None
             return Counters(
-                pending=rows.count_pending(MAX_COUNTED + 1),
-                quarantined=rows.count_quarantined(MAX_COUNTED + 1),
+                pending=tx.queue.count_pending(MAX_COUNTED + 1),
+                quarantined=tx.quarantine.count(MAX_COUNTED + 1),
                 proposal=f"{proposal.state} {proposal.version}" if proposal else None,
             )
 
@@ -104,9 +104,9 @@ class DeskViews:
     def queue_matching(self, chosen: QueueFilter, after: str | None, person: Person) -> Queue:
         """Return one page of the queue that matches a filter; `next` also continues after the scan limit."""
         now = self._clock()
-        with self._store.read() as rows:
-            items, end = rows.matching(chosen, read_place(after), PAGE + 1)
-            held = rows.count_held(person.person, now)
+        with self._store.read() as tx:
+            items, end = tx.queue.matching(chosen, read_place(after), PAGE + 1)
+            held = tx.queue.count_held(person.person, now)
         following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
         if following is None and end is not None:
             following = f"{end.rank}.{end.turn}.{end.fold}.0"
@@ -115,9 +115,9 @@ class DeskViews:
     def queue(self, after: str | None, person: Person) -> Queue:
         """Return one page of the queue by risk and turn; the first page also has what needs a second person."""
         now, place = self._clock(), read_place(after)
-        with self._store.read() as rows:
-            items, held = rows.queue_page(place, PAGE + 1), rows.count_held(person.person, now)
-            for_second = rows.for_second(person.person, PAGE) if place is None and person.role == "curator" else []
+        with self._store.read() as tx:
+            items, held = tx.queue.page(place, PAGE + 1), tx.queue.count_held(person.person, now)
+            for_second = tx.queue.for_second(person.person, PAGE) if place is None and person.role == "curator" else []
         following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
         above = {row.proposal_id for row in for_second}
         shown = [row for row in items[:PAGE] if row.like_it > 1 or row.proposal_id not in above]
@@ -128,19 +128,19 @@ class DeskViews:
 
         Raises NotFoundError if there is no such proposal.
         """
-        with self._store.read() as rows:
-            proposal = require(rows.proposal(proposal_id))
-            return gather(rows, self._policies.current.policy, proposal, person.person, self._clock())
+        with self._store.read() as tx:
+            proposal = require(tx.review.proposal(proposal_id))
+            return gather(tx, self._policies.current.policy, proposal, person.person, self._clock())
 
     def latest(self, number: int) -> list[LatestDecision]:
         """Return the latest decisions of all curators, newest first."""
-        with self._store.read() as rows:
-            return rows.latest_decisions(number)
+        with self._store.read() as tx:
+            return tx.review.latest_decisions(number)
 
     def memories(self, chosen: MemoryFilter, after: str | None) -> tuple[list[BrowsedMemory], str | None]:
         """Return one page of memories, newest first, and the cursor of the next page."""
-        with self._store.read() as rows:
-            items = rows.browse_memories(chosen, after, PAGE + 1)
+        with self._store.read() as tx:
+            items = tx.review.browse_memories(chosen, after, PAGE + 1)
         return items[:PAGE], items[PAGE - 1].memory_id if len(items) > PAGE else None
 
     def memory(self, memory_id: str, person: Person) -> Provenance:
@@ -148,8 +148,8 @@ class DeskViews:
 
         Raises NotFoundError if there is no such memory.
         """
-        with self._store.read() as rows:
-            memory = require(rows.memory(memory_id))
-            records, changes = rows.review_records(memory.proposal), rows.memory_changes(memory.id)
+        with self._store.read() as tx:
+            memory = require(tx.review.memory(memory_id))
+            records, changes = tx.review.records(memory.proposal), tx.review.memory_changes(memory.id)
         dossier = self.dossier(memory.proposal_id, person)
         return Provenance(memory=memory, records=records, changes=changes, dossier=dossier)

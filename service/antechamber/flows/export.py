@@ -68,30 +68,30 @@ class Export:
 
     def latest(self, chosen: AuditFilter, after: str | None, number: int) -> tuple[list[AuditRow], str | None]:
         """Return review records, newest first, and the cursor of the next page."""
-        with self._store.read() as rows:
-            items = rows.latest_review_records(chosen, after, number + 1)
+        with self._store.read() as tx:
+            items = tx.reports.latest_review_records(chosen, after, number + 1)
         return items[:number], items[number - 1].review_record_id if len(items) > number else None
 
     def submissions(
         self, chosen: SubmissionFilter, after: str | None, number: int
     ) -> tuple[list[ListedSubmission], str | None]:
         """Return submissions, newest first, and the cursor of the next page."""
-        with self._store.read() as rows:
-            items, end = rows.listed_submissions(chosen, after, number + 1)
+        with self._store.read() as tx:
+            items, end = tx.reports.listed_submissions(chosen, after, number + 1)
         return items[:number], items[number - 1].place if len(items) > number else end
 
     def history(self, number: int) -> list[ExportRow]:
         """Return the latest exports."""
-        with self._store.read() as rows:
-            return rows.exports(number)
+        with self._store.read() as tx:
+            return tx.log.exports(number)
 
     def record(self, review_record_id: str, grants: list[str] | None = None) -> dict[str, Any]:
         """Return one review record with the proof that the log includes its leaf.
 
         Raises NotFoundError if there is no such record or the auditor may not see it; raises LogError.
         """
-        with self._store.read() as rows:
-            row = rows.review_record(review_record_id)
+        with self._store.read() as tx:
+            row = tx.reports.review_record(review_record_id)
         if row is None or not _covered(grants, row):
             message = "There is no such review record."
             raise NotFoundError(message)
@@ -112,9 +112,9 @@ class Export:
         signed = self._begin(kind.exported, form, chosen, taker)
         write, head = _writer(form, kind.columns)
 
-        def records(rows: Rows, first: int) -> Iterator[dict[str, Any]]:
-            tree = Tree(rows, signed.size) if form == "jsonl" else None
-            for row in kind.read(rows, chosen, first, min(first + _WINDOW, signed.size)):
+        def records(tx: Rows, first: int) -> Iterator[dict[str, Any]]:
+            tree = Tree(tx.log, signed.size) if form == "jsonl" else None
+            for row in kind.read(tx, chosen, first, min(first + _WINDOW, signed.size)):
                 if _covered(taker.grants, row):
                     yield kind.record(row, tree)
 
@@ -136,8 +136,8 @@ class Export:
     def _leaves(self, size: int, closing: dict[str, Any]) -> Iterator[bytes]:
         sha256 = hashlib.sha256
         for first in range(0, size, _LEAVES):
-            with self._store.read() as rows:
-                leaves = rows.leaf_texts(first, min(_LEAVES, size - first))
+            with self._store.read() as tx:
+                leaves = tx.log.leaf_texts(first, min(_LEAVES, size - first))
             for sequence, text in enumerate(leaves, first):
                 # A leaf is in canonical form, and so is the line, because its members are sorted by name.
                 leaf = text.encode()
@@ -169,7 +169,7 @@ class Export:
             exported_at=now,
         )
         salt = self._randomness(SALT_SIZE)
-        self._store.write(lambda rows: rows.add_export(row, salt)).result()
+        self._store.write(lambda tx: tx.log.add_export(row, salt)).result()
         return signed
 
     def _closing(
@@ -194,8 +194,8 @@ class Export:
         count, last = 0, None
         yield head
         for first in range(0, end, _WINDOW):
-            with self._store.read() as rows:
-                lines = [(record["sequence"], write(record)) for record in records(rows, first)]
+            with self._store.read() as tx:
+                lines = [(record["sequence"], write(record)) for record in records(tx, first)]
             for sequence, line in lines:
                 count, last = count + 1, sequence
                 yield line
@@ -268,13 +268,13 @@ class _Kind(Struct, Generic[_Filter, _Row], frozen=True):
 _REVIEW_RECORDS: Final[_Kind[AuditFilter, AuditRow]] = _Kind(
     "review-records",
     COLUMNS,
-    lambda rows, chosen, first, end: rows.export_review_records(chosen, first, end),
+    lambda tx, chosen, first, end: tx.reports.export_review_records(chosen, first, end),
     _reviewed,
 )
 _DISPOSITIONS: Final[_Kind[SubmissionFilter, DispositionRow]] = _Kind(
     "dispositions",
     _DISPOSITION_COLUMNS,
-    lambda rows, chosen, first, end: rows.logged_dispositions(chosen, first, end),
+    lambda tx, chosen, first, end: tx.log.dispositions(chosen, first, end),
     _answered,
 )
 

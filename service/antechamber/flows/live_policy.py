@@ -73,11 +73,11 @@ class PolicyReloader:
         """
 
         def record(force: ActivePolicy) -> None:
-            with store.read() as rows:
-                if rows.recorded_policy() == force.digest:
+            with store.read() as tx:
+                if tx.log.recorded_policy() == force.digest:
                     return
             text, now = canonical(to_builtins(force.policy)).decode(), clock()
-            store.write(lambda rows: rows.note_policy(force.digest, text, now)).result()
+            store.write(lambda tx: tx.log.note_policy(force.digest, text, now)).result()
 
         self._record = record
         self._record_current()

@@ -33,8 +33,8 @@ class AccountPasswords:
 
     def is_set(self, person: Person) -> bool:
         """Return whether the account has a password, which must be given to set a new one."""
-        with self._store.read() as rows:
-            user = rows.user(person.name)
+        with self._store.read() as tx:
+            user = tx.access.user(person.name)
         return user is not None and user.password is not None
 
     def set(self, name: str, password: str) -> None:
@@ -51,7 +51,7 @@ class AccountPasswords:
             session="",
             changed_at=self._clock(),
         )
-        if not self._store.write(lambda rows: rows.set_password(change)).result():
+        if not self._store.write(lambda tx: tx.access.set_password(change)).result():
             raise no_account(name)
 
     def change(self, person: Person, verify: Callable[[str], bool], make: Callable[[], str]) -> bool:
@@ -65,24 +65,24 @@ class AccountPasswords:
         """
         subjects = subjects_of(person.name)
 
-        def count(rows: Rows) -> tuple[list[int], str | None]:
-            check_signed_in(person, rows.signed_in(person.session), self._clock())
-            user = rows.user(person.name)
-            return count_attempt(rows, subjects, self._clock()), user.password if user else None
+        def count(tx: Rows) -> tuple[list[int], str | None]:
+            check_signed_in(person, tx.access.signed_in(person.session), self._clock())
+            user = tx.access.user(person.name)
+            return count_attempt(tx.access, subjects, self._clock()), user.password if user else None
 
         counted, known = self._store.write(count).result()
         if known is not None and not verify(known):
             return False
         # The current password was right, so a refused new password does not count as a guess.
-        self._store.write(lambda rows: forgive(rows, subjects, counted, self._clock())).result()
+        self._store.write(lambda tx: forgive(tx.access, subjects, counted, self._clock())).result()
         password = make()
 
-        def replace(rows: Rows) -> bool:
+        def replace(tx: Rows) -> bool:
             now = self._clock()
             # The exclusive lock is taken first: two changes that both upgraded from a shared lock would deadlock.
-            rows.hold_sessions()
-            check_signed_in(person, rows.session(person.session), now)
-            user = rows.user(person.name)
+            tx.access.hold_sessions()
+            check_signed_in(person, tx.access.session(person.session), now)
+            user = tx.access.user(person.name)
             if user is None or user.password != known:
                 return False
             change = PasswordChange(
@@ -94,13 +94,13 @@ class AccountPasswords:
                 session=person.session,
                 changed_at=now,
             )
-            return rows.set_password(change)
+            return tx.access.set_password(change)
 
         done = self._store.write(replace).result()
         self._forget_sessions()
         return done
 
     def _active(self, name: str) -> bool:
-        with self._store.read() as rows:
-            user = rows.user(name)
+        with self._store.read() as tx:
+            user = tx.access.user(name)
         return user is not None and user.disabled_at is None

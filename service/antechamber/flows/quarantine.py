@@ -71,9 +71,9 @@ class Quarantine:
 
     def waiting(self, after: str | None, person: Person) -> tuple[list[RefusedEvent], str | None]:
         """Return one page of waiting quarantined events, newest first, and the cursor of the next page."""
-        with self._store.read() as rows:
-            items = rows.quarantined(after, PAGE + 1)
-            told = [self._gathered(rows, event, person, listed=True) for event in items[:PAGE]]
+        with self._store.read() as tx:
+            items = tx.quarantine.waiting(after, PAGE + 1)
+            told = [self._gathered(tx, event, person, listed=True) for event in items[:PAGE]]
         return told, items[PAGE - 1].quarantine_id if len(items) > PAGE else None
 
     def refused(self, quarantine_id: str, person: Person) -> RefusedEvent:
@@ -81,13 +81,13 @@ class Quarantine:
 
         Raises NotFoundError if there is no such event.
         """
-        with self._store.read() as rows:
-            return self._gathered(rows, require(rows.quarantined_event(quarantine_id)), person)
+        with self._store.read() as tx:
+            return self._gathered(tx, require(tx.quarantine.event(quarantine_id)), person)
 
-    def _gathered(self, rows: Rows, event: QuarantineRow, person: Person, *, listed: bool = False) -> RefusedEvent:
-        records = rows.settlements(event.id) if event.version else []
+    def _gathered(self, tx: Rows, event: QuarantineRow, person: Person, *, listed: bool = False) -> RefusedEvent:
+        records = tx.quarantine.records(event.id) if event.version else []
         standing = last_standing(records)
-        owners = self._owners(rows, event)
+        owners = self._owners(tx, event)
         before, after, whole = event.original_payload, event.payload, not listed or _fits_in_list(event)
         return RefusedEvent(
             event=event,
@@ -102,15 +102,15 @@ class Quarantine:
 
     def taken(self, quarantine_id: str, person: Person) -> RefusedEvent | None:
         """Return the quarantined event that this person just decided on; None if another decision is current."""
-        with self._store.read() as rows:
-            event = rows.quarantined_event(quarantine_id)
-            one = self._gathered(rows, event, person) if event else None
+        with self._store.read() as tx:
+            event = tx.quarantine.event(quarantine_id)
+            one = self._gathered(tx, event, person) if event else None
         return one if one and one.standing and not one.undo_needs_reason and not one.blocker else None
 
-    def _owners(self, rows: Rows, event: QuarantineRow) -> frozenset[str]:
+    def _owners(self, tx: Rows, event: QuarantineRow) -> frozenset[str]:
         """Return the owners of the producers of both events, then and now."""
         policy = self._policies.current.policy
-        return owners_of(rows, policy, event.producer_identity, event.owner, event.original_owner)
+        return owners_of(tx, policy, event.producer_identity, event.owner, event.original_owner)
 
     async def settle(self, quarantine_id: str, form: QuarantineForm, person: Person) -> str | None:
         """Settle a quarantined event or undo that; return the id of the proposal if the event was opened as one.
@@ -133,8 +133,8 @@ class Quarantine:
         return opened
 
     def _refused_to(self, quarantine_id: str, person: Person) -> RefusedEvent:
-        with self._store.read() as rows:
-            check_signed_in(person, rows.session(person.session), self._clock())
+        with self._store.read() as tx:
+            check_signed_in(person, tx.access.session(person.session), self._clock())
         return self.refused(quarantine_id, person)
 
     async def _open(self, row: QuarantineRow) -> str | None:
@@ -147,25 +147,25 @@ class Quarantine:
         proposal_id: str = answer["proposal_id"]
         return proposal_id
 
-    def _record(self, quarantine_id: str, form: QuarantineForm, person: Person, rows: Rows) -> None:
-        check_signed_in(person, rows.signed_in(person.session), self._clock())
-        if not form.decision_key or rows.decision_with_key(form.decision_key):
+    def _record(self, quarantine_id: str, form: QuarantineForm, person: Person, tx: Rows) -> None:
+        check_signed_in(person, tx.access.signed_in(person.session), self._clock())
+        if not form.decision_key or tx.review.decision_with_key(form.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
-        rows.hold_quarantine(quarantine_id)
-        event, now = require(rows.quarantined_event(quarantine_id)), self._clock()
+        tx.quarantine.hold(quarantine_id)
+        event, now = require(tx.quarantine.event(quarantine_id)), self._clock()
         settlement = settle(
             event,
-            last_standing(rows.settlements(event.id)),
+            last_standing(tx.quarantine.records(event.id)),
             form,
-            owners=self._owners(rows, event),
+            owners=self._owners(tx, event),
             person=person.person,
             policy_digest=self._policies.current.digest,
             review_record_id=uuid7(now, self._randomness(10)),
             now=now,
             salt=self._randomness(SALT_SIZE),
         )
-        rows.settle(event, person, settlement)
+        tx.quarantine.decide(event, person, settlement)
 
 
 def _fits_in_list(event: QuarantineRow) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 
 from antechamber.background import Work
 from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.hidden_text import reveal
 from antechamber.core.review.queue_order import FoldAssignment, Mark, Unsorted, marks_of, risk_of, sort
@@ -73,12 +74,12 @@ class QueueSorter:
 
         Raises BusyError or UnavailableError.
         """
-        with self._store.read() as rows:
-            unsorted = rows.unsorted(most)
+        with self._store.read() as tx:
+            unsorted = tx.queue.unsorted(most)
             places = [
                 index
                 for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
-                for index in _sorted(rows, scope, list(some))
+                for index in _sorted(tx.queue, scope, list(some))
             ]
         if places:
             texts = {one.id: (one.payload["kind"], plain(one.payload["content"])) for one in unsorted}
@@ -91,10 +92,12 @@ def _scope(one: Unsorted) -> tuple[str, str]:
     return one.submission_scope, one.scope_id
 
 
-def _sorted(rows: Rows, scope: tuple[str, str], some: list[Unsorted]) -> list[FoldAssignment]:
+def _sorted(queue: QueueRows, scope: tuple[str, str], some: list[Unsorted]) -> list[FoldAssignment]:
     risks = [risk_of(marks_of_unsorted(one)) for one in some]
-    lines = {(one.producer, risk): rows.line(one.producer, risk) for one, risk in zip(some, risks, strict=True)}
-    return sort(some, rows.fold_heads(*scope, NEAR), risks, lines)
+    lines = {
+        (one.producer, risk): queue.producer_turn(one.producer, risk) for one, risk in zip(some, risks, strict=True)
+    }
+    return sort(some, queue.fold_heads(*scope, NEAR), risks, lines)
 
 
 def marks_of_unsorted(one: Unsorted) -> list[Mark]:
@@ -109,5 +112,5 @@ def marks_of_unsorted(one: Unsorted) -> list[Mark]:
     )
 
 
-def _write(places: list[FoldAssignment], texts: list[tuple[str, str]], rows: Rows) -> None:
-    rows.sort(places, texts)
+def _write(places: list[FoldAssignment], texts: list[tuple[str, str]], tx: Rows) -> None:
+    tx.queue.sort(places, texts)

@@ -32,11 +32,11 @@ class Recall:
         Raises NotFoundError in all other cases, without the cause.
         """
         if bearer.role == "producer" and (key is None or KEY.fullmatch(key)):
-            with self._store.read() as rows:
+            with self._store.read() as tx:
                 stored = (
-                    rows.receipt_by_id(bearer.name, submission_id)
+                    tx.memories.receipt_by_id(bearer.name, submission_id)
                     if submission_id is not None
-                    else rows.receipt_by_key(bearer.name, key or "")
+                    else tx.memories.receipt_by_key(bearer.name, key or "")
                 )
             if stored is not None:
                 return {**msgspec.json.decode(stored.receipt), "review": review_of(stored)}
@@ -66,14 +66,14 @@ class Recall:
         """
         words = _check(submission_scope, scope_id, q, limit)
         scope, identity = str(submission_scope), str(scope_id)
-        with self._store.read() as rows:
-            submitted = scope == "session" and rows.submitted_in_session(bearer.name, identity)
+        with self._store.read() as tx:
+            submitted = scope == "session" and tx.memories.submitted_in_session(bearer.name, identity)
             if not self._granted(bearer, scope, identity, submitted=submitted):
                 raise refuse("scope-not-granted", "reading this scope is not granted", "/submission_scope")
-            before = rows.memory_position(scope, identity, after) if after else None
+            before = tx.memories.cursor_of(scope, identity, after) if after else None
             if after and before is None:
                 raise refuse("malformed", "after names no memory of this scope", "/after")
-            hits = rows.memories(scope, identity, words, before, limit + 1)
+            hits = tx.memories.search(scope, identity, words, before, limit + 1)
         items = [_item(hit) for hit in hits[:limit]]
         return MemoryPage(items=items, next=items[-1].memory_id if len(hits) > limit else None)
 

@@ -15,6 +15,8 @@ from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, St
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.policy import Policy
+from antechamber.core.ports.review import ReviewRows
+from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.store import Rows
 from antechamber.core.privacy import scan
 from antechamber.core.review.decision import (
@@ -117,11 +119,11 @@ class Desk(DeskViews):
 
     def taken(self, proposal_id: str, person: Person) -> LastDecision | None:
         """Return the decision that this person just made on a proposal; None if another decision is current."""
-        with self._store.read() as rows:
-            proposal = rows.proposal(proposal_id)
+        with self._store.read() as tx:
+            proposal = tx.review.proposal(proposal_id)
             if proposal is None:
                 return None
-            facts = reviewed(rows, self._policies.current.policy, proposal, rows.review_records(proposal.id))
+            facts = reviewed(tx, self._policies.current.policy, proposal, tx.review.records(proposal.id))
         last = facts.standing
         if last is None or undo_needs_reason(last, person.person, self._clock()):
             return None
@@ -136,10 +138,10 @@ class Desk(DeskViews):
         InvalidDecisionError, BusyError or UnavailableError.
         """
         _check_role(person)
-        with self._store.read() as rows:
-            check_signed_in(person, rows.session(person.session), self._clock())
-            proposal = require(rows.proposal(proposal_id))
-            ruling = self._ruled(rows, proposal, decision, person, self._clock())
+        with self._store.read() as tx:
+            check_signed_in(person, tx.access.session(person.session), self._clock())
+            proposal = require(tx.review.proposal(proposal_id))
+            ruling = self._ruled(tx, proposal, decision, person, self._clock())
         after = msgspec.json.decode(ruling.text)["content"]
         difference = differ(proposal.payload["content"], after)
         return EditPreview(
@@ -157,14 +159,16 @@ class Desk(DeskViews):
         _check_role(person)
         return self._store.promote(partial(self._decide, proposal_id, decision, person, within=within)).result()
 
-    def _ruled(self, rows: Rows, proposal: ProposalRow, decision: Decision, person: Person, now: int) -> Ruling:
+    def _ruled(self, tx: Rows, proposal: ProposalRow, decision: Decision, person: Person, now: int) -> Ruling:
         """Return the ruling of a decision on a proposal as it is now; writes nothing."""
         force = self._policies.current
-        if not decision.decision_key or rows.decision_with_key(decision.decision_key):
+        if not decision.decision_key or tx.review.decision_with_key(decision.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
-        target = rows.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
-        facts = reviewed(rows, force.policy, proposal, rows.review_records(proposal.id))
+        target = (
+            tx.review.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
+        )
+        facts = reviewed(tx, force.policy, proposal, tx.review.records(proposal.id))
         check_note(decision.reason_text, force.off)
         seen = situation(force.policy, proposal, facts, person.person) if decision.kind == "approve" else None
         if seen is not None:
@@ -178,15 +182,15 @@ class Desk(DeskViews):
         proposal_id: str,
         decision: Decision,
         person: Person,
-        rows: Rows,
+        tx: Rows,
         *,
         going_on: bool = True,
         within: QueueFilter | None = None,
     ) -> DecisionResult:
         now = self._clock()
-        check_signed_in(person, rows.signed_in(person.session), now)
-        proposal = _held(rows, proposal_id, decision.target)
-        ruling = self._ruled(rows, proposal, decision, person, now)
+        check_signed_in(person, tx.access.signed_in(person.session), now)
+        proposal = _held(tx.review, proposal_id, decision.target)
+        ruling = self._ruled(tx, proposal, decision, person, now)
         entry = DecisionWrite(
             decision=decision,
             ruling=ruling,
@@ -197,24 +201,24 @@ class Desk(DeskViews):
             salt=self._randomness(SALT_SIZE),
         )
         goes_on = going_on and decision.kind not in STAYING
-        place = rows.queue_position(proposal_id) if goes_on else None
-        rows.decide(proposal, person, entry)
-        rows.release(proposal_id, None)
+        place = tx.queue.cursor_of(proposal_id) if goes_on else None
+        tx.review.decide(proposal, person, entry)
+        tx.queue.release(proposal_id, None)
         return DecisionResult(
             proposal_id=proposal_id,
             outcome=_outcome(decision.kind, ruling),
             memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
-            next=self._claim_next(rows, person, place, now, within=within) if place else None,
+            next=self._claim_next(tx.queue, person, place, now, within=within) if place else None,
         )
 
     def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
         """Return near duplicates of a proposal, or a producer's proposals of the last hour; at most 100."""
-        with self._store.read() as rows:
-            ids = rows.group_like(like, MAX_AT_ONCE + 1) if like else []
+        with self._store.read() as tx:
+            ids = tx.queue.group_like(like, MAX_AT_ONCE + 1) if like else []
             if producer:
-                ids = rows.group_of_producer(producer, self._clock() - HOUR, MAX_AT_ONCE + 1)
-            require = [rows.proposal(one) for one in ids[:MAX_AT_ONCE]]
-            items = [member(rows, one) for one in require if one is not None]
+                ids = tx.queue.group_of_producer(producer, self._clock() - HOUR, MAX_AT_ONCE + 1)
+            require = [tx.review.proposal(one) for one in ids[:MAX_AT_ONCE]]
+            items = [member(tx.review, one) for one in require if one is not None]
         approves = self._policies.current.policy.limits.bulk_approve
         return Group(items=items, more=len(ids) > MAX_AT_ONCE, approves=approves)
 
@@ -247,23 +251,23 @@ class Desk(DeskViews):
             refused.set_exception(error)
             return refused
 
-    def _decide_in_group(self, proposal_id: str, decision: Decision, person: Person, rows: Rows) -> None:
-        proposal = require(rows.proposal(proposal_id))
+    def _decide_in_group(self, proposal_id: str, decision: Decision, person: Person, tx: Rows) -> None:
+        proposal = require(tx.review.proposal(proposal_id))
         if not fits_in_group(proposal):
             message = "It is too long to be shown whole in a group; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
         if decision.kind == "approve":
-            self._check_bulk_approval(rows, proposal)
-        self._decide(proposal_id, decision, person, rows, going_on=False)
+            self._check_bulk_approval(tx.review, proposal)
+        self._decide(proposal_id, decision, person, tx, going_on=False)
         if decision.kind == "reject":
-            rows.sink(proposal_id)
+            tx.queue.sink(proposal_id)
 
-    def _check_bulk_approval(self, rows: Rows, proposal: ProposalRow) -> None:
+    def _check_bulk_approval(self, review: ReviewRows, proposal: ProposalRow) -> None:
         policy = self._policies.current.policy
         if not policy.limits.bulk_approve:
             message = "The policy lets nobody approve a group at once."
             raise ForbiddenDecisionError(message)
-        if member(rows, proposal).marks:
+        if member(review, proposal).marks:
             message = "It asks for care; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
 
@@ -276,12 +280,12 @@ class Desk(DeskViews):
         return self._go_on(person, proposal_id, within)
 
     def _go_on(self, person: Person, after: str | None, within: QueueFilter | None) -> str | None:
-        def work(rows: Rows) -> str | None:
-            check_signed_in(person, rows.signed_in(person.session), self._clock())
+        def work(tx: Rows) -> str | None:
+            check_signed_in(person, tx.access.signed_in(person.session), self._clock())
             if after is not None:
-                rows.release(after, person.person)
-            place = rows.queue_position(after) if after is not None else None
-            return self._claim_next(rows, person, place, self._clock(), after, within)
+                tx.queue.release(after, person.person)
+            place = tx.queue.cursor_of(after) if after is not None else None
+            return self._claim_next(tx.queue, person, place, self._clock(), after, within)
 
         return self._store.write(work).result()
 
@@ -292,15 +296,15 @@ class Desk(DeskViews):
         """
         now = self._clock()
 
-        def work(rows: Rows) -> bool:
-            check_signed_in(person, rows.signed_in(person.session), now)
-            return rows.claim(proposal_id, person.person, now, now + LEASE, override=True)
+        def work(tx: Rows) -> bool:
+            check_signed_in(person, tx.access.signed_in(person.session), now)
+            return tx.queue.claim(proposal_id, person.person, now, now + LEASE, override=True)
 
         require(self._store.write(work).result() or None)
 
     def _claim_next(
         self,
-        rows: Rows,
+        queue: QueueRows,
         person: Person,
         place: QueueCursor | None,
         now: int,
@@ -311,11 +315,11 @@ class Desk(DeskViews):
 
         def free(after: QueueCursor | None) -> list[str]:
             if within is None:
-                return rows.free_proposals(person.person, after, now)
-            return rows.free_matching(within, person.person, after, now)
+                return queue.free(person.person, after, now)
+            return queue.free_matching(within, person.person, after, now)
 
         for proposal_id in free(place) or free(None):
-            if proposal_id != skipped and rows.claim(proposal_id, person.person, now, now + LEASE, override=False):
+            if proposal_id != skipped and queue.claim(proposal_id, person.person, now, now + LEASE, override=False):
                 return proposal_id
         return None
 
@@ -326,14 +330,14 @@ def _check_role(person: Person) -> None:
         raise ForbiddenDecisionError(message)
 
 
-def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
+def _held(review: ReviewRows, proposal_id: str, target: str) -> ProposalRow:
     """Return a proposal after locking it and the memories that a decision on it may change."""
-    rows.hold_proposal(proposal_id)
-    proposal = require(rows.proposal(proposal_id))
+    review.hold_proposal(proposal_id)
+    proposal = require(review.proposal(proposal_id))
     touched = sorted({proposal.replaces or "", proposal.memory_id or "", target} - {""})
     for memory_id in touched:
-        rows.hold_memory(memory_id)
-    return require(rows.proposal(proposal_id)) if touched else proposal
+        review.hold_memory(memory_id)
+    return require(review.proposal(proposal_id)) if touched else proposal
 
 
 def _check_requirements(seen: Situation) -> None:

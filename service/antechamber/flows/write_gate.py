@@ -40,7 +40,7 @@ class WriteGate:
     def write(self, work: Callable[[Rows], T]) -> Future[T]:
         """Run `work` in a transaction, which first checks the size of the log."""
         size = self._log.check()
-        return self._store.write(lambda rows: self._inside(work, size, rows))
+        return self._store.write(lambda tx: self._inside(work, size, tx))
 
     def gather(
         self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item], size: int
@@ -53,8 +53,8 @@ class WriteGate:
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:
         """Run a decision in a transaction, which first checks the size of the log."""
         size = self._log.check()
-        return self._store.promote(lambda rows: self._inside(work, size, rows))
+        return self._store.promote(lambda tx: self._inside(work, size, tx))
 
-    def _inside(self, work: Callable[[Rows], T], size: int, rows: Rows) -> T:
-        self._log.check_inside(rows, size)
-        return work(rows)
+    def _inside(self, work: Callable[[Rows], T], size: int, tx: Rows) -> T:
+        self._log.check_inside(tx.log, size)
+        return work(tx)
