@@ -34,10 +34,12 @@ from antechamber.flows.access import Access
 from antechamber.flows.admit import MAX_BATCHES, MAX_LONG, Admission
 from antechamber.flows.clock import SteadyClock
 from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.export import Export
 from antechamber.flows.heartbeat import GONE_AFTER, Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.queue_sorter import BATCH, QueueSorter
 from antechamber.flows.rate_limit import TokenBuckets
 from antechamber.flows.recall import Recall
@@ -94,10 +96,11 @@ class Flows:
         self.store = port = open_store(location)
         self.admission = Admission(port, self.keeper, SECRET, self.clock, chance)
         self.desk = Desk(port, self.keeper, self.clock, chance)
+        self.desk_views = DeskViews(port, self.keeper, self.clock)
         self.access = Access(port, self.clock, chance, SECRET)
         self.log = open_log(port, location, self.clock)
         self.log.look()
-        self.export = Export(port, self.log, self.clock, chance)
+        self.export = Export(port, self.log, LogProofs(port, self.log), self.clock, chance)
         self.heartbeat = Heartbeat(port, self.keeper, self.clock, process_id="one", name="host:1")
         self.background = Background()
         self.dashboard = Dashboard(
@@ -119,7 +122,7 @@ class Flows:
 
     def decision(self, proposal_id: str, person: Person, **parts: Any) -> Decision:
         """Return an approval of the current state, or another decision."""
-        dossier = self.desk.dossier(proposal_id, person)
+        dossier = self.desk_views.dossier(proposal_id, person)
         whole = {"kind": "approve", "version": dossier.proposal.version, "shown_hash": dossier.shown_hash}
         return Decision(**whole | {"decision_key": f"key-{self.clock.now}-{len(dossier.records)}"} | parts)
 
@@ -138,7 +141,7 @@ def test_a_private_retry_withdraws_once_and_answers_the_same_again(flows: Flows)
     proposal = flows.submit(body)["proposal_id"]
     first, second = (flows.submit(body | {"visibility": "private"}) for _ in range(2))
     assert (first["disposition"], second) == ("rejected-conflict", first | {"duplicate": True})
-    dossier = flows.desk.dossier(proposal, flows.curator())
+    dossier = flows.desk_views.dossier(proposal, flows.curator())
     assert (dossier.proposal.withdrawn, dossier.proposal.version) == (True, 2)
     assert dossier.blockers["approve"]
     assert dossier.blockers["reject"] is None
@@ -151,9 +154,9 @@ def test_replays_are_counted_and_written_when_flushed(flows: Flows) -> None:
     person = flows.curator()
     for _ in range(3):
         assert flows.submit(body)["duplicate"]
-    assert flows.desk.dossier(proposal, person).replays == 0
+    assert flows.desk_views.dossier(proposal, person).replays == 0
     flows.admission.flush()
-    assert flows.desk.dossier(proposal, person).replays == 3
+    assert flows.desk_views.dossier(proposal, person).replays == 3
     (row,) = flows.dashboard.figures().retries
     assert (row.producer_identity, row.channel, row.submissions, row.replays) == ("worker:release-bot", "http", 1, 3)
     flows.clock.now += 25 * HOUR
@@ -238,16 +241,16 @@ def test_only_a_curator_decides_whatever_the_page_let_through(flows: Flows, role
     other = msgspec.structs.replace(bob, role=role)
     with pytest.raises(ForbiddenDecisionError):
         flows.desk.decide(proposal, flows.decision(proposal, bob), other)
-    assert flows.desk.dossier(proposal, bob).records == []
+    assert flows.desk_views.dossier(proposal, bob).records == []
 
 
 def test_what_is_not_there_is_not_found(flows: Flows) -> None:
     """Unknown proposals and memories raise the same error."""
     bob = flows.curator()
     with pytest.raises(NotFoundError):
-        flows.desk.dossier("nowhere", bob)
+        flows.desk_views.dossier("nowhere", bob)
     with pytest.raises(NotFoundError):
-        flows.desk.memory("nowhere", bob)
+        flows.desk_views.memory("nowhere", bob)
 
 
 def test_an_edit_may_neither_be_private_nor_too_large(flows: Flows) -> None:
@@ -257,7 +260,7 @@ def test_an_edit_may_neither_be_private_nor_too_large(flows: Flows) -> None:
         decision = flows.decision(proposal, bob, kind="edit", content=content, reason_code="unclear")
         with pytest.raises(InvalidDecisionError):
             flows.desk.decide(proposal, decision, bob)
-    assert flows.desk.dossier(proposal, bob).records == []
+    assert flows.desk_views.dossier(proposal, bob).records == []
 
 
 def test_an_owner_cannot_judge_even_after_handing_the_producer_on(flows: Flows) -> None:
@@ -484,7 +487,7 @@ def test_a_note_may_not_repeat_a_private_value(flows: Flows) -> None:
     note = flows.decision(proposal, bob, kind="reject", reason_code="private", reason_text="see ada@lovelace.dev")
     with pytest.raises(InvalidDecisionError, match="note"):
         flows.desk.decide(proposal, note, bob)
-    assert flows.desk.dossier(proposal, bob).records == []
+    assert flows.desk_views.dossier(proposal, bob).records == []
 
 
 def test_a_value_that_became_private_keeps_its_proposal_out_of_memory(flows: Flows) -> None:
@@ -682,5 +685,5 @@ def test_a_proposal_is_scanned_once_for_a_page(flows: Flows) -> None:
     flows.clock.now += SECOND
     flows.submit(event("Another text of the same producer."))
     person = flows.curator()
-    assert scans(lambda: flows.desk.dossier(first, person)) == 1
+    assert scans(lambda: flows.desk_views.dossier(first, person)) == 1
     assert scans(lambda: flows.desk.group(producer=BOT.name)) == 0

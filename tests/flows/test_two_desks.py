@@ -77,7 +77,7 @@ def at_once(
 
     def decide(number: int) -> DecisionResult | StaleDecisionError:
         desk: Desk = two[number].state.desk
-        dossier = desk.dossier(proposal_id, curators[number])
+        dossier = two[number].state.desk_views.dossier(proposal_id, curators[number])
         decision = Decision(
             kind=kinds[number],  # type: ignore[arg-type]
             version=dossier.proposal.version,
@@ -108,7 +108,7 @@ def test_of_two_decisions_at_once_one_counts(two: tuple[Service, Service]) -> No
         proposal_id = submitted(two)
         results = at_once(two, proposal_id, ("approve", "reject" if number % 2 else "approve"))
         assert sorted(type(result).__name__ for result in results) == ["DecisionResult", "StaleDecisionError"]
-        dossier = two[1].state.desk.dossier(proposal_id, two[0].state.curators[0])
+        dossier = two[1].state.desk_views.dossier(proposal_id, two[0].state.curators[0])
         assert len(dossier.records) == 1
         assert dossier.proposal.state == {"approve": "approved", "reject": "rejected"}[dossier.records[0].decision]
 
@@ -133,7 +133,7 @@ def test_what_a_process_sealed_or_took_is_known_to_the_other(two: tuple[Service,
     assert two[1].submit(body).json() == first.json() | {"duplicate": True}
     assert two[1].submit(body | {"visibility": "private"}).status_code == 422
     two[0].state.curators = people(two[0])
-    dossier = two[0].state.desk.dossier(first.json()["proposal_id"], two[0].state.curators[0])
+    dossier = two[0].state.desk_views.dossier(first.json()["proposal_id"], two[0].state.curators[0])
     assert (dossier.proposal.withdrawn, dossier.proposal.version) == (True, 2)
     assert app.examine(two[0].location) == []
 

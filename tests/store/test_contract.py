@@ -245,7 +245,7 @@ def test_a_producer_of_an_undone_transaction_is_not_taken_for_known(store: Store
     judgement, _ = admit(store, candidate_of("x", producer_identity="worker:new"))
     assert judgement.propose
     with store.read() as tx:
-        assert list(tx.reports.check()) == []
+        assert list(tx.doctor.check()) == []
 
 
 def test_a_reader_sees_one_snapshot(store: Store) -> None:
@@ -474,7 +474,7 @@ def test_a_healthy_store_finds_nothing_wrong(store: Store) -> None:
     _, named = admit(store, candidate_of())
     approve(store, found(store, named.proposal_id), curator(store))
     with store.read() as tx:
-        assert list(tx.reports.check()) == []
+        assert list(tx.doctor.check()) == []
 
 
 def test_the_doctor_goes_by_the_password_that_was_set_last(store: Store) -> None:
@@ -492,4 +492,4 @@ def test_the_doctor_goes_by_the_password_that_was_set_last(store: Store) -> None
         )
         assert store.write(lambda tx, change=change: tx.access.set_password(change)).result()
     with store.read() as tx:
-        assert list(tx.reports.check()) == []
+        assert list(tx.doctor.check()) == []

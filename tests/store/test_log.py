@@ -303,7 +303,7 @@ def checked(location: Location) -> list[str]:
     store = open_store(location)
     try:
         with store.read() as tx:
-            return list(tx.reports.check())
+            return list(tx.doctor.check())
     finally:
         store.close()
 

@@ -679,14 +679,14 @@ def test_a_full_disk_is_said_and_survived(cluster: Cluster, own: Location, backe
 def test_a_guard_that_was_switched_off_is_named(shared: Location, process: Process) -> None:
     """The owner of the tables can switch triggers off; the check names the table."""
     with process.store.read() as tx:
-        assert list(tx.reports.check()) == []
+        assert list(tx.doctor.check()) == []
     with database(shared) as owner:
         owner.execute("ALTER TABLE memories DISABLE TRIGGER memories_need_their_approvals")
         with process.store.read() as tx:
-            assert list(tx.reports.check()) == ["memories_need_their_approvals on memories is switched off"]
+            assert list(tx.doctor.check()) == ["memories_need_their_approvals on memories is switched off"]
         owner.execute("ALTER TABLE memories ENABLE TRIGGER memories_need_their_approvals")
     with process.store.read() as tx:
-        assert list(tx.reports.check()) == []
+        assert list(tx.doctor.check()) == []
 
 
 def test_an_empty_database_is_refused_with_the_command_to_run(postgres: Databases) -> None:

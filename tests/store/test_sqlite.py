@@ -163,7 +163,7 @@ def test_damage_is_found(path: Path) -> None:
         "scope_id, source_span, admitted_at) VALUES ('m', 1, 1, 9, '{}', 'blake3:0', 'project', 'apollo', '{}', 1)"
     )
     with store.read() as tx:
-        found = "\n".join(tx.reports.check())
+        found = "\n".join(tx.doctor.check())
     for part in ("proposal p differs", "memory m differs", "memory m lacks", "foreign_key_check: memories"):
         assert part in found
     store.close()

@@ -154,7 +154,7 @@ def test_no_export_of_records_claims_to_be_complete(service: Service) -> None:
 
 def test_a_log_of_nothing_is_whole_only_by_a_checkpoint_of_nothing(service: Service, tmp_path: Path) -> None:
     """An empty log is complete only with a checkpoint of size 0, which does not count as an earlier checkpoint."""
-    signer = service.state.log._signer
+    signer = service.state.checkpoints._signer
     empty = signed_note(Checkpoint(signer.key.name, 0, EMPTY_ROOT), signer.key, signer._private.sign)
     closing = {"checkpoint": empty, "complete": True, "count": 0, "last_sequence": None, "record": "closing"}
     exported = msgspec.json.encode(closing, order="sorted") + b"\n"
@@ -261,9 +261,9 @@ def test_arguments_that_do_not_fit_are_named(service: Service, tmp_path: Path) -
 def test_a_key_that_was_replaced_signs_nothing_that_came_later(service: Service, tmp_path: Path) -> None:
     """A stolen key cannot sign after its replacement, because the log itself names the successor."""
     fill(service)
-    old = service.state.log._signer._private
-    was = service.state.log._signer.key
-    new = service.state.log.change_key()
+    old = service.state.checkpoints._signer._private
+    was = service.state.checkpoints._signer.key
+    new = service.state.checkpoints.change_key()
     service.submit(event("Later."))
     exported = get(service, "export").content
     status, said = verified(service, tmp_path, exported)

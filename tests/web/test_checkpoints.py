@@ -26,11 +26,11 @@ from antechamber.core.log.checkpoint_text import read_checkpoint, read_text
 from antechamber.core.log.leaf import of_direct_write
 from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.ports.store import Store
-from antechamber.flows.checkpoint_signing import NOT_COMPARED, SIGN_AFTER, SIGN_EVERY
+from antechamber.flows.checkpoint_signing import NOT_COMPARED, SIGN_AFTER, SIGN_EVERY, Checkpoints
 from antechamber.flows.direct_writes import DirectWrites
 from antechamber.flows.export import Export, Exporter
 from antechamber.flows.live_policy import PolicyReloader
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.settings import Location
 from support import (
     PRODUCERS,
@@ -83,11 +83,11 @@ def test_of_two_that_start_at_once_one_enters_the_key(location: Location, store:
     entered: list[str] = []
 
     def another_is_first() -> int:
-        entered.extend(open_log(store, location, app.clock).verifier_keys())
+        entered.extend(LogProofs(store, open_log(store, location, app.clock)).verifier_keys())
         return app.clock()
 
     log = open_log(store, location, another_is_first)
-    assert entered == log.verifier_keys()
+    assert entered == LogProofs(store, log).verifier_keys()
     with store.read() as tx:
         assert tx.log.verifier_keys() == entered
 
@@ -140,9 +140,9 @@ def test_a_restored_log_goes_on_under_another_name_and_says_what_was_lost(locati
         location, f"DELETE FROM log_leaves WHERE id >= {size}", f"DELETE FROM checkpoints WHERE size > {size}",
         "DELETE FROM tokens",
     )  # fmt: skip
-    with opened_log(location) as (log, _), pytest.raises(LogError):
+    with opened_log(location) as (log, _, _), pytest.raises(LogError):
         log.checkpoint()
-    with opened_log(location) as (log, _):
+    with opened_log(location) as (log, _, _):
         new = log.give_up()[0]
     assert not new.startswith(lost.origin)
     assert [read_text(file.read_text()) for file in location.data.glob("log.checkpoint.given-up-*")] == [lost]
@@ -206,20 +206,20 @@ def test_it_is_signed_after_so_many_leaves_or_so_long(location: Location, store:
     now = [1_795_168_800_000_000]
     log = open_log(store, location, lambda: now[0])
     log.tick(at_once=True)
-    first = log.published()
+    first = LogProofs(store, log).published()
     grow(store, 1)
     log.tick()
-    assert log.published() == first
+    assert LogProofs(store, log).published() == first
     now[0] += SIGN_EVERY
     log.tick()
-    second = log.published()
+    second = LogProofs(store, log).published()
     assert second.size == first.size + 1
     now[0] += 10 * SIGN_EVERY
     log.tick()
-    assert log.published() == second
+    assert LogProofs(store, log).published() == second
     grow(store, SIGN_AFTER)
     log.tick()
-    assert log.published().size == second.size + SIGN_AFTER
+    assert LogProofs(store, log).published().size == second.size + SIGN_AFTER
 
 
 def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, store: Store) -> None:
@@ -239,7 +239,7 @@ def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, st
     now[0] += SIGN_EVERY
     log.tick()
     assert log.alarm is None
-    assert log.published().size == log.standing().size
+    assert LogProofs(store, log).published().size == LogProofs(store, log).standing().size
 
 
 def test_a_contradiction_ends_with_its_cause(location: Location, store: Store) -> None:
@@ -277,7 +277,7 @@ def test_two_processes_sign_one_log(location: Location, store: Store) -> None:
     beside = open_log(store, other, app.clock)
     for signing in (log, beside, log, beside):
         grow(store, 3)
-        assert signing.checkpoint().size == signing.standing().size
+        assert signing.checkpoint().size == LogProofs(store, signing).standing().size
     assert log.contradictions() == beside.contradictions() == []
 
 
@@ -286,11 +286,11 @@ def test_a_leaf_of_yesterday_is_pointed_at(location: Location, store: Store, tmp
     log = open_log(store, location, app.clock)
     late = of_direct_write("worker:release-bot", app.clock() - 90_000_000_000)
     store.write(lambda tx: tx.sql.append_leaves([late])).result()
-    chunks = Export(store, log, app.clock, os.urandom).log(Exporter("ida", "auditor"))
+    chunks = Export(store, log, LogProofs(store, log), app.clock, os.urandom).log(Exporter("ida", "auditor"))
     (tmp_path / "log.jsonl").write_bytes(b"".join(chunks))
-    (tmp_path / "checkpoint.txt").write_text(log.published().note)
+    (tmp_path / "checkpoint.txt").write_text(LogProofs(store, log).published().note)
     arguments = [str(tmp_path / "log.jsonl"), "--checkpoint", str(tmp_path / "checkpoint.txt")]
-    said = antechamber("verify", *arguments, "--key", log.verifier_keys()[0])
+    said = antechamber("verify", *arguments, "--key", LogProofs(store, log).verifier_keys()[0])
     assert said.returncode == 0
     assert "Leaf 1: its time lies 1 day" in said.stdout
 
@@ -312,7 +312,7 @@ def test_many_threads_sign_one_log(location: Location, store: Store) -> None:
         thread.join()
     assert len(sizes) == 20
     assert log.contradictions() == []
-    assert log.checkpoint().size == log.standing().size
+    assert log.checkpoint().size == LogProofs(store, log).standing().size
 
 
 def test_the_old_key_signs_that_there_is_a_new_one(location: Location, policies: Path, tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_the_old_key_signs_that_there_is_a_new_one(location: Location, policies:
         old = get(service, "key").text
         kept = tmp_path / "kept.txt"
         kept.write_text(get(service, "checkpoint").text)
-        with opened_log(location) as (log, _):
+        with opened_log(location) as (log, _, _):
             new = log.change_key()
         last = get(service, "checkpoint").text
         leaf = lines(get(service, "export"))[-2]["leaf"]
@@ -342,15 +342,15 @@ def test_a_change_of_keys_that_was_cut_off_is_finished(location: Location, store
     log.checkpoint()
     old, new = log._signer.key, log._signer.draft()
     store.write(lambda tx: tx.log.add_verifier_key(str(new), 1)).result()
-    assert log.checkpoint().size == log.standing().size
-    assert log.verifier_keys()[0] == str(new)
+    assert log.checkpoint().size == LogProofs(store, log).standing().size
+    assert LogProofs(store, log).verifier_keys()[0] == str(new)
     assert log.contradictions() == []
     # The old key signed the tree that ends with the leaf naming the new key.
     with store.read() as tx:
         size = tx.log.size()
         leaf = json.loads(tx.log.leaf_texts(size - 1, 1)[0])
     assert leaf["to"] == str(new)
-    assert read_checkpoint(log.published(size).note, old, verify_signature).size == size
+    assert read_checkpoint(LogProofs(store, log).published(size).note, old, verify_signature).size == size
 
 
 def test_a_lost_key_stops_the_service_and_can_be_given_up(location: Location, policies: Path) -> None:
@@ -360,7 +360,7 @@ def test_a_lost_key_stops_the_service_and_can_be_given_up(location: Location, po
     (location.data / "log.key").unlink()
     with pytest.raises(LogError, match=r"log\.key is missing"):
         Service(location, policies)
-    with opened_log(location, lost=True) as (log, _):
+    with opened_log(location, lost=True) as (log, _, _):
         new = log.change_key()
     with running(location, policies) as service:
         assert get(service, "key").text.split("\n")[0] == new
@@ -379,7 +379,7 @@ def test_a_lost_key_is_no_way_around_what_was_signed(location: Location, policie
         get(service, "checkpoint")
     owner_does(location, f"DELETE FROM log_leaves WHERE id >= {size}", f"DELETE FROM checkpoints WHERE size > {size}")
     (location.data / "log.key").unlink()
-    with opened_log(location, lost=True) as (log, _), pytest.raises(LogError, match="older backup"):
+    with opened_log(location, lost=True) as (log, _, _), pytest.raises(LogError, match="older backup"):
         log.change_key()
 
 
@@ -431,7 +431,7 @@ def test_what_was_signed_last_is_missed(location: Location, store: Store, how: s
     with pytest.raises(LogError, match="missing or empty"):
         log.checkpoint()
     state.write_text(kept)
-    assert log.checkpoint().size == log.standing().size
+    assert log.checkpoint().size == LogProofs(store, log).standing().size
 
 
 def test_a_log_whose_last_checkpoint_is_gone_can_be_begun_anew(location: Location, store: Store) -> None:
@@ -440,7 +440,7 @@ def test_a_log_whose_last_checkpoint_is_gone_can_be_begun_anew(location: Locatio
     log.checkpoint()
     (location.data / "log.checkpoint").unlink()
     new = log.give_up()[0]
-    assert log.verifier_keys()[0] == new
+    assert LogProofs(store, log).verifier_keys()[0] == new
     assert log.contradictions() == []
 
 
@@ -499,7 +499,7 @@ def test_the_last_checkpoint_is_the_largest(location: Location, store: Store) ->
     store.write(
         lambda tx: tx.log.add_checkpoint(SignedCheckpoint(size=first.size, note=late, signed_at=last.signed_at))
     ).result()
-    assert log.published() == last
+    assert LogProofs(store, log).published() == last
 
 
 @pytest.mark.parametrize(
@@ -592,7 +592,7 @@ def test_each_checkpoint_is_brought_to_whoever_keeps_a_copy(location: Location, 
         log.tick(at_once=True)
         for _ in range(2):
             log.pin()
-        assert kept == [log.published().note]
+        assert kept == [LogProofs(store, log).published().note]
     grow(store, 1)
     log.tick(at_once=True)
     log.pin()
@@ -600,7 +600,7 @@ def test_each_checkpoint_is_brought_to_whoever_keeps_a_copy(location: Location, 
     with keeper() as (url, kept):
         log._publish = pinning(url)
         log.pin()
-    assert (log.pin_alarm, kept) == (None, [log.published().note])
+    assert (log.pin_alarm, kept) == (None, [LogProofs(store, log).published().note])
 
 
 def test_a_keeper_that_refuses_is_named() -> None:
@@ -620,7 +620,7 @@ def test_a_keeper_is_named_without_its_password(
 ) -> None:
     """No page, /readyz answer or log shows the keeper's password; the host stays visible."""
     caplog.set_level(logging.DEBUG)
-    log = service.state.log
+    log = service.state.checkpoints
     log._publish = pinning("http:" + secret.format(port=free_port()))
     service.submit(event())
     log.tick(at_once=True)
@@ -858,4 +858,4 @@ def test_the_log_that_nobody_can_sign_is_named(location: Location, store: Store)
     log._signer._state = Path("/proc/no-such-folder/checkpoint")
     with pytest.raises(LogError, match="cannot be kept"):
         log.checkpoint()
-    assert isinstance(log, Log)
+    assert isinstance(log, Checkpoints)

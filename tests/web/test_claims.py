@@ -24,10 +24,9 @@ def press(desk: Desk, path: str) -> str:
 
 
 def later(service: Service, microseconds: int) -> None:
-    """Advance the service's clock."""
-    desk = service.state.desk
-    before = desk._clock
-    desk._clock = lambda: before() + microseconds
+    """Advance the clock of decisions and of what the desk shows."""
+    before = service.state.desk._clock
+    service.state.desk._clock = service.state.desk_views._clock = lambda: before() + microseconds
 
 
 def test_two_curators_who_start_get_different_proposals(service: Service) -> None:

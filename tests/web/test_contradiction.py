@@ -219,36 +219,36 @@ def test_a_backup_under_a_running_service_is_found_by_the_next_look(location: Lo
     with running(location, policies) as service:
         proposal = service.submit(event(NAME)).json()["proposal_id"]
         desk = service.sign_in()
-        size = service.state.log.checkpoint().size
+        size = service.state.checkpoints.checkpoint().size
         form = desk.form(proposal)
         owner_does(location, f"DELETE FROM log_leaves WHERE id >= {size - 1}", "DELETE FROM checkpoints")
         assert desk.post(f"/review/{proposal}/approve", form).status_code == 503
         with database(location) as raw:
             assert raw.execute("SELECT count(*) FROM review_records").fetchone()[0] == 0
         assert desk.browser.get("/review", follow_redirects=False).status_code == 303
-        service.state.log.tick()
-        assert "older backup" in service.state.log.doubt
+        service.state.checkpoints.tick()
+        assert "older backup" in service.state.checkpoints.doubt
 
 
 def test_a_log_that_was_altered_under_a_running_service_is_found(location: Location, policies: Path) -> None:
     """A log altered by another process that signed it in the same size differs from the local checkpoint."""
     with running(location, policies) as service:
         service.submit(event(NAME))
-        signed = service.state.log.checkpoint()
+        signed = service.state.checkpoints.checkpoint()
         owner_does(location, "UPDATE log_leaves SET leaf = replace(leaf, 'operator', 'producer') WHERE id = 1")
         later = SignedCheckpoint(size=signed.size, note=signed.note + "— x AAAA\n", signed_at=signed.signed_at)
-        service.state.log._store.write(lambda tx: tx.log.add_checkpoint(later)).result()
-        service.state.log.tick()
-        assert "not those that were signed" in service.state.log.doubt
+        service.state.checkpoints._store.write(lambda tx: tx.log.add_checkpoint(later)).result()
+        service.state.checkpoints.tick()
+        assert "not those that were signed" in service.state.checkpoints.doubt
 
 
 def test_what_another_machine_signed_is_kept_here_as_well(location: Location, policies: Path) -> None:
     """Each machine stores checkpoints signed by others, so all hold the database to them; SQLite has one machine."""
     with running(location, policies) as service:
         if location.database_url is None:
-            assert service.state.log._signer.alone
+            assert service.state.checkpoints._signer.alone
             return
-        log = service.state.log
+        log = service.state.checkpoints
         log.checkpoint()
         elsewhere = Location(data=location.data.parent / "elsewhere", database_url=location.database_url)
         elsewhere.data.mkdir()
@@ -256,7 +256,7 @@ def test_what_another_machine_signed_is_kept_here_as_well(location: Location, po
             shutil.copy(location.data / name, elsewhere.data / name)
         with running(elsewhere, policies) as other:
             other.submit(event(NAME))
-            note = other.state.log.checkpoint().note
+            note = other.state.checkpoints.checkpoint().note
         log.tick()
         assert (location.data / "log.checkpoint").read_text() == note
 
@@ -269,7 +269,7 @@ def test_nothing_is_written_before_the_first_look(location: Location, policies: 
             service.state.access.issue("worker:release-bot", "producer", [], None)
         assert service.state.dashboard.alarms() == ["The log has not been compared yet with what was signed last."]
     finally:
-        service.state.log._store.close()
+        service.state.checkpoints._store.close()
 
 
 @pytest.fixture

@@ -142,14 +142,14 @@ class Shrinking(WriteGate):
 
     def __init__(self, service: Service) -> None:
         guarded: WriteGate = service.state.desk._store
-        super().__init__(guarded._store, guarded._log)
-        self._place, self._size = service.location, service.state.log.checkpoint().size
+        super().__init__(guarded._store, guarded._checkpoints)
+        self._place, self._size = service.location, service.state.checkpoints.checkpoint().size
 
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:
         """Wait for each decision, then delete the last leaves unless that was detected already."""
         future = super().promote(work)
         wait([future])
-        if self._log.doubt is None:
+        if self._checkpoints.doubt is None:
             owner_does(self._place, f"DELETE FROM log_leaves WHERE id >= {self._size - 1}", "DELETE FROM checkpoints")
         return future
 

@@ -25,12 +25,14 @@ from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
+from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.clock import SteadyClock
 from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.mcp_tools import InProcessTools
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
@@ -95,21 +97,23 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     background = Background()
     store = open_store(settings.location, serving=True, background=background)
     secret, now = load_secret(settings.data), SteadyClock(clock, elapsed)
-    log = _opened_log(store, settings, policies, now)
-    name = f"{socket.gethostname()}:{settings.port}"
-    heartbeat = Heartbeat(store, policies, now, process_id=str(uuid.uuid4()), name=name)
-    guarded = WriteGate(store, log)
-    access = Access(guarded, now, os.urandom, secret, log.check)
+    checkpoints = _opened_log(store, settings, policies, now)
+    proofs = LogProofs(store, checkpoints)
+    heartbeat = _heartbeat(store, settings, policies, now)
+    guarded = WriteGate(store, checkpoints)
+    access = Access(guarded, now, os.urandom, secret, checkpoints.check)
     admission = Admission(guarded, policies, secret, now, RandomBytes())
     services = Services(
         admission=admission,
         recall=Recall(store, policies),
         desk=Desk(guarded, policies, now, os.urandom),
+        desk_views=DeskViews(guarded, policies, now),
         quarantine=Quarantine(guarded, policies, admission, now, os.urandom),
         access=access,
-        export=Export(store, log, now, os.urandom),
-        log=log,
-        dashboard=Dashboard(store, policies, now, heartbeat, log, background),
+        export=Export(store, checkpoints, proofs, now, os.urandom),
+        checkpoints=checkpoints,
+        proofs=proofs,
+        dashboard=Dashboard(store, policies, now, heartbeat, checkpoints, background),
         passwords=Passwords(),
         background=background,
     )
@@ -124,9 +128,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         sorting = threading.Thread(target=sorter.run, name="sorter")
         sorting.start()
         # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
-        for once in (log.look, policies.refresh, partial(access.note_address, settings.url)):
-            with contextlib.suppress(AntechamberError):
-                await asyncio.to_thread(once)
+        await _attempt(checkpoints.look, policies.refresh, partial(access.note_address, settings.url))
         look = ConnectionWatch(settings.port, app.state.peers, app.state.stopping.is_set).look
         acts = _acts(services, policies, settings.url, look)
         acts += [] if settings.database_url is None else [("giving a sign of life", heartbeat.beat, BEAT_EVERY)]
@@ -145,6 +147,19 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     return build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
 
 
+def _heartbeat(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Heartbeat:
+    """Return this process's heartbeat, under a new id and the name of its address."""
+    name = f"{socket.gethostname()}:{settings.port}"
+    return Heartbeat(store, policies, now, process_id=str(uuid.uuid4()), name=name)
+
+
+async def _attempt(*acts: Callable[[], object]) -> None:
+    """Run functions once, one after another, in a thread; an error of one does not stop the others."""
+    for act in acts:
+        with contextlib.suppress(AntechamberError):
+            await asyncio.to_thread(act)
+
+
 async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
     """Cancel tasks and wait until they have ended."""
     for task in tasks:
@@ -157,8 +172,8 @@ def _acts(services: Services, policies: PolicyReloader, url: str, look: Callable
         ("noting the address", partial(services.access.note_address, url), POLICY_EVERY),
         ("watching connections", look, LOOK_EVERY_SECONDS),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
-        ("signing the log", services.log.tick, SIGN_LOOK_EVERY),
-        ("pinning checkpoints", services.log.pin, PIN_EVERY),
+        ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
+        ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
         ("noting when tokens and sessions are used", services.access.flush, FLUSH_EVERY),
     ]
@@ -170,16 +185,16 @@ def _begin(background: Background, acts: list[Act], watch: Callable[[], Awaitabl
     return [*tasks, asyncio.create_task(background.work("ending uploads that take too long").keep(watch))]
 
 
-def _opened_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Log:
+def _opened_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Checkpoints:
     """Open the log and record the policy in it; if that fails, close the store."""
     try:
-        log = open_log(store, settings.location, now, settings.pin_url)
+        checkpoints = open_log(store, settings.location, now, settings.pin_url)
         # Recorded only after the first check: an older backup must not grow before it is compared with the checkpoint.
-        policies.keep_record(WriteGate(store, log), now)
+        policies.keep_record(WriteGate(store, checkpoints), now)
     except BaseException:
         store.close()
         raise
-    return log
+    return checkpoints
 
 
 def _mcp(services: Services) -> Start | None:

@@ -5,7 +5,7 @@ import importlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from antechamber.app.data_folder import alone, protect
 from antechamber.background import Background
@@ -16,8 +16,9 @@ from antechamber.core.log.checkpoint_text import read_key
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.flows.access import Access
+from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.export import Export
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.resources import how_to_install
 from antechamber.secret_key import SECRET, load_secret, secret_check
 from antechamber.settings import DATABASE, Location, SettingsError
@@ -198,7 +199,9 @@ def _refuse_doubt(store: Store, location: Location) -> None:
         raise ContradictionError(message)
 
 
-def open_log(store: Store, location: Location, now: Clock, pin_url: str | None = None, *, lost: bool = False) -> Log:
+def open_log(
+    store: Store, location: Location, now: Clock, pin_url: str | None = None, *, lost: bool = False
+) -> Checkpoints:
     """Open a folder's log with its key, created at first use; `lost` means that the key no longer exists.
 
     Raises LogError if it is missing or damaged.
@@ -213,19 +216,28 @@ def open_log(store: Store, location: Location, now: Clock, pin_url: str | None =
         message = f"{location.data / KEY_FILE} is there; change the key without --lost"
         raise LogError(message)
     signer = FileSigner(location.data, location.checkpoint_file, name=name, alone=location.database_url is None)
-    log = Log(store, signer, now, publish)
+    checkpoints = Checkpoints(store, signer, now, publish)
     if not lost:
-        log.enter_key()
-    return log
+        checkpoints.enter_key()
+    return checkpoints
+
+
+class OpenedLog(NamedTuple):
+    """The command line's services for the log."""
+
+    checkpoints: Checkpoints
+    proofs: LogProofs
+    export: Export
 
 
 @contextlib.contextmanager
-def opened_log(location: Location, *, lost: bool = False) -> Iterator[tuple[Log, Export]]:
+def opened_log(location: Location, *, lost: bool = False) -> Iterator[OpenedLog]:
     """Open a store for the command line's work on the log, and for its exports."""
     store = open_store(location, create=False)
     try:
-        log = open_log(store, location, clock, lost=lost)
-        yield log, Export(store, log, clock, os.urandom)
+        checkpoints = open_log(store, location, clock, lost=lost)
+        proofs = LogProofs(store, checkpoints)
+        yield OpenedLog(checkpoints, proofs, Export(store, checkpoints, proofs, clock, os.urandom))
     finally:
         store.close()
 
@@ -250,7 +262,7 @@ def examine(location: Location, pinned: str | None = None) -> list[str]:
     store = open_store(location, create=False)
     try:
         with store.read() as tx:
-            found, begun = list(tx.reports.check()), bool(tx.log.verifier_keys())
+            found, begun = list(tx.doctor.check()), bool(tx.log.verifier_keys())
         found += Access(store, clock, os.urandom, load_secret(location.data)).planted()
         return found + (
             open_log(store, location, clock).contradictions(pinned) if begun else _unsigned(store, location)

@@ -8,19 +8,13 @@ from typing import Final
 
 from antechamber.core.access.sessions import ABSOLUTE, EndedAccess
 from antechamber.core.errors import AntechamberError, BusyError, ClosedError, ContradictionError, LogError
-from antechamber.core.log.checkpoint_text import (
-    Checkpoint,
-    NoteError,
-    VerifierKey,
-    read_checkpoint,
-    read_key,
-    read_text,
-)
+from antechamber.core.log.checkpoint_text import Checkpoint, read_key
 from antechamber.core.log.ports import LogRows, Signer
 from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.log.tree import Tree
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Rows, Store
+from antechamber.flows.checkpoint_comparison import compare, parsed
 
 SIGN_EVERY: Final = 60_000_000
 """Microseconds after which a changed log is signed, even without a request."""
@@ -159,6 +153,17 @@ class Checkpoints:
         """
         return self._sign(everything=False)
 
+    def covering(self, sequence: int) -> SignedCheckpoint:
+        """Return the last checkpoint, or a new one if the last does not cover this leaf yet.
+
+        Raises LogError, BusyError or UnavailableError.
+        """
+        last = self._last
+        if last is None:
+            with self._store.read() as tx:
+                last = tx.log.checkpoint()
+        return last if last is not None and sequence < last.size else self._sign(everything=True)
+
     def _sign(self, *, everything: bool) -> SignedCheckpoint:
         with self._turn():
             self._tried_at = self._clock()
@@ -221,7 +226,9 @@ class Checkpoints:
         tree, last, held = Tree(log), log.checkpoint(), self._held
         if kept is None and not missing and last is not None and self._signer.alone:
             raise ContradictionError(self._signer.missed)
-        self._compare(log, tree, [note for note in (kept, last and last.note, held and held.note) if note])
+        compare(
+            log, tree, [note for note in (kept, last and last.note, held and held.note) if note], self._signer.verify
+        )
         if (lost := self._store.lost()) is not None:
             raise ContradictionError(lost)
         later = held is not None and last is not None and _name(held.note) == _name(last.note) and held.size > last.size
@@ -235,7 +242,7 @@ class Checkpoints:
         """Store a checkpoint that another machine signed, so that this machine can compare the log with it, too."""
         if last is None or self._signer.alone:
             return
-        before = _said(kept)
+        before = parsed(kept)
         if before is None or before.origin != _name(last.note) or before.size < last.size:
             self._signer.keep(last.note, _name(last.note))
 
@@ -277,7 +284,7 @@ class Checkpoints:
                 if kept:
                     self._refuse_needless(tx.log, kept)
             new, now = self._signer.key if made else self._signer.draft(other_log=True), self._clock()
-            gone = _said(kept)
+            gone = parsed(kept)
             told = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
 
             def begin(tx: Rows) -> EndedAccess:
@@ -322,54 +329,13 @@ class Checkpoints:
             raise LogError(message)
         return False
 
-    def _compare(self, log: LogRows, tree: Tree, notes: list[str], *, pinned: bool = False) -> None:
-        """Compare the log with earlier checkpoints; those of an abandoned log are compared only if `pinned`.
-
-        Raises ContradictionError if one of them is not a prefix of the log.
-        """
-        keys = [read_key(key) for key in log.verifier_keys()]
-        for note in notes:
-            before = self._read(note, keys, "The pinned checkpoint" if pinned else "The checkpoint that is kept")
-            if before.origin != keys[-1].name and not pinned:
-                continue
-            if before.size > tree.size:
-                message = (
-                    f"It had {before.size} leaves when it was signed last, and has {tree.size} now: an older backup "
-                    "was put in its place, or leaves were taken away. Restore the newest backup; if there is no "
-                    "newer one, auditors have to know: antechamber log new-key --restored"
-                )
-                raise ContradictionError(message)
-            if tree.root(before.size) != before.root:
-                message = (
-                    f"Its first {before.size} leaves are not those that were signed: the database was altered, or an "
-                    "older backup was restored and grew into something else. Restore the newest backup; if there is no "
-                    "newer one, auditors have to know: antechamber log new-key --restored"
-                )
-                raise ContradictionError(message)
-
-    def _read(self, note: str, keys: list[VerifierKey], what: str) -> Checkpoint:
-        """Read a checkpoint with the key of the log that signed it.
-
-        Raises ContradictionError if it is damaged, or belongs to another log.
-        """
-        for key in keys:
-            try:
-                return read_checkpoint(note, key, self._signer.verify)
-            except NoteError:
-                continue
-        said = _said(note)
-        if said is not None and said.origin not in {key.name for key in keys}:
-            message = f"{what} is of another log, {said.origin[:80]!a}: they do not belong together."
-            raise ContradictionError(message)
-        message = f"{what} is damaged: it is no signed note, or its signature is wrong."
-        raise ContradictionError(message)
-
     def contradictions(self, pinned: str | None = None) -> list[str]:
         """Return how the log contradicts the last checkpoint and a pinned one; change nothing."""
         try:
             with self._signer.turn() as kept, self._store.read() as tx:
                 tree, _ = self._hold(tx.log, kept)
-                self._compare(tx.log, tree, [pinned] if pinned is not None else [], pinned=True)
+                if pinned is not None:
+                    compare(tx.log, tree, [pinned], self._signer.verify, pinned=True)
                 self._check_key(tx.log.verifier_keys())
         except LogError as error:
             return [str(error)]
@@ -379,14 +345,6 @@ class Checkpoints:
 def _name(note: str) -> str:
     """Return the name of the log that a checkpoint belongs to."""
     return note.partition("\n")[0]
-
-
-def _said(kept: str | None) -> Checkpoint | None:
-    """Return the parsed text of a checkpoint, or None if it is not readable."""
-    try:
-        return read_text(kept or "")
-    except NoteError:
-        return None
 
 
 def _enter_key(log: LogRows, key: str, now: int) -> None:

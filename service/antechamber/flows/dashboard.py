@@ -13,11 +13,11 @@ from antechamber.core.policy import Policy
 from antechamber.core.ports.store import Store
 from antechamber.core.rows.access import TokenRow, UserRow
 from antechamber.core.rows.reports import CountRow, OldestPending
+from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.clock import SteadyClock
 from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
-from antechamber.flows.log_proofs import Log
 
 _DAY_HOURS: Final = 24
 _MAX_COUNTED: Final = 1001
@@ -97,12 +97,12 @@ class Dashboard:
         policies: PolicyReloader,
         clock: SteadyClock,
         heartbeat: Heartbeat,
-        log: Log,
+        checkpoints: Checkpoints,
         background: Background,
     ) -> None:
         self._background = background
         self._heartbeat = heartbeat
-        self._log = log
+        self._checkpoints = checkpoints
         self._store = store
         self._policies = policies
         self._clock = clock
@@ -111,11 +111,15 @@ class Dashboard:
         """Return the alarms that need an operator now."""
         alarm = self._policies.alarm
         edited = f"The edited policy is not in force, the earlier one still is. {alarm}" if alarm else None
-        told = (
-            self._store.trouble(), edited, self._heartbeat.alarm, self._clock.alarm, self._log.alarm or self._log.doubt,
-            self._log.pin_alarm,
-        )  # fmt: skip
-        return [text for text in told if text is not None] + self._background.alarms()
+        texts = (
+            self._store.trouble(),
+            edited,
+            self._heartbeat.alarm,
+            self._clock.alarm,
+            self._checkpoints.alarm or self._checkpoints.doubt,
+            self._checkpoints.pin_alarm,
+        )
+        return [text for text in texts if text is not None] + self._background.alarms()
 
     def stores(self) -> bool:
         """Return whether the store accepts writes."""

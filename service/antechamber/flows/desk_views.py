@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from antechamber.core.access.callers import Person
 from antechamber.core.errors import NotFoundError
-from antechamber.core.ports.clock import Clock, Randomness
+from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.core.review.queue_filter import QueueFilter
 from antechamber.core.review.queue_order import QueueCursor
@@ -81,11 +81,10 @@ def require(row: R | None) -> R:
 class DeskViews:
     """Reads what the pages of the desk show."""
 
-    def __init__(self, store: Store, policies: PolicyReloader, clock: Clock, randomness: Randomness) -> None:
+    def __init__(self, store: Store, policies: PolicyReloader, clock: Clock) -> None:
         self._store = store
         self._policies = policies
         self._clock = clock
-        self._randomness = randomness
 
     def counters(self, proposal_id: str | None = None) -> Counters:
         """Count waiting items, up to 1,001, and read the state of one proposal."""

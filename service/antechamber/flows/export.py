@@ -26,7 +26,8 @@ from antechamber.core.ports.store import Rows, Store
 from antechamber.core.rows.review import AuditFilter, AuditRow
 from antechamber.core.rows.submissions import ListedSubmission, SubmissionFilter
 from antechamber.core.times import format_time
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.checkpoint_signing import Checkpoints
+from antechamber.flows.log_proofs import LogProofs
 
 MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 CLOSING: Final = "closing"
@@ -58,11 +59,14 @@ class Exporter(Struct, frozen=True):
 
 
 class Export:
-    """Lists and exports decisions and stored answers from a store; `log` signs the checkpoint of each export."""
+    """Lists and exports decisions and stored answers from a store; `checkpoints` signs one for each export."""
 
-    def __init__(self, store: Store, log: Log, clock: Clock, randomness: Randomness) -> None:
+    def __init__(
+        self, store: Store, checkpoints: Checkpoints, proofs: LogProofs, clock: Clock, randomness: Randomness
+    ) -> None:
         self._store = store
-        self._log = log
+        self._checkpoints = checkpoints
+        self._proofs = proofs
         self._clock = clock
         self._randomness = randomness
 
@@ -95,7 +99,7 @@ class Export:
         if row is None or not _covered(grants, row):
             message = "There is no such review record."
             raise NotFoundError(message)
-        return _reviewed(row, None) | {"tlog_proof": self._log.included(row.sequence).proof}
+        return _reviewed(row, None) | {"tlog_proof": self._proofs.included(row.sequence).proof}
 
     def review_records(self, chosen: AuditFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
         """Yield review records in chunks; the last record contains their number.
@@ -156,7 +160,7 @@ class Export:
 
         Raises LogError, BusyError or UnavailableError.
         """
-        signed = self._log.checkpoint()
+        signed = self._checkpoints.checkpoint()
         now = self._clock()
         row = ExportRow(
             export_id=uuid7(now, self._randomness(10)),

@@ -7,6 +7,7 @@ from antechamber.core.log.checkpoint_text import Proof, write_proof
 from antechamber.core.log.merkle import consistency_proof, inclusion_proof
 from antechamber.core.log.rows import LeafRow, SignedCheckpoint
 from antechamber.core.log.tree import Tree
+from antechamber.core.ports.store import Store
 from antechamber.flows.checkpoint_signing import Checkpoints
 
 
@@ -36,8 +37,12 @@ class Consistent(Struct, frozen=True, kw_only=True):
     checkpoint: SignedCheckpoint
 
 
-class Log(Checkpoints):
-    """Forms proofs based on the signed checkpoints."""
+class LogProofs:
+    """Forms proofs over a store's log, based on the checkpoints that `checkpoints` signs."""
+
+    def __init__(self, store: Store, checkpoints: Checkpoints) -> None:
+        self._store = store
+        self._checkpoints = checkpoints
 
     def published(self, size: int | None = None) -> SignedCheckpoint:
         """Return the last checkpoint, or the one of a size.
@@ -54,7 +59,7 @@ class Log(Checkpoints):
     def standing(self) -> LogStatus:
         """Return the size of the log, its last checkpoint and its alarm."""
         with self._store.read() as tx:
-            return LogStatus(size=tx.log.size(), signed=tx.log.checkpoint(), alarm=self.alarm)
+            return LogStatus(size=tx.log.size(), signed=tx.log.checkpoint(), alarm=self._checkpoints.alarm)
 
     def verifier_keys(self) -> list[str]:
         """Return the verifier keys, the current one first."""
@@ -66,7 +71,7 @@ class Log(Checkpoints):
 
         Raises NotFoundError if there is no such leaf, LogError, BusyError or UnavailableError.
         """
-        last = self._covering(sequence)
+        last = self._checkpoints.covering(sequence)
         with self._store.read() as tx:
             leaves = tx.log.leaf_texts(sequence, 1) if 0 <= sequence < last.size else []
             if not leaves:
@@ -74,11 +79,6 @@ class Log(Checkpoints):
                 raise NotFoundError(message)
             path = inclusion_proof(sequence, last.size, Tree(tx.log, last.size).nodes)
         return Included(sequence=sequence, leaf=leaves[0], proof=write_proof(Proof(sequence, path, last.note)))
-
-    def _covering(self, sequence: int) -> SignedCheckpoint:
-        """Return the last checkpoint, or a new one if the last does not cover the leaf yet."""
-        last = self._last or self.standing().signed
-        return last if last is not None and sequence < last.size else self._sign(everything=True)
 
     def sequence_of(self, subject: str) -> LeafRow:
         """Return the last leaf about a subject.
@@ -103,7 +103,7 @@ class Log(Checkpoints):
 
         Raises NotFoundError if the log never had that size, LogError, BusyError or UnavailableError.
         """
-        last = self.checkpoint()
+        last = self._checkpoints.checkpoint()
         if not 0 < old <= last.size:
             message = f"The signed log has {last.size} leaves; ask for a size from 1 up to that."
             raise NotFoundError(message)

@@ -15,9 +15,10 @@ from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, St
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.policy import Policy
+from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.review_queue import QueueRows
-from antechamber.core.ports.store import Rows
+from antechamber.core.ports.store import Rows, Store
 from antechamber.core.privacy import scan
 from antechamber.core.review.decision import (
     CurrentDecision,
@@ -37,8 +38,9 @@ from antechamber.core.review.queue_order import QueueCursor
 from antechamber.core.review.requirements import Situation, evaluate
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.review import ProposalRow
-from antechamber.flows.desk_views import DeskViews, require
+from antechamber.flows.desk_views import require
 from antechamber.flows.dossier import Member, fits_in_group, member, places, reviewed, situation
+from antechamber.flows.live_policy import PolicyReloader
 
 R = TypeVar("R")
 
@@ -114,8 +116,14 @@ def _failure_of(future: Future[None]) -> AntechamberError | None:
     return None
 
 
-class Desk(DeskViews):
-    """The desk for curators; auditors see the same, but cannot decide."""
+class Desk:
+    """The desk of curators: claims, decisions, and what a decision would change."""
+
+    def __init__(self, store: Store, policies: PolicyReloader, clock: Clock, randomness: Randomness) -> None:
+        self._store = store
+        self._policies = policies
+        self._clock = clock
+        self._randomness = randomness
 
     def taken(self, proposal_id: str, person: Person) -> LastDecision | None:
         """Return the decision that this person just made on a proposal; None if another decision is current."""

@@ -1,19 +1,14 @@
-"""Queries for exports and figures, and the check of the store's own guarantees."""
+"""Queries for exports, figures, and notes about the store itself."""
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.admission.canonical import digest, event_bytes
 from antechamber.core.duplicate_rate import MARKED_RATE, DuplicateRateRow
 from antechamber.core.ids import earliest
-from antechamber.core.review.decision import ERASED
 from antechamber.core.rows.reports import CountRow, DecisionFigure, OldestPending, ProcessRow
 from antechamber.core.rows.review import AuditFilter, AuditRow
 from antechamber.core.rows.submissions import ListedSubmission, SubmissionFilter
-from antechamber.store.cross_check import CrossCheck
-from antechamber.store.log_check import LogCheck
 from antechamber.store.statements import Statements
 
 WINDOW: Final = 20_000
@@ -114,35 +109,3 @@ class ReportQueries:
 
     def processes(self, since: int) -> list[ProcessRow]:
         return msgspec.convert(self._sql.all("processes", since=since), list[ProcessRow])
-
-    def check(self) -> Iterator[str]:
-        yield from self._sql.check_files()
-        for row in self._sql.all("memories_without_approval"):
-            yield f"memory {row['memory_id']} lacks the approvals of its text"
-        for row in self._sql.all("memories_out_of_step"):
-            yield f"memory {row['memory_id']} has another state than its last change says"
-        yield from self._check_tally()
-        for row in self._sql.each("proposals_for_check"):
-            if _event_digest(row) != row["source_event_hash"]:
-                yield f"proposal {row['proposal_id']} differs from its source-event hash"
-        for row in self._sql.each("memories_for_check"):
-            if digest(row["payload"].encode()) != row["text_hash"]:
-                yield f"memory {row['memory_id']} differs from its text hash"
-        for row in self._sql.all("erased_incompletely", mark=ERASED):
-            yield f"{row['subject']} was erased, and still has a text"
-        yield from CrossCheck(self._sql).check_rows()
-        yield from LogCheck(self._sql).check_log()
-
-    def _check_tally(self) -> Iterator[str]:
-        counted = self.totals()
-        for row in self._sql.all("count_dispositions"):
-            if (number := counted.get(row["name"], 0)) != row["number"]:
-                yield f"{row['number']} submissions or proposals are {row['name']}, and {number} were counted"
-
-
-def _event_digest(row: dict[str, Any]) -> str | None:
-    """Return the digest of an event; None if its text cannot be read."""
-    try:
-        return digest(event_bytes(msgspec.json.decode(row["payload"]), msgspec.json.decode(row["source_span"])))
-    except (msgspec.MsgspecError, TypeError, ValueError):
-        return None

@@ -2,6 +2,7 @@
 
 from antechamber.store.access import AccessQueries
 from antechamber.store.admissions import AdmissionQueries
+from antechamber.store.doctor import DoctorQueries
 from antechamber.store.log import LogQueries
 from antechamber.store.memories import MemoryQueries
 from antechamber.store.quarantine import QuarantineQueries
@@ -17,7 +18,7 @@ class Transaction:
     `lane` is the counter lane of this process. `known_producers` is a cache that may outlive the transaction.
     """
 
-    __slots__ = ("access", "admission", "log", "memories", "quarantine", "queue", "reports", "review", "sql")
+    __slots__ = ("access", "admission", "doctor", "log", "memories", "quarantine", "queue", "reports", "review", "sql")
 
     def __init__(self, sql: Statements, lane: int = 0, known_producers: dict[str, int] | None = None) -> None:
         self.sql = sql
@@ -28,4 +29,5 @@ class Transaction:
         self.quarantine = QuarantineQueries(sql)
         self.access = AccessQueries(sql)
         self.reports = ReportQueries(sql)
+        self.doctor = DoctorQueries(sql)
         self.log = LogQueries(sql)

@@ -28,9 +28,11 @@ from antechamber.core.review.shortcuts import SHORTCUTS
 from antechamber.core.times import format_time
 from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
+from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
@@ -75,10 +77,12 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     admission: Admission
     recall: Recall
     desk: Desk
+    desk_views: DeskViews
     quarantine: Quarantine
     access: Access
     export: Export
-    log: Log
+    checkpoints: Checkpoints
+    proofs: LogProofs
     dashboard: Dashboard
     passwords: Passwords
     background: Background

@@ -20,6 +20,7 @@ from antechamber.core.review.decision import DECISIONS, NAMING, Decision, Decisi
 from antechamber.core.review.edit_field import FieldError, from_field
 from antechamber.core.review.queue_filter import FilterError, read_filter
 from antechamber.flows.access import Access
+from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.review import MAX_AT_ONCE, DecisionResult, Desk
 from antechamber.web import thread_pools
 from antechamber.web.auth import act, check_form
@@ -41,19 +42,21 @@ class DecisionRoutes(Controller):
     path = "/review"
 
     @post("/next", request_max_body_size=MAX_FORM)
-    async def start(self, request: AnyRequest, desk: NamedDependency[Desk]) -> Template | Redirect:
+    async def start(
+        self, request: AnyRequest, desk: NamedDependency[Desk], desk_views: NamedDependency[DeskViews]
+    ) -> Template | Redirect:
         """Claim the first free proposal that matches the queue's filter, and show it."""
         form = await read_form(request)
         person, within = curator(request, form), form.get("q", "")
         try:
             read_filter(within)
         except FilterError as error:
-            return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk, within, str(error))
+            return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk_views, within, str(error))
         return _show_next(await act(form, desk.start, person, filter_of(within)), within)
 
     @post("/views", request_max_body_size=MAX_FORM)
     async def save_view(
-        self, request: AnyRequest, access: NamedDependency[Access], desk: NamedDependency[Desk]
+        self, request: AnyRequest, access: NamedDependency[Access], desk_views: NamedDependency[DeskViews]
     ) -> Template | Redirect:
         """Store the current filter under a name, or delete a stored one."""
         form = await read_form(request)
@@ -61,7 +64,7 @@ class DecisionRoutes(Controller):
         try:
             await act(form, access.save_view, person, form.get("name", ""), text)
         except FilterError as error:
-            return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk, text, str(error))
+            return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk_views, text, str(error))
         return Redirect("/review", query_params={"q": text, "done": "kept"}, status_code=303)
 
     @post("/group/{decision:str}", request_max_body_size=MAX_FORM)
@@ -96,7 +99,12 @@ class DecisionRoutes(Controller):
 
     @post("/{proposal_id:str}/{decision:str}", request_max_body_size=MAX_FORM)
     async def decide(
-        self, proposal_id: FromPath[str], decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]
+        self,
+        proposal_id: FromPath[str],
+        decision: FromPath[str],
+        request: AnyRequest,
+        desk: NamedDependency[Desk],
+        desk_views: NamedDependency[DeskViews],
     ) -> Template | Redirect:
         """Make one decision and show the next proposal; an edit first shows its difference."""
         form = await read_form(request)
@@ -104,30 +112,38 @@ class DecisionRoutes(Controller):
         kind = _KINDS.get(decision)
         if kind is None:
             return await thread_pools.run(
-                thread_pools.PAGES, _refused, request, desk, proposal_id, form, "No such decision.", 404
+                thread_pools.PAGES, _refused, request, desk_views, proposal_id, form, "No such decision.", 404
             )
         try:
             said = read_decision(kind, form)
-            if kind == "edit" and (draft := await act(form, _unseen, request, desk, proposal_id, said, form)):
+            if kind == "edit" and (
+                draft := await act(form, _unseen, request, desk, desk_views, proposal_id, said, form)
+            ):
                 return draft
             within = filter_of(form.get("q", ""))
             decided = await act(form, desk.decide, proposal_id, said, person, within)
         except StaleDecisionError as error:
-            return await thread_pools.run(thread_pools.PAGES, _stale, request, desk, proposal_id, form, str(error))
+            return await thread_pools.run(
+                thread_pools.PAGES, _stale, request, desk_views, proposal_id, form, str(error)
+            )
         except (BusyError, UnavailableError) as error:
             text = f"The service cannot store anything right now: {error}. Try again in a moment."
-            return await thread_pools.run(thread_pools.PAGES, _refused, request, desk, proposal_id, form, text, 503)
+            return await thread_pools.run(
+                thread_pools.PAGES, _refused, request, desk_views, proposal_id, form, text, 503
+            )
         except (ForbiddenDecisionError, InvalidDecisionError) as error:
             return await thread_pools.run(
-                thread_pools.PAGES, _refused, request, desk, proposal_id, form, str(error), _STATUS[type(error)]
+                thread_pools.PAGES, _refused, request, desk_views, proposal_id, form, str(error), _STATUS[type(error)]
             )
         return Redirect(_next_place(kind, decided, form.get("q", "")), status_code=303)
 
 
-def _unseen(request: AnyRequest, desk: Desk, proposal_id: str, said: Decision, form: dict[str, str]) -> Template | None:
+def _unseen(
+    request: AnyRequest, desk: Desk, desk_views: DeskViews, proposal_id: str, said: Decision, form: dict[str, str]
+) -> Template | None:
     """Return the page with the difference of an edit; None if the form contains the hash of exactly this result."""
     if "again" in form:
-        return show_proposal(request, desk, proposal_id, form=form)
+        return show_proposal(request, desk_views, proposal_id, form=form)
     draft = desk.draft(proposal_id, said, request.scope["user"])
     return None if form.get("resulting_hash") == draft.resulting_hash else show_draft(request, draft, form)
 
@@ -209,11 +225,11 @@ def read_group(kind: DecisionKind, form: dict[str, str]) -> list[tuple[str, Deci
     return decisions
 
 
-def _stale(request: AnyRequest, desk: Desk, proposal_id: str, form: dict[str, str], why: str) -> Template:
-    return show_proposal(request, desk, proposal_id, form=form, stale=why, status=409)
+def _stale(request: AnyRequest, desk_views: DeskViews, proposal_id: str, form: dict[str, str], why: str) -> Template:
+    return show_proposal(request, desk_views, proposal_id, form=form, stale=why, status=409)
 
 
 def _refused(
-    request: AnyRequest, desk: Desk, proposal_id: str, form: dict[str, str], why: str, status: int
+    request: AnyRequest, desk_views: DeskViews, proposal_id: str, form: dict[str, str], why: str, status: int
 ) -> Template:
-    return show_proposal(request, desk, proposal_id, form=form, error=why, status=status)
+    return show_proposal(request, desk_views, proposal_id, form=form, error=why, status=status)

@@ -18,6 +18,7 @@ from antechamber.core.review.queue_filter import NAMES, FilterError, QueueFilter
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.memories import MemoryFilter
 from antechamber.core.times import parse_time
+from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.dossier import Dossier
 from antechamber.flows.review import Desk, EditPreview
 from antechamber.web.auth import needs_role
@@ -39,14 +40,14 @@ class ReviewPages(Controller):
     guards = (needs_role("curator", "auditor"),)
 
     @get("/", sync_to_thread=True)
-    def queue(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def queue(self, request: PersonRequest, desk_views: NamedDependency[DeskViews]) -> Template:
         """Show pending proposals in the queue's order."""
-        return show_queue(request, desk, request.query_params.get("q", ""))
+        return show_queue(request, desk_views, request.query_params.get("q", ""))
 
     @get("/latest", sync_to_thread=True)
-    def latest(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def latest(self, request: PersonRequest, desk_views: NamedDependency[DeskViews]) -> Template:
         """Show the latest decisions, each with a way to undo it."""
-        return page(request, "latest.html", items=desk.latest(_LATEST))
+        return page(request, "latest.html", items=desk_views.latest(_LATEST))
 
     @get("/group", sync_to_thread=True)
     def group(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
@@ -54,12 +55,14 @@ class ReviewPages(Controller):
         return show_group(request, desk)
 
     @get("/{proposal_id:str}", sync_to_thread=True)
-    def proposal(self, proposal_id: FromPath[str], request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def proposal(
+        self, proposal_id: FromPath[str], request: PersonRequest, desk_views: NamedDependency[DeskViews]
+    ) -> Template:
         """Show one proposal with everything needed for a decision."""
-        return show_proposal(request, desk, proposal_id)
+        return show_proposal(request, desk_views, proposal_id)
 
 
-def show_queue(request: AnyRequest, desk: Desk, text: str, error: str | None = None) -> Template:
+def show_queue(request: AnyRequest, desk_views: DeskViews, text: str, error: str | None = None) -> Template:
     """Render one page of the filtered queue; `error` states why a form was refused."""
     person, after, chosen = request.scope["user"], request.query_params.get("after"), QueueFilter()
     try:
@@ -67,7 +70,7 @@ def show_queue(request: AnyRequest, desk: Desk, text: str, error: str | None = N
     except FilterError as refused:
         error = str(refused)
     plain = chosen == QueueFilter()
-    queue = desk.queue(after, person) if plain else desk.queue_matching(chosen, after, person)
+    queue = desk_views.queue(after, person) if plain else desk_views.queue_matching(chosen, after, person)
     context = {"queue": queue, "q": text, "error": error, "views": views_of(person.views), "names": NAMES}
     context |= {"filtered": not plain, "within": "" if plain else text}
     context |= {"again": place_of("/review", text)} if request.method == "POST" else {}
@@ -90,7 +93,7 @@ def place_of(path: str, within: str, **query: str) -> str:
 
 def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides the proposal
     request: AnyRequest,
-    desk: Desk,
+    desk_views: DeskViews,
     proposal_id: str,
     *,
     form: dict[str, str] | None = None,
@@ -99,7 +102,7 @@ def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides th
     status: int = 200,
 ) -> Template:
     """Render a proposal; after a refused decision with the typed text."""
-    dossier, form = desk.dossier(proposal_id, request.scope["user"]), _with_tokens(form or {})
+    dossier, form = desk_views.dossier(proposal_id, request.scope["user"]), _with_tokens(form or {})
     text = form.get("q", request.query_params.get("q", ""))
     within = text if filter_of(text) else ""
     context = {"dossier": dossier, "form": form, "error": error, "stale": stale, "within": within}
@@ -145,7 +148,7 @@ def show_group(
 
 
 @get("/memories", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def memories(request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+def memories(request: PersonRequest, desk_views: NamedDependency[DeskViews]) -> Template:
     """Show memories, newest first."""
     query = {name: request.query_params.get(name, "").replace("\0", " ") for name in ("q", "scope", "at")}
     chosen, error = MemoryFilter(), None
@@ -153,7 +156,7 @@ def memories(request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
         chosen = _read_memory_filter(query)
     except ValueError as refused:
         error = str(refused)
-    items, following = desk.memories(chosen, request.query_params.get("after"))
+    items, following = desk_views.memories(chosen, request.query_params.get("after"))
     given = {name: value for name, value in query.items() if value}
     context = {"items": items, "following": following, "given": given, "error": error}
     return page(request, "memories.html", 400 if error else 200, **context)
@@ -179,6 +182,6 @@ def _read_memory_filter(query: dict[str, str]) -> MemoryFilter:
 
 
 @get("/memories/{memory_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def memory(memory_id: FromPath[str], request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+def memory(memory_id: FromPath[str], request: PersonRequest, desk_views: NamedDependency[DeskViews]) -> Template:
     """Show one memory and the decisions that admitted it."""
-    return page(request, "memory.html", provenance=desk.memory(memory_id, request.user))
+    return page(request, "memory.html", provenance=desk_views.memory(memory_id, request.user))

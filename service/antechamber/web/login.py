@@ -47,7 +47,7 @@ def front(request: AnyRequest) -> Redirect:
 @get("/login", sync_to_thread=False)
 def show_login(request: AnyRequest) -> Template:
     """Show the sign-in form, or the one button of a sign-in link; or why no one can sign in now."""
-    request.app.state.log.check()
+    request.app.state.checkpoints.check()
     query = request.query_params
     context = {"next": local(query.get("next")), "link": query.get("link"), "error": None}
     return Template("login.html", context=context, headers=NO_STORE)

@@ -74,7 +74,7 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
     common = {
         "person": person,
         "csrf": csrf_token(state.secret, person),
-        "counters": None if person.role == "operator" else state.desk.counters(),
+        "counters": None if person.role == "operator" else state.desk_views.counters(),
         "alarms": state.alarms(),
         "here": request.scope["path"],
         "again": _again(request),

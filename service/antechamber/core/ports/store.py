@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from antechamber.core.log.ports import LogRows
 from antechamber.core.ports.access import AccessRows
 from antechamber.core.ports.admission import AdmissionRows
+from antechamber.core.ports.doctor import DoctorRows
 from antechamber.core.ports.memories import MemoryRows
 from antechamber.core.ports.quarantine import QuarantineRows
 from antechamber.core.ports.reports import ReportRows
@@ -50,6 +51,10 @@ class Rows(Protocol):
     @property
     def reports(self) -> ReportRows:
         """What auditors and operators read."""
+
+    @property
+    def doctor(self) -> DoctorRows:
+        """The check of the store's own guarantees."""
 
     @property
     def log(self) -> LogRows:

@@ -99,7 +99,7 @@ def _move(
     target.execute("SET CONSTRAINTS ALL IMMEDIATE")
     for table in _GUARDED:
         target.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
-    if broken := list(tx.reports.check()):
+    if broken := list(tx.doctor.check()):
         message = "the file does not hold what it should, so it was not moved: " + "; ".join(broken[:5])
         raise StoreError(message)
 

@@ -1,4 +1,4 @@
-"""Checks the log against the tables: every change has exactly one leaf, and they agree."""
+"""The doctor's check of the log against the tables: every change has exactly one leaf, and they agree."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -75,7 +75,7 @@ class LogCheck:
     def __init__(self, sql: Statements) -> None:
         self._sql = sql
 
-    def check_log(self) -> Iterator[str]:
+    def check(self) -> Iterator[str]:
         """Yield a finding for each difference; nothing is repaired."""
         number = 0
         tree = Growing(self._sql.all("checkpoints"), [key for row in self._sql.all("log_keys") if (key := _key(row))])

@@ -1,4 +1,4 @@
-"""Checks rows against each other: values that two tables record must agree."""
+"""The doctor's check of rows against each other: values that two tables record must agree."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -20,13 +20,13 @@ _CROSSED: Final = (
 )
 
 
-class CrossCheck:
+class RowCheck:
     """Compares rows of the store with each other, with the policies of their time, and with the leaves of access."""
 
     def __init__(self, sql: Statements) -> None:
         self._sql = sql
 
-    def check_rows(self) -> Iterator[str]:
+    def check(self) -> Iterator[str]:
         """Yield a finding for each difference; nothing is repaired."""
         for name in _CROSSED:
             for row in self._sql.all(name):
