@@ -176,7 +176,7 @@ class PostgresStatements:
         ).decode()
         self.leaves = []
         self._link.send(single("lock_log"))
-        self._link.send(single("add_leaf"), {"items": items})
+        self._link.send(single("append_leaf"), {"items": items})
 
     def announce(self) -> None:
         self._link.send(single("announce"))

@@ -1,4 +1,5 @@
--- name: add_leaf
+-- The SQL that appends a leaf. Overridden in postgres/log.sql, where the statement itself finds the end of the log.
+-- name: append_leaf
 INSERT INTO log_leaves (id, leaf, subject, salt) VALUES (:id, :leaf, :subject, :salt)
 
 -- name: leaves_in_order

@@ -166,7 +166,7 @@ class SqliteStatements:
             {"id": index, **leaf._asdict(), "leaf": leaf.leaf.decode()} for index, leaf in enumerate(self.leaves, first)
         ]
         self.leaves = []
-        self.add("add_leaf", rows, ())
+        self.add("append_leaf", rows, ())
         return first + len(rows)
 
     def write_through(self) -> None:

@@ -1,8 +1,4 @@
--- name: lock_log
--- Why: several writers share one log, and whoever appends has to know its end; SQLite has only one writer.
-SELECT CAST(pg_advisory_xact_lock(1095648083, 0) AS TEXT) AS held
-
--- name: add_leaf
+-- name: append_leaf
 -- Why: the same statement reads the end of the log and appends, so that it costs no round trip; SQLite reads it before.
 INSERT INTO log_leaves (id, leaf, subject, salt)
 SELECT (SELECT coalesce(max(l.id) + 1, 0) FROM log_leaves AS l) + item.position, CAST(item.leaf AS TEXT), item.subject,
@@ -17,7 +13,3 @@ DELETE FROM memories_search WHERE memory = :memory
 -- name: tidy_words
 -- Why: FTS5 keeps removed words until its segments are merged; PostgreSQL leaves that to VACUUM.
 SELECT 1 AS done
-
--- name: hold_policy
--- Why: processes that load the same new policy take turns, so that it is recorded once; SQLite has only one writer.
-SELECT CAST(pg_advisory_xact_lock(1095648084, 0) AS TEXT) AS held
