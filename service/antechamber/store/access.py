@@ -8,7 +8,7 @@ from antechamber.core.access.callers import PasswordChange
 from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.leaf import granted, known_as, of_access, of_password
-from antechamber.core.rows.access import SessionRow, TokenCheck, TokenRow, UserRow
+from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
 from antechamber.store.memories import decoded
 from antechamber.store.statements import Statements
 
@@ -34,9 +34,9 @@ class AccessQueries(Statements):
     def tokens(self) -> list[TokenRow]:
         return [msgspec.convert(decoded(row, "read"), TokenRow) for row in self.all("tokens")]
 
-    def token(self, digest: str) -> TokenCheck | None:
+    def token(self, digest: str) -> TokenFacts | None:
         row = self.one("token_with_digest", digest=digest)
-        return msgspec.convert(decoded(row, "read"), TokenCheck) if row else None
+        return msgspec.convert(decoded(row, "read"), TokenFacts) if row else None
 
     def revoke_tokens(self, name: str, now: int) -> int:
         revoked = self.all("revoke_tokens", name=name, revoked_at=now)

@@ -26,7 +26,7 @@ from antechamber.core.review.edit_field import to_field
 from antechamber.core.review.hidden_text import glimpse, pretty, reveal, shorten
 from antechamber.core.review.shortcuts import SHORTCUTS
 from antechamber.core.times import format_time
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.admit import Admission
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.export import Export
@@ -76,7 +76,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     recall: Recall
     desk: Desk
     quarantine: Quarantine
-    access: Access
+    access: AccessFlows
     export: Export
     log: Log
     dashboard: Dashboard

@@ -17,7 +17,8 @@ from antechamber.core.access.callers import Bearer, Caller, Person
 from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.contract import Reason
 from antechamber.core.errors import AntechamberError, RequestRefusedError, refuse
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
+from antechamber.flows.token_check import TokenCheck
 from antechamber.web import thread_pools
 
 T = TypeVar("T")
@@ -53,12 +54,13 @@ class Authentication(AbstractAuthenticationMiddleware):
 async def caller_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Caller | None:
     """Return the caller of a request by its token or, without one, its session; None if neither is valid."""
     state = connection.app.state
-    access: Access = state.access
+    access: AccessFlows = state.access
     header = connection.headers.get("authorization")
     if header is not None:
-        return await looked_up(access, access.bearer, secret_of(header))
+        return await look_up_bearer(access.token_check, secret_of(header))
     secret = connection.cookies.get(cookie_name(secure=state.settings.secure), "")
-    return await looked_up(access, access.person, secret)
+    sessions = access.sessions
+    return await _look_up(sessions.person, secret, at_once=sessions.needs_no_read(secret))
 
 
 def secret_of(header: str) -> str:
@@ -67,11 +69,14 @@ def secret_of(header: str) -> str:
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
-async def looked_up(access: Access, look_up: Callable[[str], T], secret: str) -> T:
-    """Look up a secret; in a thread if it is not cached, because the store may be on another machine."""
-    return (
-        look_up(secret) if access.remembers(secret) else await thread_pools.run(thread_pools.LOOK_UPS, look_up, secret)
-    )
+async def look_up_bearer(check: TokenCheck, secret: str) -> Bearer | None:
+    """Return the bearer of a token, or None if the token is unknown, expired or revoked."""
+    return await _look_up(check.bearer, secret, at_once=check.needs_no_read(secret))
+
+
+async def _look_up(look_up: Callable[[str], T], secret: str, *, at_once: bool) -> T:
+    """Look up a secret; in a thread if the look-up reads from the store, because that may be on another machine."""
+    return look_up(secret) if at_once else await thread_pools.run(thread_pools.LOOK_UPS, look_up, secret)
 
 
 def host_name(host: str) -> str:

@@ -19,7 +19,7 @@ from antechamber.core.errors import (
 from antechamber.core.review.decision import DECISIONS, NAMING, Decision, DecisionKind, InvalidDecisionError
 from antechamber.core.review.edit_field import FieldError, from_field
 from antechamber.core.review.queue_filter import FilterError, read_filter
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.review import MAX_AT_ONCE, DecisionResult, Desk
 from antechamber.web import thread_pools
 from antechamber.web.auth import act, check_form
@@ -53,13 +53,13 @@ class DecisionRoutes(Controller):
 
     @post("/views", request_max_body_size=MAX_FORM)
     async def save_view(
-        self, request: AnyRequest, access: NamedDependency[Access], desk: NamedDependency[Desk]
+        self, request: AnyRequest, access: NamedDependency[AccessFlows], desk: NamedDependency[Desk]
     ) -> Template | Redirect:
         """Store the current filter under a name, or delete a stored one."""
         form = await read_form(request)
         person, text = check_form(request, form), form.get("q", "")
         try:
-            await act(form, access.save_view, person, form.get("name", ""), text)
+            await act(form, access.accounts.save_view, person, form.get("name", ""), text)
         except FilterError as error:
             return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk, text, str(error))
         return Redirect("/review", query_params={"q": text, "done": "kept"}, status_code=303)

@@ -11,7 +11,8 @@ from litestar.di import NamedDependency
 from litestar.response import Redirect, Template
 
 from antechamber.core.access.callers import Person, PersonRole
-from antechamber.flows.access import Access, SignedIn
+from antechamber.flows.access import AccessFlows
+from antechamber.flows.sessions import SignedIn
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.web.auth import check_form, check_origin, cookie_name
 from antechamber.web.client_address import client_address, forwarded_address
@@ -55,17 +56,17 @@ def show_login(request: AnyRequest) -> Template:
 
 @post("/login", request_max_body_size=MAX_FORM)
 async def login(
-    request: AnyRequest, access: NamedDependency[Access], passwords: NamedDependency[Passwords]
+    request: AnyRequest, access: NamedDependency[AccessFlows], passwords: NamedDependency[Passwords]
 ) -> Response[Any]:
     """Sign in by link or by password; the response is the same for unknown names."""
     check_origin(request)
     form = await read_form(request)
     if form.get("link"):
-        signed_in = await asyncio.to_thread(access.sign_in_by_link, form["link"])
+        signed_in = await asyncio.to_thread(access.sign_in.consume_link, form["link"])
         return _enter(request, signed_in, form) if signed_in else _again(form, _LINK_USED, 400)
     verify = partial(passwords.verify, form.get("password", ""))
     try:
-        sign_in = partial(access.sign_in, form.get("name", ""), _address(request), verify)
+        sign_in = partial(access.sign_in.check_password, form.get("name", ""), _address(request), verify)
         signed_in = await passwords.signing_in(sign_in)
     except (TooManyAttemptsError, TooManySignInsError) as error:
         status = 429 if isinstance(error, TooManyAttemptsError) else 503
@@ -105,10 +106,10 @@ def _enter(request: AnyRequest, signed_in: SignedIn, form: dict[str, str]) -> Re
 
 
 @post("/logout", request_max_body_size=MAX_FORM)
-async def logout(request: AnyRequest, access: NamedDependency[Access]) -> Redirect:
+async def logout(request: AnyRequest, access: NamedDependency[AccessFlows]) -> Redirect:
     """End the session."""
     person = check_form(request, await read_form(request))
-    await asyncio.to_thread(access.sign_out, person)
+    await asyncio.to_thread(access.sessions.end, person)
     return Redirect("/login", status_code=303, cookies=[_cookie(request, "", max_age=0)])
 
 

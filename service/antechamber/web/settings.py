@@ -11,7 +11,7 @@ from antechamber.core.access.callers import Person
 from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.errors import AntechamberError, BusyError, UnavailableError
 from antechamber.core.review.shortcuts import OFF, SHORTCUTS, ShortcutError, keep, keys_of
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, act, check_form, needs_role
@@ -23,7 +23,7 @@ _DIFFER = "The two new passwords are not the same. Type the new one twice"
 _WRONG = "The present password is another one"
 
 
-def _page(request: AnyRequest, access: Access, status: int = 200, **context: Any) -> Template:
+def _page(request: AnyRequest, access: AccessFlows, status: int = 200, **context: Any) -> Template:
     """Render the page; `context` overrides the values of the person's account."""
     kept = request.scope["user"].keys
     shown: dict[str, Any] = {
@@ -36,26 +36,26 @@ def _page(request: AnyRequest, access: Access, status: int = 200, **context: Any
     return page(request, "settings.html", status, **shown | context)
 
 
-async def _again(request: AnyRequest, access: Access, status: int, **context: Any) -> Template:
+async def _again(request: AnyRequest, access: AccessFlows, status: int, **context: Any) -> Template:
     """Render the page after a refused form; in a thread, because it reads from the store."""
     return await thread_pools.run(thread_pools.PAGES, partial(_page, request, access, status, **context))
 
 
 @get("/settings", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
-def show_settings(request: PersonRequest, access: NamedDependency[Access]) -> Template:
+def show_settings(request: PersonRequest, access: NamedDependency[AccessFlows]) -> Template:
     """Show the keyboard shortcuts and the form for a new password."""
     return _page(request, access)
 
 
 @post("/settings", request_max_body_size=MAX_FORM)
-async def choose_keys(request: AnyRequest, access: NamedDependency[Access]) -> Template | Redirect:
+async def choose_keys(request: AnyRequest, access: NamedDependency[AccessFlows]) -> Template | Redirect:
     """Store a choice of keyboard shortcuts."""
     form = await read_form(request)
     person = check_form(request, form)
     chosen = {one.action: form.get(one.action, "") for one in SHORTCUTS}
     try:
         kept = OFF if "on" not in form else keep(chosen)
-        await act(form, access.choose_keys, person, kept)
+        await act(form, access.accounts.choose_keys, person, kept)
     except ShortcutError as error:
         return await _again(request, access, 400, on=True, chosen=chosen, error=str(error))
     except (BusyError, UnavailableError) as error:
@@ -65,7 +65,7 @@ async def choose_keys(request: AnyRequest, access: NamedDependency[Access]) -> T
 
 @post("/settings/password", request_max_body_size=MAX_FORM)
 async def change_password(
-    request: AnyRequest, access: NamedDependency[Access], passwords: NamedDependency[Passwords]
+    request: AnyRequest, access: NamedDependency[AccessFlows], passwords: NamedDependency[Passwords]
 ) -> Template | Redirect:
     """Set a new password; the person's other sessions end."""
     form = await read_form(request)
@@ -93,7 +93,7 @@ async def change_password(
     )
 
 
-def _change(access: Access, passwords: Passwords, person: Person, form: dict[str, str]) -> bool:
+def _change(access: AccessFlows, passwords: Passwords, person: Person, form: dict[str, str]) -> bool:
     """Verify the current password and hash the new one; runs in a password thread."""
     verify = partial(passwords.verify, form.get("current", ""))
     return access.passwords.change(person, verify, partial(passwords.hash, form.get("password", "")))

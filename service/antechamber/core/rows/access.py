@@ -18,7 +18,7 @@ class TokenRow(Struct, frozen=True, kw_only=True):
     last_used_at: int | None
 
 
-class TokenCheck(Struct, frozen=True, kw_only=True):
+class TokenFacts(Struct, frozen=True, kw_only=True):
     """The facts that decide whether a presented token is valid."""
 
     id: int

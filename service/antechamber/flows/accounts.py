@@ -1,0 +1,79 @@
+"""Accounts of people: added, listed and disabled by an operator; each person's own shortcuts and saved views."""
+
+from antechamber.core.access.callers import Person, PersonRole
+from antechamber.core.access.sessions import AccessError, check_signed_in
+from antechamber.core.contract import NAME
+from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.store import Rows, Store
+from antechamber.core.review.queue_filter import with_view
+from antechamber.core.rows.access import UserRow
+from antechamber.flows.sessions import Sessions
+
+
+class Accounts:
+    """Keeps accounts; `sessions` forgets looked-up accounts after a change."""
+
+    def __init__(self, store: Store, clock: Clock, sessions: Sessions) -> None:
+        self._store = store
+        self._clock = clock
+        self._sessions = sessions
+
+    def add(self, name: str, role: PersonRole, person: str | None, password: str | None) -> None:
+        """Add an account; `password` is already hashed.
+
+        Raises AccessError if the name is taken or ill-formed.
+        """
+        for word in (name, person or name):
+            if not NAME.fullmatch(word):
+                message = f'"{word}" is no name: use letters, digits and . _ / @ - , and begin with a letter or digit'
+                raise AccessError(message)
+        user = UserRow(
+            id=0,
+            name=name,
+            person=person or name,
+            role=role,
+            password=password,
+            created_at=self._clock(),
+            disabled_at=None,
+        )
+        if not self._store.write(lambda rows: rows.add_user(user)).result():
+            message = f"the name {name} is taken; choose another, or disable that account first"
+            raise AccessError(message)
+
+    def all(self) -> list[UserRow]:
+        """Return all accounts."""
+        with self._store.read() as rows:
+            return rows.users()
+
+    def disable(self, name: str) -> bool:
+        """Disable an account and end its sessions; return False if there is no enabled account of this name."""
+        now = self._clock()
+        return self._store.write(lambda rows: rows.disable_user(name, now)).result()
+
+    def choose_keys(self, person: Person, keys: str | None) -> None:
+        """Store a person's keyboard shortcuts for all of the person's sessions.
+
+        Raises SignedOutError, BusyError or UnavailableError.
+        """
+
+        def work(rows: Rows) -> None:
+            check_signed_in(person, rows.signed_in(person.session), self._clock())
+            rows.set_keys(person.id, keys)
+
+        self._store.write(work).result()
+        self._sessions.forget()
+
+    def save_view(self, person: Person, name: str, text: str) -> None:
+        """Store a filter of the queue under a name, or delete the view if the filter is empty.
+
+        Raises FilterError, SignedOutError, BusyError or UnavailableError.
+        """
+
+        def work(rows: Rows) -> None:
+            session = rows.signed_in(person.session)
+            check_signed_in(person, session, self._clock())
+            # The views come from the row read here, because `person` may be older than the last saved view.
+            rows.set_views(person.id, with_view(session.views if session else None, name, text))
+
+        self._store.write(work).result()
+        self._sessions.forget()
