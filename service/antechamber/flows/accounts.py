@@ -50,7 +50,7 @@ class Accounts:
         now = self._clock()
         return self._store.write(lambda rows: rows.disable_user(name, now)).result()
 
-    def choose_keys(self, person: Person, keys: str | None) -> None:
+    def choose_shortcuts(self, person: Person, shortcuts: str | None) -> None:
         """Store a person's keyboard shortcuts for all of the person's sessions.
 
         Raises SignedOutError, BusyError or UnavailableError.
@@ -58,7 +58,7 @@ class Accounts:
 
         def work(rows: Rows) -> None:
             check_signed_in(person, rows.signed_in(person.session), self._clock())
-            rows.set_keys(person.id, keys)
+            rows.set_shortcuts(person.id, shortcuts)
 
         self._store.write(work).result()
         self._sessions.forget()

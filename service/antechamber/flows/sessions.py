@@ -96,7 +96,7 @@ class Sessions:
             person=row.person,
             role=row.role,
             session=digest,
-            keys=row.keys,
+            shortcuts=row.shortcuts,
             views=row.views,
         )
 

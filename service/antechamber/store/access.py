@@ -126,8 +126,8 @@ class AccessQueries(Statements):
     def set_views(self, user: int, views: str) -> None:
         self.run("set_views", user=user, views=views)
 
-    def set_keys(self, user: int, keys: str | None) -> None:
-        self.run("set_keys", user=user, keys=keys)
+    def set_shortcuts(self, user: int, shortcuts: str | None) -> None:
+        self.run("set_shortcuts", user=user, shortcuts=shortcuts)
 
     def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:
         self.run("add_session", digest=digest, user=user, now=now, proof=proof)

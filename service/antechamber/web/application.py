@@ -160,7 +160,9 @@ def _handlers() -> list[Any]:
         live.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path must be in one router: Litestar 2.25 wraps a separate one again for each later handler.
-        Router("/", route_handlers=[preferences.show_settings, preferences.choose_keys, preferences.change_password]),
+        Router(
+            "/", route_handlers=[preferences.show_settings, preferences.choose_shortcuts, preferences.change_password]
+        ),
         *audit_api.ROUTES,
         audit_pages.audit,
         audit_pages.item,

@@ -13,7 +13,7 @@ from litestar.response import Template
 from antechamber.core.access.callers import Person
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import BusyError, RequestRefusedError, UnavailableError
-from antechamber.core.review.shortcuts import keys_of
+from antechamber.core.review.shortcuts import decode_shortcuts
 from antechamber.web.auth import csrf_token
 from antechamber.web.problems import AnyRequest
 from antechamber.web.request_body import read_body, replayed
@@ -78,7 +78,7 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "alarms": state.alarms(),
         "here": request.scope["path"],
         "again": _again(request),
-        "keys": keys_of(person.keys),
+        "keys": decode_shortcuts(person.shortcuts),
         "reasons": REASON_CODES,
         # Each form gets its own key: a decision counts once, however often its form is sent.
         "one_time_key": lambda: secrets.token_urlsafe(24),

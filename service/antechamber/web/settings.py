@@ -10,7 +10,7 @@ from litestar.response import Redirect, Template
 from antechamber.core.access.callers import Person
 from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.errors import AntechamberError, BusyError, UnavailableError
-from antechamber.core.review.shortcuts import OFF, SHORTCUTS, ShortcutError, keep, keys_of
+from antechamber.core.review.shortcuts import OFF, SHORTCUTS, ShortcutError, decode_shortcuts, encode_shortcuts
 from antechamber.flows.access import AccessFlows
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.web import thread_pools
@@ -25,10 +25,10 @@ _WRONG = "The present password is another one"
 
 def _page(request: AnyRequest, access: AccessFlows, status: int = 200, **context: Any) -> Template:
     """Render the page; `context` overrides the values of the person's account."""
-    kept = request.scope["user"].keys
+    kept = request.scope["user"].shortcuts
     shown: dict[str, Any] = {
         "on": kept != OFF,
-        "chosen": keys_of(None if kept == OFF else kept),
+        "chosen": decode_shortcuts(None if kept == OFF else kept),
         "error": None,
         "password_error": None,
         "has_password": access.passwords.is_set(request.scope["user"]),
@@ -48,14 +48,14 @@ def show_settings(request: PersonRequest, access: NamedDependency[AccessFlows]) 
 
 
 @post("/settings", request_max_body_size=MAX_FORM)
-async def choose_keys(request: AnyRequest, access: NamedDependency[AccessFlows]) -> Template | Redirect:
+async def choose_shortcuts(request: AnyRequest, access: NamedDependency[AccessFlows]) -> Template | Redirect:
     """Store a choice of keyboard shortcuts."""
     form = await read_form(request)
     person = check_form(request, form)
     chosen = {one.action: form.get(one.action, "") for one in SHORTCUTS}
     try:
-        kept = OFF if "on" not in form else keep(chosen)
-        await act(form, access.accounts.choose_keys, person, kept)
+        kept = OFF if "on" not in form else encode_shortcuts(chosen)
+        await act(form, access.accounts.choose_shortcuts, person, kept)
     except ShortcutError as error:
         return await _again(request, access, 400, on=True, chosen=chosen, error=str(error))
     except (BusyError, UnavailableError) as error:

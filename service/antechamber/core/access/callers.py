@@ -28,7 +28,7 @@ class Person(Struct, frozen=True, kw_only=True):
     role: PersonRole
     session: str
     """Digest of the session id."""
-    keys: str | None = None
+    shortcuts: str | None = None
     """The keyboard shortcuts, in the stored form of core.review.shortcuts."""
     views: str | None = None
     """The saved views, in the stored form of core.review.queue_filter."""

@@ -65,7 +65,7 @@ class AccessRows(Protocol):
     def set_views(self, user: int, views: str) -> None:
         """Store an account's saved views."""
 
-    def set_keys(self, user: int, keys: str | None) -> None:
+    def set_shortcuts(self, user: int, shortcuts: str | None) -> None:
         """Store an account's keyboard shortcuts."""
 
     def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:

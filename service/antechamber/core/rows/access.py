@@ -48,7 +48,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     name: str
     person: str
     role: PersonRole
-    keys: str | None
+    shortcuts: str | None
     views: str | None
     created_at: int
     seen_at: int
