@@ -16,7 +16,7 @@ import pytest
 from antechamber.app import open_log, open_store
 from antechamber.app.access import connect_access
 from antechamber.background import Background, Work
-from antechamber.core.access.callers import Bearer, Person
+from antechamber.core.access.callers import Account, Bearer
 from antechamber.core.duplicate_rate import DuplicateRateRow
 from antechamber.core.errors import (
     BusyError,
@@ -111,16 +111,16 @@ class Flows:
         answer: dict[str, Any] = msgspec.json.decode(reply.body)
         return answer
 
-    def curator(self, name: str = "bob") -> Person:
+    def curator(self, name: str = "bob") -> Account:
         """Return a curator with an account."""
         self.access.accounts.add(name, "curator", None, None)
         signed_in = self.access.sign_in.consume_link(self.access.sign_in.create_link(name))
         assert signed_in
-        return signed_in.person
+        return signed_in.account
 
-    def decision(self, proposal_id: str, person: Person, **parts: Any) -> Decision:
+    def decision(self, proposal_id: str, account: Account, **parts: Any) -> Decision:
         """Return an approval of the current state, or another decision."""
-        dossier = self.desk.dossier(proposal_id, person)
+        dossier = self.desk.dossier(proposal_id, account)
         whole = {"kind": "approve", "version": dossier.proposal.version, "shown_hash": dossier.shown_hash}
         return Decision(**whole | {"decision_key": f"key-{self.clock.now}-{len(dossier.records)}"} | parts)
 
@@ -299,10 +299,10 @@ class Uses:
         self.access.accounts.add("bob", "curator", None, None)
         session = self.access.sign_in.consume_link(self.access.sign_in.create_link("bob"))
         assert session
-        self.session = session.person.session
+        self.session = session.account.session
         flows.clock.now += SECOND
         self.first = flows.clock.now
-        assert all([*map(self.access.token_check.bearer, self.secrets), self.access.sessions.person(session.secret)])
+        assert all([*map(self.access.token_check.bearer, self.secrets), self.access.sessions.account(session.secret)])
 
     def again(self) -> None:
         """Use the second token again, a second later."""
@@ -374,12 +374,12 @@ def test_a_session_ends_after_an_idle_hour_or_twelve_in_all(flows: Flows) -> Non
     assert idle
     for _ in range(24):
         flows.clock.now += HOUR // 2
-        assert flows.access.sessions.person(busy.secret)
+        assert flows.access.sessions.account(busy.secret)
         flows.access.last_use.flush()
-    assert flows.access.sessions.person(idle.secret) is None
+    assert flows.access.sessions.account(idle.secret) is None
     flows.clock.now += 2 * SECOND
-    assert flows.access.sessions.person(busy.secret) is None
-    assert flows.access.sessions.person("no session") is None
+    assert flows.access.sessions.account(busy.secret) is None
+    assert flows.access.sessions.account("no session") is None
 
 
 def test_failed_sign_ins_are_throttled_for_known_and_unknown_names(flows: Flows) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from antechamber import app
-from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.ports.store import Rows
 from antechamber.core.review.decision import Decision
@@ -61,12 +61,12 @@ def two(location: Location, policies: Path) -> Iterator[tuple[Service, Service]]
         yield one, other
 
 
-def people(service: Service) -> tuple[Person, Person]:
+def people(service: Service) -> tuple[Account, Account]:
     """Return two curators."""
     made = []
     for name in ("bob", "cleo"):
         service.state.access.accounts.add(name, "curator", None, None)
-        made.append(service.state.access.sign_in.consume_link(service.state.access.sign_in.create_link(name)).person)
+        made.append(service.state.access.sign_in.consume_link(service.state.access.sign_in.create_link(name)).account)
     return made[0], made[1]
 
 

@@ -647,7 +647,7 @@ def test_a_planted_session_or_link_lets_no_one_in(service: Service) -> None:
             f"VALUES ('{digest_secret(session)}', {user}, {later - 2_000_000}, {later - 2_000_000}, 'x')"
         )
     assert access.sign_in.consume_link(link) is None
-    assert access.sessions.person(session) is None
+    assert access.sessions.account(session) is None
 
 
 def settled(desk: Desk, quarantine_id: str, decision: str) -> int:

@@ -114,7 +114,7 @@ def test_two_views_that_one_person_keeps_at_once_are_both_there(service: Service
     """Both views are kept even if both requests read the person before either saved."""
     access = service.state.access
     access.accounts.add("bob", "curator", None, None)
-    person = access.sessions.person(access.sign_in.consume_link(access.sign_in.create_link("bob")).secret)
+    person = access.sessions.account(access.sign_in.consume_link(access.sign_in.create_link("bob")).secret)
     for name, text in (("Odd", "care:yes"), ("Wide", "scope:organization")):
         access.accounts.save_view(person, name, text)
     page = service.sign_in("bob").browser.get("/review").text

@@ -165,7 +165,7 @@ def test_of_two_changes_in_one_session_the_first_counts(service: Service) -> Non
     """Of two changes at once the second fails, because its present password is outdated once the hash is computed."""
     access = service.state.access
     access.accounts.add("bob", "curator", None, "the old hash")
-    person = access.sessions.person(access.sign_in.consume_link(access.sign_in.create_link("bob")).secret)
+    person = access.sessions.account(access.sign_in.consume_link(access.sign_in.create_link("bob")).secret)
 
     def hashed_slowly() -> str:
         assert access.passwords.change(person, lambda _: True, lambda: "the first hash")

@@ -31,7 +31,7 @@ def end(service: Service, bob: Desk, how: str) -> None:
         if how == "disabled":
             assert access.accounts.disable("bob")
         else:
-            person = access.sessions.person(bob.browser.cookies["antechamber"])
+            person = access.sessions.account(bob.browser.cookies["antechamber"])
             assert person
             access.sessions.end(person)
 

@@ -11,7 +11,7 @@ import msgspec
 
 from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, show
-from antechamber.core.access.callers import PERSON_ROLES, TOKEN_ROLES
+from antechamber.core.access.callers import ACCOUNT_ROLES, TOKEN_ROLES
 from antechamber.core.errors import AntechamberError
 from antechamber.core.times import format_time
 from antechamber.flows.access import AccessFlows
@@ -112,7 +112,7 @@ def user() -> None:
 
 @user.command("add")
 @click.argument("name")
-@click.option("--role", type=click.Choice(PERSON_ROLES), required=True, help="What this account may do.")
+@click.option("--role", type=click.Choice(ACCOUNT_ROLES), required=True, help="What this account may do.")
 @click.option("--person", help="The human behind the account, where one has several. Default: NAME.")
 @click.option("--password-stdin", is_flag=True, help="Read a password of at least 12 characters from standard input.")
 @_url_option

@@ -1,6 +1,6 @@
-"""Accounts of people: added, listed and disabled by an operator; each person's own shortcuts and saved views."""
+"""Accounts of people: added, listed and disabled by an operator; each one's own shortcuts and saved views."""
 
-from antechamber.core.access.callers import Person, PersonRole
+from antechamber.core.access.callers import Account, AccountRole
 from antechamber.core.access.sessions import AccessError, check_signed_in
 from antechamber.core.contract import NAME
 from antechamber.core.ports.clock import Clock
@@ -18,7 +18,7 @@ class Accounts:
         self._clock = clock
         self._sessions = sessions
 
-    def add(self, name: str, role: PersonRole, person: str | None, password: str | None) -> None:
+    def add(self, name: str, role: AccountRole, person: str | None, password: str | None) -> None:
         """Add an account; `password` is already hashed.
 
         Raises AccessError if the name is taken or ill-formed.
@@ -50,30 +50,30 @@ class Accounts:
         now = self._clock()
         return self._store.write(lambda rows: rows.disable_user(name, now)).result()
 
-    def choose_shortcuts(self, person: Person, shortcuts: str | None) -> None:
-        """Store a person's keyboard shortcuts for all of the person's sessions.
+    def choose_shortcuts(self, account: Account, shortcuts: str | None) -> None:
+        """Store an account's keyboard shortcuts for all of its sessions.
 
         Raises SignedOutError, BusyError or UnavailableError.
         """
 
         def work(rows: Rows) -> None:
-            check_signed_in(person, rows.signed_in(person.session), self._clock())
-            rows.set_shortcuts(person.id, shortcuts)
+            check_signed_in(account, rows.signed_in(account.session), self._clock())
+            rows.set_shortcuts(account.id, shortcuts)
 
         self._store.write(work).result()
         self._sessions.forget()
 
-    def save_view(self, person: Person, name: str, text: str) -> None:
+    def save_view(self, account: Account, name: str, text: str) -> None:
         """Store a filter of the queue under a name, or delete the view if the filter is empty.
 
         Raises FilterError, SignedOutError, BusyError or UnavailableError.
         """
 
         def work(rows: Rows) -> None:
-            session = rows.signed_in(person.session)
-            check_signed_in(person, session, self._clock())
-            # The views come from the row read here, because `person` may be older than the last saved view.
-            rows.set_views(person.id, with_view(session.views if session else None, name, text))
+            session = rows.signed_in(account.session)
+            check_signed_in(account, session, self._clock())
+            # The views come from the row read here, because `account` may be older than the last saved view.
+            rows.set_views(account.id, with_view(session.views if session else None, name, text))
 
         self._store.write(work).result()
         self._sessions.forget()

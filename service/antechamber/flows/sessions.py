@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.access.proof import is_proven, prove
 from antechamber.core.access.secret_format import digest_secret, has_checksum, mint
 from antechamber.core.access.sessions import ABSOLUTE, SHOWN
@@ -23,7 +23,7 @@ class SignedIn(Struct, frozen=True):
     """A new session; its secret is only sent in the cookie."""
 
     secret: str
-    person: Person
+    account: Account
 
 
 class Sessions:
@@ -48,22 +48,22 @@ class Sessions:
         self._secret = secret
         self._last_use = last_use
         self._check = check
-        self._cache: LookUpCache[Person] = LookUpCache()
+        self._cache: LookUpCache[Account] = LookUpCache()
 
     def begin(self, user: UserRow, rows: Rows) -> SignedIn:
         """Begin a session with a new id in a sign-in's transaction; an id that the browser sent is ignored."""
         secret = mint("session", self._randomness(24))
         digest, now = digest_secret(secret), self._clock()
         rows.add_session(digest, user.id, now, prove(self._secret, "session", digest, user.id, now))
-        return SignedIn(secret, Person(id=user.id, name=user.name, person=user.person, role=user.role, session=digest))
+        return SignedIn(secret, Account(id=user.id, name=user.name, person=user.person, role=user.role, session=digest))
 
     def needs_no_read(self, secret: str) -> bool:
         """Return whether a session can be checked without a read from the store."""
         remembered, _ = self._cache.get(digest_secret(secret), self._clock())
         return remembered or not has_checksum(secret)
 
-    def person(self, secret: str) -> Person | None:
-        """Return the person of a session, or None if it was ended, was idle for an hour or is 12 hours old.
+    def account(self, secret: str) -> Account | None:
+        """Return the account of a session, or None if it was ended, was idle for an hour or is 12 hours old.
 
         While the log contradicts the last checkpoint, all sessions count as ended.
         """
@@ -72,17 +72,17 @@ class Sessions:
         except ClosedError:
             return None
         digest, now = digest_secret(secret), self._clock()
-        remembered, person = self._cache.get(digest, now)
+        remembered, account = self._cache.get(digest, now)
         if not remembered:
             if not has_checksum(secret):
                 return None
-            person = self._look_up(digest, now)
-            self._cache.put(digest, now, person)
-        if person is not None:
+            account = self._look_up(digest, now)
+            self._cache.put(digest, now, account)
+        if account is not None:
             self._last_use.note_session(digest, now)
-        return person
+        return account
 
-    def _look_up(self, digest: str, now: int) -> Person | None:
+    def _look_up(self, digest: str, now: int) -> Account | None:
         with self._store.read() as rows:
             row = rows.session(digest)
         if row is None or row.proof != prove(self._secret, "session", digest, row.id, row.created_at):
@@ -90,7 +90,7 @@ class Sessions:
         seen = max(row.seen_at, self._last_use.of_session(digest))
         if now - seen > IDLE_MICROSECONDS or now - row.created_at > ABSOLUTE:
             return None
-        return Person(
+        return Account(
             id=row.id,
             name=row.name,
             person=row.person,
@@ -100,11 +100,11 @@ class Sessions:
             views=row.views,
         )
 
-    def end(self, person: Person) -> None:
+    def end(self, account: Account) -> None:
         """End a session immediately."""
         now = self._clock()
-        self._store.write(lambda rows: rows.end_session(person.session, now)).result()
-        self._cache.forget(person.session)
+        self._store.write(lambda rows: rows.end_session(account.session, now)).result()
+        self._cache.forget(account.session)
 
     def forget(self) -> None:
         """Forget what was looked up: the next request of each session reads its account from the store."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.log.leaf import of_settlement
 from antechamber.core.review.quarantine import QuarantineDecision
 from antechamber.core.rows.quarantine import QuarantineRow
@@ -35,7 +35,7 @@ class QuarantineQueries(Statements):
     def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
         return msgspec.convert(self.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow])
 
-    def settle(self, event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> None:
+    def settle(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
         form = settlement.form
         self.all(
             "add_review_record",
@@ -47,8 +47,8 @@ class QuarantineQueries(Statements):
             decision=form.kind,
             reason_code=settlement.reason_code,
             reason_text=form.reason_text,
-            curator=person.id,
-            person=person.person,
+            curator=account.id,
+            person=account.person,
             shown=settlement.shown.decode(),
             shown_hash=settlement.shown_hash,
             resulting=None,
@@ -60,7 +60,7 @@ class QuarantineQueries(Statements):
             policy_digest=settlement.policy_digest,
             decided_at=settlement.decided_at,
         )
-        self.log([of_settlement(event, person, settlement)])
+        self.log([of_settlement(event, account, settlement)])
         self.run("settle_quarantine", quarantine=event.id, state=settlement.state)
         self.announce()
 

@@ -13,7 +13,7 @@ from litestar.exceptions import ClientException, PermissionDeniedException
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware.authentication import AbstractAuthenticationMiddleware, AuthenticationResult
 
-from antechamber.core.access.callers import Bearer, Caller, Person
+from antechamber.core.access.callers import Account, Bearer, Caller
 from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.contract import Reason
 from antechamber.core.errors import AntechamberError, RequestRefusedError, refuse
@@ -60,7 +60,7 @@ async def caller_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Caller | 
         return await look_up_bearer(access.token_check, secret_of(header))
     secret = connection.cookies.get(cookie_name(secure=state.settings.secure), "")
     sessions = access.sessions
-    return await _look_up(sessions.person, secret, at_once=sessions.needs_no_read(secret))
+    return await _look_up(sessions.account, secret, at_once=sessions.needs_no_read(secret))
 
 
 def secret_of(header: str) -> str:
@@ -126,29 +126,29 @@ def needs_role(*roles: str) -> Any:
     """Return a guard for pages that only some roles may see."""
 
     async def guard(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-        person = connection.scope["user"]
-        if not isinstance(person, Person):
+        account = connection.scope["user"]
+        if not isinstance(account, Account):
             raise SignInNeededError
-        if person.role not in roles:
-            message = f"This page is for {' and '.join(roles)} accounts; you are signed in as {person.role}."
+        if account.role not in roles:
+            message = f"This page is for {' and '.join(roles)} accounts; you are signed in as {account.role}."
             raise PermissionDeniedException(detail=message)
 
     return guard
 
 
-def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Person:
+def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Account:
     """Return the sender of a form, after the checks against forged requests.
 
     Raises SignInNeededError with the typed text, or PermissionDeniedException.
     """
     check_origin(request)
-    person = request.scope["user"]
-    if not isinstance(person, Person):
+    account = request.scope["user"]
+    if not isinstance(account, Account):
         raise SignInNeededError(typed_in(form))
-    expected = csrf_token(request.app.state.secret, person)
+    expected = csrf_token(request.app.state.secret, account)
     if not hmac.compare_digest(form.get("csrf", "").encode(), expected.encode()):
         raise PermissionDeniedException(detail="This form is not from your session. Reload the page and send it again.")
-    return person
+    return account
 
 
 async def act(form: dict[str, str], work: Callable[..., T], *arguments: Any) -> T:
@@ -167,9 +167,9 @@ def typed_in(form: dict[str, str]) -> str:
     return "\n\n".join(filter(None, (form.get("content"), form.get("reason_text"))))
 
 
-def csrf_token(secret: bytes, person: Person) -> str:
+def csrf_token(secret: bytes, account: Account) -> str:
     """Return the token that binds a form to a session: BLAKE3 of its digest, keyed with the folder's secret."""
-    return blake3(b"csrf " + person.session.encode(), key=secret).hexdigest()
+    return blake3(b"csrf " + account.session.encode(), key=secret).hexdigest()
 
 
 def check_origin(request: Request[Any, Any, Any]) -> None:

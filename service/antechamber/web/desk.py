@@ -21,7 +21,7 @@ from antechamber.core.times import parse_time
 from antechamber.flows.dossier import Dossier
 from antechamber.flows.review import Desk, EditPreview
 from antechamber.web.auth import needs_role
-from antechamber.web.pages import PersonRequest, page
+from antechamber.web.pages import AccountRequest, page
 from antechamber.web.problems import AnyRequest
 
 _DAY: Final = 86_400_000_000
@@ -39,36 +39,36 @@ class ReviewPages(Controller):
     guards = (needs_role("curator", "auditor"),)
 
     @get("/", sync_to_thread=True)
-    def queue(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def queue(self, request: AccountRequest, desk: NamedDependency[Desk]) -> Template:
         """Show pending proposals in the queue's order."""
         return show_queue(request, desk, request.query_params.get("q", ""))
 
     @get("/latest", sync_to_thread=True)
-    def latest(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def latest(self, request: AccountRequest, desk: NamedDependency[Desk]) -> Template:
         """Show the latest decisions, each with a way to undo it."""
         return page(request, "latest.html", items=desk.latest(_LATEST))
 
     @get("/group", sync_to_thread=True)
-    def group(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def group(self, request: AccountRequest, desk: NamedDependency[Desk]) -> Template:
         """Show a group of proposals with their full texts, to decide on them together."""
         return show_group(request, desk)
 
     @get("/{proposal_id:str}", sync_to_thread=True)
-    def proposal(self, proposal_id: FromPath[str], request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def proposal(self, proposal_id: FromPath[str], request: AccountRequest, desk: NamedDependency[Desk]) -> Template:
         """Show one proposal with everything needed for a decision."""
         return show_proposal(request, desk, proposal_id)
 
 
 def show_queue(request: AnyRequest, desk: Desk, text: str, error: str | None = None) -> Template:
     """Render one page of the filtered queue; `error` states why a form was refused."""
-    person, after, chosen = request.scope["user"], request.query_params.get("after"), QueueFilter()
+    account, after, chosen = request.scope["user"], request.query_params.get("after"), QueueFilter()
     try:
         chosen = read_filter(text)
     except FilterError as refused:
         error = str(refused)
     plain = chosen == QueueFilter()
-    queue = desk.queue(after, person) if plain else desk.queue_matching(chosen, after, person)
-    context = {"queue": queue, "q": text, "error": error, "views": views_of(person.views), "names": NAMES}
+    queue = desk.queue(after, account) if plain else desk.queue_matching(chosen, after, account)
+    context = {"queue": queue, "q": text, "error": error, "views": views_of(account.views), "names": NAMES}
     context |= {"filtered": not plain, "within": "" if plain else text}
     context |= {"again": place_of("/review", text)} if request.method == "POST" else {}
     return page(request, "queue.html", 400 if error else 200, **context)
@@ -145,7 +145,7 @@ def show_group(
 
 
 @get("/memories", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def memories(request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+def memories(request: AccountRequest, desk: NamedDependency[Desk]) -> Template:
     """Show memories, newest first."""
     query = {name: request.query_params.get(name, "").replace("\0", " ") for name in ("q", "scope", "at")}
     chosen, error = MemoryFilter(), None
@@ -179,6 +179,6 @@ def _read_memory_filter(query: dict[str, str]) -> MemoryFilter:
 
 
 @get("/memories/{memory_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def memory(memory_id: FromPath[str], request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+def memory(memory_id: FromPath[str], request: AccountRequest, desk: NamedDependency[Desk]) -> Template:
     """Show one memory and the decisions that admitted it."""
     return page(request, "memory.html", provenance=desk.memory(memory_id, request.user))

@@ -10,7 +10,7 @@ from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.response import Redirect, Template
 
-from antechamber.core.access.callers import Person, PersonRole
+from antechamber.core.access.callers import Account, AccountRole
 from antechamber.flows.access import AccessFlows
 from antechamber.flows.sessions import SignedIn
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
@@ -22,14 +22,14 @@ from antechamber.web.problems import AnyRequest
 
 _log: Final = logging.getLogger(__name__)
 MAX_FORM: Final = 16 * 1024
-HOMES: Final[dict[PersonRole, str]] = {"curator": "/review", "auditor": "/audit", "operator": "/dashboard"}
+HOMES: Final[dict[AccountRole, str]] = {"curator": "/review", "auditor": "/audit", "operator": "/dashboard"}
 _WRONG: Final = "Name and password do not match an account."
 _LINK_USED: Final = "This link was used already or is older than 15 minutes. Ask for a new one."
 
 
-def home(person: Person | None) -> str:
-    """Return the start page of a person's role."""
-    return "/login" if person is None else HOMES[person.role]
+def home(account: Account | None) -> str:
+    """Return the start page of an account's role."""
+    return "/login" if account is None else HOMES[account.role]
 
 
 def local(place: str | None) -> str | None:
@@ -40,9 +40,9 @@ def local(place: str | None) -> str | None:
 
 @get("/", sync_to_thread=False)
 def front(request: AnyRequest) -> Redirect:
-    """Redirect to the start page of the person's role."""
-    person = request.scope["user"]
-    return Redirect(home(person if isinstance(person, Person) else None), status_code=303)
+    """Redirect to the start page of the account's role."""
+    account = request.scope["user"]
+    return Redirect(home(account if isinstance(account, Account) else None), status_code=303)
 
 
 @get("/login", sync_to_thread=False)
@@ -101,15 +101,15 @@ def _again(form: dict[str, str], error: str, status: int, headers: dict[str, str
 
 
 def _enter(request: AnyRequest, signed_in: SignedIn, form: dict[str, str]) -> Redirect:
-    place = local(form.get("next")) or home(signed_in.person)
+    place = local(form.get("next")) or home(signed_in.account)
     return Redirect(place, status_code=303, cookies=[_cookie(request, signed_in.secret)], headers=NO_STORE)
 
 
 @post("/logout", request_max_body_size=MAX_FORM)
 async def logout(request: AnyRequest, access: NamedDependency[AccessFlows]) -> Redirect:
     """End the session."""
-    person = check_form(request, await read_form(request))
-    await asyncio.to_thread(access.sessions.end, person)
+    account = check_form(request, await read_form(request))
+    await asyncio.to_thread(access.sessions.end, account)
     return Redirect("/login", status_code=303, cookies=[_cookie(request, "", max_age=0)])
 
 

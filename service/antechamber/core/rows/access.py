@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from antechamber.core.access.callers import PersonRole, TokenRole
+from antechamber.core.access.callers import AccountRole, TokenRole
 
 
 class TokenRow(Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class UserRow(Struct, frozen=True, kw_only=True):
     id: int
     name: str
     person: str
-    role: PersonRole
+    role: AccountRole
     password: str | None
     created_at: int
     disabled_at: int | None
@@ -47,7 +47,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     id: int
     name: str
     person: str
-    role: PersonRole
+    role: AccountRole
     shortcuts: str | None
     views: str | None
     created_at: int
