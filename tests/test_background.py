@@ -17,7 +17,7 @@ from antechamber.app import open_store, opened_access
 from antechamber.background import Background, Work
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports.store import Rows, Store
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.settings import Location
 from antechamber.store.postgres.connection import Watchdog
 from support import HANG_SECONDS, Databases, Service, apart, database, event, running, until, write_policies
@@ -310,10 +310,12 @@ def test_the_mcp_server_is_started_again(service: Service) -> None:
     assert readiness(service) == ("ready", [])
 
 
-def ends(access: Access, loop: asyncio.AbstractEventLoop) -> bool:
+def ends(access: AccessFlows, loop: asyncio.AbstractEventLoop) -> bool:
     """Return whether a service ends: its threads start no more work, or its store refuses writes."""
     try:
-        asyncio.run_coroutine_threadsafe(asyncio.to_thread(access.revoke, "worker:none"), loop).result(HANG_SECONDS)
+        asyncio.run_coroutine_threadsafe(asyncio.to_thread(access.tokens.revoke, "worker:none"), loop).result(
+            HANG_SECONDS
+        )
     except (RuntimeError, UnavailableError):
         return True
     return False
@@ -323,12 +325,12 @@ def test_work_that_is_under_way_ends_before_the_store_closes(location: Location,
     """A thread that continues during the shutdown can still write, and its work is kept."""
     begun = threading.Event()
 
-    def work(access: Access, loop: asyncio.AbstractEventLoop) -> None:
+    def work(access: AccessFlows, loop: asyncio.AbstractEventLoop) -> None:
         begun.set()
         until(lambda: ends(access, loop), "the service ends")
-        access.issue("worker:last", "producer", [], None)
+        access.tokens.issue("worker:last", "producer", [], None)
 
-    async def begin(access: Access) -> None:
+    async def begin(access: AccessFlows) -> None:
         await asyncio.to_thread(work, access, asyncio.get_running_loop())
 
     with running(location, policies) as service, service.client.portal() as portal:
@@ -336,4 +338,4 @@ def test_work_that_is_under_way_ends_before_the_store_closes(location: Location,
         assert begun.wait(HANG_SECONDS)
     working.result(HANG_SECONDS)
     with opened_access(location) as access:
-        assert [token.name for token in access.tokens()] == ["worker:last"]
+        assert [token.name for token in access.tokens.all()] == ["worker:last"]

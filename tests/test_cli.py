@@ -263,12 +263,12 @@ def test_a_password_is_set_while_the_service_runs(location: Location, policies: 
     """The new password works at once, the account's sessions and links end, and log and doctor record the change."""
     with running(location, policies) as service:
         desk = service.sign_in("ada")
-        link = service.state.access.link("ada")
+        link = service.state.access.sign_in.create_link("ada")
         done = _run("user", "password", "ada", "--password-stdin", *where(location), stdin=PASSWORD + "\n")
         assert done.stdout == "Set the password of ada. Its sessions and sign-in links have ended.\n"
         assert _signs_in(service, PASSWORD)
         assert service.client.post("/login", data={"link": link}).status_code == 400
-        service.state.access._people.clear()
+        service.state.access.sessions.forget()
         assert desk.browser.get("/settings", follow_redirects=False).status_code == 303
         other = "another long pass phrase"
         assert _run("user", "password", "ada", "--password-stdin", *where(location), stdin=other).exit_code == 0

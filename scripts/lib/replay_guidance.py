@@ -162,7 +162,9 @@ def one_pass(events: list[Event], key: Key, runs: int, title: str) -> bool:
         write_policy(policies, repositories)
         good = True
         with app.opened_access(Location(data=data), create=True) as access:
-            tokens = {name: access.issue(name, "producer", [], None)[1] for name in (f"repo:{r}" for r in repositories)}
+            tokens = {
+                name: access.tokens.issue(name, "producer", [], None)[1] for name in (f"repo:{r}" for r in repositories)
+            }
         with serving(data, policies, free_port(0)) as url:
             start = time.monotonic()
             counts, private = send(url, events, key, tokens)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from antechamber import app
-from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.ports.store import Rows
 from antechamber.core.review.decision import Decision
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.review import DecisionResult, Desk
 from antechamber.settings import Location
 from store.faults import Backends
@@ -31,11 +31,13 @@ CHANGE = PasswordChange(
     session="",
     changed_at=1,
 )
-BEGINNINGS: dict[str, Callable[[Access, str], Any]] = {
-    "session by password": lambda access, _: access.sign_in("bob", "", lambda known: known == "the old hash"),
-    "session by link": lambda access, link: access.sign_in_by_link(link),
-    "link": lambda access, _: access.link("bob"),
-    "token": lambda access, _: access.issue("worker:release-bot", "producer", [], None),
+BEGINNINGS: dict[str, Callable[[AccessFlows, str], Any]] = {
+    "session by password": lambda access, _: access.sign_in.check_password(
+        "bob", "", lambda known: known == "the old hash"
+    ),
+    "session by link": lambda access, link: access.sign_in.consume_link(link),
+    "link": lambda access, _: access.sign_in.create_link("bob"),
+    "token": lambda access, _: access.tokens.issue("worker:release-bot", "producer", [], None),
 }
 """Ways in which access begins."""
 ENDS: dict[str, Callable[[Rows], Any]] = {
@@ -59,12 +61,12 @@ def two(location: Location, policies: Path) -> Iterator[tuple[Service, Service]]
         yield one, other
 
 
-def people(service: Service) -> tuple[Person, Person]:
+def people(service: Service) -> tuple[Account, Account]:
     """Return two curators."""
     made = []
     for name in ("bob", "cleo"):
-        service.state.access.add_user(name, "curator", None, None)
-        made.append(service.state.access.sign_in_by_link(service.state.access.link(name)).person)
+        service.state.access.accounts.add(name, "curator", None, None)
+        made.append(service.state.access.sign_in.consume_link(service.state.access.sign_in.create_link(name)).account)
     return made[0], made[1]
 
 
@@ -184,8 +186,8 @@ def test_no_access_begins_while_an_end_of_access_is_under_way(
     """A sign-in waits for the end to commit, and a session starts only under the account's committed state."""
     backends = Backends(shared.database_url or "")
     with app.opened_access(shared, create=True) as access:
-        access.add_user("bob", "curator", None, "the old hash")
-        link = access.link("bob")
+        access.accounts.add("bob", "curator", None, "the old hash")
+        link = access.sign_in.create_link("bob")
         with under_way(shared, ENDS[end], done=done) as go_on, ThreadPoolExecutor(1) as pool:
             beginning = pool.submit(BEGINNINGS[kind], access, link)
             until(lambda: beginning.done() or backends.waiting(), "it has begun, or waits")

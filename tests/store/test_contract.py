@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.admission import disposition
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.disposition import AssignedIds, Candidate, Judgement, Known, candidate, decide
@@ -66,14 +66,14 @@ def admit(store: Store, one: Candidate) -> tuple[Judgement, AssignedIds]:
     return store.write(work).result()
 
 
-def curator(store: Store, name: str = "bob") -> Person:
+def curator(store: Store, name: str = "bob") -> Account:
     """Return a curator with an account."""
     user = UserRow(id=0, name=name, person=name, role="curator", password=None, created_at=1, disabled_at=None)
     store.write(lambda tx: tx.access.add_user(user)).result()
     with store.read() as tx:
         known = tx.access.user(name)
     assert known
-    return Person(id=known.id, name=name, person=name, role="curator", session="")
+    return Account(id=known.id, name=name, person=name, role="curator", session="")
 
 
 def found(store: Store, proposal_id: str | None) -> ProposalRow:
@@ -84,7 +84,7 @@ def found(store: Store, proposal_id: str | None) -> ProposalRow:
     return proposal
 
 
-def approve(store: Store, proposal: ProposalRow, person: Person) -> str:
+def approve(store: Store, proposal: ProposalRow, account: Account) -> str:
     """Approve a proposal in the version that was read and return the memory's id."""
     text = canonical(proposal.payload)
     reviewed = ReviewedProposal(
@@ -103,13 +103,13 @@ def approve(store: Store, proposal: ProposalRow, person: Person) -> str:
     )
     entry = review_decision.DecisionWrite(
         decision=decision,
-        ruling=rule(reviewed, decision, person.person),
+        ruling=rule(reviewed, decision, account.person),
         review_record_id=f"r{number}",
         memory_id=f"m{number}",
         policy_digest="policy",
         decided_at=number,
     )
-    store.promote(lambda tx: tx.review.decide(proposal, person, entry)).result()
+    store.promote(lambda tx: tx.review.decide(proposal, account, entry)).result()
     return entry.memory_id
 
 

@@ -159,12 +159,12 @@ def test_a_withdrawn_proposal_has_a_leaf_of_its_own(service: Service) -> None:
 def test_people_and_tokens_have_their_leaves(service: Service) -> None:
     """Changes of people and tokens have leaves, one for each token of a name; an operation without effect has none."""
     service.token()
-    service.state.access.issue("worker:release-bot", "producer", [], None)
-    assert service.state.access.revoke("worker:release-bot") == 2
-    assert service.state.access.revoke("worker:release-bot") == 0
+    service.state.access.tokens.issue("worker:release-bot", "producer", [], None)
+    assert service.state.access.tokens.revoke("worker:release-bot") == 2
+    assert service.state.access.tokens.revoke("worker:release-bot") == 0
     service.sign_in("bob")
     service.state.access.passwords.set("bob", "hashed")
-    assert service.state.access.disable("bob")
+    assert service.state.access.accounts.disable("bob")
     with pytest.raises(AccessError, match="no account bob"):
         service.state.access.passwords.set("bob", "hashed")
     assert [action for action, *_ in actions(service.location)] == [
@@ -281,12 +281,12 @@ def busy(service: Service) -> None:
     two = service.submit(named).json()["proposal_id"]
     assert desk.decide(two, "approve").status_code == 303
     assert service.sign_in("pia").decide(two, "approve").status_code == 303
-    service.state.access.add_user("pat", "auditor", None, "$argon2id$")
-    service.state.access.issue("notes", "reader", ["project:apollo"], 1_000_000_000)
-    service.state.access.add_user("gone", "auditor", None, None)
-    service.state.access.disable("gone")
-    service.state.access.issue("worker:other", "producer", [], None)
-    service.state.access.revoke("worker:other")
+    service.state.access.accounts.add("pat", "auditor", None, "$argon2id$")
+    service.state.access.tokens.issue("notes", "reader", ["project:apollo"], 1_000_000_000)
+    service.state.access.accounts.add("gone", "auditor", None, None)
+    service.state.access.accounts.disable("gone")
+    service.state.access.tokens.issue("worker:other", "producer", [], None)
+    service.state.access.tokens.revoke("worker:other")
     service.submit(event(durable=True))
     gone = service.submit(event("To be erased.", idempotency_key="e")).json()["proposal_id"]
     assert desk.decide(gone, "reject", reason_code="wrong").status_code == 303
@@ -640,7 +640,7 @@ def test_a_planted_session_or_link_lets_no_one_in(service: Service) -> None:
     link, session = mint("link", bytes(24)), mint("session", bytes(24))
     with database(service.location) as raw:
         (user,) = raw.execute("SELECT id FROM users").fetchone()
-        later = access._clock() + 1_000_000_000
+        later = access.sessions._clock() + 1_000_000_000
         raw.execute(
             'INSERT INTO links (digest, "user", expires_at, proof) '
             f"VALUES ('{digest_secret(link)}', {user}, {later}, '')"
@@ -649,8 +649,8 @@ def test_a_planted_session_or_link_lets_no_one_in(service: Service) -> None:
             'INSERT INTO sessions (digest, "user", created_at, seen_at, proof) '
             f"VALUES ('{digest_secret(session)}', {user}, {later - 2_000_000}, {later - 2_000_000}, 'x')"
         )
-    assert access.sign_in_by_link(link) is None
-    assert access.person(session) is None
+    assert access.sign_in.consume_link(link) is None
+    assert access.sessions.account(session) is None
 
 
 def settled(desk: Desk, quarantine_id: str, decision: str) -> int:

@@ -107,10 +107,10 @@ def _headers(service: Service, caller: str) -> dict[str, str]:
         case "nobody":
             return {}
         case "expired":
-            secret = access.issue("worker:release-bot", "producer", [], 0)[1]
+            secret = access.tokens.issue("worker:release-bot", "producer", [], 0)[1]
         case "revoked":
-            token_id, secret = access.issue("worker:release-bot", "producer", [], None)
-            assert access.revoke(token_id) == 1
+            token_id, secret = access.tokens.issue("worker:release-bot", "producer", [], None)
+            assert access.tokens.revoke(token_id) == 1
         case "producer":
             secret = service.token()
         case "reader":

@@ -844,7 +844,7 @@ def test_what_is_on_that_list_writes_no_leaf(service: Service) -> None:
     for path in ("/review", "/audit", "/memories", "/dashboard", "/submissions", "/quarantine"):
         assert desk.browser.get(path).status_code == 200
     desk.post("/logout", {"csrf": form["csrf"]})
-    service.state.access.link("bob")
+    service.state.access.sign_in.create_link("bob")
     assert leaves_of(service) == before
     service.sign_in().decide(proposal, "approve")
     assert leaves_of(service) == before + 2

@@ -56,7 +56,7 @@ def backup(location: Location, policies: Path, request: pytest.FixtureRequest, t
         receipt = service.submit(event(NAME)).json()
         desk = service.sign_in()
         cookies = dict(desk.browser.cookies)
-        link = service.state.access.link("bob")
+        link = service.state.access.sign_in.create_link("bob")
         get(service, "checkpoint")
         tokens = dict(service._tokens)
     copied = location
@@ -66,8 +66,8 @@ def backup(location: Location, policies: Path, request: pytest.FixtureRequest, t
         databases: Databases = request.getfixturevalue("postgres")
         copied = Location(data=location.data, database_url=databases.fresh(location.database_url))
     with running(location, policies) as service:
-        assert service.state.access.revoke("worker:release-bot") == 1
-        assert service.state.access.disable("bob")
+        assert service.state.access.tokens.revoke("worker:release-bot") == 1
+        assert service.state.access.accounts.disable("bob")
         get(service, "checkpoint")
     if location.database_url is None:
         shutil.copy(tmp_path / "backup.db", location.data / DATABASE)
@@ -266,7 +266,7 @@ def test_nothing_is_written_before_the_first_look(location: Location, policies: 
     service = Service(location, policies)
     try:
         with pytest.raises(Exception, match="an operator has to act"):
-            service.state.access.issue("worker:release-bot", "producer", [], None)
+            service.state.access.tokens.issue("worker:release-bot", "producer", [], None)
         assert service.state.dashboard.alarms() == ["The log has not been compared yet with what was signed last."]
     finally:
         service.state.checkpoints._store.close()

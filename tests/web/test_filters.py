@@ -113,10 +113,10 @@ def test_views_belong_to_a_person_and_stay(service: Service, ids: dict[str, str]
 def test_two_views_that_one_person_keeps_at_once_are_both_there(service: Service) -> None:
     """Both views are kept even if both requests read the person before either saved."""
     access = service.state.access
-    access.add_user("bob", "curator", None, None)
-    person = access.person(access.sign_in_by_link(access.link("bob")).secret)
+    access.accounts.add("bob", "curator", None, None)
+    person = access.sessions.account(access.sign_in.consume_link(access.sign_in.create_link("bob")).secret)
     for name, text in (("Odd", "care:yes"), ("Wide", "scope:organization")):
-        access.save_view(person, name, text)
+        access.accounts.save_view(person, name, text)
     page = service.sign_in("bob").browser.get("/review").text
     assert '<a href="/review?q=care%3Ayes">Odd</a>' in page
     assert '<a href="/review?q=scope%3Aorganization">Wide</a>' in page

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.errors import ForbiddenDecisionError
 from antechamber.core.ports.store import Rows
 from antechamber.core.review.decision import Decision
@@ -170,7 +170,7 @@ def test_a_log_that_fails_amid_a_group_leaves_each_item_with_its_result(service:
 def test_only_a_curator_decides_on_a_group(service: Service) -> None:
     """The flow itself refuses other roles, whatever calls it."""
     (one,) = flood(service, 1)
-    auditor = Person(id=1, name="una", person="una", role="auditor", session="")
+    auditor = Account(id=1, name="una", person="una", role="auditor", session="")
     with pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
         service.state.desk.decide_many(
             [(one, Decision(kind="reject", version=1, shown_hash="", decision_key=""))], auditor

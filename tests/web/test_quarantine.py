@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from antechamber import app
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.errors import ForbiddenDecisionError
 from antechamber.core.review.quarantine import QuarantineForm
 from antechamber.settings import Location
@@ -225,7 +225,7 @@ def test_the_pair_is_shown_place_by_place(service: Service) -> None:
 
 def test_the_flow_itself_lets_only_a_curator_settle(service: Service, refused: str) -> None:
     """The flow itself refuses other roles, whatever the form contains."""
-    auditor = Person(id=1, name="una", person="una", role="auditor", session="")
+    auditor = Account(id=1, name="una", person="una", role="auditor", session="")
     said = QuarantineForm(kind="keep", version=0, decision_key="k")
     with service.client.portal() as portal, pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
         portal.call(service.state.quarantine.settle, refused, said, auditor)

@@ -28,7 +28,7 @@ class Server:
     def __init__(self, location: Location, url: str) -> None:
         """Issue tokens in the server's location."""
         with app.opened_access(location) as access:
-            self.tokens = {name: access.issue(name, "producer", [], None)[1] for name in PAIR}
+            self.tokens = {name: access.tokens.issue(name, "producer", [], None)[1] for name in PAIR}
         self.url = url
         self.client = httpx.Client(base_url=url, timeout=30, limits=httpx.Limits(max_connections=2 * AT_ONCE))
 

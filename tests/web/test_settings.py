@@ -71,7 +71,7 @@ def test_a_forged_form_changes_nothing(service: Service) -> None:
 
 def with_password(service: Service, name: str = "bob") -> Desk:
     """Sign in as a person who has a password."""
-    service.state.access.add_user(name, "curator", None, service.state.passwords.hash(OLD))
+    service.state.access.accounts.add(name, "curator", None, service.state.passwords.hash(OLD))
     return service.sign_in(name)
 
 
@@ -98,7 +98,7 @@ def is_in(desk: Desk) -> bool:
 def test_a_password_is_changed(service: Service) -> None:
     """The new password signs in and the old one does not; other sessions and open links end, this session continues."""
     bob, elsewhere, eve = with_password(service), service.sign_in("bob"), service.sign_in("eve")
-    link = service.state.access.link("bob")
+    link = service.state.access.sign_in.create_link("bob")
     assert is_in(elsewhere)
     assert change(bob) == (303, "/settings?done=password#top")
     assert "The new password is set" in bob.browser.get("/settings?done=password").text
@@ -164,8 +164,8 @@ def test_guesses_of_the_present_password_are_counted(service: Service) -> None:
 def test_of_two_changes_in_one_session_the_first_counts(service: Service) -> None:
     """Of two changes at once the second fails, because its present password is outdated once the hash is computed."""
     access = service.state.access
-    access.add_user("bob", "curator", None, "the old hash")
-    person = access.person(access.sign_in_by_link(access.link("bob")).secret)
+    access.accounts.add("bob", "curator", None, "the old hash")
+    person = access.sessions.account(access.sign_in.consume_link(access.sign_in.create_link("bob")).secret)
 
     def hashed_slowly() -> str:
         assert access.passwords.change(person, lambda _: True, lambda: "the first hash")
@@ -208,7 +208,7 @@ def test_a_sign_in_that_was_begun_with_the_old_password_opens_nothing(service: S
             act()  # type: ignore[operator]
             return True
 
-        return access.sign_in("bob", "", verify)
+        return access.sign_in.check_password("bob", "", verify)
 
     assert during(lambda: access.passwords.set("bob", hashed)) is None
-    assert during(lambda: access.disable("bob")) is None
+    assert during(lambda: access.accounts.disable("bob")) is None

@@ -170,7 +170,7 @@ def live(tmp_path: Path, policies: Path) -> Iterator[tuple[str, str, Any]]:
     location = Location(data=tmp_path / "data")
     app.open_store(location).close()
     with app.opened_access(location) as access:
-        _, secret = access.issue("worker:release-bot", "producer", [], None)
+        _, secret = access.tokens.issue("worker:release-bot", "producer", [], None)
     with serving(location, policies) as (url, process):
         yield url, secret, process
 
@@ -367,7 +367,7 @@ def test_a_token_that_is_revoked_while_a_body_comes_is_refused(location: Locatio
     """When a token is revoked between header and end of a body, nothing is admitted, on any route."""
     app.open_store(location).close()
     with app.opened_access(location) as access, serving(location, policies) as (url, _):
-        _, secret = access.issue("worker:release-bot", "producer", [], None)
+        _, secret = access.tokens.issue("worker:release-bot", "producer", [], None)
         headers = {"authorization": f"Bearer {secret}"}
         body = json.dumps(event("Too late.", idempotency_key="late")).encode()
         link = connected(url)
@@ -376,7 +376,7 @@ def test_a_token_that_is_revoked_while_a_body_comes_is_refused(location: Locatio
         # The server sends this once it has judged the header and reads the body.
         assert link.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
         link.sendall(body[:20])
-        access.revoke("worker:release-bot")
+        access.tokens.revoke("worker:release-bot")
         until(
             lambda: httpx.get(f"{url}/v1/token", headers=headers, timeout=HANG_SECONDS).status_code == 401,
             "the revocation takes effect",
@@ -384,7 +384,7 @@ def test_a_token_that_is_revoked_while_a_body_comes_is_refused(location: Locatio
         link.sendall(body[20:])
         assert link.recv(65536).startswith(b"HTTP/1.1 401")
         link.close()
-        _, good = access.issue("worker:release-bot", "producer", [], None)
+        _, good = access.tokens.issue("worker:release-bot", "producer", [], None)
         found = httpx.get(
             f"{url}/v1/submissions/by-key/late", headers={"authorization": f"Bearer {good}"}, timeout=HANG_SECONDS
         )
@@ -395,9 +395,9 @@ def test_a_session_that_ends_while_a_form_comes_is_signed_out(live: tuple[str, s
     """When a session ends while a form arrives, the sign-in page shows the typed text."""
     url, _, _ = live
     with app.opened_access(Location(data=tmp_path / "data")) as access:
-        access.add_user("bob", "curator", None, None)
+        access.accounts.add("bob", "curator", None, None)
         with httpx.Client(base_url=url, timeout=HANG_SECONDS) as browser:
-            assert browser.post("/login", data={"link": access.link("bob")}).status_code == 303
+            assert browser.post("/login", data={"link": access.sign_in.create_link("bob")}).status_code == 303
             cookie = f"Cookie: antechamber={browser.cookies['antechamber']}\r\n"
             body = b"content=What+was+typed.&csrf=x"
             head = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n"
@@ -405,7 +405,7 @@ def test_a_session_that_ends_while_a_form_comes_is_signed_out(live: tuple[str, s
             link.sendall(request("POST", "/review/x/edit", None, f"{cookie}{head}Expect: 100-continue\r\n\r\n"))
             assert link.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
             link.sendall(body[:10])
-            assert access.disable("bob")
+            assert access.accounts.disable("bob")
             until(lambda: browser.get("/review").status_code == 303, "the account is disabled")
             link.sendall(body[10:])
             text = link.recv(65536)

@@ -760,9 +760,9 @@ def test_a_bad_token_is_401(shared: Service, header: str | None) -> None:
 
 def test_a_revoked_token_is_401(service: Service) -> None:
     """A revoked token gives 401."""
-    token_id, secret = service.state.access.issue("worker:release-bot", "producer", [], None)
+    token_id, secret = service.state.access.tokens.issue("worker:release-bot", "producer", [], None)
     headers = {"authorization": f"Bearer {secret}"}
-    assert service.state.access.revoke(token_id) == 1
+    assert service.state.access.tokens.revoke(token_id) == 1
     answer = check_shape(service.client.post("/v1/submissions", json=event(), headers=headers))
     assert said(answer) == (401, None, ["unauthorized"], True, False)
 

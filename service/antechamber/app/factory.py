@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from litestar import Litestar
 
+from antechamber.app.access import connect_access
 from antechamber.app.connection_limits import LOOK_EVERY_SECONDS, ConnectionWatch
 from antechamber.app.maintenance import clock, open_log, open_store
 from antechamber.background import Background
@@ -23,7 +24,6 @@ from antechamber.core.access.callers import Bearer
 from antechamber.core.errors import AntechamberError
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
-from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.clock import SteadyClock
@@ -101,7 +101,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     proofs = LogProofs(store, checkpoints)
     heartbeat = _heartbeat(store, settings, policies, now)
     guarded = WriteGate(store, checkpoints)
-    access = Access(guarded, now, os.urandom, secret, checkpoints.check)
+    access = connect_access(guarded, now, os.urandom, secret, checkpoints.check)
     admission = Admission(guarded, policies, secret, now, RandomBytes())
     services = Services(
         admission=admission,
@@ -169,13 +169,13 @@ async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
 
 def _acts(services: Services, policies: PolicyReloader, url: str, look: Callable[[], None]) -> list[Act]:
     return [
-        ("noting the address", partial(services.access.note_address, url), POLICY_EVERY),
+        ("noting the address", partial(services.access.address.note, url), POLICY_EVERY),
         ("watching connections", look, LOOK_EVERY_SECONDS),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
-        ("noting when tokens and sessions are used", services.access.flush, FLUSH_EVERY),
+        ("noting when tokens and sessions are used", services.access.last_use.flush, FLUSH_EVERY),
     ]
 
 
@@ -217,7 +217,7 @@ def _mcp(services: Services) -> Start | None:
 def _shut(services: Services, heartbeat: Heartbeat, store: Store) -> None:
     """Write the last counters, unregister this process and finish all accepted work."""
     admission, access = services.admission, services.access
-    for flush in (admission.flush, access.flush, heartbeat.leave):
+    for flush in (admission.flush, access.last_use.flush, heartbeat.leave):
         with contextlib.suppress(AntechamberError):
             flush()
     services.passwords.close()

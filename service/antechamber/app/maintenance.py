@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from antechamber.app.access import connect_access
 from antechamber.app.data_folder import alone, protect
 from antechamber.background import Background
 from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, FileSigner, new_name
@@ -15,10 +16,11 @@ from antechamber.core.ids import uuid7
 from antechamber.core.log.checkpoint_text import read_key
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.export import Export
 from antechamber.flows.log_proofs import LogProofs
+from antechamber.flows.sessions import list_planted
 from antechamber.resources import how_to_install
 from antechamber.secret_key import SECRET, load_secret, secret_check
 from antechamber.settings import DATABASE, Location, SettingsError
@@ -173,7 +175,7 @@ def _move(location: Location, database_url: str, tell: Callable[[str, int], None
 
 
 @contextlib.contextmanager
-def opened_access(location: Location, *, create: bool = False, grants: bool = False) -> Iterator[Access]:
+def opened_access(location: Location, *, create: bool = False, grants: bool = False) -> Iterator[AccessFlows]:
     """Open a store for the command line's work on tokens and people; it is created only with `create`.
 
     `grants` is for work that lets someone in: it raises LogError while the log contradicts the last signed checkpoint.
@@ -182,7 +184,7 @@ def opened_access(location: Location, *, create: bool = False, grants: bool = Fa
     try:
         if grants:
             _refuse_doubt(store, location)
-        yield Access(store, clock, os.urandom, load_secret(location.data))
+        yield connect_access(store, clock, os.urandom, load_secret(location.data))
     finally:
         store.close()
 
@@ -263,7 +265,7 @@ def examine(location: Location, pinned: str | None = None) -> list[str]:
     try:
         with store.read() as tx:
             found, begun = list(tx.doctor.check()), bool(tx.log.verifier_keys())
-        found += Access(store, clock, os.urandom, load_secret(location.data)).planted()
+        found += list_planted(store, load_secret(location.data))
         return found + (
             open_log(store, location, clock).contradictions(pinned) if begun else _unsigned(store, location)
         )

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.errors import NotFoundError
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
@@ -100,36 +100,38 @@ class DeskViews:
         """Call `wake` from any thread after a change of queue or quarantine in any process; return a stop function."""
         return self._store.watch(wake)
 
-    def queue_matching(self, chosen: QueueFilter, after: str | None, person: Person) -> Queue:
+    def queue_matching(self, chosen: QueueFilter, after: str | None, account: Account) -> Queue:
         """Return one page of the queue that matches a filter; `next` also continues after the scan limit."""
         now = self._clock()
         with self._store.read() as tx:
             items, end = tx.queue.matching(chosen, read_place(after), PAGE + 1)
-            held = tx.queue.count_held(person.person, now)
+            held = tx.queue.count_held(account.person, now)
         following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
         if following is None and end is not None:
             following = f"{end.rank}.{end.turn}.{end.fold}.0"
         return Queue(items=items[:PAGE], for_second=[], next=following, held=held, now=now)
 
-    def queue(self, after: str | None, person: Person) -> Queue:
+    def queue(self, after: str | None, account: Account) -> Queue:
         """Return one page of the queue by risk and turn; the first page also has what needs a second person."""
         now, place = self._clock(), read_place(after)
         with self._store.read() as tx:
-            items, held = tx.queue.page(place, PAGE + 1), tx.queue.count_held(person.person, now)
-            for_second = tx.queue.for_second(person.person, PAGE) if place is None and person.role == "curator" else []
+            items, held = tx.queue.page(place, PAGE + 1), tx.queue.count_held(account.person, now)
+            for_second = (
+                tx.queue.for_second(account.person, PAGE) if place is None and account.role == "curator" else []
+            )
         following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
         above = {row.proposal_id for row in for_second}
         shown = [row for row in items[:PAGE] if row.like_it > 1 or row.proposal_id not in above]
         return Queue(items=shown, for_second=for_second, next=following, held=held, now=now)
 
-    def dossier(self, proposal_id: str, person: Person) -> Dossier:
+    def dossier(self, proposal_id: str, account: Account) -> Dossier:
         """Gather one proposal with its evidence, history and findings.
 
         Raises NotFoundError if there is no such proposal.
         """
         with self._store.read() as tx:
             proposal = require(tx.review.proposal(proposal_id))
-            return gather(tx, self._policies.current.policy, proposal, person.person, self._clock())
+            return gather(tx, self._policies.current.policy, proposal, account.person, self._clock())
 
     def latest(self, number: int) -> list[LatestDecision]:
         """Return the latest decisions of all curators, newest first."""
@@ -142,7 +144,7 @@ class DeskViews:
             items = tx.review.browse_memories(chosen, after, PAGE + 1)
         return items[:PAGE], items[PAGE - 1].memory_id if len(items) > PAGE else None
 
-    def memory(self, memory_id: str, person: Person) -> Provenance:
+    def memory(self, memory_id: str, account: Account) -> Provenance:
         """Return one memory with the decisions behind it and the decisions that this person can make on it.
 
         Raises NotFoundError if there is no such memory.
@@ -150,5 +152,5 @@ class DeskViews:
         with self._store.read() as tx:
             memory = require(tx.review.memory(memory_id))
             records, changes = tx.review.records(memory.proposal), tx.review.memory_changes(memory.id)
-        dossier = self.dossier(memory.proposal_id, person)
+        dossier = self.dossier(memory.proposal_id, account)
         return Provenance(memory=memory, records=records, changes=changes, dossier=dossier)

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import check_signed_in
 from antechamber.core.admission.canonical import canonical, join_event
 from antechamber.core.admission.submission import Submission
@@ -69,22 +69,22 @@ class Quarantine:
         self._clock = clock
         self._randomness = randomness
 
-    def waiting(self, after: str | None, person: Person) -> tuple[list[RefusedEvent], str | None]:
+    def waiting(self, after: str | None, account: Account) -> tuple[list[RefusedEvent], str | None]:
         """Return one page of waiting quarantined events, newest first, and the cursor of the next page."""
         with self._store.read() as tx:
             items = tx.quarantine.waiting(after, PAGE + 1)
-            told = [self._gathered(tx, event, person, listed=True) for event in items[:PAGE]]
+            told = [self._gathered(tx, event, account, listed=True) for event in items[:PAGE]]
         return told, items[PAGE - 1].quarantine_id if len(items) > PAGE else None
 
-    def refused(self, quarantine_id: str, person: Person) -> RefusedEvent:
+    def refused(self, quarantine_id: str, account: Account) -> RefusedEvent:
         """Return one quarantined event, waiting or settled.
 
         Raises NotFoundError if there is no such event.
         """
         with self._store.read() as tx:
-            return self._gathered(tx, require(tx.quarantine.event(quarantine_id)), person)
+            return self._gathered(tx, require(tx.quarantine.event(quarantine_id)), account)
 
-    def _gathered(self, tx: Rows, event: QuarantineRow, person: Person, *, listed: bool = False) -> RefusedEvent:
+    def _gathered(self, tx: Rows, event: QuarantineRow, account: Account, *, listed: bool = False) -> RefusedEvent:
         records = tx.quarantine.records(event.id) if event.version else []
         standing = last_standing(records)
         owners = self._owners(tx, event)
@@ -95,16 +95,16 @@ class Quarantine:
             whole=whole,
             records=records,
             standing=standing,
-            undo_needs_reason=standing is not None and undo_needs_reason(standing, person.person, self._clock()),
+            undo_needs_reason=standing is not None and undo_needs_reason(standing, account.person, self._clock()),
             owners=owners,
-            blocker=settlement_blocker(owners, person.person),
+            blocker=settlement_blocker(owners, account.person),
         )
 
-    def taken(self, quarantine_id: str, person: Person) -> RefusedEvent | None:
+    def taken(self, quarantine_id: str, account: Account) -> RefusedEvent | None:
         """Return the quarantined event that this person just decided on; None if another decision is current."""
         with self._store.read() as tx:
             event = tx.quarantine.event(quarantine_id)
-            one = self._gathered(tx, event, person) if event else None
+            one = self._gathered(tx, event, account) if event else None
         return one if one and one.standing and not one.undo_needs_reason and not one.blocker else None
 
     def _owners(self, tx: Rows, event: QuarantineRow) -> frozenset[str]:
@@ -112,7 +112,7 @@ class Quarantine:
         policy = self._policies.current.policy
         return owners_of(tx, policy, event.producer_identity, event.owner, event.original_owner)
 
-    async def settle(self, quarantine_id: str, form: QuarantineForm, person: Person) -> str | None:
+    async def settle(self, quarantine_id: str, form: QuarantineForm, account: Account) -> str | None:
         """Settle a quarantined event or undo that; return the id of the proposal if the event was opened as one.
 
         Opening admits the event under a key that no producer can use, and then writes the record. If the service is
@@ -122,20 +122,20 @@ class Quarantine:
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError.
         """
-        if person.role != "curator":
+        if account.role != "curator":
             message = "Only a curator decides."
             raise ForbiddenDecisionError(message)
-        one = await asyncio.to_thread(self._refused_to, quarantine_id, person)
-        check_settlement(one.event, one.standing, form, one.owners, person.person)
+        one = await asyncio.to_thread(self._refused_to, quarantine_id, account)
+        check_settlement(one.event, one.standing, form, one.owners, account.person)
         check_note(form.reason_text, self._policies.current.off)
         opened = await self._open(one.event) if form.kind == "open" else None
-        await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, person)))
+        await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, account)))
         return opened
 
-    def _refused_to(self, quarantine_id: str, person: Person) -> RefusedEvent:
+    def _refused_to(self, quarantine_id: str, account: Account) -> RefusedEvent:
         with self._store.read() as tx:
-            check_signed_in(person, tx.access.session(person.session), self._clock())
-        return self.refused(quarantine_id, person)
+            check_signed_in(account, tx.access.session(account.session), self._clock())
+        return self.refused(quarantine_id, account)
 
     async def _open(self, row: QuarantineRow) -> str | None:
         reply = await self._admission.open(_opened(row))
@@ -147,8 +147,8 @@ class Quarantine:
         proposal_id: str = answer["proposal_id"]
         return proposal_id
 
-    def _record(self, quarantine_id: str, form: QuarantineForm, person: Person, tx: Rows) -> None:
-        check_signed_in(person, tx.access.signed_in(person.session), self._clock())
+    def _record(self, quarantine_id: str, form: QuarantineForm, account: Account, tx: Rows) -> None:
+        check_signed_in(account, tx.access.signed_in(account.session), self._clock())
         if not form.decision_key or tx.review.decision_with_key(form.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
@@ -159,13 +159,13 @@ class Quarantine:
             last_standing(tx.quarantine.records(event.id)),
             form,
             owners=self._owners(tx, event),
-            person=person.person,
+            person=account.person,
             policy_digest=self._policies.current.digest,
             review_record_id=uuid7(now, self._randomness(10)),
             now=now,
             salt=self._randomness(SALT_SIZE),
         )
-        tx.quarantine.decide(event, person, settlement)
+        tx.quarantine.decide(event, account, settlement)
 
 
 def _fits_in_list(event: QuarantineRow) -> bool:

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import SignedOutError, check_signed_in
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
@@ -125,7 +125,7 @@ class Desk:
         self._clock = clock
         self._randomness = randomness
 
-    def taken(self, proposal_id: str, person: Person) -> LastDecision | None:
+    def taken(self, proposal_id: str, account: Account) -> LastDecision | None:
         """Return the decision that this person just made on a proposal; None if another decision is current."""
         with self._store.read() as tx:
             proposal = tx.review.proposal(proposal_id)
@@ -133,23 +133,23 @@ class Desk:
                 return None
             facts = reviewed(tx, self._policies.current.policy, proposal, tx.review.records(proposal.id))
         last = facts.standing
-        if last is None or undo_needs_reason(last, person.person, self._clock()):
+        if last is None or undo_needs_reason(last, account.person, self._clock()):
             return None
-        if blocker(facts, person.person, "undo") is not None:
+        if blocker(facts, account.person, "undo") is not None:
             return None
         return LastDecision(proposal=proposal, shown_hash=text_hash(canonical(proposal.payload)), standing=last)
 
-    def draft(self, proposal_id: str, decision: Decision, person: Person) -> EditPreview:
+    def draft(self, proposal_id: str, decision: Decision, account: Account) -> EditPreview:
         """Return what an edit would change, without recording anything.
 
         Raises what `decide` would: SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError,
         InvalidDecisionError, BusyError or UnavailableError.
         """
-        _check_role(person)
+        _check_role(account)
         with self._store.read() as tx:
-            check_signed_in(person, tx.access.session(person.session), self._clock())
+            check_signed_in(account, tx.access.session(account.session), self._clock())
             proposal = require(tx.review.proposal(proposal_id))
-            ruling = self._ruled(tx, proposal, decision, person, self._clock())
+            ruling = self._ruled(tx, proposal, decision, account, self._clock())
         after = msgspec.json.decode(ruling.text)["content"]
         difference = differ(proposal.payload["content"], after)
         return EditPreview(
@@ -157,17 +157,17 @@ class Desk:
         )
 
     def decide(
-        self, proposal_id: str, decision: Decision, person: Person, within: QueueFilter | None = None
+        self, proposal_id: str, decision: Decision, account: Account, within: QueueFilter | None = None
     ) -> DecisionResult:
         """Make one decision and all its effects in one transaction; the next proposal matches the filter `within`.
 
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError; then nothing was recorded.
         """
-        _check_role(person)
-        return self._store.promote(partial(self._decide, proposal_id, decision, person, within=within)).result()
+        _check_role(account)
+        return self._store.promote(partial(self._decide, proposal_id, decision, account, within=within)).result()
 
-    def _ruled(self, tx: Rows, proposal: ProposalRow, decision: Decision, person: Person, now: int) -> Ruling:
+    def _ruled(self, tx: Rows, proposal: ProposalRow, decision: Decision, account: Account, now: int) -> Ruling:
         """Return the ruling of a decision on a proposal as it is now; writes nothing."""
         force = self._policies.current
         if not decision.decision_key or tx.review.decision_with_key(decision.decision_key):
@@ -178,10 +178,10 @@ class Desk:
         )
         facts = reviewed(tx, force.policy, proposal, tx.review.records(proposal.id))
         check_note(decision.reason_text, force.off)
-        seen = situation(force.policy, proposal, facts, person.person) if decision.kind == "approve" else None
+        seen = situation(force.policy, proposal, facts, account.person) if decision.kind == "approve" else None
         if seen is not None:
             _check_requirements(seen)
-        ruling = rule(facts, decision, person.person, now, target)
+        ruling = rule(facts, decision, account.person, now, target)
         _check_text(force.policy, proposal, ruling, seen)
         return ruling
 
@@ -189,16 +189,16 @@ class Desk:
         self,
         proposal_id: str,
         decision: Decision,
-        person: Person,
+        account: Account,
         tx: Rows,
         *,
         going_on: bool = True,
         within: QueueFilter | None = None,
     ) -> DecisionResult:
         now = self._clock()
-        check_signed_in(person, tx.access.signed_in(person.session), now)
+        check_signed_in(account, tx.access.signed_in(account.session), now)
         proposal = _held(tx.review, proposal_id, decision.target)
-        ruling = self._ruled(tx, proposal, decision, person, now)
+        ruling = self._ruled(tx, proposal, decision, account, now)
         entry = DecisionWrite(
             decision=decision,
             ruling=ruling,
@@ -210,13 +210,13 @@ class Desk:
         )
         goes_on = going_on and decision.kind not in STAYING
         place = tx.queue.cursor_of(proposal_id) if goes_on else None
-        tx.review.decide(proposal, person, entry)
+        tx.review.decide(proposal, account, entry)
         tx.queue.release(proposal_id, None)
         return DecisionResult(
             proposal_id=proposal_id,
             outcome=_outcome(decision.kind, ruling),
             memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
-            next=self._claim_next(tx.queue, person, place, now, within=within) if place else None,
+            next=self._claim_next(tx.queue, account, place, now, within=within) if place else None,
         )
 
     def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
@@ -230,19 +230,19 @@ class Desk:
         approves = self._policies.current.policy.limits.bulk_approve
         return Group(items=items, more=len(ids) > MAX_AT_ONCE, approves=approves)
 
-    def decide_many(self, decisions: Sequence[tuple[str, Decision]], person: Person) -> list[tuple[str, str | None]]:
+    def decide_many(self, decisions: Sequence[tuple[str, Decision]], account: Account) -> list[tuple[str, str | None]]:
         """Make the same decision on each proposal of a group, each with its own record; return ids and errors.
 
         Raises ForbiddenDecisionError if a decision is neither approve nor reject or the person is no curator,
         SignedOutError if nothing was recorded because the session ended.
         """
-        _check_role(person)
+        _check_role(account)
         for _, decision in decisions:
             if decision.kind not in {"reject", "approve"}:
                 message = "A group is approved or rejected, nothing else."
                 raise ForbiddenDecisionError(message)
         waiting = [
-            (one, self._promoted(partial(self._decide_in_group, one, decision, person)))
+            (one, self._promoted(partial(self._decide_in_group, one, decision, account)))
             for one, decision in decisions[:MAX_AT_ONCE]
         ]
         results = [(one, _failure_of(future)) for one, future in waiting]
@@ -259,14 +259,14 @@ class Desk:
             refused.set_exception(error)
             return refused
 
-    def _decide_in_group(self, proposal_id: str, decision: Decision, person: Person, tx: Rows) -> None:
+    def _decide_in_group(self, proposal_id: str, decision: Decision, account: Account, tx: Rows) -> None:
         proposal = require(tx.review.proposal(proposal_id))
         if not fits_in_group(proposal):
             message = "It is too long to be shown whole in a group; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
         if decision.kind == "approve":
             self._check_bulk_approval(tx.review, proposal)
-        self._decide(proposal_id, decision, person, tx, going_on=False)
+        self._decide(proposal_id, decision, account, tx, going_on=False)
         if decision.kind == "reject":
             tx.queue.sink(proposal_id)
 
@@ -279,25 +279,25 @@ class Desk:
             message = "It asks for care; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
 
-    def start(self, person: Person, within: QueueFilter | None = None) -> str | None:
+    def start(self, account: Account, within: QueueFilter | None = None) -> str | None:
         """Claim the first proposal that this person may judge and that matches a filter; return None without one."""
-        return self._go_on(person, None, within)
+        return self._go_on(account, None, within)
 
-    def skip(self, proposal_id: str, person: Person, within: QueueFilter | None = None) -> str | None:
+    def skip(self, proposal_id: str, account: Account, within: QueueFilter | None = None) -> str | None:
         """Release a proposal and claim the next one that matches a filter; return None if there is no other."""
-        return self._go_on(person, proposal_id, within)
+        return self._go_on(account, proposal_id, within)
 
-    def _go_on(self, person: Person, after: str | None, within: QueueFilter | None) -> str | None:
+    def _go_on(self, account: Account, after: str | None, within: QueueFilter | None) -> str | None:
         def work(tx: Rows) -> str | None:
-            check_signed_in(person, tx.access.signed_in(person.session), self._clock())
+            check_signed_in(account, tx.access.signed_in(account.session), self._clock())
             if after is not None:
-                tx.queue.release(after, person.person)
+                tx.queue.release(after, account.person)
             place = tx.queue.cursor_of(after) if after is not None else None
-            return self._claim_next(tx.queue, person, place, self._clock(), after, within)
+            return self._claim_next(tx.queue, account, place, self._clock(), after, within)
 
         return self._store.write(work).result()
 
-    def claim(self, proposal_id: str, person: Person) -> None:
+    def claim(self, proposal_id: str, account: Account) -> None:
         """Claim a proposal, even if another person holds a claim on it.
 
         Raises NotFoundError if no such proposal waits, SignedOutError.
@@ -305,15 +305,15 @@ class Desk:
         now = self._clock()
 
         def work(tx: Rows) -> bool:
-            check_signed_in(person, tx.access.signed_in(person.session), now)
-            return tx.queue.claim(proposal_id, person.person, now, now + LEASE, override=True)
+            check_signed_in(account, tx.access.signed_in(account.session), now)
+            return tx.queue.claim(proposal_id, account.person, now, now + LEASE, override=True)
 
         require(self._store.write(work).result() or None)
 
     def _claim_next(
         self,
         queue: QueueRows,
-        person: Person,
+        account: Account,
         place: QueueCursor | None,
         now: int,
         skipped: str | None = None,
@@ -323,17 +323,17 @@ class Desk:
 
         def free(after: QueueCursor | None) -> list[str]:
             if within is None:
-                return queue.free(person.person, after, now)
-            return queue.free_matching(within, person.person, after, now)
+                return queue.free(account.person, after, now)
+            return queue.free_matching(within, account.person, after, now)
 
         for proposal_id in free(place) or free(None):
-            if proposal_id != skipped and queue.claim(proposal_id, person.person, now, now + LEASE, override=False):
+            if proposal_id != skipped and queue.claim(proposal_id, account.person, now, now + LEASE, override=False):
                 return proposal_id
         return None
 
 
-def _check_role(person: Person) -> None:
-    if person.role != "curator":
+def _check_role(account: Account) -> None:
+    if account.role != "curator":
         message = "Only a curator decides."
         raise ForbiddenDecisionError(message)
 

@@ -8,7 +8,7 @@ from antechamber.core.access.callers import PasswordChange
 from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.leaf import granted, known_as, of_access, of_password
-from antechamber.core.rows.access import SessionRow, TokenCheck, TokenRow, UserRow
+from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
 from antechamber.store.memories import decoded
 from antechamber.store.statements import Statements
 
@@ -37,9 +37,9 @@ class AccessQueries:
     def tokens(self) -> list[TokenRow]:
         return [msgspec.convert(decoded(row, "read"), TokenRow) for row in self._sql.all("tokens")]
 
-    def token(self, digest: str) -> TokenCheck | None:
+    def token(self, digest: str) -> TokenFacts | None:
         row = self._sql.one("token_with_digest", digest=digest)
-        return msgspec.convert(decoded(row, "read"), TokenCheck) if row else None
+        return msgspec.convert(decoded(row, "read"), TokenFacts) if row else None
 
     def revoke_tokens(self, name: str, now: int) -> int:
         revoked = self._sql.all("revoke_tokens", name=name, revoked_at=now)
@@ -131,8 +131,8 @@ class AccessQueries:
     def set_views(self, user: int, views: str) -> None:
         self._sql.run("set_views", user=user, views=views)
 
-    def set_keys(self, user: int, keys: str | None) -> None:
-        self._sql.run("set_keys", user=user, keys=keys)
+    def set_shortcuts(self, user: int, shortcuts: str | None) -> None:
+        self._sql.run("set_shortcuts", user=user, shortcuts=shortcuts)
 
     def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:
         self._sql.run("add_session", digest=digest, user=user, now=now, proof=proof)

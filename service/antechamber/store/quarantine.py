@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.log.leaf import of_settlement
 from antechamber.core.review.quarantine import QuarantineDecision
 from antechamber.core.rows.quarantine import QuarantineRow
@@ -40,7 +40,7 @@ class QuarantineQueries:
             self._sql.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow]
         )
 
-    def decide(self, event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> None:
+    def decide(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
         form = settlement.form
         self._sql.all(
             "add_review_record",
@@ -52,8 +52,8 @@ class QuarantineQueries:
             decision=form.kind,
             reason_code=settlement.reason_code,
             reason_text=form.reason_text,
-            curator=person.id,
-            person=person.person,
+            curator=account.id,
+            person=account.person,
             shown=settlement.shown.decode(),
             shown_hash=settlement.shown_hash,
             resulting=None,
@@ -65,7 +65,7 @@ class QuarantineQueries:
             policy_digest=settlement.policy_digest,
             decided_at=settlement.decided_at,
         )
-        self._sql.append_leaves([of_settlement(event, person, settlement)])
+        self._sql.append_leaves([of_settlement(event, account, settlement)])
         self._sql.run("settle_quarantine", quarantine=event.id, state=settlement.state)
         self._sql.announce()
 

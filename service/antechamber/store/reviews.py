@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.contract import MemoryState, ProposalState
 from antechamber.core.errors import StaleDecisionError
@@ -42,7 +42,7 @@ class _Changing(NamedTuple):
     """A decision that changes memories: the key of its review record, the curator, and everything that it writes."""
 
     record: int
-    person: Person
+    account: Account
     entry: DecisionWrite
 
 
@@ -106,13 +106,13 @@ class ReviewQueries:
         rows = self._sql.all("latest_decisions", number=number)
         return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
-    def decide(self, proposal: ProposalRow, person: Person, entry: DecisionWrite) -> None:
+    def decide(self, proposal: ProposalRow, account: Account, entry: DecisionWrite) -> None:
         """Write the review record, apply the ruling to the proposal and its memories, and admit a memory if ruled so.
 
         Raises StaleDecisionError if another transaction moved the proposal first.
         """
         ruling = entry.ruling
-        record = self._add_review_record(proposal, person, entry)
+        record = self._add_review_record(proposal, account, entry)
         text = ruling.text.decode()
         changed = entry.decision.kind == "edit" or (proposal.edited and text != canonical(proposal.proposed).decode())
         moved = self._sql.run(
@@ -134,8 +134,8 @@ class ReviewQueries:
         if more := (ruling.state == "pending") - (proposal.state == "pending"):
             self._sql.run("count_in_fold", more=more, proposal=proposal.id)
         self._count_decided(proposal, ruling.state, entry.decided_at)
-        self._sql.append_leaves([of_decision(proposal, person, entry)])
-        changing = _Changing(record, person, entry)
+        self._sql.append_leaves([of_decision(proposal, account, entry)])
+        changing = _Changing(record, account, entry)
         if ruling.undoes is not None:
             for row in self._sql.all("ended_by", review_record_id=ruling.undoes):
                 self._change(row["memory_id"], "active", changing)
@@ -155,7 +155,7 @@ class ReviewQueries:
                     "count_proposal", proposal=proposal.id, hour=now // HOUR, name=name, lane=self._lane, number=number
                 )
 
-    def _add_review_record(self, proposal: ProposalRow, person: Person, entry: DecisionWrite) -> int:
+    def _add_review_record(self, proposal: ProposalRow, account: Account, entry: DecisionWrite) -> int:
         decision, ruling = entry.decision, entry.ruling
         record = self._sql.all(
             "add_review_record",
@@ -167,8 +167,8 @@ class ReviewQueries:
             decision=decision.kind,
             reason_code=ruling.reason_code,
             reason_text=decision.reason_text,
-            curator=person.id,
-            person=person.person,
+            curator=account.id,
+            person=account.person,
             shown=ruling.shown.decode(),
             shown_hash=text_hash(ruling.shown),
             resulting=ruling.resulting.decode() if ruling.resulting else None,
@@ -207,11 +207,11 @@ class ReviewQueries:
     def _add_change(
         self, memory: int, memory_id: str, before: str | None, state: MemoryState, changing: "_Changing"
     ) -> None:
-        record, person, entry = changing
+        record, account, entry = changing
         self._sql.run(
             "add_memory_change", memory=memory, state=state, review_record=record, changed_at=entry.decided_at
         )
-        self._sql.append_leaves([of_memory(memory_id, before, state, person, entry)])
+        self._sql.append_leaves([of_memory(memory_id, before, state, account, entry)])
 
     def browse_memories(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
         wanted = words_of(" ".join(chosen.words))

@@ -26,7 +26,7 @@ from antechamber.core.review.edit_field import to_field
 from antechamber.core.review.hidden_text import glimpse, pretty, reveal, shorten
 from antechamber.core.review.shortcuts import SHORTCUTS
 from antechamber.core.times import format_time
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.admit import Admission
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.dashboard import Dashboard
@@ -79,7 +79,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     desk: Desk
     desk_views: DeskViews
     quarantine: Quarantine
-    access: Access
+    access: AccessFlows
     export: Export
     checkpoints: Checkpoints
     proofs: LogProofs
@@ -164,7 +164,9 @@ def _handlers() -> list[Any]:
         live.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path must be in one router: Litestar 2.25 wraps a separate one again for each later handler.
-        Router("/", route_handlers=[preferences.show_settings, preferences.choose_keys, preferences.change_password]),
+        Router(
+            "/", route_handlers=[preferences.show_settings, preferences.choose_shortcuts, preferences.change_password]
+        ),
         *audit_api.ROUTES,
         audit_pages.audit,
         audit_pages.item,

@@ -17,7 +17,7 @@ from antechamber.flows.log_proofs import LogProofs
 from antechamber.resources import verifier
 from antechamber.web.audit_api import CHOICES, DISPOSITIONS, read_filter, read_submission_filter
 from antechamber.web.auth import needs_role
-from antechamber.web.pages import PersonRequest, page
+from antechamber.web.pages import AccountRequest, page
 
 _PAGE: Final = 50
 
@@ -30,7 +30,7 @@ _ID: Final = re.compile(r"[0-9a-f-]{36}")
 
 
 @get("/audit", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def audit(request: PersonRequest, export: NamedDependency[Export], proofs: NamedDependency[LogProofs]) -> Template:
+def audit(request: AccountRequest, export: NamedDependency[Export], proofs: NamedDependency[LogProofs]) -> Template:
     """Show review records, or submissions if a disposition is selected, and how far the log is signed."""
     query = request.query_params
     answers = bool(query.get("disposition"))
@@ -74,7 +74,7 @@ def _answers(query: Any, export: Export) -> tuple[tuple[list[ListedSubmission], 
 
 
 @get("/audit/items/{proposal_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def item(request: PersonRequest, proposal_id: FromPath[str], proofs: NamedDependency[LogProofs]) -> Template:
+def item(request: AccountRequest, proposal_id: FromPath[str], proofs: NamedDependency[LogProofs]) -> Template:
     """Show everything in the log about a proposal, from its submissions to its memory."""
     leaves = proofs.item(proposal_id)
     if not leaves:
@@ -90,7 +90,7 @@ def verifier_file() -> Response[bytes]:
 
 
 @get("/submissions", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def submissions(request: PersonRequest, export: NamedDependency[Export]) -> Template:
+def submissions(request: AccountRequest, export: NamedDependency[Export]) -> Template:
     """Show submissions and their dispositions, newest first, with filters; without texts."""
     query = request.query_params
     (items, following), error = _answers(query, export)

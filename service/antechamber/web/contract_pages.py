@@ -12,7 +12,7 @@ from antechamber.core.outcomes import FIXTURES, OUTCOMES
 from antechamber.web.audit_api import DISPOSITIONS
 from antechamber.web.auth import needs_role, needs_token_or_sign_in
 from antechamber.web.openapi import document
-from antechamber.web.pages import PersonRequest, page
+from antechamber.web.pages import AccountRequest, page
 from antechamber.web.problems import AnyRequest
 
 
@@ -28,7 +28,7 @@ def _encoded_document() -> bytes:
 
 
 @get("/schema", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
-def schema(request: PersonRequest) -> Template:
+def schema(request: AccountRequest) -> Template:
     """Show the OpenAPI document to people."""
     return page(request, "schema.html", document=document())
 

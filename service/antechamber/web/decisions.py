@@ -8,7 +8,7 @@ from litestar.exceptions import PermissionDeniedException
 from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.errors import (
     AntechamberError,
     BusyError,
@@ -19,7 +19,7 @@ from antechamber.core.errors import (
 from antechamber.core.review.decision import DECISIONS, NAMING, Decision, DecisionKind, InvalidDecisionError
 from antechamber.core.review.edit_field import FieldError, from_field
 from antechamber.core.review.queue_filter import FilterError, read_filter
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.review import MAX_AT_ONCE, DecisionResult, Desk
 from antechamber.web import thread_pools
@@ -47,22 +47,22 @@ class DecisionRoutes(Controller):
     ) -> Template | Redirect:
         """Claim the first free proposal that matches the queue's filter, and show it."""
         form = await read_form(request)
-        person, within = curator(request, form), form.get("q", "")
+        account, within = curator(request, form), form.get("q", "")
         try:
             read_filter(within)
         except FilterError as error:
             return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk_views, within, str(error))
-        return _show_next(await act(form, desk.start, person, filter_of(within)), within)
+        return _show_next(await act(form, desk.start, account, filter_of(within)), within)
 
     @post("/views", request_max_body_size=MAX_FORM)
     async def save_view(
-        self, request: AnyRequest, access: NamedDependency[Access], desk_views: NamedDependency[DeskViews]
+        self, request: AnyRequest, access: NamedDependency[AccessFlows], desk_views: NamedDependency[DeskViews]
     ) -> Template | Redirect:
         """Store the current filter under a name, or delete a stored one."""
         form = await read_form(request)
-        person, text = check_form(request, form), form.get("q", "")
+        account, text = check_form(request, form), form.get("q", "")
         try:
-            await act(form, access.save_view, person, form.get("name", ""), text)
+            await act(form, access.accounts.save_view, account, form.get("name", ""), text)
         except FilterError as error:
             return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk_views, text, str(error))
         return Redirect("/review", query_params={"q": text, "done": "kept"}, status_code=303)
@@ -75,9 +75,9 @@ class DecisionRoutes(Controller):
         reports that it was decided before.
         """
         form = await read_form(request)
-        person = curator(request, form)
+        account = curator(request, form)
         try:
-            results = await act(form, desk.decide_many, read_group(_KINDS[decision], form), person)
+            results = await act(form, desk.decide_many, read_group(_KINDS[decision], form), account)
         except (ForbiddenDecisionError, InvalidDecisionError, KeyError, ValueError) as error:
             text = "No such decision." if isinstance(error, KeyError) else str(error)
             return await thread_pools.run(thread_pools.PAGES, show_group, request, desk, None, text)
@@ -87,8 +87,8 @@ class DecisionRoutes(Controller):
     async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
         """Release a proposal, claim the next one and show it."""
         form = await read_form(request)
-        person, within = curator(request, form), form.get("q", "")
-        return _show_next(await act(form, desk.skip, proposal_id, person, filter_of(within)), within)
+        account, within = curator(request, form), form.get("q", "")
+        return _show_next(await act(form, desk.skip, proposal_id, account, filter_of(within)), within)
 
     @post("/{proposal_id:str}/claim", request_max_body_size=MAX_FORM)
     async def claim(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
@@ -108,7 +108,7 @@ class DecisionRoutes(Controller):
     ) -> Template | Redirect:
         """Make one decision and show the next proposal; an edit first shows its difference."""
         form = await read_form(request)
-        person = curator(request, form)
+        account = curator(request, form)
         kind = _KINDS.get(decision)
         if kind is None:
             return await thread_pools.run(
@@ -121,7 +121,7 @@ class DecisionRoutes(Controller):
             ):
                 return draft
             within = filter_of(form.get("q", ""))
-            decided = await act(form, desk.decide, proposal_id, said, person, within)
+            decided = await act(form, desk.decide, proposal_id, said, account, within)
         except StaleDecisionError as error:
             return await thread_pools.run(
                 thread_pools.PAGES, _stale, request, desk_views, proposal_id, form, str(error)
@@ -148,15 +148,15 @@ def _unseen(
     return None if form.get("resulting_hash") == draft.resulting_hash else show_draft(request, draft, form)
 
 
-def curator(request: AnyRequest, form: dict[str, str]) -> Person:
+def curator(request: AnyRequest, form: dict[str, str]) -> Account:
     """Return the curator who sent a form.
 
     Raises PermissionDeniedException for any other role.
     """
-    person = check_form(request, form)
-    if person.role != "curator":
+    account = check_form(request, form)
+    if account.role != "curator":
         raise PermissionDeniedException(detail="Only a curator decides.")
-    return person
+    return account
 
 
 def _show_next(proposal_id: str | None, within: str) -> Redirect:

@@ -22,7 +22,7 @@ from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.dossier import Dossier
 from antechamber.flows.review import Desk, EditPreview
 from antechamber.web.auth import needs_role
-from antechamber.web.pages import PersonRequest, page
+from antechamber.web.pages import AccountRequest, page
 from antechamber.web.problems import AnyRequest
 
 _DAY: Final = 86_400_000_000
@@ -40,23 +40,23 @@ class ReviewPages(Controller):
     guards = (needs_role("curator", "auditor"),)
 
     @get("/", sync_to_thread=True)
-    def queue(self, request: PersonRequest, desk_views: NamedDependency[DeskViews]) -> Template:
+    def queue(self, request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
         """Show pending proposals in the queue's order."""
         return show_queue(request, desk_views, request.query_params.get("q", ""))
 
     @get("/latest", sync_to_thread=True)
-    def latest(self, request: PersonRequest, desk_views: NamedDependency[DeskViews]) -> Template:
+    def latest(self, request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
         """Show the latest decisions, each with a way to undo it."""
         return page(request, "latest.html", items=desk_views.latest(_LATEST))
 
     @get("/group", sync_to_thread=True)
-    def group(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def group(self, request: AccountRequest, desk: NamedDependency[Desk]) -> Template:
         """Show a group of proposals with their full texts, to decide on them together."""
         return show_group(request, desk)
 
     @get("/{proposal_id:str}", sync_to_thread=True)
     def proposal(
-        self, proposal_id: FromPath[str], request: PersonRequest, desk_views: NamedDependency[DeskViews]
+        self, proposal_id: FromPath[str], request: AccountRequest, desk_views: NamedDependency[DeskViews]
     ) -> Template:
         """Show one proposal with everything needed for a decision."""
         return show_proposal(request, desk_views, proposal_id)
@@ -64,14 +64,14 @@ class ReviewPages(Controller):
 
 def show_queue(request: AnyRequest, desk_views: DeskViews, text: str, error: str | None = None) -> Template:
     """Render one page of the filtered queue; `error` states why a form was refused."""
-    person, after, chosen = request.scope["user"], request.query_params.get("after"), QueueFilter()
+    account, after, chosen = request.scope["user"], request.query_params.get("after"), QueueFilter()
     try:
         chosen = read_filter(text)
     except FilterError as refused:
         error = str(refused)
     plain = chosen == QueueFilter()
-    queue = desk_views.queue(after, person) if plain else desk_views.queue_matching(chosen, after, person)
-    context = {"queue": queue, "q": text, "error": error, "views": views_of(person.views), "names": NAMES}
+    queue = desk_views.queue(after, account) if plain else desk_views.queue_matching(chosen, after, account)
+    context = {"queue": queue, "q": text, "error": error, "views": views_of(account.views), "names": NAMES}
     context |= {"filtered": not plain, "within": "" if plain else text}
     context |= {"again": place_of("/review", text)} if request.method == "POST" else {}
     return page(request, "queue.html", 400 if error else 200, **context)
@@ -148,7 +148,7 @@ def show_group(
 
 
 @get("/memories", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def memories(request: PersonRequest, desk_views: NamedDependency[DeskViews]) -> Template:
+def memories(request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
     """Show memories, newest first."""
     query = {name: request.query_params.get(name, "").replace("\0", " ") for name in ("q", "scope", "at")}
     chosen, error = MemoryFilter(), None
@@ -182,6 +182,6 @@ def _read_memory_filter(query: dict[str, str]) -> MemoryFilter:
 
 
 @get("/memories/{memory_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def memory(memory_id: FromPath[str], request: PersonRequest, desk_views: NamedDependency[DeskViews]) -> Template:
+def memory(memory_id: FromPath[str], request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
     """Show one memory and the decisions that admitted it."""
     return page(request, "memory.html", provenance=desk_views.memory(memory_id, request.user))

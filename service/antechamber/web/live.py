@@ -14,7 +14,7 @@ from litestar.response.sse import ServerSentEventMessage
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.flows.desk_views import DeskViews
 from antechamber.web.auth import needs_role
-from antechamber.web.pages import PersonRequest
+from antechamber.web.pages import AccountRequest
 
 MIN_INTERVAL_SECONDS: Final = 1.0
 """Minimum seconds between two messages, so that a busy queue does not flood a page."""
@@ -25,7 +25,7 @@ MAX_MESSAGES: Final = 40
 
 
 @get("/review/changes", guards=[needs_role("curator", "auditor")])
-async def changes(request: PersonRequest, desk_views: NamedDependency[DeskViews]) -> ServerSentEvent:
+async def changes(request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> ServerSentEvent:
     """Stream the counters of queue and quarantine (event `counters`, JSON {pending, quarantined, proposal}).
 
     `proposal` is state and version of the proposal that the query names, null without one.

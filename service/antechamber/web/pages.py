@@ -10,10 +10,10 @@ from litestar.exceptions import ClientException, InternalServerException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.response import Template
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import BusyError, RequestRefusedError, UnavailableError
-from antechamber.core.review.shortcuts import keys_of
+from antechamber.core.review.shortcuts import decode_shortcuts
 from antechamber.web.auth import csrf_token
 from antechamber.web.problems import AnyRequest
 from antechamber.web.request_body import read_body, replayed
@@ -24,7 +24,7 @@ MAX_FORM: Final = 512 * 1024
 NO_STORE: Final = {"cache-control": "no-store"}
 
 
-PersonRequest = Request[Person, Any, Any]
+AccountRequest = Request[Account, Any, Any]
 
 
 _OF_THE_WAY: Final = frozenset({"done", "last", "refused"})
@@ -69,23 +69,23 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
 
 
 def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> Template:
-    """Render a page with the common context: the signed-in person, the counters, the alarms."""
-    state, person = request.app.state, request.scope["user"]
+    """Render a page with the common context: the signed-in account, the counters, the alarms."""
+    state, account = request.app.state, request.scope["user"]
     common = {
-        "person": person,
-        "csrf": csrf_token(state.secret, person),
-        "counters": None if person.role == "operator" else state.desk_views.counters(),
+        "person": account,
+        "csrf": csrf_token(state.secret, account),
+        "counters": None if account.role == "operator" else state.desk_views.counters(),
         "alarms": state.alarms(),
         "here": request.scope["path"],
         "again": _again(request),
-        "keys": keys_of(person.keys),
+        "keys": decode_shortcuts(account.shortcuts),
         "reasons": REASON_CODES,
         # Each form gets its own key: a decision counts once, however often its form is sent.
         "one_time_key": lambda: secrets.token_urlsafe(24),
         # The filter that a curator keeps when leaving this page.
         "within": "",
     }
-    common |= _just_done(request, person)
+    common |= _just_done(request, account)
     return Template(name, context=common | context, status_code=status, headers=NO_STORE)
 
 
@@ -95,15 +95,15 @@ def _again(request: AnyRequest) -> str:
     return f"{request.scope['path']}?{urlencode(kept)}" if kept else str(request.scope["path"])
 
 
-def _just_done(request: AnyRequest, person: Person) -> dict[str, Any]:
+def _just_done(request: AnyRequest, account: Account) -> dict[str, Any]:
     """Return the notice about the last action, and how to undo it while that is still easy."""
     query, state = request.query_params, request.app.state
     if request.method != "GET" or query.get("done", "") not in _DONE:
         return {"done": None, "taken": None, "settled": None}
     last, refused = query.get("last"), query.get("refused")
     taken = settled = None
-    if person.role == "curator":
+    if account.role == "curator":
         with contextlib.suppress(BusyError, UnavailableError):
-            taken = state.desk.taken(last, person) if last else None
-            settled = state.quarantine.taken(refused, person) if refused else None
+            taken = state.desk.taken(last, account) if last else None
+            settled = state.quarantine.taken(refused, account) if refused else None
     return {"done": _DONE[query["done"]], "taken": taken, "settled": settled}

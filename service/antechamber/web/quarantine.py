@@ -22,7 +22,7 @@ from antechamber.flows.quarantine import Quarantine
 from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, needs_role, typed_in
 from antechamber.web.decisions import curator, read_number
-from antechamber.web.pages import MAX_FORM, PersonRequest, page, read_form
+from antechamber.web.pages import MAX_FORM, AccountRequest, page, read_form
 from antechamber.web.problems import AnyRequest
 
 _KINDS: Final[dict[str, SettlingKind]] = {kind: kind for kind in SETTLINGS}
@@ -36,7 +36,7 @@ _STATUS: Final[dict[type[AntechamberError], int]] = {
 
 
 @get("/quarantine", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def show_quarantine(request: PersonRequest, quarantine: NamedDependency[Quarantine]) -> Template:
+def show_quarantine(request: AccountRequest, quarantine: NamedDependency[Quarantine]) -> Template:
     """Show quarantined events beside the originals that they conflict with."""
     items, following = quarantine.waiting(request.query_params.get("after"), request.user)
     return page(request, "quarantine.html", items=items, following=following)
@@ -44,7 +44,7 @@ def show_quarantine(request: PersonRequest, quarantine: NamedDependency[Quaranti
 
 @get("/quarantine/{quarantine_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def show_refused(
-    quarantine_id: FromPath[str], request: PersonRequest, quarantine: NamedDependency[Quarantine]
+    quarantine_id: FromPath[str], request: AccountRequest, quarantine: NamedDependency[Quarantine]
 ) -> Template:
     """Show one quarantined event, waiting or settled, with the decisions on it."""
     return _page(request, quarantine, quarantine_id)
@@ -56,7 +56,7 @@ async def settle(
 ) -> Template | Redirect:
     """Settle a quarantined event: keep the original, open it as a proposal, dismiss it as misuse; or undo that."""
     form = await read_form(request)
-    person = curator(request, form)
+    account = curator(request, form)
     kind = _KINDS.get(decision)
     if kind is None:
         raise NotFoundError(decision)
@@ -69,7 +69,7 @@ async def settle(
         undoes=form.get("undoes", ""),
     )
     try:
-        opened = await quarantine.settle(quarantine_id, said, person)
+        opened = await quarantine.settle(quarantine_id, said, account)
     except SignedOutError:
         raise SignInNeededError(typed_in(form)) from None
     except tuple(_STATUS) as error:

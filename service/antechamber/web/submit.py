@@ -16,10 +16,10 @@ from litestar.types import HTTPScope, Message, Receive, Scope, Send
 from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MAX_BODY, Reason
 from antechamber.core.errors import RequestRefusedError, UnavailableError
-from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.replies import Reply
-from antechamber.web.auth import host_name, looked_up, secret_of, unauthorized
+from antechamber.flows.token_check import TokenCheck
+from antechamber.web.auth import host_name, look_up_bearer, secret_of, unauthorized
 from antechamber.web.body_deadline import RawHeaders
 from antechamber.web.problems import header_echo, raw_headers
 from antechamber.web.request_body import read_whole
@@ -83,8 +83,8 @@ class AntechamberApp(Litestar):
             return None
         if host_name(host.decode("latin-1")) not in self.state.hosts:
             return None
-        access: Access = self.state.access
-        return access.remembered_bearer(token[7:].decode("latin-1"))
+        check: TokenCheck = self.state.access.token_check
+        return check.remembered_bearer(token[7:].decode("latin-1"))
 
 
 def _closing(send: Send, ends: Callable[[], bool]) -> Send:
@@ -105,7 +105,7 @@ async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: B
     by_tool = (b"submission-channel", b"mcp") in headers
     try:
         body = await read_whole(scope, receive, MAX_BODY, state, bearer)
-        await _check_token(headers, state.access)
+        await _check_token(headers, state.access.token_check)
     except RequestRefusedError as error:
         return admission.refusal(error.reasons, header_echo(keys))
     except UnavailableError as error:
@@ -115,13 +115,13 @@ async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: B
     return await admission.judged(parsed, "mcp" if by_tool else "http")
 
 
-async def _check_token(headers: RawHeaders, access: Access) -> None:
+async def _check_token(headers: RawHeaders, check: TokenCheck) -> None:
     """Look up the token again, unless it was looked up a moment ago: the body may have taken long.
 
     Raises RequestRefusedError (`unauthorized`).
     """
     secret = secret_of(next(value for name, value in headers if name == b"authorization").decode("latin-1"))
-    if access.remembered_bearer(secret) is None and await looked_up(access, access.bearer, secret) is None:
+    if check.remembered_bearer(secret) is None and await look_up_bearer(check, secret) is None:
         raise unauthorized()
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.admission import disposition as admission_moved
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.rows import ExportRow, Role
@@ -153,12 +153,12 @@ def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: st
     return _logged(leaf, submission_id, salt)
 
 
-def of_decision(proposal: ProposalRow, person: Person, entry: review_moved.DecisionWrite) -> LeafWrite:
+def of_decision(proposal: ProposalRow, account: Account, entry: review_moved.DecisionWrite) -> LeafWrite:
     """Return the leaf of a review record."""
     ruling = entry.ruling
     resulting = ruling.resulting.decode() if ruling.resulting else None
     told = DecisionFacts(
-        person=person.person,
+        person=account.person,
         producer_identity=proposal.producer_identity,
         proposal_version=proposal.version,
         reason_text=entry.decision.reason_text,
@@ -170,7 +170,7 @@ def of_decision(proposal: ProposalRow, person: Person, entry: review_moved.Decis
     )
     leaf = Leaf(
         action=entry.decision.kind,
-        actor=person.name,
+        actor=account.name,
         before=proposal.state,
         payload_commitment=commitment(entry.salt, decision_text(told)),
         policy_digest=entry.policy_digest,
@@ -183,11 +183,11 @@ def of_decision(proposal: ProposalRow, person: Person, entry: review_moved.Decis
     return _logged(leaf, entry.review_record_id, entry.salt)
 
 
-def of_settlement(event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> LeafWrite:
+def of_settlement(event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> LeafWrite:
     """Return the leaf of a review record of a quarantined event."""
     form = settlement.form
     told = DecisionFacts(
-        person=person.person,
+        person=account.person,
         producer_identity=event.producer_identity,
         proposal_version=event.version,
         reason_text=form.reason_text,
@@ -199,7 +199,7 @@ def of_settlement(event: QuarantineRow, person: Person, settlement: QuarantineDe
     )
     leaf = Leaf(
         action=form.kind,
-        actor=person.name,
+        actor=account.name,
         before=event.state,
         payload_commitment=commitment(settlement.salt, decision_text(told)),
         policy_digest=settlement.policy_digest,
@@ -217,12 +217,12 @@ def of_settlement(event: QuarantineRow, person: Person, settlement: QuarantineDe
 
 
 def of_memory(
-    memory_id: str, before: str | None, after: str, person: Person, entry: review_moved.DecisionWrite
+    memory_id: str, before: str | None, after: str, account: Account, entry: review_moved.DecisionWrite
 ) -> LeafWrite:
     """Return the leaf of a memory's change of state by a decision."""
     leaf = Leaf(
         action="memory",
-        actor=person.name,
+        actor=account.name,
         before=before,
         policy_digest=entry.policy_digest,
         role="curator",

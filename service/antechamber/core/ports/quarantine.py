@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.review.quarantine import QuarantineDecision
 from antechamber.core.rows.quarantine import QuarantineRow
 from antechamber.core.rows.review import (
@@ -25,7 +25,7 @@ class QuarantineRows(Protocol):
     def records(self, quarantine: int) -> list[ReviewRecordRow]:
         """Return the decisions on a quarantined event, oldest first."""
 
-    def decide(self, event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> None:
+    def decide(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
         """Write the review record of a quarantined event and its new state; the caller holds the event's lock."""
 
     def count(self, most: int) -> int:
