@@ -28,6 +28,7 @@ DIRECT_WRITE = _row(401, 401, 401, 403, 403, 403, 401, 401, 401)
 OWN_SUBMISSION = _row(401, 401, 401, 200, 404, 404, 401, 401, 401)
 DESK = _row(303, 303, 303, 303, 303, 303, 200, 200, 403)
 FIGURES = _row(303, 303, 303, 303, 303, 303, 200, 200, 200)
+HELP = _row(303, 303, 303, 200, 200, 200, 200, 200, 200)
 AUDIT = _row(401, 401, 401, 403, 403, 200, 200, 200, 403)
 FORM = _row(401, 401, 401, 401, 401, 401, 403, 403, 403)
 """A form without the session's own token."""
@@ -83,6 +84,8 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/settings"): FIGURES,
     ("POST", "/settings"): FORM,
     ("POST", "/settings/password"): FORM,
+    ("GET", "/help"): HELP,
+    ("GET", "/help/{chapter}"): HELP,
     ("GET", "/schema/openapi.json"): _row(401, 401, 401, 200, 200, 200, 200, 200, 200),
     ("GET", "/"): _row(*[303] * 9),
     ("GET", "/login"): PUBLIC,
@@ -145,6 +148,7 @@ def _names(service: Service) -> dict[str, str]:
         "review_record_id": _record(service),
         "rest": "anything/below",
         "file_path": "antechamber.css",
+        "chapter": "desk",
     }
 
 

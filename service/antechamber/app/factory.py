@@ -128,7 +128,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         sorting = threading.Thread(target=sorter.run, name="sorter")
         sorting.start()
         # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
-        await _attempt(checkpoints.look, policies.refresh, partial(access.note_address, settings.url))
+        await _attempt(checkpoints.look, policies.refresh, partial(access.address.note, settings.url))
         look = ConnectionWatch(settings.port, app.state.peers, app.state.stopping.is_set).look
         acts = _acts(services, policies, settings.url, look)
         acts += [] if settings.database_url is None else [("giving a sign of life", heartbeat.beat, BEAT_EVERY)]

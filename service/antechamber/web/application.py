@@ -1,6 +1,7 @@
 """Builds the application: routes, pages, error handlers and headers around the given flows."""
 
 import asyncio
+import mimetypes
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import cache
@@ -51,6 +52,7 @@ from antechamber.web import (
     quarantine,
     submit,
 )
+from antechamber.web import help as help_pages
 from antechamber.web import mcp as mcp_endpoint
 from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, SignInNeededError
@@ -113,6 +115,8 @@ def build(
             "tools": mcp_endpoint.ToolServer(mcp, services.background.work("serving MCP clients")),
         }
     )
+    # Python 3.11 and 3.12 do not know this type, and browsers are asked not to guess types.
+    mimetypes.add_type("image/webp", ".webp")
     assets = create_static_files_router(
         "/assets",
         directories=[templates / "assets"],
@@ -179,6 +183,8 @@ def _handlers() -> list[Any]:
         contract_pages.openapi,
         contract_pages.schema,
         contract_pages.contract,
+        help_pages.help_front,
+        help_pages.help_chapter,
     ]
 
 

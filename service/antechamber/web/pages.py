@@ -15,6 +15,7 @@ from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import BusyError, RequestRefusedError, UnavailableError
 from antechamber.core.review.shortcuts import decode_shortcuts
 from antechamber.web.auth import csrf_token
+from antechamber.web.help_chapters import help_address
 from antechamber.web.problems import AnyRequest
 from antechamber.web.request_body import read_body, replayed
 
@@ -78,6 +79,7 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         "alarms": state.alarms(),
         "here": request.scope["path"],
         "again": _again(request),
+        "help": help_address(request.scope["path"]),
         "keys": decode_shortcuts(account.shortcuts),
         "reasons": REASON_CODES,
         # Each form gets its own key: a decision counts once, however often its form is sent.
