@@ -6,6 +6,7 @@ import msgspec
 
 from antechamber.core.access.callers import Account
 from antechamber.core.log.leaf import of_settlement
+from antechamber.core.review.decision import text_hash
 from antechamber.core.review.quarantine import QuarantineDecision
 from antechamber.core.rows.quarantine import QuarantineRow
 from antechamber.core.rows.review import ReviewRecordRow
@@ -36,7 +37,7 @@ class QuarantineQueries(Statements):
         return msgspec.convert(self.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow])
 
     def settle(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
-        form = settlement.form
+        form, ruling = settlement.form, settlement.ruling
         self.all(
             "add_review_record",
             review_record_id=settlement.review_record_id,
@@ -45,12 +46,12 @@ class QuarantineQueries(Statements):
             version=event.version,
             resulting_version=event.version + 1,
             decision=form.kind,
-            reason_code=settlement.reason_code,
+            reason_code=ruling.reason_code,
             reason_text=form.reason_text,
             curator=account.id,
             person=account.person,
-            shown=settlement.shown.decode(),
-            shown_hash=settlement.shown_hash,
+            shown=ruling.shown.decode(),
+            shown_hash=text_hash(ruling.shown),
             resulting=None,
             resulting_hash=None,
             approvals_required=1,
@@ -61,7 +62,7 @@ class QuarantineQueries(Statements):
             decided_at=settlement.decided_at,
         )
         self.log([of_settlement(event, account, settlement)])
-        self.run("settle_quarantine", quarantine=event.id, state=settlement.state)
+        self.run("settle_quarantine", quarantine=event.id, state=ruling.state)
         self.announce()
 
     def count_quarantined(self, most: int) -> int:
