@@ -14,13 +14,13 @@ def test_without_a_choice_every_action_has_its_usual_key() -> None:
     assert encode_shortcuts(USUAL) is None
 
 
-def test_whoever_wants_none_has_none() -> None:
+def test_shortcuts_that_are_off_have_no_keys() -> None:
     """When shortcuts are off, no action has a key."""
     assert decode_shortcuts(OFF) == {}
 
 
 @given(st.permutations("abcdefghij?!<&\"'").map(lambda order: dict(zip(USUAL, order, strict=False))))
-def test_a_choice_comes_back_as_it_was_kept(chosen: dict[str, str]) -> None:
+def test_a_choice_survives_storage(chosen: dict[str, str]) -> None:
     """Any letters and signs survive storage."""
     assert decode_shortcuts(encode_shortcuts(chosen)) == chosen
 

@@ -236,7 +236,7 @@ def test_a_batch_beyond_its_bytes_is_refused_as_a_whole(flows: Flows) -> None:
 
 
 @pytest.mark.parametrize("role", ["auditor", "operator"])
-def test_only_a_curator_decides_whatever_the_page_let_through(flows: Flows, role: Any) -> None:
+def test_the_flow_itself_lets_only_curators_decide(flows: Flows, role: Any) -> None:
     """The flow itself refuses every other role and records nothing."""
     proposal, bob = flows.submit(event())["proposal_id"], flows.curator()
     other = msgspec.structs.replace(bob, role=role)
@@ -463,7 +463,7 @@ def test_a_busy_store_is_409_and_the_key_stays_free(flows: Flows, location: Loca
     assert flows.submit(body)["status"] == 201
 
 
-def test_a_reader_of_a_closed_store_hears_that_it_is_unavailable(flows: Flows) -> None:
+def test_a_closed_store_is_unavailable(flows: Flows) -> None:
     """Writing to a closed store is refused at once."""
     flows.store.close()
     with pytest.raises(UnavailableError):

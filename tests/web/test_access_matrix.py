@@ -177,7 +177,7 @@ def test_every_route_has_a_row(service: Service) -> None:
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_everybody_gets_exactly_what_the_table_says(service: Service, caller: str) -> None:
+def test_each_caller_gets_the_status_of_the_table(service: Service, caller: str) -> None:
     """Each caller gets the status of its column on every route."""
     names, headers = _names(service), _headers(service, caller)
     answered = {index: _ask(service, *index, names, headers) for index in MATRIX}
@@ -185,7 +185,7 @@ def test_everybody_gets_exactly_what_the_table_says(service: Service, caller: st
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_asking_for_options_tells_methods_or_refuses(service: Service, caller: str) -> None:
+def test_options_are_answered_with_methods_or_a_refusal(service: Service, caller: str) -> None:
     """OPTIONS is answered on every route, without a failure and without any content."""
     names, headers = _names(service), _headers(service, caller)
     paths = sorted(path for method, path in _routes(service) if method == "OPTIONS")
@@ -194,7 +194,7 @@ def test_asking_for_options_tells_methods_or_refuses(service: Service, caller: s
     assert {path: status for path, status in answered.items() if status not in {204, 303, 401, 403}} == {}
 
 
-def test_a_token_in_the_url_or_cookie_lets_nobody_in(service: Service) -> None:
+def test_a_token_in_the_url_or_cookie_is_ignored(service: Service) -> None:
     """Tokens count in the Authorization header only."""
     token, query = service.token(), {"submission_scope": "project", "scope_id": "apollo"}
     asked = service.client.get("/v1/memories", params=query | {"access_token": token, "token": token})

@@ -485,7 +485,7 @@ def test_an_auditor_of_some_scopes_sees_only_theirs(service: Service, tmp_path: 
     assert get(service, "checkpoint", mine).status_code == get(service, "key", mine).status_code == 200
 
 
-def test_the_page_tells_how_far_the_log_is_signed_and_who_took_what(service: Service) -> None:
+def test_the_page_shows_the_signed_size_and_the_exports(service: Service) -> None:
     """The log page shows the signed size and past exports, and offers checkpoint, key and verifier."""
     fill(service)
     desk = service.sign_in("ida", "auditor")

@@ -130,7 +130,9 @@ def test_an_older_backup_of_the_database_trips_the_signer(location: Location, po
     assert any("an older backup" in line for line in examine(location))
 
 
-def test_a_restored_log_goes_on_under_another_name_and_says_what_was_lost(location: Location, policies: Path) -> None:
+def test_a_restored_log_continues_under_another_name_and_names_the_lost_checkpoint(
+    location: Location, policies: Path
+) -> None:
     """The leaf of the new key names the abandoned checkpoint, which is kept as evidence."""
     with running(location, policies) as service:
         size = read_text(get(service, "checkpoint").text).size
@@ -169,7 +171,7 @@ def test_an_altered_leaf_trips_the_signer(location: Location, policies: Path) ->
     assert any("is not that of the first" in line for line in examine(location))
 
 
-def test_an_altered_node_trips_nobody_into_signing_it(location: Location, store: Store) -> None:
+def test_an_altered_node_is_never_signed(location: Location, store: Store) -> None:
     """The signer recomputes nodes from leaves, so it never signs an altered node; the doctor names the node."""
     grow(store, 600)
     log = open_log(store, location, app.clock)
@@ -201,7 +203,7 @@ def grow(store: Store, number: int) -> None:
     store.write(add).result()
 
 
-def test_it_is_signed_after_so_many_leaves_or_so_long(location: Location, store: Store) -> None:
+def test_the_log_is_signed_after_a_number_of_leaves_or_an_interval(location: Location, store: Store) -> None:
     """The log is signed after a number of leaves or an interval, and not again without a change."""
     now = [1_795_168_800_000_000]
     log = open_log(store, location, lambda: now[0])
@@ -434,7 +436,7 @@ def test_what_was_signed_last_is_missed(location: Location, store: Store, how: s
     assert log.checkpoint().size == LogProofs(store, log).standing().size
 
 
-def test_a_log_whose_last_checkpoint_is_gone_can_be_begun_anew(location: Location, store: Store) -> None:
+def test_a_log_without_its_last_checkpoint_can_continue_with_a_new_key(location: Location, store: Store) -> None:
     """Without the last checkpoint the loss is unknown, so the leaf of the new key names none."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
@@ -478,7 +480,7 @@ def test_where_it_is_kept_is_remembered(location: Location, store: Store) -> Non
     assert not (location.data / "log.checkpoint").exists()
 
 
-def test_who_signs_for_long_keeps_nobody_waiting(location: Location, store: Store) -> None:
+def test_a_slow_signer_does_not_delay_others(location: Location, store: Store) -> None:
     """While one signer works, other processes and threads get BusyError instead of waiting."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
@@ -585,7 +587,7 @@ def keeper(status: int = 204) -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
-def test_each_checkpoint_is_brought_to_whoever_keeps_a_copy(location: Location, store: Store) -> None:
+def test_each_checkpoint_is_sent_to_the_keeper_of_copies(location: Location, store: Store) -> None:
     """Each checkpoint is sent to the keeper once; a failure raises an alarm and is retried."""
     with keeper() as (url, kept):
         log = open_log(store, location, app.clock, url)
@@ -850,7 +852,7 @@ def test_what_is_on_that_list_writes_no_leaf(service: Service) -> None:
     assert leaves_of(service) == before + 2
 
 
-def test_the_log_that_nobody_can_sign_is_named(location: Location, store: Store) -> None:
+def test_a_log_that_cannot_be_signed_is_named(location: Location, store: Store) -> None:
     """A folder without write permission is named in the alarm."""
     log = open_log(store, location, app.clock)
     log.checkpoint()

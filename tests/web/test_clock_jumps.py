@@ -136,7 +136,7 @@ def test_order_is_by_sequence(machine: Machine, running_service: Service, second
     assert [item["content"] for item in service.recall()] == ["Number 2.", "Number 1.", "Number 0."]
 
 
-def test_an_operator_hears_of_a_clock_that_was_set(machine: Machine, running_service: Service) -> None:
+def test_a_clock_that_was_set_is_reported_to_operators(machine: Machine, running_service: Service) -> None:
     """The desk and /readyz report a changed clock with the remedy, until both clocks agree again."""
     service = running_service
     assert service.client.get("/readyz").json()["status"] == "ready"

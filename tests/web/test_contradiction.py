@@ -107,7 +107,7 @@ def test_sessions_of_the_backup_are_signed_out_and_decide_nothing(backup: Backup
             assert raw.execute("SELECT count(*) FROM review_records").fetchone()[0] == 0
 
 
-def test_agents_hear_that_nothing_is_stored_and_go_on_reading(backup: Backup, policies: Path) -> None:
+def test_agents_get_503_for_writes_and_can_still_read(backup: Backup, policies: Path) -> None:
     """Agents get 503 for each write; they read as before, and exports are refused as before."""
     with running(backup.location, policies) as service:
         reopened(service, backup)

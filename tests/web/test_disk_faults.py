@@ -196,7 +196,7 @@ def test_a_failed_sync_ends_all_writing_until_the_next_start(tmp_path: Path, pol
 
 
 @pytest.mark.timeout(120)
-def test_a_full_disk_is_told_and_recovers_by_itself(tmp_path: Path, policies: Path) -> None:
+def test_a_full_disk_gives_503_until_space_is_free_again(tmp_path: Path, policies: Path) -> None:
     """While the disk is full writes give 503 with Retry-After and reads continue; with space again all works."""
     data = tmp_path / "data"
     with served(data, policies) as (acts, pid):

@@ -102,7 +102,7 @@ def test_a_form_without_reason_choice_or_known_decision_records_nothing(service:
     assert records(service) == []
 
 
-def test_a_group_is_approved_only_where_the_policy_says_so_and_never_what_asks_for_care(
+def test_a_group_is_approved_only_if_the_policy_allows_it_and_no_text_needs_care(
     service: Service, policies: Any
 ) -> None:
     """Group approval is off by default; when it is on, flagged texts must be decided one by one."""

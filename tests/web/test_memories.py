@@ -40,7 +40,7 @@ def test_memories_are_found_by_scope_and_words_together(service: Service) -> Non
 @pytest.mark.parametrize(
     "query", [{"scope": "project"}, {"scope": "galaxy:x"}, {"at": "yesterday"}, {"at": "2026-13-01"}]
 )
-def test_what_cannot_be_read_is_said(service: Service, query: dict[str, str]) -> None:
+def test_an_invalid_filter_is_reported(service: Service, query: dict[str, str]) -> None:
     """An invalid filter is reported; the page keeps the input and shows all memories."""
     desk = service.sign_in()
     remember(service, desk, "Deploys wait for review.")

@@ -90,7 +90,7 @@ def test_what_was_opened_already_only_gets_its_record(service: Service, refused:
     assert len(records(service)) == 1
 
 
-def test_what_was_opened_while_somebody_else_settled_is_named_by_the_event(service: Service, refused: str) -> None:
+def test_a_proposal_opened_during_another_decision_is_named_by_the_event(service: Service, refused: str) -> None:
     """The first decision holds; the event's page names the proposal that was opened meanwhile."""
     desk, bob = service.sign_in("eve"), service.sign_in()
     shown = form(desk, refused)
@@ -144,7 +144,7 @@ def test_an_event_is_settled_once(service: Service, refused: str) -> None:
     assert len(records(service)) == 1
 
 
-def test_who_may_not_settle_is_told_why(service: Service, refused: str) -> None:
+def test_a_refused_settlement_is_explained(service: Service, refused: str) -> None:
     """Refused: the producer's owner, an auditor, a private or too long note, and an unknown outcome or event."""
     ada, bob = service.sign_in("ada"), service.sign_in("bob")
     assert "another person has to judge" in settle(ada, refused, "keep").text

@@ -54,7 +54,7 @@ def test_what_is_taken_back_waits_in_its_row_again(service: Service) -> None:
     assert queue(desk)[0] == []
 
 
-def test_what_asks_for_care_comes_first_and_says_why(service: Service) -> None:
+def test_texts_that_need_care_come_first_with_the_reason(service: Service) -> None:
     """Proposals with hidden characters or words addressed to the reader come before older plain texts."""
     plain = propose(service, "Prefer short branches to long ones.")
     odd = propose(service, "Rollback is safe\u202e.ton ro\u202c on Fridays.")
@@ -108,7 +108,7 @@ def test_unsorted_proposals_are_in_the_queue_all_the_same(service: Service) -> N
         assert tx.queue.page(location, 10) == []
 
 
-def test_a_place_that_nobody_wrote_is_the_beginning(service: Service) -> None:
+def test_an_invalid_cursor_gives_the_first_page(service: Service) -> None:
     """An invalid cursor in the address gives the first page."""
     desk, only = service.sign_in(), propose(service, "Only one.")
     for index in ("x", "1.2.3", "9.9.9.9.9", "-1.0.0.0", "1.0.0.99999999999999999999", "\u0661.0.0.1", only):

@@ -27,7 +27,7 @@ def keys(desk: Desk) -> str:
 
 
 @pytest.mark.parametrize("role", ["curator", "auditor", "operator"])
-def test_everybody_who_signs_in_chooses_for_themselves(service: Service, role: str) -> None:
+def test_each_account_has_its_own_shortcuts(service: Service, role: str) -> None:
     """A choice of shortcuts holds in every session of the person, and for no other person."""
     bob, elsewhere, eve = service.sign_in("bob", role), service.sign_in("bob", role), service.sign_in("eve")
     assert '"approve":"a"' in keys(bob)
@@ -46,7 +46,7 @@ def test_everybody_who_signs_in_chooses_for_themselves(service: Service, role: s
     assert 'value="a"' in bob.browser.get("/settings").text
 
 
-def test_a_choice_that_cannot_be_kept_says_why_and_keeps_what_was_typed(service: Service) -> None:
+def test_an_invalid_choice_is_explained_and_kept_in_the_form(service: Service) -> None:
     """An invalid choice is explained and kept in the form, and changes nothing."""
     bob = service.sign_in()
     for chosen, why in (({"approve": "r"}, "the same key"), ({"approve": ""}, "needs one key")):
@@ -129,7 +129,7 @@ def test_a_first_password_needs_no_present_one(service: Service) -> None:
     ],
     ids=["wrong", "differ", "missing", "short", "empty"],
 )
-def test_a_password_that_is_not_changed_says_why(
+def test_a_refused_password_change_is_explained(
     service: Service, fields: dict[str, str], status: int, said: str
 ) -> None:
     """A refused password change is explained on the same page without repeating a password; the old one stays valid."""

@@ -105,7 +105,7 @@ def test_a_password_signs_in(service: Service) -> None:
 
 
 @pytest.mark.parametrize(("role", "home"), [("curator", "/review"), ("auditor", "/audit"), ("operator", "/dashboard")])
-def test_everybody_lands_at_their_work(service: Service, role: str, home: str) -> None:
+def test_each_role_has_its_own_start_page(service: Service, role: str, home: str) -> None:
     """After signing in, and from the front page, each role is led to its own page."""
     desk = service.sign_in(f"{role}-1", role)
     assert desk.browser.get("/", follow_redirects=False).headers["location"] == home
@@ -125,7 +125,7 @@ def test_wrong_password_and_unknown_name_look_the_same(service: Service) -> None
     assert len(texts) == 1
 
 
-def test_the_password_of_nobody_signs_nobody_in(service: Service) -> None:
+def test_the_dummy_hash_opens_no_account(service: Service) -> None:
     """The dummy hash for unknown names opens no account."""
     service.state.access.accounts.add("linked", "curator", None, None)
     for name in ("linked", "nobody", ""):

@@ -74,7 +74,7 @@ def test_choices_and_groups_are_signed_out_too(service: Service, bob: Desk) -> N
     assert records(service) == 0
 
 
-def test_a_refused_event_is_not_settled_after_the_end_of_a_session(service: Service, bob: Desk) -> None:
+def test_a_quarantined_event_is_not_settled_after_the_end_of_a_session(service: Service, bob: Desk) -> None:
     """After the end of a session a quarantined event is neither decided nor opened."""
     service.submit(event("One.", idempotency_key="same"))
     quarantined = service.submit(event("Another.", idempotency_key="same")).json()["quarantine_id"]

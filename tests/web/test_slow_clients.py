@@ -180,7 +180,7 @@ def connected(url: str) -> socket.socket:
     return socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=20)
 
 
-def test_hundreds_of_unfinished_requests_keep_nobody_waiting(live: tuple[str, str, Any]) -> None:
+def test_hundreds_of_unfinished_requests_do_not_delay_others(live: tuple[str, str, Any]) -> None:
     """Hundreds of unfinished requests do not delay other clients, and are disconnected in the end."""
     url, secret, _ = live
     slow = [connected(url) for _ in range(MANY)]
@@ -321,7 +321,7 @@ def test_every_wait_for_a_client_ends(live: tuple[str, str, Any]) -> None:
     unread.close()
 
 
-def test_a_connection_ends_after_so_many_requests(live: tuple[str, str, Any]) -> None:
+def test_a_connection_ends_after_a_number_of_requests(live: tuple[str, str, Any]) -> None:
     """A connection without a known caller closes after 100 requests, announced in the last answer; others continue."""
     url, secret, _ = live
     strange, known = connected(url), connected(url)
@@ -349,7 +349,7 @@ def test_the_answer_to_a_body_that_turns_out_too_large_is_the_last_of_its_connec
     assert answer.lower().count(b"connection: close") == 1
 
 
-def test_an_answer_that_nobody_reads_does_not_keep_the_service_from_ending(live: tuple[str, str, Any]) -> None:
+def test_an_unread_answer_does_not_prevent_the_end_of_the_service(live: tuple[str, str, Any]) -> None:
     """On SIGTERM with an unread answer the process exits cleanly."""
     url, secret, process = live
     unread = socket.socket()

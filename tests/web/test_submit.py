@@ -979,7 +979,7 @@ def test_too_many_attempts_are_429(location: Location) -> None:
         assert check_shape(service.submit(event("Other.", producer_identity="tool:watcher")))["status"] == 201
 
 
-def test_a_text_with_too_many_look_alikes_is_refused_and_says_so(service: Service) -> None:
+def test_a_text_with_too_many_look_alikes_is_refused_with_the_remedy(service: Service) -> None:
     """A text that exceeds the scan budget counts as private; the reason names the remedy, and nothing is kept."""
     text = " ".join(belgian(number) for number in range(1, 3_600))
     answer = check_shape(service.submit(event(text)))

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib
 import importlib.util
 import os
 import socket
@@ -22,6 +21,7 @@ from antechamber.app.maintenance import clock, open_log, open_store
 from antechamber.background import Background
 from antechamber.core.access.callers import Bearer
 from antechamber.core.errors import AntechamberError
+from antechamber.core.mcp_tools import Submitting
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.flows.admit import Admission
@@ -59,6 +59,8 @@ FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
 BEAT_EVERY: Final = 5.0
 """Seconds between two heartbeats, when several processes share a database."""
+ServeMcp = Callable[[Callable[[Any], Submitting]], contextlib.AbstractAsyncContextManager[AsgiApplication]]
+"""Serves the MCP tools of the submitter that each request gets."""
 Act = tuple[str, Callable[[], None], float]
 """Name of periodic work, its function, and the seconds between two runs."""
 
@@ -204,14 +206,18 @@ def _mcp(services: Services) -> Start | None:
 
     @contextlib.asynccontextmanager
     async def start(bearer_of: Callable[[Any], Bearer]) -> AsyncIterator[AsgiApplication]:
-        server = await asyncio.to_thread(importlib.import_module, "antechamber.mcp_server")
+        serve = await asyncio.to_thread(_import_mcp)
         admission, recall = services.admission, services.recall
-        async with server.serving_http(
-            lambda request: InProcessTools(admission, recall, bearer_of(request))
-        ) as application:
+        async with serve(lambda request: InProcessTools(admission, recall, bearer_of(request))) as application:
             yield application
 
     return start
+
+
+def _import_mcp() -> ServeMcp:
+    from antechamber.mcp_server import serving_http  # noqa: PLC0415 -- an optional extra that is slow to import
+
+    return serving_http
 
 
 def _shut(services: Services, heartbeat: Heartbeat, store: Store) -> None:

@@ -1,7 +1,6 @@
 """Data locations: opening, checking and changing a folder or a database, for the service and the command line."""
 
 import contextlib
-import importlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -212,8 +211,7 @@ def open_log(
         keys = tx.log.verifier_keys()
     # A new key in place of a lost one keeps the log's name, because earlier checkpoints must still match.
     name = read_key(keys[-1]).name if keys and lost else None if keys else new_name()
-    # Imported only here: few services pin, and the HTTP client is slow to import.
-    publish = importlib.import_module("antechamber.app.pinning").pinning(pin_url) if pin_url else None
+    publish = _publisher(pin_url) if pin_url else None
     if lost and (location.data / KEY_FILE).exists():
         message = f"{location.data / KEY_FILE} is there; change the key without --lost"
         raise LogError(message)
@@ -230,6 +228,12 @@ class OpenedLog(NamedTuple):
     checkpoints: Checkpoints
     proofs: LogProofs
     export: Export
+
+
+def _publisher(pin_url: str) -> Callable[[str], None]:
+    from antechamber.app.pinning import pinning  # noqa: PLC0415 -- few services pin, and httpx is slow to import
+
+    return pinning(pin_url)
 
 
 @contextlib.contextmanager

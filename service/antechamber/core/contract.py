@@ -1,7 +1,7 @@
 """The contract: closed lists, grammars, limits and the structs of requests and answers."""
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -50,9 +50,9 @@ MemoryState = Literal["active", "superseded", "retracted", "expired"]
 QuarantineState = Literal["waiting", "settled"]
 Channel = Literal["http", "batch", "mcp"]
 
-SCOPES: Final[tuple[Scope, ...]] = Scope.__args__  # type: ignore[attr-defined]
-CODES: Final[tuple[Code, ...]] = Code.__args__  # type: ignore[attr-defined]
-REASON_CODES: Final[tuple[ReasonCode, ...]] = ReasonCode.__args__  # type: ignore[attr-defined]
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+CODES: Final[tuple[Code, ...]] = get_args(Code)
+REASON_CODES: Final[tuple[ReasonCode, ...]] = get_args(ReasonCode)
 
 KEY_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}"
 NAME_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._/@-]{0,127}"

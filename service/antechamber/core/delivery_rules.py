@@ -4,7 +4,7 @@ A client cannot know whether a call that failed on the network was executed. The
 it is sent, every unclear answer leaves it `uncertain`, and only a proof ends it.
 """
 
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ State = Literal["pending", "committed", "failed", "uncertain", "needs_review"]
 
 `uncertain`: either of the two; sending the same bytes again resolves it. `needs_review`: a person decides.
 """
-STATES: Final[tuple[State, ...]] = State.__args__  # type: ignore[attr-defined]
+STATES: Final[tuple[State, ...]] = get_args(State)
 SETTLED: Final[frozenset[State]] = frozenset({"committed", "failed", "needs_review"})
 """States in which nothing is sent any more."""
 

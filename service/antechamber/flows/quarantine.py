@@ -25,7 +25,15 @@ from antechamber.core.review.decision import (
 )
 from antechamber.core.review.hidden_text import fits, pretty, texts_of
 from antechamber.core.review.history import last_standing
-from antechamber.core.review.quarantine import QuarantineForm, check_settlement, opened_key, settle, settlement_blocker
+from antechamber.core.review.quarantine import (
+    QuarantineDecision,
+    QuarantineFacts,
+    QuarantineForm,
+    check_settlement,
+    opened_key,
+    settle,
+    settlement_blocker,
+)
 from antechamber.core.review.text_diff import Hunk, compare, hunks
 from antechamber.core.rows.quarantine import QuarantineRow
 from antechamber.core.rows.review import ReviewRecordRow
@@ -126,7 +134,7 @@ class Quarantine:
             message = "Only a curator decides."
             raise ForbiddenDecisionError(message)
         one = await asyncio.to_thread(self._refused_to, quarantine_id, account)
-        check_settlement(one.event, one.standing, form, one.owners, account.person)
+        check_settlement(_facts(one.event, one.standing, one.owners), form, account.person)
         check_note(form.reason_text, self._policies.current.off)
         opened = await self._open(one.event) if form.kind == "open" else None
         await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, account)))
@@ -154,18 +162,28 @@ class Quarantine:
             raise StaleDecisionError(message)
         tx.quarantine.hold(quarantine_id)
         event, now = require(tx.quarantine.event(quarantine_id)), self._clock()
-        settlement = settle(
-            event,
-            last_standing(tx.quarantine.records(event.id)),
-            form,
-            owners=self._owners(tx, event),
-            person=account.person,
-            policy_digest=self._policies.current.digest,
+        facts = _facts(event, last_standing(tx.quarantine.records(event.id)), self._owners(tx, event))
+        settlement = QuarantineDecision(
+            form=form,
+            ruling=settle(facts, form, account.person, now),
             review_record_id=uuid7(now, self._randomness(10)),
-            now=now,
+            policy_digest=self._policies.current.digest,
+            decided_at=now,
             salt=self._randomness(SALT_SIZE),
         )
         tx.quarantine.decide(event, account, settlement)
+
+
+def _facts(event: QuarantineRow, standing: CurrentDecision | None, owners: frozenset[str]) -> QuarantineFacts:
+    """Return the facts that a decision depends on; a conflict's text is kept unless the event is private or erased."""
+    return QuarantineFacts(
+        state=event.state,
+        version=event.version,
+        payload=event.payload,
+        erased=event.kind == "conflict" and not event.keyed and event.payload is None,
+        owners=owners,
+        standing=standing,
+    )
 
 
 def _fits_in_list(event: QuarantineRow) -> bool:

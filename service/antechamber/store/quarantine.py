@@ -6,6 +6,7 @@ import msgspec
 
 from antechamber.core.access.callers import Account
 from antechamber.core.log.leaf import of_settlement
+from antechamber.core.review.decision import text_hash
 from antechamber.core.review.quarantine import QuarantineDecision
 from antechamber.core.rows.quarantine import QuarantineRow
 from antechamber.core.rows.review import ReviewRecordRow
@@ -41,7 +42,7 @@ class QuarantineQueries:
         )
 
     def decide(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
-        form = settlement.form
+        form, ruling = settlement.form, settlement.ruling
         self._sql.all(
             "add_review_record",
             review_record_id=settlement.review_record_id,
@@ -50,12 +51,12 @@ class QuarantineQueries:
             version=event.version,
             resulting_version=event.version + 1,
             decision=form.kind,
-            reason_code=settlement.reason_code,
+            reason_code=ruling.reason_code,
             reason_text=form.reason_text,
             curator=account.id,
             person=account.person,
-            shown=settlement.shown.decode(),
-            shown_hash=settlement.shown_hash,
+            shown=ruling.shown.decode(),
+            shown_hash=text_hash(ruling.shown),
             resulting=None,
             resulting_hash=None,
             approvals_required=1,
@@ -66,7 +67,7 @@ class QuarantineQueries:
             decided_at=settlement.decided_at,
         )
         self._sql.append_leaves([of_settlement(event, account, settlement)])
-        self._sql.run("settle_quarantine", quarantine=event.id, state=settlement.state)
+        self._sql.run("settle_quarantine", quarantine=event.id, state=ruling.state)
         self._sql.announce()
 
     def count(self, most: int) -> int:

@@ -13,6 +13,7 @@ from antechamber.core.errors import (
     AntechamberError,
     BusyError,
     ForbiddenDecisionError,
+    NotFoundError,
     StaleDecisionError,
     UnavailableError,
 )
@@ -26,11 +27,10 @@ from antechamber.web import thread_pools
 from antechamber.web.auth import act, check_form
 from antechamber.web.desk import filter_of, place_of, show_draft, show_group, show_proposal, show_queue
 from antechamber.web.pages import MAX_FORM, read_form
-from antechamber.web.problems import AnyRequest
+from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
 _MAX_DIGITS: Final = 10
 _KINDS: Final[dict[str, DecisionKind]] = {kind: kind for kind in DECISIONS}
-_STATUS: Final[dict[type[AntechamberError], int]] = {ForbiddenDecisionError: 403, InvalidDecisionError: 400}
 
 
 class DecisionRoutes(Controller):
@@ -111,8 +111,9 @@ class DecisionRoutes(Controller):
         account = curator(request, form)
         kind = _KINDS.get(decision)
         if kind is None:
+            unknown = NotFoundError("No such decision.")
             return await thread_pools.run(
-                thread_pools.PAGES, _refused, request, desk_views, proposal_id, form, "No such decision.", 404
+                thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, unknown
             )
         try:
             said = read_decision(kind, form)
@@ -122,18 +123,9 @@ class DecisionRoutes(Controller):
                 return draft
             within = filter_of(form.get("q", ""))
             decided = await act(form, desk.decide, proposal_id, said, account, within)
-        except StaleDecisionError as error:
+        except DECISION_ERRORS as error:
             return await thread_pools.run(
-                thread_pools.PAGES, _stale, request, desk_views, proposal_id, form, str(error)
-            )
-        except (BusyError, UnavailableError) as error:
-            text = f"The service cannot store anything right now: {error}. Try again in a moment."
-            return await thread_pools.run(
-                thread_pools.PAGES, _refused, request, desk_views, proposal_id, form, text, 503
-            )
-        except (ForbiddenDecisionError, InvalidDecisionError) as error:
-            return await thread_pools.run(
-                thread_pools.PAGES, _refused, request, desk_views, proposal_id, form, str(error), _STATUS[type(error)]
+                thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, error
             )
         return Redirect(_next_place(kind, decided, form.get("q", "")), status_code=303)
 
@@ -225,11 +217,13 @@ def read_group(kind: DecisionKind, form: dict[str, str]) -> list[tuple[str, Deci
     return decisions
 
 
-def _stale(request: AnyRequest, desk_views: DeskViews, proposal_id: str, form: dict[str, str], why: str) -> Template:
-    return show_proposal(request, desk_views, proposal_id, form=form, stale=why, status=409)
-
-
-def _refused(
-    request: AnyRequest, desk_views: DeskViews, proposal_id: str, form: dict[str, str], why: str, status: int
+def _show_again(
+    request: AnyRequest, desk_views: DeskViews, proposal_id: str, form: dict[str, str], error: AntechamberError
 ) -> Template:
-    return show_proposal(request, desk_views, proposal_id, form=form, error=why, status=status)
+    """Render the proposal again with what was typed, and why the decision was not made."""
+    text, status = str(error), status_of(error)
+    if isinstance(error, StaleDecisionError):
+        return show_proposal(request, desk_views, proposal_id, form=form, stale=text, status=status)
+    if isinstance(error, BusyError | UnavailableError):
+        text = f"The service cannot store anything right now: {error}. Try again in a moment."
+    return show_proposal(request, desk_views, proposal_id, form=form, error=text, status=status)

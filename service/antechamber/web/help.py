@@ -10,7 +10,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import FromPath
 from litestar.response import Template
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.errors import NotFoundError
 from antechamber.resources import document, folder
 from antechamber.web.auth import SignInNeededError
@@ -48,7 +48,7 @@ def help_chapter(request: AnyRequest, chapter: FromPath[str]) -> Template:
 
 def _show(request: AnyRequest, chapter: Chapter) -> Template:
     context: dict[str, Any] = {"chapter": chapter, "chapters": CHAPTERS, "document": rendered(chapter)}
-    if isinstance(request.user, Person):
+    if isinstance(request.user, Account):
         return page(request, "help.html", **context)
     return Template("help.html", context=context | {"person": None}, headers=NO_STORE)
 

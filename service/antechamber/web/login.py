@@ -18,7 +18,7 @@ from antechamber.web.auth import check_form, check_origin, cookie_name
 from antechamber.web.client_address import client_address, forwarded_address
 from antechamber.web.pages import NO_STORE, read_form
 from antechamber.web.passwords import Passwords, TooManySignInsError
-from antechamber.web.problems import AnyRequest
+from antechamber.web.problems import AnyRequest, status_of
 
 _log: Final = logging.getLogger(__name__)
 MAX_FORM: Final = 16 * 1024
@@ -69,8 +69,7 @@ async def login(
         sign_in = partial(access.sign_in.check_password, form.get("name", ""), _address(request), verify)
         signed_in = await passwords.signing_in(sign_in)
     except (TooManyAttemptsError, TooManySignInsError) as error:
-        status = 429 if isinstance(error, TooManyAttemptsError) else 503
-        return _again(form, str(error), status, {"retry-after": str(error.wait)})
+        return _again(form, str(error), status_of(error), {"retry-after": str(error.wait)})
     return _enter(request, signed_in, form) if signed_in else _again(form, _WRONG, 401)
 
 

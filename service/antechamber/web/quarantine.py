@@ -8,31 +8,16 @@ from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
 from antechamber.core.access.sessions import SignedOutError
-from antechamber.core.errors import (
-    AntechamberError,
-    BusyError,
-    ForbiddenDecisionError,
-    NotFoundError,
-    StaleDecisionError,
-    UnavailableError,
-)
-from antechamber.core.review.decision import InvalidDecisionError
+from antechamber.core.errors import NotFoundError
 from antechamber.core.review.quarantine import SETTLINGS, QuarantineForm, SettlingKind
 from antechamber.flows.quarantine import Quarantine
 from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, needs_role, typed_in
 from antechamber.web.decisions import curator, read_number
 from antechamber.web.pages import MAX_FORM, AccountRequest, page, read_form
-from antechamber.web.problems import AnyRequest
+from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
 _KINDS: Final[dict[str, SettlingKind]] = {kind: kind for kind in SETTLINGS}
-_STATUS: Final[dict[type[AntechamberError], int]] = {
-    StaleDecisionError: 409,
-    ForbiddenDecisionError: 403,
-    InvalidDecisionError: 400,
-    BusyError: 503,
-    UnavailableError: 503,
-}
 
 
 @get("/quarantine", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
@@ -72,10 +57,9 @@ async def settle(
         opened = await quarantine.settle(quarantine_id, said, account)
     except SignedOutError:
         raise SignInNeededError(typed_in(form)) from None
-    except tuple(_STATUS) as error:
-        status = _STATUS[type(error)]
+    except DECISION_ERRORS as error:
         return await thread_pools.run(
-            thread_pools.PAGES, _page, request, quarantine, quarantine_id, str(error), form, status
+            thread_pools.PAGES, _page, request, quarantine, quarantine_id, str(error), form, status_of(error)
         )
     return Redirect(_next_place(kind, quarantine_id, opened), status_code=303)
 

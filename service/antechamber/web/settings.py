@@ -17,7 +17,7 @@ from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, act, check_form, needs_role
 from antechamber.web.pages import MAX_FORM, AccountRequest, page, read_form
 from antechamber.web.passwords import Passwords, TooManySignInsError
-from antechamber.web.problems import AnyRequest
+from antechamber.web.problems import AnyRequest, status_of
 
 _DIFFER = "The two new passwords are not the same. Type the new one twice"
 _WRONG = "The present password is another one"
@@ -59,7 +59,9 @@ async def choose_shortcuts(request: AnyRequest, access: NamedDependency[AccessFl
     except ShortcutError as error:
         return await _again(request, access, 400, on=True, chosen=chosen, error=str(error))
     except (BusyError, UnavailableError) as error:
-        return await _again(request, access, 503, on="on" in form, chosen=chosen, error=_unavailable(error))
+        return await _again(
+            request, access, status_of(error), on="on" in form, chosen=chosen, error=_unavailable(error)
+        )
     return Redirect("/settings?done=kept", status_code=303)
 
 
@@ -77,14 +79,15 @@ async def change_password(
     except SignedOutError:
         raise SignInNeededError from None
     except (TooManyAttemptsError, TooManySignInsError) as error:
-        status = 429 if isinstance(error, TooManyAttemptsError) else 503
-        answer = await _again(request, access, status, password_error=str(error).rstrip("."))
+        answer = await _again(request, access, status_of(error), password_error=str(error).rstrip("."))
         answer.headers["retry-after"] = str(error.wait)
         return answer
     except (BusyError, UnavailableError) as error:
-        return await _again(request, access, 503, password_error=_unavailable(error))
+        return await _again(request, access, status_of(error), password_error=_unavailable(error))
     except AntechamberError as error:
-        return await _again(request, access, 400, password_error=f"{str(error)[:1].upper()}{str(error)[1:]}")
+        return await _again(
+            request, access, status_of(error), password_error=f"{str(error)[:1].upper()}{str(error)[1:]}"
+        )
     return (
         # The fragment of the form would scroll past the notice.
         Redirect("/settings?done=password#top", status_code=303)

@@ -1,13 +1,13 @@
 """Callers: the bearer of a token or a signed-in account, each with a role."""
 
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
 TokenRole = Literal["producer", "reader", "auditor"]
 AccountRole = Literal["curator", "auditor", "operator"]
-TOKEN_ROLES: Final[tuple[TokenRole, ...]] = TokenRole.__args__  # type: ignore[attr-defined]
-ACCOUNT_ROLES: Final[tuple[AccountRole, ...]] = AccountRole.__args__  # type: ignore[attr-defined]
+TOKEN_ROLES: Final[tuple[TokenRole, ...]] = get_args(TokenRole)
+ACCOUNT_ROLES: Final[tuple[AccountRole, ...]] = get_args(AccountRole)
 
 
 class Bearer(Struct, frozen=True, kw_only=True):

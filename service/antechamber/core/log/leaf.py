@@ -185,7 +185,7 @@ def of_decision(proposal: ProposalRow, account: Account, entry: review_moved.Dec
 
 def of_settlement(event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> LeafWrite:
     """Return the leaf of a review record of a quarantined event."""
-    form = settlement.form
+    form, ruling = settlement.form, settlement.ruling
     told = DecisionFacts(
         person=account.person,
         producer_identity=event.producer_identity,
@@ -193,7 +193,7 @@ def of_settlement(event: QuarantineRow, account: Account, settlement: Quarantine
         reason_text=form.reason_text,
         resulting=None,
         scope_id=event.scope_id,
-        shown=settlement.shown.decode(),
+        shown=ruling.shown.decode(),
         submission_scope=event.submission_scope,
         target=None,
     )
@@ -203,7 +203,7 @@ def of_settlement(event: QuarantineRow, account: Account, settlement: Quarantine
         before=event.state,
         payload_commitment=commitment(settlement.salt, decision_text(told)),
         policy_digest=settlement.policy_digest,
-        reason_code=settlement.reason_code,
+        reason_code=ruling.reason_code,
         role="curator",
         subject=_ids(
             review_record_id=settlement.review_record_id,
@@ -211,7 +211,7 @@ def of_settlement(event: QuarantineRow, account: Account, settlement: Quarantine
             undoes=form.undoes if form.kind == "undo" else None,
         ),
         time=format_time(settlement.decided_at),
-        after=settlement.state,
+        after=ruling.state,
     )
     return _logged(leaf, settlement.review_record_id, settlement.salt)
 

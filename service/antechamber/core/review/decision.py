@@ -186,10 +186,40 @@ def open_decisions(proposal: ReviewedProposal) -> list[DecisionKind]:
     return [*found, "undo"] if proposal.standing is not None else found
 
 
+def owner_obstacle(owners: frozenset[str], person: str, judged: str = "proposals") -> str | None:
+    """Return why an owner cannot judge what a producer submitted, or None for another person."""
+    if person in owners:
+        return f"You answer or answered for this producer, so another person has to judge its {judged}."
+    return None
+
+
+def withdrawal_obstacle(proposal: ReviewedProposal) -> str | None:
+    """Return why a withdrawn proposal cannot be approved, or None if it is not withdrawn."""
+    return (
+        "The producer withdrew this event as private. Reject it with the reason private."
+        if proposal.withdrawn
+        else None
+    )
+
+
+def target_obstacle(proposal: ReviewedProposal) -> str | None:
+    """Return why a proposal cannot supersede the memory that it names, or None."""
+    if proposal.replaces is None or proposal.replaces.state == "active":
+        return None
+    return f"The memory that this would supersede is {proposal.replaces.state} by now. Name another one, or edit."
+
+
+def repeated_approval(proposal: ReviewedProposal, person: str) -> str | None:
+    """Return why a person cannot approve the same text twice, or None before the first approval."""
+    if person in standing_approvals(proposal):
+        return "You have approved this text already. It needs a second person."
+    return None
+
+
 def blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str | None:
     """Return why this person cannot make this decision now, or None."""
-    if person in proposal.owners:
-        return "You answer or answered for this producer, so another person has to judge its proposals."
+    if (obstacle := owner_obstacle(proposal.owners, person)) is not None:
+        return obstacle
     if kind == "undo":
         return _undo_blocker(proposal)
     if kind == "flag" and proposal.second:
@@ -198,13 +228,9 @@ def blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str 
 
 
 def _approval_blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str | None:
-    if proposal.withdrawn:
-        return "The producer withdrew this event as private. Reject it with the reason private."
-    if kind == "approve" and proposal.replaces is not None and proposal.replaces.state != "active":
-        return f"The memory that this would supersede is {proposal.replaces.state} by now. Name another one, or edit."
-    if kind == "approve" and person in standing_approvals(proposal):
-        return "You have approved this text already. It needs a second person."
-    return None
+    if (obstacle := withdrawal_obstacle(proposal)) is not None or kind != "approve":
+        return obstacle
+    return target_obstacle(proposal) or repeated_approval(proposal, person)
 
 
 def _undo_blocker(proposal: ReviewedProposal) -> str | None:
