@@ -85,7 +85,7 @@ class Quarantine:
             return self._gathered(tx, require(tx.quarantine.event(quarantine_id)), person)
 
     def _gathered(self, tx: Rows, event: QuarantineRow, person: Person, *, listed: bool = False) -> RefusedEvent:
-        records = tx.quarantine.records(event.id) if event.version else []
+        records = tx.quarantine.settlements(event.id) if event.version else []
         standing = last_standing(records)
         owners = self._owners(tx, event)
         before, after, whole = event.original_payload, event.payload, not listed or _fits_in_list(event)
@@ -156,7 +156,7 @@ class Quarantine:
         event, now = require(tx.quarantine.event(quarantine_id)), self._clock()
         settlement = settle(
             event,
-            last_standing(tx.quarantine.records(event.id)),
+            last_standing(tx.quarantine.settlements(event.id)),
             form,
             owners=self._owners(tx, event),
             person=person.person,
@@ -165,7 +165,7 @@ class Quarantine:
             now=now,
             salt=self._randomness(SALT_SIZE),
         )
-        tx.quarantine.decide(event, person, settlement)
+        tx.quarantine.settle(event, person, settlement)
 
 
 def _fits_in_list(event: QuarantineRow) -> bool:
