@@ -465,12 +465,12 @@ def test_a_transaction_that_was_given_up_cannot_commit_later(shared: Location) -
             return server.execute(single(statement), {"writer_id": "slow"} | values).fetchall()
 
         server.execute("INSERT INTO writers (writer_id, commits) VALUES ('slow', 6)")
-        assert run("settle_commit", commits=7, next=8) == [(8,)]
+        assert run("resolve_commit", commits=7, next=8) == [(8,)]
         with pytest.raises(errors.NotNullViolation):
             server.execute(single("mark_commit"), {"writer_id": "slow", "commits": 7})
-        assert run("settle_commit", commits=7, next=8) == [(8,)]
+        assert run("resolve_commit", commits=7, next=8) == [(8,)]
         server.execute(single("mark_commit"), {"writer_id": "slow", "commits": 9})
-        assert run("settle_commit", commits=9, next=10) == [(9,)]
+        assert run("resolve_commit", commits=9, next=10) == [(9,)]
 
 
 @pytest.mark.parametrize("end", ["commits", "dies"])

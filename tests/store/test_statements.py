@@ -36,7 +36,7 @@ ONLY_HERE = {
     "take_submissions": "several writers share one table",
     "register_writer": "a connection be lost at COMMIT",
     "mark_commit": "as register_writer",
-    "settle_commit": "as register_writer",
+    "resolve_commit": "as register_writer",
     "forget_writers": "as register_writer",
     "lock_log": "a writer that appends has to know its end",
     "announce": "by NOTIFY",

@@ -335,8 +335,8 @@ def test_a_leaf_is_proven_by_its_place_and_by_what_it_is_about(service: Service)
         proof = read_proof(answer["proof"])
         signed = read_checkpoint(proof.note, key, verify)
         raw = json.dumps(answer["leaf"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-        assert proof.index == answer["sequence"]
-        assert verify_inclusion(leaf_hash(raw), proof.index, signed.size, proof.path, signed.root)
+        assert proof.sequence == answer["sequence"]
+        assert verify_inclusion(leaf_hash(raw), proof.sequence, signed.size, proof.path, signed.root)
 
 
 def test_two_checkpoints_are_proven_to_be_of_one_log(service: Service) -> None:

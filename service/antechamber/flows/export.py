@@ -37,7 +37,7 @@ _WINDOW: Final = 256
 """Sequences covered by one read; each has a text of 64 kB at most."""
 _LEAVES: Final = 4096
 """Leaves of one read."""
-_OWN: Final = {"place", "leaf", "salt"}
+_OWN: Final = {"leaf", "salt"}
 """Members of a row that an export writes in a different form."""
 _END_COLUMNS: Final = ("count", "complete", "last_sequence")
 COLUMNS: Final = ("record", *sorted({*AuditRow.__struct_fields__, "leaf_hash"} - _OWN), *_END_COLUMNS)
@@ -82,7 +82,7 @@ class Export:
         """Return submissions, newest first, and the cursor of the next page."""
         with self._store.read() as tx:
             items, end = tx.reports.listed_submissions(chosen, after, number + 1)
-        return items[:number], items[number - 1].place if len(items) > number else end
+        return items[:number], items[number - 1].cursor if len(items) > number else end
 
     def history(self, number: int) -> list[ExportRow]:
         """Return the latest exports."""

@@ -93,7 +93,7 @@ class Quarantine:
             return self._gathered(tx, require(tx.quarantine.event(quarantine_id)), account)
 
     def _gathered(self, tx: Rows, event: QuarantineRow, account: Account, *, listed: bool = False) -> RefusedEvent:
-        records = tx.quarantine.records(event.id) if event.version else []
+        records = tx.quarantine.settlements(event.id) if event.version else []
         standing = last_standing(records)
         owners = self._owners(tx, event)
         before, after, whole = event.original_payload, event.payload, not listed or _fits_in_list(event)
@@ -162,7 +162,7 @@ class Quarantine:
             raise StaleDecisionError(message)
         tx.quarantine.hold(quarantine_id)
         event, now = require(tx.quarantine.event(quarantine_id)), self._clock()
-        facts = _facts(event, last_standing(tx.quarantine.records(event.id)), self._owners(tx, event))
+        facts = _facts(event, last_standing(tx.quarantine.settlements(event.id)), self._owners(tx, event))
         settlement = QuarantineDecision(
             form=form,
             ruling=settle(facts, form, account.person, now),
@@ -171,7 +171,7 @@ class Quarantine:
             decided_at=now,
             salt=self._randomness(SALT_SIZE),
         )
-        tx.quarantine.decide(event, account, settlement)
+        tx.quarantine.settle(event, account, settlement)
 
 
 def _facts(event: QuarantineRow, standing: CurrentDecision | None, owners: frozenset[str]) -> QuarantineFacts:

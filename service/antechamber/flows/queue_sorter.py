@@ -76,14 +76,14 @@ class QueueSorter:
         """
         with self._store.read() as tx:
             unsorted = tx.queue.unsorted(most)
-            places = [
-                index
+            assignments = [
+                assignment
                 for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
-                for index in _sorted(tx.queue, scope, list(some))
+                for assignment in _sorted(tx.queue, scope, list(some))
             ]
-        if places:
+        if assignments:
             texts = {one.id: (one.payload["kind"], plain(one.payload["content"])) for one in unsorted}
-            ordered = sorted(places, key=lambda one: one.proposal)
+            ordered = sorted(assignments, key=lambda one: one.proposal)
             self._store.write(partial(_write, ordered, [texts[one.proposal] for one in ordered])).result()
         return len(unsorted)
 
@@ -112,5 +112,5 @@ def marks_of_unsorted(one: Unsorted) -> list[Mark]:
     )
 
 
-def _write(places: list[FoldAssignment], texts: list[tuple[str, str]], tx: Rows) -> None:
-    tx.queue.sort(places, texts)
+def _write(assignments: list[FoldAssignment], texts: list[tuple[str, str]], tx: Rows) -> None:
+    tx.queue.sort(assignments, texts)

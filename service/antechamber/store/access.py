@@ -117,7 +117,8 @@ class AccessQueries:
         for action, ended in (("end-link", links), ("end-session", sessions)):
             name = action.removeprefix("end-")
             self._sql.append_leaves(
-                of_access(action, now, "ended", **{name: one.digest[:SHOWN], "user": one.name}) for one in ended
+                of_access(action, now, "ended", **{name: access.digest[:SHOWN], "user": access.name})
+                for access in ended
             )
         users = [row for row in self.users() if row.disabled_at is None]
         return EndedAccess(tokens=tokens, links=links, sessions=sessions, users=users)
@@ -170,7 +171,7 @@ class AccessQueries:
         return int(self._sql.all("add_failure", subject=subject, failed_at=now)[0]["id"])
 
     def take_back_failures(self, ids: Sequence[int]) -> None:
-        self._sql.repeat("take_back_failure", [{"id": one} for one in ids])
+        self._sql.repeat("take_back_failure", [{"id": failure} for failure in ids])
 
     def forget_failures(self, subject: str, before: int) -> None:
         self._sql.run("forget_failures", subject=subject, before=before)

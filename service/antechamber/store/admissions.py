@@ -46,11 +46,11 @@ class AdmissionQueries:
 
     def open_batch(self, candidates: Sequence[Candidate]) -> GroupFacts:
         """Look up keys, contents, earlier conflicts and caps, and only as far as the judgements need them."""
-        book = GroupFacts()
-        submissions = [one.submission for one in candidates]
-        book.producers = producers = self._numbers({one.producer_identity: 0 for one in submissions})
+        facts = GroupFacts()
+        submissions = [candidate.submission for candidate in candidates]
+        facts.producers = producers = self._numbers({submission.producer_identity: 0 for submission in submissions})
         keys = dict.fromkeys(map(key_of, submissions))
-        contents = dict.fromkeys((content_of(one), one.producer_identity) for one in submissions)
+        contents = dict.fromkeys((content_of(submission), submission.producer_identity) for submission in submissions)
         known, proposals = self._sql.find_all(
             ("known_submission", [{"producer": producers[name], "idempotency_key": key} for name, key in keys]),
             (
@@ -61,61 +61,67 @@ class AdmissionQueries:
                 ],
             ),
         )
-        book.distinct = len(candidates) == len(keys) == len({content for content, _ in contents})
+        facts.distinct = len(candidates) == len(keys) == len({content for content, _ in contents})
         for key, row in zip(keys, known, strict=True):
             if row is not None:
-                book.note_submission(key, msgspec.convert(row, KnownSubmission, strict=False))
+                facts.note_submission(key, msgspec.convert(row, KnownSubmission, strict=False))
         for (content, name), row in zip(contents, proposals, strict=True):
             if row is not None:
-                book.note_proposal(content, name, msgspec.convert(row, KnownProposal))
-        self._note_refusals(book, book.refusable(candidates))
-        return book
+                facts.note_proposal(content, name, msgspec.convert(row, KnownProposal))
+        self._note_refusals(facts, facts.refusable(candidates))
+        return facts
 
     def _numbers(self, producers: dict[str, int]) -> dict[str, int]:
         """Return the integer keys of producers; 0 for a producer without a row."""
         asked = [name for name in producers if name not in self._known_producers]
-        found = self._sql.find("producer_id", [{"producer_identity": name} for name in asked]) if asked else []
-        self._known_producers.update({name: row["id"] for name, row in zip(asked, found, strict=True) if row})
+        rows = self._sql.find("producer_id", [{"producer_identity": name} for name in asked]) if asked else []
+        self._known_producers.update({name: row["id"] for name, row in zip(asked, rows, strict=True) if row})
         return {name: self._known_producers.get(name, 0) for name in producers}
 
-    def _note_refusals(self, book: GroupFacts, candidates: Sequence[Candidate]) -> None:
+    def _note_refusals(self, facts: GroupFacts, candidates: Sequence[Candidate]) -> None:
         """Look up the caps and the earlier conflicts of candidates that may end in quarantine."""
-        waiting = sorted({book.producers[one.submission.producer_identity] for one in candidates} - {0})
-        names = {number: identity for identity, number in book.producers.items()}
+        waiting = sorted({facts.producers[candidate.submission.producer_identity] for candidate in candidates} - {0})
+        names = {number: identity for identity, number in facts.producers.items()}
         self._sql.find("hold_producer", [{"producer": producer} for producer in waiting])
         for producer, row in zip(
             waiting, self._sql.find("count_waiting", [{"producer": producer} for producer in waiting]), strict=True
         ):
-            book.note_waiting(names[producer], row["number"] if row else 0)
-        reused = [(one, original) for one in candidates if (original := book.original(one)) is not None]
+            facts.note_waiting(names[producer], row["number"] if row else 0)
+        reused = [
+            (candidate, original) for candidate in candidates if (original := facts.original(candidate)) is not None
+        ]
         asked = [
-            {"submission": original.id, "fingerprint": one.fingerprint, "keyed_fingerprint": one.keyed_fingerprint}
-            for one, original in reused
+            {
+                "submission": original.id,
+                "fingerprint": candidate.fingerprint,
+                "keyed_fingerprint": candidate.keyed_fingerprint,
+            }
+            for candidate, original in reused
         ]
         counts = self._sql.find("count_conflicts", [{"submission": original.id} for _, original in reused])
         for (_, original), row, count in zip(reused, self._sql.find("known_conflict", asked), counts, strict=True):
-            book.note_conflicts_of_key(original.submission_id, count["number"] if count else 0)
+            facts.note_conflicts_of_key(original.submission_id, count["number"] if count else 0)
             if row is not None:
-                book.note_conflict(original.submission_id, row["fingerprint"], KnownConflict(answer=row["answer"]))
+                facts.note_conflict(original.submission_id, row["fingerprint"], KnownConflict(answer=row["answer"]))
 
-    def record(self, book: GroupFacts) -> None:
+    def record(self, facts: GroupFacts) -> None:
         """Write the rows of a group's judgements; the ids in a receipt are also the ids of its rows."""
-        entries = book.entries
-        bound = [one for one in entries if one.judgement.bind]
-        made = [one for one in entries if one.judgement.propose]
+        entries = facts.entries
+        bound = [entry for entry in entries if entry.judgement.bind]
+        proposing = [entry for entry in entries if entry.judgement.propose]
         taken = self._sql.take(len(bound)) if bound else []
         writing = _Writing(
-            self._known_or_new(book.producers) if bound else book.producers,
-            {one.named.submission_id: key for one, key in zip(bound, taken, strict=True)},
-            {one.named.proposal_id: key for one, key in zip(bound, taken, strict=True) if one.judgement.propose},
+            self._known_or_new(facts.producers) if bound else facts.producers,
+            {entry.named.submission_id: key for entry, key in zip(bound, taken, strict=True)},
+            {entry.named.proposal_id: key for entry, key in zip(bound, taken, strict=True) if entry.judgement.propose},
         )
-        self._add("add_proposal", map(writing.proposal, made))
+        self._add("add_proposal", map(writing.proposal, proposing))
         self._add("add_submission", map(writing.submission, bound))
-        self._add("add_evidence", [writing.evidence(one) for one in bound if one.judgement.evidence])
-        self._count(book, writing.producers)
-        self._add("add_quarantine", [writing.quarantine(one) for one in entries if one.judgement.quarantine])
-        self._sql.append_leaves(leaf for one in entries for leaf in self._leaves(one))
-        if any(one.judgement.propose or one.judgement.quarantine or one.judgement.withdraw for one in entries):
+        self._add("add_evidence", [writing.evidence(entry) for entry in bound if entry.judgement.evidence])
+        self._count(facts, writing.producers)
+        self._add("add_quarantine", [writing.quarantine(entry) for entry in entries if entry.judgement.quarantine])
+        self._sql.append_leaves(leaf for entry in entries for leaf in self._leaves(entry))
+        if any(entry.judgement.propose or entry.judgement.quarantine or entry.judgement.withdraw for entry in entries):
             self._sql.announce()
 
     def _leaves(self, entry: AdmissionWrite) -> Iterator[LeafWrite]:
@@ -127,12 +133,17 @@ class AdmissionQueries:
         if proposal_id and self._sql.run("withdraw_proposal", proposal_id=proposal_id):
             yield of_withdrawal(entry, proposal_id)
 
-    def _count(self, book: GroupFacts, producers: Mapping[str, int]) -> None:
+    def _count(self, facts: GroupFacts, producers: Mapping[str, int]) -> None:
         """Count the dispositions of a group; attempts without a row (replays) are counted by `count_replays`."""
         counted = Counter(
-            (one.received_at // HOUR, producers[one.candidate.submission.producer_identity], _name(one), one.channel)
-            for one in book.entries
-            if one.judgement.bind or one.judgement.quarantine
+            (
+                entry.received_at // HOUR,
+                producers[entry.candidate.submission.producer_identity],
+                _name(entry),
+                entry.channel,
+            )
+            for entry in facts.entries
+            if entry.judgement.bind or entry.judgement.quarantine
         )
         self._sql.repeat(
             "count",
@@ -158,8 +169,8 @@ class AdmissionQueries:
         fresh = sorted(identity for identity, number in producers.items() if not number)
         for identity in fresh:
             self._sql.run("add_producer", producer_identity=identity)
-        found = self._sql.find("producer_id", [{"producer_identity": identity} for identity in fresh])
-        return {**producers, **{name: row["id"] for name, row in zip(fresh, found, strict=True) if row}}
+        rows = self._sql.find("producer_id", [{"producer_identity": identity} for identity in fresh])
+        return {**producers, **{name: row["id"] for name, row in zip(fresh, rows, strict=True) if row}}
 
     def seal(
         self, producer_identity: str, key: str, named: AssignedIds, receipt: bytes, policy_digest: str, now: int
@@ -189,8 +200,8 @@ class AdmissionQueries:
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
         producer = self._numbers({producer_identity: 0})[producer_identity]
-        found = self._sql.one("known_submission", producer=producer, idempotency_key=key)
-        return (found["submission_id"], found["receipt"]) if found else None
+        submission = self._sql.one("known_submission", producer=producer, idempotency_key=key)
+        return (submission["submission_id"], submission["receipt"]) if submission else None
 
     def count_replays(self, attempts: Mapping[ReplayKey, int]) -> None:
         counted = [

@@ -70,14 +70,14 @@ class RowCheck:
                 continue
             if leaf.get("person") != row["person"]:
                 yield f"account {row['name']} is of another person than its leaf says"
-            said = row["changed"] or leaf.get("password")
-            if known_as(row["name"], row["person"], row["password"]).get("password") != said:
+            logged = row["changed"] or leaf.get("password")
+            if known_as(row["name"], row["person"], row["password"]).get("password") != logged:
                 yield f"account {row['name']} has another password than its last leaf says"
 
     def _subject(self, subject: str, action: str) -> SqlRow | None:
         """Return the subject of the first leaf with this action; None if there is none."""
-        for one in self._sql.all("leaves_of", subject=subject):
-            leaf = _decoded(one["leaf"])
+        for row in self._sql.all("leaves_of", subject=subject):
+            leaf = _decoded(row["leaf"])
             if leaf.get("action") == action and isinstance(leaf.get("subject"), dict):
                 named: SqlRow = leaf["subject"]
                 return named
@@ -87,10 +87,10 @@ class RowCheck:
 def _decoded(leaf: str) -> SqlRow:
     """Return the decoded leaf; an empty dict if it cannot be read, which the log check reports."""
     try:
-        found = msgspec.json.decode(leaf)
+        decoded = msgspec.json.decode(leaf)
     except msgspec.MsgspecError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}
 
 
 def _owner(policy: SqlRow, producer_identity: str) -> str:

@@ -77,7 +77,7 @@ class _Job:
     def kind(self) -> object:
         return self.work if self.items is not None else self
 
-    def settle(self) -> None:
+    def resolve(self) -> None:
         if self.future.set_running_or_notify_cancel():
             if self.error is None:
                 self.future.set_result(self.result)
@@ -161,7 +161,7 @@ class GroupCommit:
             self._number -= sum(job.number for job in jobs)
             self._size -= sum(job.size for job in jobs)
         for job in jobs:
-            job.settle()
+            job.resolve()
 
     def _failed(self, error: BaseException) -> None:
         self._pause = self._work.failed(error)
@@ -176,7 +176,7 @@ class GroupCommit:
                 left += filter(None, [self._waiting.get_nowait()])
         for job in left:
             job.error = UnavailableError("the writer ended; the service has to be started again")
-            job.settle()
+            job.resolve()
         self._transactions.close()
 
     def _take(self) -> tuple[list[_Job], bool]:

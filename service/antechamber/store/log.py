@@ -112,16 +112,16 @@ class LogQueries:
             self._sql.one("erasable_proposal", subject=subject),
             self._sql.one("erasable_event", subject=subject),
         )
-        found = _erasable(subject, proposal, event)
-        ids = {"proposal": found["id"] if proposal else None, "quarantine": None if proposal else found["id"]}
+        row = _erasable(subject, proposal, event)
+        ids = {"proposal": row["id"] if proposal else None, "quarantine": None if proposal else row["id"]}
         self._sql.run("add_erasure", erasure_id=erasure_id, reason_code=reason_code, erased_at=now, **ids)
         if proposal:
-            self._forget_words(found["id"])
-            self._sql.run("erase_memories", id=found["id"], mark=ERASED, span=ERASED_SPAN)
-            self._sql.run("erase_proposal", id=found["id"], mark=ERASED, span=ERASED_SPAN)
-            self._erase_fold(found["id"])
+            self._forget_words(row["id"])
+            self._sql.run("erase_memories", id=row["id"], mark=ERASED, span=ERASED_SPAN)
+            self._sql.run("erase_proposal", id=row["id"], mark=ERASED, span=ERASED_SPAN)
+            self._erase_fold(row["id"])
         else:
-            self._sql.run("erase_event", id=found["id"])
+            self._sql.run("erase_event", id=row["id"])
         self._sql.run("erase_records", mark=ERASED, **ids)
         self._sql.run("erase_salts", **ids)
         name = "proposal_id" if proposal else "quarantine_id"
@@ -146,15 +146,15 @@ def _erasable(subject: str, proposal: dict[str, Any] | None, event: dict[str, An
 
     Raises EraseError if there is none, or if it must not be erased.
     """
-    found = proposal or event
-    if found is None:
+    row = proposal or event
+    if row is None:
         message = f"there is no proposal and no refused event {subject}"
-    elif found["erased"] is not None:
+    elif row["erased"] is not None:
         message = f"{subject} was erased before"
-    elif found["state"] in {"pending", "waiting"}:
+    elif row["state"] in {"pending", "waiting"}:
         message = f"{subject} still waits; decide it at the desk first"
-    elif found.get("active"):
+    elif row.get("active"):
         message = f"{subject} is a memory; retract it at the desk first"
     else:
-        return found
+        return row
     raise EraseError(message)

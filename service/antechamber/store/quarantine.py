@@ -36,12 +36,12 @@ class QuarantineQueries:
     def hold(self, quarantine_id: str) -> None:
         self._sql.one("hold_quarantine", quarantine_id=quarantine_id)
 
-    def records(self, quarantine: int) -> list[ReviewRecordRow]:
+    def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
         return msgspec.convert(
             self._sql.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow]
         )
 
-    def decide(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
+    def settle(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
         form, ruling = settlement.form, settlement.ruling
         self._sql.all(
             "add_review_record",

@@ -45,7 +45,7 @@ class ReportQueries:
         each are scanned, however few match.
         """
         end = _END if chosen.until is None else earliest(chosen.until)
-        place = {"before": min(before or _END, end), "since": earliest(chosen.since or 0)}
+        bounds = {"before": min(before or _END, end), "since": earliest(chosen.since or 0)}
         wanted = {
             "producer": chosen.producer_identity or "",
             "submission_scope": chosen.submission_scope or "",
@@ -53,18 +53,20 @@ class ReportQueries:
             "reason_code": chosen.reason_code or "",
             "number": number,
         }
-        found: list[dict[str, Any]] = []
+        scanned: list[dict[str, Any]] = []
         ends: list[str] = []
         if chosen.disposition != _CONFLICT:
             name = chosen.disposition or ""
-            found += self._sql.all("listed_submissions", disposition=name, window=WINDOW, **place, **wanted)
-            ends += [row["place"] for row in self._sql.all("end_of_submissions", window=WINDOW - 1, **place)]
+            scanned += self._sql.all("listed_submissions", disposition=name, window=WINDOW, **bounds, **wanted)
+            ends += [row["cursor"] for row in self._sql.all("end_of_submissions", window=WINDOW - 1, **bounds)]
         if chosen.disposition in {None, _CONFLICT}:
-            found += self._sql.all("listed_conflicts", window=WINDOW, **place, **wanted)
-            ends += [row["place"] for row in self._sql.all("end_of_conflicts", window=WINDOW - 1, **place)]
+            scanned += self._sql.all("listed_conflicts", window=WINDOW, **bounds, **wanted)
+            ends += [row["cursor"] for row in self._sql.all("end_of_conflicts", window=WINDOW - 1, **bounds)]
         # Rows after the end of either window were not scanned, so none after it is shown.
         seen = max(ends, default="")
-        rows = sorted((row for row in found if row["place"] >= seen), key=lambda row: str(row["place"]), reverse=True)
+        rows = sorted(
+            (row for row in scanned if row["cursor"] >= seen), key=lambda row: str(row["cursor"]), reverse=True
+        )
         return msgspec.convert(rows[:number], list[ListedSubmission]), seen or None
 
     def totals(self) -> dict[str, int]:

@@ -37,13 +37,13 @@ class QueueQueries:
 
     def page(self, after: QueueCursor | None, number: int) -> list[QueueRow]:
         start = after or _FRONT
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         if start.rank < _BEHIND_FOLDS:
-            found = self._sql.all("folds_in_line", rank=start.rank, turn=start.turn, fold=start.fold, number=number)
-        if len(found) < number:
+            rows = self._sql.all("folds_in_line", rank=start.rank, turn=start.turn, fold=start.fold, number=number)
+        if len(rows) < number:
             first = start.proposal if start.rank == _BEHIND_FOLDS else 0
-            found += self._sql.all("unsorted_in_line", proposal=first, number=number - len(found))
-        return [_queued(row) for row in found]
+            rows += self._sql.all("unsorted_in_line", proposal=first, number=number - len(rows))
+        return [_queued(row) for row in rows]
 
     def matching(
         self, chosen: QueueFilter, after: QueueCursor | None, number: int
@@ -53,7 +53,7 @@ class QueueQueries:
         One call scans at most `WINDOW` folds, however few match.
         """
         start = after or _FRONT
-        place = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
+        cursor = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
         patterns = [_pattern(word) for word in chosen.words] + ["%"] * MAX_WORDS
         wanted = {
             "producer": chosen.producer,
@@ -66,10 +66,10 @@ class QueueQueries:
         rows: list[dict[str, Any]] = []
         # Most filters fill a page from the first folds; only the others need a scan of the whole window.
         for window in (NEARBY, WINDOW):
-            rows = self._sql.all("folds_matching", **place, **wanted, window=window, number=number)
+            rows = self._sql.all("folds_matching", **cursor, **wanted, window=window, number=number)
             if len(rows) >= number:
                 return [_queued(row) for row in rows], None
-        end = self._sql.one("end_of_window", **place, window=WINDOW - 1)
+        end = self._sql.one("end_of_window", **cursor, window=WINDOW - 1)
         return [_queued(row) for row in rows], msgspec.convert(end | {"proposal": 0}, QueueCursor) if end else None
 
     def for_second(self, person: str, number: int) -> list[QueueRow]:
@@ -92,16 +92,16 @@ class QueueQueries:
         Proposals that need a second person come first, before all others, and do not appear in the queue again.
         """
         start = after or _FRONT
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         if start.rank < 0:
-            found = self._for_second(person, start.proposal, now, _FREE_SAMPLE)
-        if not found and start.rank < _BEHIND_FOLDS:
-            place = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
-            found = self._sql.all("free_in_line", person=person, now=now, **place)
-        if not found:
+            rows = self._for_second(person, start.proposal, now, _FREE_SAMPLE)
+        if not rows and start.rank < _BEHIND_FOLDS:
+            cursor = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
+            rows = self._sql.all("free_in_line", person=person, now=now, **cursor)
+        if not rows:
             first = start.proposal if start.rank == _BEHIND_FOLDS else 0
-            found = self._sql.all("free_unsorted", person=person, now=now, proposal=first)
-        return [row["proposal_id"] for row in found]
+            rows = self._sql.all("free_unsorted", person=person, now=now, proposal=first)
+        return [row["proposal_id"] for row in rows]
 
     def free_matching(self, chosen: QueueFilter, person: str, after: QueueCursor | None, now: int) -> list[str]:
         """Return a few free proposals after a cursor that match a filter, like `free`.
@@ -109,11 +109,11 @@ class QueueQueries:
         One call checks at most `_MAX_PAGES` pages of `_ROWS` rows, however few of them are free.
         """
         for _ in range(_MAX_PAGES):
-            found, end = self.matching(chosen, after, _ROWS)
-            if free := [row.proposal_id for row in found if self._is_free(row, person, now)][:_FREE_SAMPLE]:
+            rows, end = self.matching(chosen, after, _ROWS)
+            if free := [row.proposal_id for row in rows if self._is_free(row, person, now)][:_FREE_SAMPLE]:
                 return free
-            if len(found) == _ROWS:
-                last = found[-1]
+            if len(rows) == _ROWS:
+                last = rows[-1]
                 after = QueueCursor(rank=last.rank, turn=last.turn, fold=last.fold, proposal=last.id)
             elif end is not None:
                 after = end
@@ -124,7 +124,10 @@ class QueueQueries:
     def _is_free(self, row: QueueRow, person: str, now: int) -> bool:
         if row.approvals or row.second:
             # A proposal with a first approval is open only to people who have not decided on this text yet.
-            return any(one["proposal_id"] == row.proposal_id for one in self._for_second(person, row.id - 1, now, 1))
+            return any(
+                candidate["proposal_id"] == row.proposal_id
+                for candidate in self._for_second(person, row.id - 1, now, 1)
+            )
         held = row.claimed_by not in {None, person} and (row.claimed_until or 0) > now
         return row.owner != person and not held
 
@@ -162,17 +165,17 @@ class QueueQueries:
         first, last = self._sql.one("first_turn", rank=rank), self._sql.one("last_turn", producer=producer, rank=rank)
         return ProducerTurn(served=first["turn"] if first else 0, last=last["turn"] if last else None)
 
-    def sort(self, places: Sequence[FoldAssignment], texts: Sequence[tuple[str, str]]) -> None:
+    def sort(self, assignments: Sequence[FoldAssignment], texts: Sequence[tuple[str, str]]) -> None:
         """Put proposals into their folds; one that was sorted or decided in the meantime stays unchanged."""
-        made: dict[int, int] = {}
-        for index, (kind, content) in zip(places, texts, strict=True):
-            rank = MAX_RISK - index.risk
-            fold = index.fold or made.get(index.like or 0)
+        new_folds: dict[int, int] = {}
+        for assignment, (kind, content) in zip(assignments, texts, strict=True):
+            rank = MAX_RISK - assignment.risk
+            fold = assignment.fold or new_folds.get(assignment.like or 0)
             if fold is None:
-                values = {"proposal": index.proposal, "kind": kind, "content": content}
-                fold = int(self._sql.all("add_fold", **values, rank=rank, turn=index.turn)[0]["id"])
-                made[index.proposal] = fold
-            if self._sql.run("put_into_fold", fold=fold, proposal=index.proposal):
+                values = {"proposal": assignment.proposal, "kind": kind, "content": content}
+                fold = int(self._sql.all("add_fold", **values, rank=rank, turn=assignment.turn)[0]["id"])
+                new_folds[assignment.proposal] = fold
+            if self._sql.run("put_into_fold", fold=fold, proposal=assignment.proposal):
                 self._sql.run("grow_fold", fold=fold, rank=rank)
 
 

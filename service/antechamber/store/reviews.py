@@ -199,10 +199,10 @@ class ReviewQueries:
             self._change(entry.ruling.replaces, "superseded", changing)
 
     def _change(self, memory_id: str, state: MemoryState, changing: "_Changing") -> None:
-        found = self._sql.one("memory_number", memory_id=memory_id)
-        if found is not None:
-            self._add_change(found["id"], memory_id, found["state"], state, changing)
-            self._sql.run("move_memory", memory=found["id"], state=state)
+        row = self._sql.one("memory_number", memory_id=memory_id)
+        if row is not None:
+            self._add_change(row["id"], memory_id, row["state"], state, changing)
+            self._sql.run("move_memory", memory=row["id"], state=state)
 
     def _add_change(
         self, memory: int, memory_id: str, before: str | None, state: MemoryState, changing: "_Changing"

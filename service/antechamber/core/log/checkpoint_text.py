@@ -73,9 +73,9 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Proof(Struct, frozen=True):
-    """The proof that a leaf is at an index of the tree of a checkpoint."""
+    """The proof that a leaf has this sequence in the tree of a checkpoint."""
 
-    index: int
+    sequence: int
     path: Sequence[bytes]
     note: str
     """The signed checkpoint."""
@@ -152,11 +152,11 @@ def read_checkpoint(note: str, key: VerifierKey, verify: Verify) -> Checkpoint:
     if not all(verify(key.public, signature, text.encode()) for signature in ours):
         message = "the checkpoint's signature is wrong"
         raise NoteError(message)
-    found = _of_text(text)
-    if found.origin != key.name:
+    checkpoint = _of_text(text)
+    if checkpoint.origin != key.name:
         message = f"the text is no checkpoint of {key.name}"
         raise NoteError(message)
-    return found
+    return checkpoint
 
 
 def _signature(line: str, key: VerifierKey) -> bytes | None:
@@ -200,7 +200,7 @@ def _of_text(text: str) -> Checkpoint:
 
 def write_proof(proof: Proof) -> str:
     """Return a proof of inclusion as text, which can be verified without this service."""
-    lines = [PROOF_HEAD, f"index {proof.index}", *map(_base64, proof.path), "", ""]
+    lines = [PROOF_HEAD, f"index {proof.sequence}", *map(_base64, proof.path), "", ""]
     return "\n".join(lines[:-1]) + "\n" + proof.note
 
 

@@ -22,10 +22,10 @@ class QuarantineRows(Protocol):
     def hold(self, quarantine_id: str) -> None:
         """Lock a quarantined event: no other transaction decides on it until this one ends."""
 
-    def records(self, quarantine: int) -> list[ReviewRecordRow]:
+    def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
         """Return the decisions on a quarantined event, oldest first."""
 
-    def decide(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
+    def settle(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
         """Write the review record of a quarantined event and its new state; the caller holds the event's lock."""
 
     def count(self, most: int) -> int:

@@ -65,5 +65,5 @@ class QueueRows(Protocol):
     def producer_turn(self, producer: int, risk: int) -> queue_order.ProducerTurn:
         """Return a producer's position in the fair-queueing order of a risk."""
 
-    def sort(self, places: Sequence[queue_order.FoldAssignment], texts: Sequence[tuple[str, str]]) -> None:
+    def sort(self, assignments: Sequence[queue_order.FoldAssignment], texts: Sequence[tuple[str, str]]) -> None:
         """Assign proposals, each with its kind and comparable text, to folds; skip those already sorted or decided."""

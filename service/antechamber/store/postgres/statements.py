@@ -125,13 +125,13 @@ class PostgresStatements:
     def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
         """Run several independent look-ups in one round trip."""
         sent = [self._ask(statement, keys) if keys else None for statement, keys in asked]
-        found: list[list[dict[str, Any] | None]] = []
+        results: list[list[dict[str, Any] | None]] = []
         for (_, keys), cursor in zip(asked, sent, strict=True):
             rows: list[dict[str, Any] | None] = [None] * len(keys)
             for row in self._link.fetch(cursor) if cursor is not None else ():
                 rows[row.pop("position")] = row
-            found.append(rows)
-        return found
+            results.append(rows)
+        return results
 
     def _ask(self, statement: str, keys: Sequence[Mapping[str, Any]]) -> Any:
         members = tuple((name, _TYPES[type(value)]) for name, value in keys[0].items())
@@ -147,7 +147,7 @@ class PostgresStatements:
 
     def run(self, statement: str, /, **values: Any) -> int:
         cursor = self._link.send(single(statement), values)
-        self._link.settle()
+        self._link.sync()
         return cursor.rowcount
 
     def add(self, statement: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], /) -> None:
@@ -170,8 +170,8 @@ class PostgresStatements:
         # A leaf is itself JSON and is sent unescaped, which is half as long; the type JSON keeps its exact bytes.
         items = msgspec.json.encode(
             [
-                {"position": index, "leaf": msgspec.Raw(leaf), "subject": subject, "salt": _hex(salt)}
-                for index, (leaf, subject, salt) in enumerate(self.leaves)
+                {"ordinal": ordinal, "leaf": msgspec.Raw(leaf), "subject": subject, "salt": _hex(salt)}
+                for ordinal, (leaf, subject, salt) in enumerate(self.leaves)
             ]
         ).decode()
         self.leaves = []
@@ -187,4 +187,4 @@ class PostgresStatements:
     def check_files(self) -> Iterator[str]:
         """Yield the triggers that are switched off; the server checks its files itself."""
         for row in self.all("guards_switched_off"):
-            yield f"{row['name']} on {row['place']} is switched off"
+            yield f"{row['name']} on {row['relation']} is switched off"

@@ -22,7 +22,7 @@ _log: Final = logging.getLogger(__name__)
 
 RECONNECT_SECONDS: Final = 3
 """How long work waits for a server that restarts before its callers get a 503."""
-SETTLE_SECONDS: Final = 15
+RESOLVE_SECONDS: Final = 15
 """How long the outcome of a lost COMMIT is queried before its callers get a 503, which asks them to send it again."""
 LANES: Final = 16
 """Number of lanes of counters. Each process counts in one lane, so that few of them wait for each other's rows."""
@@ -117,7 +117,7 @@ class PostgresWriter:
         for left in reversed(range(MAX_TRIES)):
             try:
                 result = self._attempt(work, promotes=promotes)
-                self._link.settle()
+                self._link.sync()
             except errors.UniqueViolation:
                 self._undo()
                 if not left:
@@ -152,10 +152,10 @@ class PostgresWriter:
         """Roll back to the savepoint; a connection lost meanwhile is noticed at the next statement."""
         self._forget()
         with contextlib.suppress(psycopg.Error):
-            self._link.settle()
+            self._link.sync()
         with contextlib.suppress(psycopg.Error):
             self._link.send("ROLLBACK TO SAVEPOINT work")
-            self._link.settle()
+            self._link.sync()
 
     def commit(self) -> None:
         """Commit, and find out whether it happened if the answer was lost.
@@ -170,7 +170,7 @@ class PostgresWriter:
             self._link.send(single("mark_commit"), {"writer_id": self._writer_id, "commits": number})
             self._sql.write_log()
             ended = self._link.send("COMMIT")
-            self._link.settle()
+            self._link.sync()
         except (psycopg.Error, OSError) as error:
             self._leave_pipeline()
             if not is_lost(self.connection):
@@ -194,11 +194,11 @@ class PostgresWriter:
         """
         self._commits = number + 1
         values = {"writer_id": self._writer_id, "commits": number, "next": number + 1}
-        deadline = time.monotonic() + SETTLE_SECONDS
+        deadline = time.monotonic() + RESOLVE_SECONDS
         while True:
             self._link = self._reconnected(max(0.0, deadline - time.monotonic()))
             try:
-                return bool(self._link.rows(single("settle_commit"), values)[0]["commits"] == number)
+                return bool(self._link.rows(single("resolve_commit"), values)[0]["commits"] == number)
             except (psycopg.Error, OSError) as error:
                 if time.monotonic() > deadline:
                     message = "the database cannot be reached; whether this was stored is not known yet"

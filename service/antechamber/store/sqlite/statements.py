@@ -163,7 +163,8 @@ class SqliteStatements:
             return 0
         first = int(self.all("log_size")[0]["size"])
         rows = [
-            {"id": index, **leaf._asdict(), "leaf": leaf.leaf.decode()} for index, leaf in enumerate(self.leaves, first)
+            {"sequence": sequence, **leaf._asdict(), "leaf": leaf.leaf.decode()}
+            for sequence, leaf in enumerate(self.leaves, first)
         ]
         self.leaves = []
         self.add("append_leaf", rows, ())

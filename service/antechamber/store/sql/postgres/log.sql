@@ -1,10 +1,10 @@
 -- name: append_leaf
 -- Why: the same statement reads the end of the log and appends, so that it costs no round trip; SQLite reads it before.
 INSERT INTO log_leaves (id, leaf, subject, salt)
-SELECT (SELECT coalesce(max(l.id) + 1, 0) FROM log_leaves AS l) + item.position, CAST(item.leaf AS TEXT), item.subject,
+SELECT (SELECT coalesce(max(l.id) + 1, 0) FROM log_leaves AS l) + item.ordinal, CAST(item.leaf AS TEXT), item.subject,
     item.salt
-FROM json_to_recordset(CAST(:items AS JSON)) AS item (position BIGINT, leaf JSON, subject TEXT, salt BYTEA)
-ORDER BY item.position
+FROM json_to_recordset(CAST(:items AS JSON)) AS item (ordinal BIGINT, leaf JSON, subject TEXT, salt BYTEA)
+ORDER BY item.ordinal
 
 -- name: forget_words
 -- Why: full-text search is a tsvector here and FTS5 there, which must be given the words to remove.

@@ -38,12 +38,12 @@ LIMIT :number
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, 0) ON CONFLICT (writer_id) DO NOTHING
 
 -- name: mark_commit
--- Why: as register_writer; a transaction that settle_commit gave up finds a higher number and fails on the NULL.
+-- Why: as register_writer; a transaction that resolve_commit gave up finds a higher number and fails on the NULL.
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, :commits)
 ON CONFLICT (writer_id) DO UPDATE
 SET commits = CASE WHEN writers.commits < excluded.commits THEN excluded.commits END, seen_at = now()
 
--- name: settle_commit
+-- name: resolve_commit
 -- Why: as register_writer; it waits until the lost transaction has ended, or blocks one that has not arrived yet.
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, :next)
 ON CONFLICT (writer_id) DO UPDATE
@@ -64,7 +64,7 @@ SELECT name FROM antechamber.steps ORDER BY name
 
 -- name: guards_switched_off
 -- Why: an owner can switch triggers off here; SQLite has no such switch, only its own integrity_check.
-SELECT t.tgname AS name, c.relname AS place
+SELECT t.tgname AS name, c.relname AS relation
 FROM pg_catalog.pg_trigger AS t
 JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
