@@ -314,7 +314,7 @@ class Uses:
 
     def are_written(self) -> bool:
         """Return whether the next flush writes the last use of each."""
-        self.access.flush()
+        self.access.last_use.flush()
         with self.flows.store.read() as tx:
             session = tx.access.session(self.session)
         assert session

@@ -50,7 +50,7 @@ def _show(request: AnyRequest, chapter: Chapter) -> Template:
     context: dict[str, Any] = {"chapter": chapter, "chapters": CHAPTERS, "document": rendered(chapter)}
     if isinstance(request.user, Account):
         return page(request, "help.html", **context)
-    return Template("help.html", context=context | {"person": None}, headers=NO_STORE)
+    return Template("help.html", context=context | {"account": None}, headers=NO_STORE)
 
 
 @cache

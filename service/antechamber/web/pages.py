@@ -73,7 +73,7 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
     """Render a page with the common context: the signed-in account, the counters, the alarms."""
     state, account = request.app.state, request.scope["user"]
     common = {
-        "person": account,
+        "account": account,
         "csrf": csrf_token(state.secret, account),
         "counters": None if account.role == "operator" else state.desk_views.counters(),
         "alarms": state.alarms(),
