@@ -119,10 +119,10 @@ class Checkpoints:
         if self.doubt is not None:
             self.look()
         with contextlib.suppress(LogError):
-            if at_once or self._due():
+            if at_once or self._is_due():
                 self._sign(everything=True)
 
-    def _due(self) -> bool:
+    def _is_due(self) -> bool:
         with self._store.read() as rows:
             size = rows.log_size()
             last = self._last = rows.checkpoint()
@@ -164,7 +164,7 @@ class Checkpoints:
             self._tried_at = self._clock()
             try:
                 with self._signer.turn() as kept:
-                    signed = self._signed(kept, everything=everything)
+                    signed = self._sign_in_turn(kept, everything=everything)
             except LogError as error:
                 self._raise_alarm(error)
                 raise
@@ -185,7 +185,7 @@ class Checkpoints:
         finally:
             self._gate.release()
 
-    def _signed(self, kept: str | None, *, everything: bool, missing: bool = False) -> SignedCheckpoint:
+    def _sign_in_turn(self, kept: str | None, *, everything: bool, missing: bool = False) -> SignedCheckpoint:
         with self._store.read() as rows:
             tree, last = self._hold(rows, kept, missing=missing)
             self._witness(kept, last)
@@ -208,7 +208,7 @@ class Checkpoints:
         if retiring:
             # The old key's last checkpoint ends with the leaf that names the new key.
             self._signer.refresh(keys[-1])
-            return self._signed(signed.note, everything=everything)
+            return self._sign_in_turn(signed.note, everything=everything)
         return signed
 
     def _hold(self, rows: Rows, kept: str | None, *, missing: bool = False) -> tuple[Tree, SignedCheckpoint | None]:
@@ -220,7 +220,7 @@ class Checkpoints:
         """
         tree, last, held = Tree(rows), rows.checkpoint(), self._held
         if kept is None and not missing and last is not None and self._signer.alone:
-            raise ContradictionError(self._signer.missed)
+            raise ContradictionError(self._signer.advice_if_missing)
         self._compare(rows, tree, [note for note in (kept, last and last.note, held and held.note) if note])
         if (lost := self._store.lost()) is not None:
             raise ContradictionError(lost)
@@ -235,7 +235,7 @@ class Checkpoints:
         """Store a checkpoint that another machine signed, so that this machine can compare the log with it, too."""
         if last is None or self._signer.alone:
             return
-        before = _said(kept)
+        before = _parse_kept(kept)
         if before is None or before.origin != _name(last.note) or before.size < last.size:
             self._signer.keep(last.note, _name(last.note))
 
@@ -260,7 +260,7 @@ class Checkpoints:
             made, now = str(self._signer.key) not in keys, self._clock()
             new = self._signer.key if made else self._signer.draft()
             self._store.write(lambda rows: rows.add_log_key(str(new), now)).result()
-            self._last, self.alarm = self._signed(kept, everything=True), None
+            self._last, self.alarm = self._sign_in_turn(kept, everything=True), None
             return str(new)
 
     def give_up(self) -> tuple[str, EndedAccess]:
@@ -277,7 +277,7 @@ class Checkpoints:
                 if kept:
                     self._refuse_needless(rows, kept)
             new, now = self._signer.key if made else self._signer.draft(other_log=True), self._clock()
-            gone = _said(kept)
+            gone = _parse_kept(kept)
             told = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
 
             def begin(rows: Rows) -> EndedAccess:
@@ -287,7 +287,7 @@ class Checkpoints:
             ended = self._store.write(begin).result()
             self._store.accept_loss()
             self._signer.refresh(str(new))
-            self._last, self.alarm = self._signed(None, everything=True, missing=True), None
+            self._last, self.alarm = self._sign_in_turn(None, everything=True, missing=True), None
             return str(new), ended
 
     def _refuse_stranger(self, keys: list[str]) -> None:
@@ -311,7 +311,7 @@ class Checkpoints:
         own = str(self._signer.key)
         if own == keys[-1]:
             return False
-        if self._signer.drafted(keys[-1]) and own in keys and read_key(keys[-1]).name == self._signer.key.name:
+        if self._signer.has_draft(keys[-1]) and own in keys and read_key(keys[-1]).name == self._signer.key.name:
             return True
         self._signer.refresh(keys[-1])
         if keys[-1] != str(self._signer.key):
@@ -357,7 +357,7 @@ class Checkpoints:
                 return read_checkpoint(note, key, self._signer.verify)
             except NoteError:
                 continue
-        said = _said(note)
+        said = _parse_kept(note)
         if said is not None and said.origin not in {key.name for key in keys}:
             message = f"{what} is of another log, {said.origin[:80]!a}: they do not belong together."
             raise ContradictionError(message)
@@ -381,7 +381,7 @@ def _name(note: str) -> str:
     return note.partition("\n")[0]
 
 
-def _said(kept: str | None) -> Checkpoint | None:
+def _parse_kept(kept: str | None) -> Checkpoint | None:
     """Return the parsed text of a checkpoint, or None if it is not readable."""
     try:
         return read_text(kept or "")

@@ -108,7 +108,7 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
     """Gather the dossier of a proposal."""
     records = rows.review_records(proposal.id)
     duplicates, duplicate_replays = rows.own_duplicates(proposal.id)
-    facts = reviewed(rows, policy, proposal, records)
+    facts = build_facts(rows, policy, proposal, records)
     last, conflicts = facts.standing, rows.conflicts(proposal.id)
     shown_hash = text_hash(canonical(proposal.payload))
     pending = proposal.state == "pending"
@@ -174,7 +174,7 @@ def owners_of(rows: Rows, policy: Policy, producer_identity: str, *then: str | N
     return frozenset(owner for owner in (now, *then) if owner)
 
 
-def reviewed(rows: Rows, policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
+def build_facts(rows: Rows, policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
     """Return the facts about a proposal that the rules of review need."""
     refused = rows.refused_owners(proposal.id)
     return ReviewedProposal(
@@ -197,7 +197,7 @@ def reviewed(rows: Rows, policy: Policy, proposal: ProposalRow, records: list[Re
     )
 
 
-def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
+def values_by_pointer(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
     """Return all values of a proposal that a memory would repeat, by JSON pointer, for a scan by the current rules."""
     return {
         "/scope_id": proposal.scope_id,
@@ -209,14 +209,14 @@ def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
 
 def situation(policy: Policy, proposal: ProposalRow, facts: ReviewedProposal, person: str) -> Situation:
     """Return the facts for requirements; the text is scanned once, or twice if rules are switched off."""
-    looked_through, off = places(proposal, proposal.payload), frozenset(policy.privacy.off)
-    findings = scan(looked_through, off)
+    values, off = values_by_pointer(proposal, proposal.payload), frozenset(policy.privacy.off)
+    findings = scan(values, off)
     return Situation(
         proposal=facts,
         person=person,
         rules=policy.rules(proposal.submission_scope),
         findings=findings,
-        passed=scan(looked_through) if off and not findings else [],
+        passed=scan(values) if off and not findings else [],
     )
 
 

@@ -39,7 +39,7 @@ class Consistent(Struct, frozen=True, kw_only=True):
 class Log(Checkpoints):
     """Forms proofs based on the signed checkpoints."""
 
-    def published(self, size: int | None = None) -> SignedCheckpoint:
+    def published_checkpoint(self, size: int | None = None) -> SignedCheckpoint:
         """Return the last checkpoint, or the one of a size.
 
         Raises NotFoundError if there is none.
@@ -61,12 +61,12 @@ class Log(Checkpoints):
         with self._store.read() as rows:
             return rows.log_keys()[::-1]
 
-    def included(self, sequence: int) -> Included:
+    def prove_inclusion(self, sequence: int) -> Included:
         """Prove that the last signed log includes a leaf.
 
         Raises NotFoundError if there is no such leaf, LogError, BusyError or UnavailableError.
         """
-        last = self._covering(sequence)
+        last = self._cover(sequence)
         with self._store.read() as rows:
             leaves = rows.leaf_texts(sequence, 1) if 0 <= sequence < last.size else []
             if not leaves:
@@ -75,7 +75,7 @@ class Log(Checkpoints):
             path = inclusion_proof(sequence, last.size, Tree(rows, last.size).nodes)
         return Included(sequence=sequence, leaf=leaves[0], proof=write_proof(Proof(sequence, path, last.note)))
 
-    def _covering(self, sequence: int) -> SignedCheckpoint:
+    def _cover(self, sequence: int) -> SignedCheckpoint:
         """Return the last checkpoint, or a new one if the last does not cover the leaf yet."""
         last = self._last or self.standing().signed
         return last if last is not None and sequence < last.size else self._sign(everything=True)
@@ -98,7 +98,7 @@ class Log(Checkpoints):
             scope, scope_id = rows.scope_of(sequence)
         return scope or "", scope_id or ""
 
-    def consistent(self, old: int) -> Consistent:
+    def prove_consistency(self, old: int) -> Consistent:
         """Prove that the log of an earlier size is a prefix of the last signed one.
 
         Raises NotFoundError if the log never had that size, LogError, BusyError or UnavailableError.

@@ -55,7 +55,7 @@ class QueueSorter:
             number = 0
         # The sorter's own writes do not wake it, so the event means writes of others.
         busy = number > 0 and self._news.is_set()
-        self._work.worked()
+        self._work.note_success()
         if busy:
             self._over.wait(MIN_INTERVAL_SECONDS)
         elif number < self._most:
@@ -78,7 +78,7 @@ class QueueSorter:
             places = [
                 index
                 for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
-                for index in _sorted(rows, scope, list(some))
+                for index in _sort_scope(rows, scope, list(some))
             ]
         if places:
             texts = {one.id: (one.payload["kind"], plain(one.payload["content"])) for one in unsorted}
@@ -91,7 +91,7 @@ def _scope(one: Unsorted) -> tuple[str, str]:
     return one.submission_scope, one.scope_id
 
 
-def _sorted(rows: Rows, scope: tuple[str, str], some: list[Unsorted]) -> list[FoldAssignment]:
+def _sort_scope(rows: Rows, scope: tuple[str, str], some: list[Unsorted]) -> list[FoldAssignment]:
     risks = [risk_of(marks_of_unsorted(one)) for one in some]
     lines = {(one.producer, risk): rows.line(one.producer, risk) for one, risk in zip(some, risks, strict=True)}
     return sort(some, rows.fold_heads(*scope, NEAR), risks, lines)

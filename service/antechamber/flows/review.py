@@ -36,7 +36,7 @@ from antechamber.core.review.requirements import Situation, evaluate
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.review import ProposalRow
 from antechamber.flows.desk_views import DeskViews, require
-from antechamber.flows.dossier import Member, fits_in_group, member, places, reviewed, situation
+from antechamber.flows.dossier import Member, build_facts, fits_in_group, member, situation, values_by_pointer
 
 R = TypeVar("R")
 
@@ -115,13 +115,13 @@ def _failure_of(future: Future[None]) -> AntechamberError | None:
 class Desk(DeskViews):
     """The desk for curators; auditors see the same, but cannot decide."""
 
-    def taken(self, proposal_id: str, account: Account) -> LastDecision | None:
+    def own_last_decision(self, proposal_id: str, account: Account) -> LastDecision | None:
         """Return the decision that this person just made on a proposal; None if another decision is current."""
         with self._store.read() as rows:
             proposal = rows.proposal(proposal_id)
             if proposal is None:
                 return None
-            facts = reviewed(rows, self._policies.current.policy, proposal, rows.review_records(proposal.id))
+            facts = build_facts(rows, self._policies.current.policy, proposal, rows.review_records(proposal.id))
         last = facts.standing
         if last is None or undo_needs_reason(last, account.person, self._clock()):
             return None
@@ -139,7 +139,7 @@ class Desk(DeskViews):
         with self._store.read() as rows:
             check_signed_in(account, rows.session(account.session), self._clock())
             proposal = require(rows.proposal(proposal_id))
-            ruling = self._ruled(rows, proposal, decision, account, self._clock())
+            ruling = self._rule(rows, proposal, decision, account, self._clock())
         after = msgspec.json.decode(ruling.text)["content"]
         difference = differ(proposal.payload["content"], after)
         return EditPreview(
@@ -157,14 +157,14 @@ class Desk(DeskViews):
         _check_role(account)
         return self._store.promote(partial(self._decide, proposal_id, decision, account, within=within)).result()
 
-    def _ruled(self, rows: Rows, proposal: ProposalRow, decision: Decision, account: Account, now: int) -> Ruling:
+    def _rule(self, rows: Rows, proposal: ProposalRow, decision: Decision, account: Account, now: int) -> Ruling:
         """Return the ruling of a decision on a proposal as it is now; writes nothing."""
         force = self._policies.current
         if not decision.decision_key or rows.decision_with_key(decision.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
         target = rows.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
-        facts = reviewed(rows, force.policy, proposal, rows.review_records(proposal.id))
+        facts = build_facts(rows, force.policy, proposal, rows.review_records(proposal.id))
         check_note(decision.reason_text, force.off)
         seen = situation(force.policy, proposal, facts, account.person) if decision.kind == "approve" else None
         if seen is not None:
@@ -185,8 +185,8 @@ class Desk(DeskViews):
     ) -> DecisionResult:
         now = self._clock()
         check_signed_in(account, rows.signed_in(account.session), now)
-        proposal = _held(rows, proposal_id, decision.target)
-        ruling = self._ruled(rows, proposal, decision, account, now)
+        proposal = _hold(rows, proposal_id, decision.target)
+        ruling = self._rule(rows, proposal, decision, account, now)
         entry = DecisionWrite(
             decision=decision,
             ruling=ruling,
@@ -213,8 +213,8 @@ class Desk(DeskViews):
             ids = rows.group_like(like, MAX_AT_ONCE + 1) if like else []
             if producer:
                 ids = rows.group_of_producer(producer, self._clock() - HOUR, MAX_AT_ONCE + 1)
-            require = [rows.proposal(one) for one in ids[:MAX_AT_ONCE]]
-            items = [member(rows, one) for one in require if one is not None]
+            proposals = [rows.proposal(proposal_id) for proposal_id in ids[:MAX_AT_ONCE]]
+            items = [member(rows, proposal) for proposal in proposals if proposal is not None]
         approves = self._policies.current.policy.limits.bulk_approve
         return Group(items=items, more=len(ids) > MAX_AT_ONCE, approves=approves)
 
@@ -230,7 +230,7 @@ class Desk(DeskViews):
                 message = "A group is approved or rejected, nothing else."
                 raise ForbiddenDecisionError(message)
         waiting = [
-            (one, self._promoted(partial(self._decide_in_group, one, decision, account)))
+            (one, self._promote(partial(self._decide_in_group, one, decision, account)))
             for one, decision in decisions[:MAX_AT_ONCE]
         ]
         results = [(one, _failure_of(future)) for one, future in waiting]
@@ -238,7 +238,7 @@ class Desk(DeskViews):
             raise SignedOutError
         return [(one, None if failure is None else str(failure)) for one, failure in results]
 
-    def _promoted(self, work: Callable[[Rows], None]) -> Future[None]:
+    def _promote(self, work: Callable[[Rows], None]) -> Future[None]:
         """Start one decision of a group; if the store accepts no writes any more, return that error as its result."""
         try:
             return self._store.promote(work)
@@ -326,7 +326,7 @@ def _check_role(account: Account) -> None:
         raise ForbiddenDecisionError(message)
 
 
-def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
+def _hold(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
     """Return a proposal after locking it and the memories that a decision on it may change."""
     rows.hold_proposal(proposal_id)
     proposal = require(rows.proposal(proposal_id))
@@ -351,8 +351,8 @@ def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling, seen: Sit
     if len(ruling.resulting) > most:
         message = f"The text is too long: this scope takes {most} bytes."
         raise InvalidDecisionError(message)
-    looked_through = places(proposal, msgspec.json.decode(ruling.resulting))
-    if findings := seen.findings if seen else scan(looked_through, frozenset(policy.privacy.off)):
+    values = values_by_pointer(proposal, msgspec.json.decode(ruling.resulting))
+    if findings := seen.findings if seen else scan(values, frozenset(policy.privacy.off)):
         rules = ", ".join(sorted({finding.rule_id for finding in findings}))
         message = f"The text holds private data ({rules}). Remove it, or reject the proposal with the reason private."
         raise InvalidDecisionError(message)

@@ -157,7 +157,7 @@ def checkpoint(request: AuditRequest, log: NamedDependency[Log]) -> Response[str
     """Return a signed checkpoint of all changes, or an earlier one by its size."""
     _only(request, "size")
     size = _number(request, "size")
-    signed = log.checkpoint() if size is None else log.published(size)
+    signed = log.checkpoint() if size is None else log.published_checkpoint(size)
     name = "checkpoint" if size is None else f"checkpoint-{size}"
     headers = NO_STORE | {"content-disposition": f'inline; filename="{name}.txt"'}
     return Response(signed.note, media_type=_PLAIN, headers=headers)
@@ -176,7 +176,7 @@ def inclusion(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict
     sequence, subject = _number(request, "sequence"), request.query_params.get("subject")
     if (sequence is None) == (subject is None):
         raise refuse("malformed", "name the leaf, by sequence or by subject", "/sequence")
-    found = log.included(log.sequence_of(subject or "").sequence if sequence is None else sequence)
+    found = log.prove_inclusion(log.sequence_of(subject or "").sequence if sequence is None else sequence)
     leaf = msgspec.json.decode(found.leaf)
     grants = _taker(request).grants
     if grants is not None and not covers(grants, *log.scope_of(found.sequence)):
@@ -195,7 +195,7 @@ def consistency(request: AuditRequest, log: NamedDependency[Log]) -> Response[di
         raise refuse("malformed", "name the size of the earlier checkpoint", "/old_size")
     if old == 0:
         raise refuse("malformed", "old_size must be at least 1: a log of 0 leaves is the beginning of any", "/old_size")
-    proven = log.consistent(old)
+    proven = log.prove_consistency(old)
     path = [base64.b64encode(one).decode() for one in proven.path]
     told = {"old_size": old, "size": proven.checkpoint.size, "proof": path, "checkpoint": proven.checkpoint.note}
     return Response(told, headers=NO_STORE)
