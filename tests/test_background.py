@@ -45,13 +45,13 @@ def test_a_failure_is_logged_with_its_trace_and_listed_without_its_text(caplog: 
     assert every.alarms() == []
     with pytest.raises(KeyError) as raised:
         dict[str, str]()[SECRET_TEXT]
-    work.failed(raised.value)
+    work.note_failure(raised.value)
     (alarm,) = every.alarms()
     assert "sorting the queue (KeyError)" in alarm
     assert SECRET_TEXT not in alarm
     assert caplog.records[0].levelno == logging.ERROR
     assert caplog.records[0].exc_info is not None
-    work.worked()
+    work.note_success()
     assert every.alarms() == []
     assert "works again" in caplog.messages[-1]
 
@@ -60,10 +60,10 @@ def test_pauses_grow_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses grow from a second to a minute, and restart after a success."""
     monkeypatch.setattr(background, "FIRST_PAUSE", 1.0)
     work = Work("work")
-    assert [work.failed(ValueError()) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert [work.failed(ValueError()) for _ in range(2000)][-1] == 60
-    work.worked()
-    assert work.failed(ValueError()) == 1
+    assert [work.note_failure(ValueError()) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert [work.note_failure(ValueError()) for _ in range(2000)][-1] == 60
+    work.note_success()
+    assert work.note_failure(ValueError()) == 1
 
 
 @pytest.mark.parametrize("error", [BusyError("busy"), UnavailableError("away"), OSError("broken")])
@@ -72,7 +72,7 @@ def test_what_may_pass_is_an_alarm_only_when_it_stays(error: Exception, caplog: 
     work = Work("work")
     seen = []
     for _ in range(3):
-        work.failed(error, temporary=(OSError,))
+        work.note_failure(error, temporary=(OSError,))
         seen.append(work.alarm is not None)
     assert seen == [False, False, True]
     assert all(record.exc_info is None for record in caplog.records)

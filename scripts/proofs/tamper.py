@@ -23,7 +23,7 @@ import click
 
 import verify_export
 from antechamber.checkpoint_signer import FileSigner, new_name
-from antechamber.core.log.checkpoint_text import Checkpoint, signed_note
+from antechamber.core.log.checkpoint_text import Checkpoint, sign_note
 from antechamber.core.log.leaf import Leaf, LeafWrite, leaf_bytes
 from antechamber.core.log.merkle import Frontier, leaf_hash
 from antechamber.core.times import format_time
@@ -99,12 +99,12 @@ def make(folder: Path, chance: random.Random, size: int) -> Origin:
             earlier.append(log.checkpoint().note)
         chunks = Export(store, log, LogProofs(store, log), lambda: time.time_ns() // 1000, os.urandom).log(_TAKER)
         lines = b"".join(chunks).splitlines(keepends=True)
-        note = LogProofs(store, log).published(size).note
+        note = LogProofs(store, log).published_checkpoint(size).note
     finally:
         store.close()
     previous = chance.choice([None, *earlier])
     case = Case(lines, note, str(signer.key), previous)
-    return Origin(case, lambda other: signed_note(other, signer.key, signer._private.sign), earlier[:-1])  # noqa: SLF001 -- the forger has the key
+    return Origin(case, lambda other: sign_note(other, signer.key, signer._private.sign), earlier[:-1])  # noqa: SLF001 -- the forger has the key
 
 
 def _at(chance: random.Random, case: Case) -> int:

@@ -15,7 +15,7 @@ from antechamber.core.admission.disposition import (
     KnownConflict,
     KnownProposal,
     KnownSubmission,
-    candidate,
+    build_candidate,
     decide,
 )
 from antechamber.core.admission.receipt import echo_of, form_receipt
@@ -67,7 +67,7 @@ TABLE: dict[str, tuple[int, str | None, bool | None, bool, bool]] = {
 
 def made(findings: list[Finding] | None = None, **members: Any) -> Candidate:
     """Return a candidate with the given findings."""
-    return candidate(read_event(read_draft(msgspec.json.encode(event(**members)))), findings or [], SECRET)
+    return build_candidate(read_event(read_draft(msgspec.json.encode(event(**members)))), findings or [], SECRET)
 
 
 def verdict(*codes: Any) -> Verdict:

@@ -647,15 +647,15 @@ def test_a_long_body_that_waits_for_its_look_in_vain_is_answered(flows: Flows, p
     bodies = [msgspec.json.encode(event(f"{LONG_TEXT}{number}")) for number in range(MAX_LONG)]
 
     async def full() -> dict[str, Any]:
-        read = await admission.parsed(msgspec.json.encode(event(LONG_TEXT)), [], BOT)
+        read = await admission.parse(msgspec.json.encode(event(LONG_TEXT)), [], BOT)
         clock.goes_on.clear()
         waiting = [asyncio.create_task(admission.submit(raw, [], BOT)) for raw in bodies]
         await asyncio.sleep(0)
-        late = await admission.judged(read)
+        late = await admission.judge(read)
         clock.goes_on.set()
         assert {one.status for one in await asyncio.gather(*waiting)} == {201}
         refused: dict[str, Any] = msgspec.json.decode(late.body)
-        assert (await admission.judged(read)).status == 201
+        assert (await admission.judge(read)).status == 201
         return refused
 
     refused = finish(full())

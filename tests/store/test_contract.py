@@ -10,7 +10,7 @@ import pytest
 from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.admission import disposition
 from antechamber.core.admission.canonical import canonical
-from antechamber.core.admission.disposition import AssignedIds, Candidate, Judgement, Known, candidate, decide
+from antechamber.core.admission.disposition import AssignedIds, Candidate, Judgement, Known, build_candidate, decide
 from antechamber.core.admission.submission import Draft, read_event
 from antechamber.core.errors import StaleDecisionError, UnavailableError
 from antechamber.core.policy import Limits, Verdict
@@ -32,7 +32,9 @@ _numbers = itertools.count(1)
 def candidate_of(content: str = "Run the migration first.", *findings: Finding, **members: Any) -> Candidate:
     """Return a candidate for a fresh event."""
     body = event(content, **members)
-    return candidate(read_event(Draft(body=body, idempotency_key=body["idempotency_key"])), list(findings), SECRET)
+    return build_candidate(
+        read_event(Draft(body=body, idempotency_key=body["idempotency_key"])), list(findings), SECRET
+    )
 
 
 def admit(store: Store, one: Candidate) -> tuple[Judgement, AssignedIds]:

@@ -9,7 +9,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antechamber.core.admission.disposition import AdmissionWrite, AssignedIds, Candidate, Judgement, candidate, decide
+from antechamber.core.admission.disposition import (
+    AdmissionWrite,
+    AssignedIds,
+    Candidate,
+    Judgement,
+    build_candidate,
+    decide,
+)
 from antechamber.core.admission.submission import Draft, read_event
 from antechamber.core.policy import Limits, Verdict
 from antechamber.core.ports.store import Rows, Store
@@ -38,7 +45,7 @@ def candidate_of(wish: Wish) -> Candidate:
     producer, key, content, visibility, found = wish
     body = event(content, producer_identity=producer, idempotency_key=key, visibility=visibility)
     findings = [Finding("/payload/content", "email-address")] if found else []
-    return candidate(read_event(Draft(body=body, idempotency_key=key)), findings, SECRET)
+    return build_candidate(read_event(Draft(body=body, idempotency_key=key)), findings, SECRET)
 
 
 class Judge:

@@ -22,7 +22,7 @@ from antechamber.core.log.checkpoint_text import (
     read_key,
     read_proof,
     read_text,
-    signed_note,
+    sign_note,
 )
 from antechamber.core.log.merkle import EMPTY_ROOT, leaf_hash, verify_consistency, verify_inclusion
 from antechamber.core.review.decision import ERASED
@@ -155,12 +155,12 @@ def test_no_export_of_records_claims_to_be_complete(service: Service) -> None:
 def test_a_log_of_nothing_is_whole_only_by_a_checkpoint_of_nothing(service: Service, tmp_path: Path) -> None:
     """An empty log is complete only with a checkpoint of size 0, which does not count as an earlier checkpoint."""
     signer = service.state.checkpoints._signer
-    empty = signed_note(Checkpoint(signer.key.name, 0, EMPTY_ROOT), signer.key, signer._private.sign)
+    empty = sign_note(Checkpoint(signer.key.name, 0, EMPTY_ROOT), signer.key, signer._private.sign)
     closing = {"checkpoint": empty, "complete": True, "count": 0, "last_sequence": None, "record": "closing"}
     exported = msgspec.json.encode(closing, order="sorted") + b"\n"
     status, said = verified(service, tmp_path, exported)
     assert (status, said.startswith("Verified: 0 leaves")) == (0, True)
-    other = signed_note(Checkpoint(signer.key.name, 0, bytes(32)), signer.key, signer._private.sign)
+    other = sign_note(Checkpoint(signer.key.name, 0, bytes(32)), signer.key, signer._private.sign)
     forged = msgspec.json.encode(closing | {"checkpoint": other}, order="sorted") + b"\n"
     assert verified(service, tmp_path, forged)[0] == 1
     (tmp_path / "kept.txt").write_text(empty)
@@ -270,14 +270,14 @@ def test_a_key_that_was_replaced_signs_nothing_that_came_later(service: Service,
     assert status == 0
     assert "another key signs" in said
     closing = json.loads(exported.splitlines()[-1])
-    stolen = signed_note(read_text(closing["checkpoint"]), was, old.sign)
+    stolen = sign_note(read_text(closing["checkpoint"]), was, old.sign)
     forged = exported.splitlines(keepends=True)
     forged[-1] = msgspec.json.encode(closing | {"checkpoint": stolen}, order="sorted") + b"\n"
     status, said = verified(service, tmp_path, b"".join(forged))
     assert (status, "replaced by" in said) == (1, True)
     records = get(service, "review-records").content.splitlines(keepends=True)
     closing = json.loads(records[-1])
-    stolen = signed_note(read_text(closing["checkpoint"]), was, old.sign)
+    stolen = sign_note(read_text(closing["checkpoint"]), was, old.sign)
     records[-1] = msgspec.json.encode(closing | {"checkpoint": stolen}, order="sorted") + b"\n"
     status, said = verified(service, tmp_path, b"".join(records), "--records")
     assert (status, "older key" in said) == (1, True)

@@ -208,20 +208,20 @@ def test_the_log_is_signed_after_a_number_of_leaves_or_an_interval(location: Loc
     now = [1_795_168_800_000_000]
     log = open_log(store, location, lambda: now[0])
     log.tick(at_once=True)
-    first = LogProofs(store, log).published()
+    first = LogProofs(store, log).published_checkpoint()
     grow(store, 1)
     log.tick()
-    assert LogProofs(store, log).published() == first
+    assert LogProofs(store, log).published_checkpoint() == first
     now[0] += SIGN_EVERY
     log.tick()
-    second = LogProofs(store, log).published()
+    second = LogProofs(store, log).published_checkpoint()
     assert second.size == first.size + 1
     now[0] += 10 * SIGN_EVERY
     log.tick()
-    assert LogProofs(store, log).published() == second
+    assert LogProofs(store, log).published_checkpoint() == second
     grow(store, SIGN_AFTER)
     log.tick()
-    assert LogProofs(store, log).published().size == second.size + SIGN_AFTER
+    assert LogProofs(store, log).published_checkpoint().size == second.size + SIGN_AFTER
 
 
 def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, store: Store) -> None:
@@ -241,7 +241,7 @@ def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, st
     now[0] += SIGN_EVERY
     log.tick()
     assert log.alarm is None
-    assert LogProofs(store, log).published().size == LogProofs(store, log).standing().size
+    assert LogProofs(store, log).published_checkpoint().size == LogProofs(store, log).standing().size
 
 
 def test_a_contradiction_ends_with_its_cause(location: Location, store: Store) -> None:
@@ -290,7 +290,7 @@ def test_a_leaf_of_yesterday_is_pointed_at(location: Location, store: Store, tmp
     store.write(lambda tx: tx.sql.append_leaves([late])).result()
     chunks = Export(store, log, LogProofs(store, log), app.clock, os.urandom).log(Exporter("ida", "auditor"))
     (tmp_path / "log.jsonl").write_bytes(b"".join(chunks))
-    (tmp_path / "checkpoint.txt").write_text(LogProofs(store, log).published().note)
+    (tmp_path / "checkpoint.txt").write_text(LogProofs(store, log).published_checkpoint().note)
     arguments = [str(tmp_path / "log.jsonl"), "--checkpoint", str(tmp_path / "checkpoint.txt")]
     said = antechamber("verify", *arguments, "--key", LogProofs(store, log).verifier_keys()[0])
     assert said.returncode == 0
@@ -352,7 +352,7 @@ def test_a_change_of_keys_that_was_cut_off_is_finished(location: Location, store
         size = tx.log.size()
         leaf = json.loads(tx.log.leaf_texts(size - 1, 1)[0])
     assert leaf["to"] == str(new)
-    assert read_checkpoint(LogProofs(store, log).published(size).note, old, verify_signature).size == size
+    assert read_checkpoint(LogProofs(store, log).published_checkpoint(size).note, old, verify_signature).size == size
 
 
 def test_a_lost_key_stops_the_service_and_can_be_given_up(location: Location, policies: Path) -> None:
@@ -501,7 +501,7 @@ def test_the_last_checkpoint_is_the_largest(location: Location, store: Store) ->
     store.write(
         lambda tx: tx.log.add_checkpoint(SignedCheckpoint(size=first.size, note=late, signed_at=last.signed_at))
     ).result()
-    assert LogProofs(store, log).published() == last
+    assert LogProofs(store, log).published_checkpoint() == last
 
 
 @pytest.mark.parametrize(
@@ -594,7 +594,7 @@ def test_each_checkpoint_is_sent_to_the_keeper_of_copies(location: Location, sto
         log.tick(at_once=True)
         for _ in range(2):
             log.pin()
-        assert kept == [LogProofs(store, log).published().note]
+        assert kept == [LogProofs(store, log).published_checkpoint().note]
     grow(store, 1)
     log.tick(at_once=True)
     log.pin()
@@ -602,7 +602,7 @@ def test_each_checkpoint_is_sent_to_the_keeper_of_copies(location: Location, sto
     with keeper() as (url, kept):
         log._publish = pinning(url)
         log.pin()
-    assert (log.pin_alarm, kept) == (None, [LogProofs(store, log).published().note])
+    assert (log.pin_alarm, kept) == (None, [LogProofs(store, log).published_checkpoint().note])
 
 
 def test_a_keeper_that_refuses_is_named() -> None:

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from antechamber import app
-from antechamber.flows.desk_views import read_place
+from antechamber.flows.desk_views import read_cursor
 from support import Desk, Service, event
 
 COPY = "The staging host is rebuilt every night at two, so keep no files there. Copy {}."
@@ -104,7 +104,7 @@ def test_unsorted_proposals_are_in_the_queue_all_the_same(service: Service) -> N
         assert tx.queue.unsorted(10) == []
         (first,) = tx.queue.page(None, 10)
         assert (first.fold > 0, first.rank, first.like_it) == (True, 3, 1)
-        location = read_place(f"9.0.0.{first.id}")
+        location = read_cursor(f"9.0.0.{first.id}")
         assert tx.queue.page(location, 10) == []
 
 

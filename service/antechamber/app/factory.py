@@ -61,7 +61,7 @@ BEAT_EVERY: Final = 5.0
 """Seconds between two heartbeats, when several processes share a database."""
 ServeMcp = Callable[[Callable[[Any], Submitting]], contextlib.AbstractAsyncContextManager[AsgiApplication]]
 """Serves the MCP tools of the submitter that each request gets."""
-Act = tuple[str, Callable[[], None], float]
+PeriodicWork = tuple[str, Callable[[], None], float]
 """Name of periodic work, its function, and the seconds between two runs."""
 
 
@@ -99,7 +99,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     background = Background()
     store = open_store(settings.location, serving=True, background=background)
     secret, now = load_secret(settings.data), SteadyClock(clock, elapsed)
-    checkpoints = _opened_log(store, settings, policies, now)
+    checkpoints = _open_recorded_log(store, settings, policies, now)
     proofs = LogProofs(store, checkpoints)
     heartbeat = _heartbeat(store, settings, policies, now)
     guarded = WriteGate(store, checkpoints)
@@ -132,14 +132,14 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
         await _attempt(checkpoints.look, policies.refresh, partial(access.address.note, settings.url))
         look = ConnectionWatch(settings.port, app.state.peers, app.state.stopping.is_set).look
-        acts = _acts(services, policies, settings.url, look)
-        acts += [] if settings.database_url is None else [("giving a sign of life", heartbeat.beat, BEAT_EVERY)]
-        tasks = _begin(background, acts, lambda: app.state.uploads.watch(app.state.stopping))
+        periodic = _list_periodic_work(services, policies, settings.url, look)
+        periodic += [] if settings.database_url is None else [("giving a sign of life", heartbeat.beat, BEAT_EVERY)]
+        tasks = _start_tasks(background, periodic, lambda: app.state.uploads.watch(app.state.stopping))
         try:
             yield
         finally:
             await app.state.tools.stop()
-            await _cancelled(tasks)
+            await _cancel_all(tasks)
             sorter.stop()
             await asyncio.to_thread(sorting.join)
             # The remaining work of these threads needs the store.
@@ -162,14 +162,16 @@ async def _attempt(*acts: Callable[[], object]) -> None:
             await asyncio.to_thread(act)
 
 
-async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
+async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
     """Cancel tasks and wait until they have ended."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _acts(services: Services, policies: PolicyReloader, url: str, look: Callable[[], None]) -> list[Act]:
+def _list_periodic_work(
+    services: Services, policies: PolicyReloader, url: str, look: Callable[[], None]
+) -> list[PeriodicWork]:
     return [
         ("noting the address", partial(services.access.address.note, url), POLICY_EVERY),
         ("watching connections", look, LOOK_EVERY_SECONDS),
@@ -181,13 +183,15 @@ def _acts(services: Services, policies: PolicyReloader, url: str, look: Callable
     ]
 
 
-def _begin(background: Background, acts: list[Act], watch: Callable[[], Awaitable[None]]) -> list[asyncio.Task[None]]:
+def _start_tasks(
+    background: Background, periodic: list[PeriodicWork], watch: Callable[[], Awaitable[None]]
+) -> list[asyncio.Task[None]]:
     """Start the periodic work and the deadline check of uploads."""
-    tasks = [asyncio.create_task(background.work(name).repeat(act, seconds)) for name, act, seconds in acts]
+    tasks = [asyncio.create_task(background.work(name).repeat(act, seconds)) for name, act, seconds in periodic]
     return [*tasks, asyncio.create_task(background.work("ending uploads that take too long").keep(watch))]
 
 
-def _opened_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Checkpoints:
+def _open_recorded_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Checkpoints:
     """Open the log and record the policy in it; if that fails, close the store."""
     try:
         checkpoints = open_log(store, settings.location, now, settings.pin_url)

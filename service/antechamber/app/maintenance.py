@@ -128,18 +128,19 @@ def bind_secret(store: Store, location: Location, *, create: bool = True) -> byt
     return secret
 
 
-def migrate(location: Location, tell_moved: Callable[[str, int], None] | None = None) -> list[str]:
+def migrate(location: Location, report_moved: Callable[[str, int], None] | None = None) -> list[str]:
     """Create the schema or update an older one; return the names of the applied steps.
 
-    With `tell_moved` the data of the folder's own database is moved too; it gets each table's name and number of rows.
+    With `report_moved` the data of the folder's own database is moved too; it gets each table's name and its number of
+    rows.
 
     Raises AntechamberError.
     """
     location.check()
     if location.database_url is not None:
-        taken: list[str] = _postgres().migrate(location.database_url)
-        if tell_moved is not None:
-            _move(location, location.database_url, tell_moved)
+        steps: list[str] = _postgres().migrate(location.database_url)
+        if report_moved is not None:
+            _move(location, location.database_url, report_moved)
         # Created here, so that it can be copied to other machines together with the secret.
         store = open_store(location)
         try:
@@ -150,13 +151,13 @@ def migrate(location: Location, tell_moved: Callable[[str, int], None] | None = 
         protect(location.data)
         _secret(location)
         upgraded = SqliteStore(location.data / DATABASE, exclusive_checkpoints=False, upgrade=True)
-        taken = upgraded.upgraded
+        steps = upgraded.upgraded
         upgraded.close()
         open_store(location).close()
-    return taken
+    return steps
 
 
-def _move(location: Location, database_url: str, tell: Callable[[str, int], None]) -> None:
+def _move(location: Location, database_url: str, report: Callable[[str, int], None]) -> None:
     file = location.data / DATABASE
     if not file.exists():
         message = f"{location.data} holds no data of Antechamber; check the folder's name"
@@ -170,7 +171,7 @@ def _move(location: Location, database_url: str, tell: Callable[[str, int], None
             _refuse_doubt(store, own)
         finally:
             store.close()
-        _postgres().move(file, database_url, tell)
+        _postgres().move(file, database_url, report)
 
 
 @contextlib.contextmanager

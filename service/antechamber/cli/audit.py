@@ -109,7 +109,7 @@ def checkpoint(location: Location, size: int | None) -> None:
     """Sign all changes so far and print the checkpoint. Keep a copy that no one who runs this service can reach."""
     try:
         with app.opened_log(location) as opened:
-            signed = opened.checkpoints.checkpoint() if size is None else opened.proofs.published(size)
+            signed = opened.checkpoints.checkpoint() if size is None else opened.proofs.published_checkpoint(size)
             click.echo(signed.note, nl=False)
     except AntechamberError as error:
         fail(error)
@@ -153,16 +153,16 @@ def new_key(location: Location, *, restored: bool, lost: bool, as_json: bool) ->
     except AntechamberError as error:
         fail(error)
     if as_json:
-        show({"verifier_key": made} | ({} if ended is None else _ended(ended)))
+        show({"verifier_key": made} | ({} if ended is None else _list_ended(ended)))
         return
     click.echo(made)
-    for name, rows in ({} if ended is None else _ended(ended)).items():
+    for name, rows in ({} if ended is None else _list_ended(ended)).items():
         click.echo(f"{name.replace('_', ' ')}: {len(rows)}")
         for row in rows:
             click.echo("  " + "  ".join(row.values()))
 
 
-def _ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
+def _list_ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
     """Return the access that ended and the accounts that can sign in again."""
     return {
         "revoked_tokens": [{"token_id": one.token_id, "role": one.role, "name": one.name} for one in ended.tokens],

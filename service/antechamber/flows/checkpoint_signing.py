@@ -113,10 +113,10 @@ class Checkpoints:
         if self.doubt is not None:
             self.look()
         with contextlib.suppress(LogError):
-            if at_once or self._due():
+            if at_once or self._is_due():
                 self._sign(everything=True)
 
-    def _due(self) -> bool:
+    def _is_due(self) -> bool:
         with self._store.read() as tx:
             size = tx.log.size()
             last = self._last = tx.log.checkpoint()
@@ -169,7 +169,7 @@ class Checkpoints:
             self._tried_at = self._clock()
             try:
                 with self._signer.turn() as kept:
-                    signed = self._signed(kept, everything=everything)
+                    signed = self._sign_in_turn(kept, everything=everything)
             except LogError as error:
                 self._raise_alarm(error)
                 raise
@@ -190,7 +190,7 @@ class Checkpoints:
         finally:
             self._gate.release()
 
-    def _signed(self, kept: str | None, *, everything: bool, missing: bool = False) -> SignedCheckpoint:
+    def _sign_in_turn(self, kept: str | None, *, everything: bool, missing: bool = False) -> SignedCheckpoint:
         with self._store.read() as tx:
             tree, last = self._hold(tx.log, kept, missing=missing)
             self._witness(kept, last)
@@ -213,7 +213,7 @@ class Checkpoints:
         if retiring:
             # The old key's last checkpoint ends with the leaf that names the new key.
             self._signer.refresh(keys[-1])
-            return self._signed(signed.note, everything=everything)
+            return self._sign_in_turn(signed.note, everything=everything)
         return signed
 
     def _hold(self, log: LogRows, kept: str | None, *, missing: bool = False) -> tuple[Tree, SignedCheckpoint | None]:
@@ -225,7 +225,7 @@ class Checkpoints:
         """
         tree, last, held = Tree(log), log.checkpoint(), self._held
         if kept is None and not missing and last is not None and self._signer.alone:
-            raise ContradictionError(self._signer.missed)
+            raise ContradictionError(self._signer.advice_if_missing)
         compare(
             log, tree, [note for note in (kept, last and last.note, held and held.note) if note], self._signer.verify
         )
@@ -267,7 +267,7 @@ class Checkpoints:
             made, now = str(self._signer.key) not in keys, self._clock()
             new = self._signer.key if made else self._signer.draft()
             self._store.write(lambda tx: tx.log.add_verifier_key(str(new), now)).result()
-            self._last, self.alarm = self._signed(kept, everything=True), None
+            self._last, self.alarm = self._sign_in_turn(kept, everything=True), None
             return str(new)
 
     def give_up(self) -> tuple[str, EndedAccess]:
@@ -294,7 +294,7 @@ class Checkpoints:
             ended = self._store.write(begin).result()
             self._store.accept_loss()
             self._signer.refresh(str(new))
-            self._last, self.alarm = self._signed(None, everything=True, missing=True), None
+            self._last, self.alarm = self._sign_in_turn(None, everything=True, missing=True), None
             return str(new), ended
 
     def _refuse_stranger(self, keys: list[str]) -> None:
@@ -318,7 +318,7 @@ class Checkpoints:
         own = str(self._signer.key)
         if own == keys[-1]:
             return False
-        if self._signer.drafted(keys[-1]) and own in keys and read_key(keys[-1]).name == self._signer.key.name:
+        if self._signer.has_draft(keys[-1]) and own in keys and read_key(keys[-1]).name == self._signer.key.name:
             return True
         self._signer.refresh(keys[-1])
         if keys[-1] != str(self._signer.key):

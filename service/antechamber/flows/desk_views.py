@@ -22,7 +22,7 @@ R = TypeVar("R")
 PAGE: Final = 50
 MAX_COUNTED: Final = 1000
 """Counters stop here, because exact numbers beyond a thousand are of no use."""
-_PLACE: Final = re.compile(r"(?P<rank>\d)\.(?P<turn>\d{1,18})\.(?P<fold>\d{1,18})\.(?P<proposal>\d{1,18})", re.ASCII)
+_CURSOR: Final = re.compile(r"(?P<rank>\d)\.(?P<turn>\d{1,18})\.(?P<fold>\d{1,18})\.(?P<proposal>\d{1,18})", re.ASCII)
 
 
 class Counters(Struct, frozen=True, kw_only=True):
@@ -56,13 +56,13 @@ class Provenance(Struct, frozen=True, kw_only=True):
     """The memory's proposal, with the decisions that are possible now."""
 
 
-def read_place(text: str | None) -> QueueCursor | None:
-    """Parse the cursor of a page; any text not written by `place_after` is the beginning."""
-    require = _PLACE.fullmatch(text or "")
-    return QueueCursor(**{name: int(number) for name, number in require.groupdict().items()}) if require else None
+def read_cursor(text: str | None) -> QueueCursor | None:
+    """Parse the cursor of a page; any text not written by `cursor_after` is the beginning."""
+    match = _CURSOR.fullmatch(text or "")
+    return QueueCursor(**{name: int(digits) for name, digits in match.groupdict().items()}) if match else None
 
 
-def place_after(row: QueueRow) -> str:
+def cursor_after(row: QueueRow) -> str:
     """Return the cursor of the page behind a row."""
     return f"{row.rank}.{row.turn}.{row.fold}.{row.id}"
 
@@ -104,22 +104,22 @@ class DeskViews:
         """Return one page of the queue that matches a filter; `next` also continues after the scan limit."""
         now = self._clock()
         with self._store.read() as tx:
-            items, end = tx.queue.matching(chosen, read_place(after), PAGE + 1)
+            items, end = tx.queue.matching(chosen, read_cursor(after), PAGE + 1)
             held = tx.queue.count_held(account.person, now)
-        following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
+        following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         if following is None and end is not None:
             following = f"{end.rank}.{end.turn}.{end.fold}.0"
         return Queue(items=items[:PAGE], for_second=[], next=following, held=held, now=now)
 
     def queue(self, after: str | None, account: Account) -> Queue:
         """Return one page of the queue by risk and turn; the first page also has what needs a second person."""
-        now, place = self._clock(), read_place(after)
+        now, place = self._clock(), read_cursor(after)
         with self._store.read() as tx:
             items, held = tx.queue.page(place, PAGE + 1), tx.queue.count_held(account.person, now)
             for_second = (
                 tx.queue.for_second(account.person, PAGE) if place is None and account.role == "curator" else []
             )
-        following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
+        following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         above = {row.proposal_id for row in for_second}
         shown = [row for row in items[:PAGE] if row.like_it > 1 or row.proposal_id not in above]
         return Queue(items=shown, for_second=for_second, next=following, held=held, now=now)

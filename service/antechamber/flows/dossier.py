@@ -109,7 +109,7 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
     """Gather the dossier of a proposal."""
     records = tx.review.records(proposal.id)
     duplicates, duplicate_replays = tx.review.own_duplicates(proposal.id)
-    facts = reviewed(tx, policy, proposal, records)
+    facts = build_facts(tx, policy, proposal, records)
     last, conflicts = facts.standing, tx.review.conflicts(proposal.id)
     shown_hash = text_hash(canonical(proposal.payload))
     pending = proposal.state == "pending"
@@ -175,7 +175,7 @@ def owners_of(tx: Rows, policy: Policy, producer_identity: str, *then: str | Non
     return frozenset(owner for owner in (now, *then) if owner)
 
 
-def reviewed(tx: Rows, policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
+def build_facts(tx: Rows, policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
     """Return the facts about a proposal that the rules of review need."""
     refused = tx.review.refused_owners(proposal.id)
     return ReviewedProposal(
@@ -198,7 +198,7 @@ def reviewed(tx: Rows, policy: Policy, proposal: ProposalRow, records: list[Revi
     )
 
 
-def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
+def values_by_pointer(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
     """Return all values of a proposal that a memory would repeat, by JSON pointer, for a scan by the current rules."""
     return {
         "/scope_id": proposal.scope_id,
@@ -210,14 +210,14 @@ def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
 
 def situation(policy: Policy, proposal: ProposalRow, facts: ReviewedProposal, person: str) -> Situation:
     """Return the facts for requirements; the text is scanned once, or twice if rules are switched off."""
-    looked_through, off = places(proposal, proposal.payload), frozenset(policy.privacy.off)
-    findings = scan(looked_through, off)
+    values, off = values_by_pointer(proposal, proposal.payload), frozenset(policy.privacy.off)
+    findings = scan(values, off)
     return Situation(
         proposal=facts,
         person=person,
         rules=policy.rules(proposal.submission_scope),
         findings=findings,
-        passed=scan(looked_through) if off and not findings else [],
+        passed=scan(values) if off and not findings else [],
     )
 
 

@@ -96,10 +96,10 @@ class Export:
         """
         with self._store.read() as tx:
             row = tx.reports.review_record(review_record_id)
-        if row is None or not _covered(grants, row):
+        if row is None or not _may_see(grants, row):
             message = "There is no such review record."
             raise NotFoundError(message)
-        return _reviewed(row, None) | {"tlog_proof": self._proofs.included(row.sequence).proof}
+        return _review_record(row, None) | {"tlog_proof": self._proofs.prove_inclusion(row.sequence).proof}
 
     def review_records(self, chosen: AuditFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
         """Yield review records in chunks; the last record contains their number.
@@ -119,7 +119,7 @@ class Export:
         def records(tx: Rows, first: int) -> Iterator[dict[str, Any]]:
             tree = Tree(tx.log, signed.size) if form == "jsonl" else None
             for row in kind.read(tx, chosen, first, min(first + _WINDOW, signed.size)):
-                if _covered(taker.grants, row):
+                if _may_see(taker.grants, row):
                     yield kind.record(row, tree)
 
         return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, chosen, taker)))
@@ -211,7 +211,7 @@ def _filters(chosen: AuditFilter | SubmissionFilter | None) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _covered(grants: list[str] | None, row: AuditRow | DispositionRow) -> bool:
+def _may_see(grants: list[str] | None, row: AuditRow | DispositionRow) -> bool:
     # A quarantined event with a private scope has no scope here; only auditors of all scopes may see it.
     return grants is None or covers(grants, row.submission_scope or "", row.scope_id or "")
 
@@ -220,7 +220,7 @@ def _base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
 
 
-def _proven(row: LeafRow | AuditRow, tree: Tree | None) -> dict[str, Any]:
+def _prove(row: LeafRow | AuditRow, tree: Tree | None) -> dict[str, Any]:
     """Return a record's leaf hash and sequence and, if there is a tree, its leaf and inclusion proof."""
     proven = {"sequence": row.sequence, "leaf_hash": leaf_hash(row.leaf.encode()).hex()}
     if tree is None:
@@ -233,17 +233,17 @@ def _proven(row: LeafRow | AuditRow, tree: Tree | None) -> dict[str, Any]:
     }
 
 
-def _reviewed(row: AuditRow, tree: Tree | None) -> dict[str, Any]:
+def _review_record(row: AuditRow, tree: Tree | None) -> dict[str, Any]:
     members = {name: value for name, value in msgspec.structs.asdict(row).items() if name not in _OWN}
-    return members | {"record": "review", "decided_at": format_time(row.decided_at)} | _proven(row, tree)
+    return members | {"record": "review", "decided_at": format_time(row.decided_at)} | _prove(row, tree)
 
 
-def _answered(row: DispositionRow, tree: Tree | None) -> dict[str, Any]:
+def _disposition_record(row: DispositionRow, tree: Tree | None) -> dict[str, Any]:
     """Return a stored answer with the exact texts that its leaf commits to; null texts if the commitment has no salt.
 
     Without a tree, return the members of a table row from the leaf.
     """
-    members = {"record": "disposition"} | _proven(row, tree)
+    members = {"record": "disposition"} | _prove(row, tree)
     if tree is not None:
         kept = {"receipt": row.receipt, "payload": row.payload, "source_span": row.source_span}
         return members | (dict.fromkeys(kept) if row.salt is None else kept)
@@ -273,13 +273,13 @@ _REVIEW_RECORDS: Final[_Kind[AuditFilter, AuditRow]] = _Kind(
     "review-records",
     COLUMNS,
     lambda tx, chosen, first, end: tx.reports.export_review_records(chosen, first, end),
-    _reviewed,
+    _review_record,
 )
 _DISPOSITIONS: Final[_Kind[SubmissionFilter, DispositionRow]] = _Kind(
     "dispositions",
     _DISPOSITION_COLUMNS,
     lambda tx, chosen, first, end: tx.log.dispositions(chosen, first, end),
-    _answered,
+    _disposition_record,
 )
 
 

@@ -44,7 +44,7 @@ class LogProofs:
         self._store = store
         self._checkpoints = checkpoints
 
-    def published(self, size: int | None = None) -> SignedCheckpoint:
+    def published_checkpoint(self, size: int | None = None) -> SignedCheckpoint:
         """Return the last checkpoint, or the one of a size.
 
         Raises NotFoundError if there is none.
@@ -66,7 +66,7 @@ class LogProofs:
         with self._store.read() as tx:
             return tx.log.verifier_keys()[::-1]
 
-    def included(self, sequence: int) -> Included:
+    def prove_inclusion(self, sequence: int) -> Included:
         """Prove that the last signed log includes a leaf.
 
         Raises NotFoundError if there is no such leaf, LogError, BusyError or UnavailableError.
@@ -98,7 +98,7 @@ class LogProofs:
             scope, scope_id = tx.log.scope_of(sequence)
         return scope or "", scope_id or ""
 
-    def consistent(self, old: int) -> Consistent:
+    def prove_consistency(self, old: int) -> Consistent:
         """Prove that the log of an earlier size is a prefix of the last signed one.
 
         Raises NotFoundError if the log never had that size, LogError, BusyError or UnavailableError.

@@ -30,7 +30,7 @@ from antechamber.core.review.quarantine import (
     QuarantineFacts,
     QuarantineForm,
     check_settlement,
-    opened_key,
+    key_for_opening,
     settle,
     settlement_blocker,
 )
@@ -47,7 +47,7 @@ IN_LIST: Final = 4000
 """Maximum weight of all texts of a quarantined event and its original to be shown whole in a list."""
 
 
-class RefusedEvent(Struct, frozen=True, kw_only=True):
+class QuarantinedEvent(Struct, frozen=True, kw_only=True):
     """Everything that a curator sees of one quarantined event."""
 
     event: QuarantineRow
@@ -77,27 +77,27 @@ class Quarantine:
         self._clock = clock
         self._randomness = randomness
 
-    def waiting(self, after: str | None, account: Account) -> tuple[list[RefusedEvent], str | None]:
+    def waiting(self, after: str | None, account: Account) -> tuple[list[QuarantinedEvent], str | None]:
         """Return one page of waiting quarantined events, newest first, and the cursor of the next page."""
         with self._store.read() as tx:
             items = tx.quarantine.waiting(after, PAGE + 1)
-            told = [self._gathered(tx, event, account, listed=True) for event in items[:PAGE]]
+            told = [self._gather(tx, event, account, listed=True) for event in items[:PAGE]]
         return told, items[PAGE - 1].quarantine_id if len(items) > PAGE else None
 
-    def refused(self, quarantine_id: str, account: Account) -> RefusedEvent:
+    def event(self, quarantine_id: str, account: Account) -> QuarantinedEvent:
         """Return one quarantined event, waiting or settled.
 
         Raises NotFoundError if there is no such event.
         """
         with self._store.read() as tx:
-            return self._gathered(tx, require(tx.quarantine.event(quarantine_id)), account)
+            return self._gather(tx, require(tx.quarantine.event(quarantine_id)), account)
 
-    def _gathered(self, tx: Rows, event: QuarantineRow, account: Account, *, listed: bool = False) -> RefusedEvent:
+    def _gather(self, tx: Rows, event: QuarantineRow, account: Account, *, listed: bool = False) -> QuarantinedEvent:
         records = tx.quarantine.settlements(event.id) if event.version else []
         standing = last_standing(records)
         owners = self._owners(tx, event)
         before, after, whole = event.original_payload, event.payload, not listed or _fits_in_list(event)
-        return RefusedEvent(
+        return QuarantinedEvent(
             event=event,
             difference=hunks(compare(before["content"], after["content"])) if before and after and whole else [],
             whole=whole,
@@ -108,11 +108,11 @@ class Quarantine:
             blocker=settlement_blocker(owners, account.person),
         )
 
-    def taken(self, quarantine_id: str, account: Account) -> RefusedEvent | None:
+    def own_last_decision(self, quarantine_id: str, account: Account) -> QuarantinedEvent | None:
         """Return the quarantined event that this person just decided on; None if another decision is current."""
         with self._store.read() as tx:
             event = tx.quarantine.event(quarantine_id)
-            one = self._gathered(tx, event, account) if event else None
+            one = self._gather(tx, event, account) if event else None
         return one if one and one.standing and not one.undo_needs_reason and not one.blocker else None
 
     def _owners(self, tx: Rows, event: QuarantineRow) -> frozenset[str]:
@@ -133,20 +133,20 @@ class Quarantine:
         if account.role != "curator":
             message = "Only a curator decides."
             raise ForbiddenDecisionError(message)
-        one = await asyncio.to_thread(self._refused_to, quarantine_id, account)
+        one = await asyncio.to_thread(self._read_for, quarantine_id, account)
         check_settlement(_facts(one.event, one.standing, one.owners), form, account.person)
         check_note(form.reason_text, self._policies.current.off)
         opened = await self._open(one.event) if form.kind == "open" else None
         await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, account)))
         return opened
 
-    def _refused_to(self, quarantine_id: str, account: Account) -> RefusedEvent:
+    def _read_for(self, quarantine_id: str, account: Account) -> QuarantinedEvent:
         with self._store.read() as tx:
             check_signed_in(account, tx.access.session(account.session), self._clock())
-        return self.refused(quarantine_id, account)
+        return self.event(quarantine_id, account)
 
     async def _open(self, row: QuarantineRow) -> str | None:
-        reply = await self._admission.open(_opened(row))
+        reply = await self._admission.open(_to_submission(row))
         answer: dict[str, Any] = msgspec.json.decode(reply.body)
         if answer["proposal_id"] is None:
             said = "; ".join(reason["message"] for reason in answer["reasons"])
@@ -193,11 +193,11 @@ def _fits_in_list(event: QuarantineRow) -> bool:
     return fits([*spans, *claims, *(text for payload in payloads for text in texts_of(payload))], IN_LIST)
 
 
-def _opened(row: QuarantineRow) -> Submission:
+def _to_submission(row: QuarantineRow) -> Submission:
     """Return a quarantined event as a submission; it was parsed and hashed when it was quarantined."""
     payload, span = canonical(row.payload), canonical(row.source_span)
     return Submission(
-        idempotency_key=opened_key(row.quarantine_id),
+        idempotency_key=key_for_opening(row.quarantine_id),
         producer_identity=row.producer_identity,
         submission_scope=cast("Scope", row.submission_scope),
         scope_id=cast("str", row.scope_id),

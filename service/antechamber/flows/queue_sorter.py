@@ -56,7 +56,7 @@ class QueueSorter:
             number = 0
         # The sorter's own writes do not wake it, so the event means writes of others.
         busy = number > 0 and self._news.is_set()
-        self._work.worked()
+        self._work.note_success()
         if busy:
             self._over.wait(MIN_INTERVAL_SECONDS)
         elif number < self._most:
@@ -79,7 +79,7 @@ class QueueSorter:
             assignments = [
                 assignment
                 for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
-                for assignment in _sorted(tx.queue, scope, list(some))
+                for assignment in _sort_scope(tx.queue, scope, list(some))
             ]
         if assignments:
             texts = {one.id: (one.payload["kind"], plain(one.payload["content"])) for one in unsorted}
@@ -92,7 +92,7 @@ def _scope(one: Unsorted) -> tuple[str, str]:
     return one.submission_scope, one.scope_id
 
 
-def _sorted(queue: QueueRows, scope: tuple[str, str], some: list[Unsorted]) -> list[FoldAssignment]:
+def _sort_scope(queue: QueueRows, scope: tuple[str, str], some: list[Unsorted]) -> list[FoldAssignment]:
     risks = [risk_of(marks_of_unsorted(one)) for one in some]
     lines = {
         (one.producer, risk): queue.producer_turn(one.producer, risk) for one, risk in zip(some, risks, strict=True)

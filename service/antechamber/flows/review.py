@@ -39,7 +39,7 @@ from antechamber.core.review.requirements import Situation, evaluate
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.review import ProposalRow
 from antechamber.flows.desk_views import require
-from antechamber.flows.dossier import Member, fits_in_group, member, places, reviewed, situation
+from antechamber.flows.dossier import Member, build_facts, fits_in_group, member, situation, values_by_pointer
 from antechamber.flows.live_policy import PolicyReloader
 
 R = TypeVar("R")
@@ -125,13 +125,13 @@ class Desk:
         self._clock = clock
         self._randomness = randomness
 
-    def taken(self, proposal_id: str, account: Account) -> LastDecision | None:
+    def own_last_decision(self, proposal_id: str, account: Account) -> LastDecision | None:
         """Return the decision that this person just made on a proposal; None if another decision is current."""
         with self._store.read() as tx:
             proposal = tx.review.proposal(proposal_id)
             if proposal is None:
                 return None
-            facts = reviewed(tx, self._policies.current.policy, proposal, tx.review.records(proposal.id))
+            facts = build_facts(tx, self._policies.current.policy, proposal, tx.review.records(proposal.id))
         last = facts.standing
         if last is None or undo_needs_reason(last, account.person, self._clock()):
             return None
@@ -149,7 +149,7 @@ class Desk:
         with self._store.read() as tx:
             check_signed_in(account, tx.access.session(account.session), self._clock())
             proposal = require(tx.review.proposal(proposal_id))
-            ruling = self._ruled(tx, proposal, decision, account, self._clock())
+            ruling = self._rule(tx, proposal, decision, account, self._clock())
         after = msgspec.json.decode(ruling.text)["content"]
         difference = differ(proposal.payload["content"], after)
         return EditPreview(
@@ -167,7 +167,7 @@ class Desk:
         _check_role(account)
         return self._store.promote(partial(self._decide, proposal_id, decision, account, within=within)).result()
 
-    def _ruled(self, tx: Rows, proposal: ProposalRow, decision: Decision, account: Account, now: int) -> Ruling:
+    def _rule(self, tx: Rows, proposal: ProposalRow, decision: Decision, account: Account, now: int) -> Ruling:
         """Return the ruling of a decision on a proposal as it is now; writes nothing."""
         force = self._policies.current
         if not decision.decision_key or tx.review.decision_with_key(decision.decision_key):
@@ -176,7 +176,7 @@ class Desk:
         target = (
             tx.review.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
         )
-        facts = reviewed(tx, force.policy, proposal, tx.review.records(proposal.id))
+        facts = build_facts(tx, force.policy, proposal, tx.review.records(proposal.id))
         check_note(decision.reason_text, force.off)
         seen = situation(force.policy, proposal, facts, account.person) if decision.kind == "approve" else None
         if seen is not None:
@@ -197,8 +197,8 @@ class Desk:
     ) -> DecisionResult:
         now = self._clock()
         check_signed_in(account, tx.access.signed_in(account.session), now)
-        proposal = _held(tx.review, proposal_id, decision.target)
-        ruling = self._ruled(tx, proposal, decision, account, now)
+        proposal = _hold(tx.review, proposal_id, decision.target)
+        ruling = self._rule(tx, proposal, decision, account, now)
         entry = DecisionWrite(
             decision=decision,
             ruling=ruling,
@@ -225,8 +225,8 @@ class Desk:
             ids = tx.queue.group_like(like, MAX_AT_ONCE + 1) if like else []
             if producer:
                 ids = tx.queue.group_of_producer(producer, self._clock() - HOUR, MAX_AT_ONCE + 1)
-            require = [tx.review.proposal(one) for one in ids[:MAX_AT_ONCE]]
-            items = [member(tx.review, one) for one in require if one is not None]
+            proposals = [tx.review.proposal(proposal_id) for proposal_id in ids[:MAX_AT_ONCE]]
+            items = [member(tx.review, proposal) for proposal in proposals if proposal is not None]
         approves = self._policies.current.policy.limits.bulk_approve
         return Group(items=items, more=len(ids) > MAX_AT_ONCE, approves=approves)
 
@@ -242,7 +242,7 @@ class Desk:
                 message = "A group is approved or rejected, nothing else."
                 raise ForbiddenDecisionError(message)
         waiting = [
-            (one, self._promoted(partial(self._decide_in_group, one, decision, account)))
+            (one, self._promote(partial(self._decide_in_group, one, decision, account)))
             for one, decision in decisions[:MAX_AT_ONCE]
         ]
         results = [(one, _failure_of(future)) for one, future in waiting]
@@ -250,7 +250,7 @@ class Desk:
             raise SignedOutError
         return [(one, None if failure is None else str(failure)) for one, failure in results]
 
-    def _promoted(self, work: Callable[[Rows], None]) -> Future[None]:
+    def _promote(self, work: Callable[[Rows], None]) -> Future[None]:
         """Start one decision of a group; if the store accepts no writes any more, return that error as its result."""
         try:
             return self._store.promote(work)
@@ -338,7 +338,7 @@ def _check_role(account: Account) -> None:
         raise ForbiddenDecisionError(message)
 
 
-def _held(review: ReviewRows, proposal_id: str, target: str) -> ProposalRow:
+def _hold(review: ReviewRows, proposal_id: str, target: str) -> ProposalRow:
     """Return a proposal after locking it and the memories that a decision on it may change."""
     review.hold_proposal(proposal_id)
     proposal = require(review.proposal(proposal_id))
@@ -363,8 +363,8 @@ def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling, seen: Sit
     if len(ruling.resulting) > most:
         message = f"The text is too long: this scope takes {most} bytes."
         raise InvalidDecisionError(message)
-    looked_through = places(proposal, msgspec.json.decode(ruling.resulting))
-    if findings := seen.findings if seen else scan(looked_through, frozenset(policy.privacy.off)):
+    values = values_by_pointer(proposal, msgspec.json.decode(ruling.resulting))
+    if findings := seen.findings if seen else scan(values, frozenset(policy.privacy.off)):
         rules = ", ".join(sorted({finding.rule_id for finding in findings}))
         message = f"The text holds private data ({rules}). Remove it, or reject the proposal with the reason private."
         raise InvalidDecisionError(message)

@@ -7,7 +7,7 @@ import msgspec
 from antechamber.core.access.callers import PasswordChange
 from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess
 from antechamber.core.admission.canonical import canonical, digest
-from antechamber.core.log.leaf import granted, known_as, of_access, of_password
+from antechamber.core.log.leaf import account_members, of_access, of_password, token_members
 from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
 from antechamber.store.memories import decoded
 from antechamber.store.statements import Statements
@@ -31,7 +31,7 @@ class AccessQueries:
             created_at=row.created_at,
             expires_at=row.expires_at,
         )
-        named = granted(msgspec.structs.asdict(row) | {"digest": digest})
+        named = token_members(msgspec.structs.asdict(row) | {"digest": digest})
         self._sql.append_leaves([of_access("issue-token", row.created_at, "issued", **named)])
 
     def tokens(self) -> list[TokenRow]:
@@ -60,7 +60,7 @@ class AccessQueries:
             created_at=user.created_at,
         )
         if added:
-            named = known_as(user.name, user.person, user.password)
+            named = account_members(user.name, user.person, user.password)
             self._sql.append_leaves([of_access("add-user", user.created_at, user.role, **named)])
         return added > 0
 

@@ -15,7 +15,7 @@ from antechamber.core.admission.disposition import (
     KnownProposal,
     KnownSubmission,
 )
-from antechamber.core.admission.group_facts import GroupFacts, content_of, kept_fingerprint, key_of
+from antechamber.core.admission.group_facts import GroupFacts, content_of, key_of, stored_fingerprint
 from antechamber.core.log.leaf import LeafWrite, of_disposition, of_seal, of_withdrawal
 from antechamber.core.ports.admission import ReplayKey
 from antechamber.store.memories import HOUR
@@ -289,7 +289,7 @@ class _Writing:
             "scope_id": None if candidate.hides_scope else submission.scope_id,
             "source_event_hash": None if private else submission.source_event_hash,
             "visibility": submission.visibility,
-            "fingerprint": kept_fingerprint(candidate),
+            "fingerprint": stored_fingerprint(candidate),
             "keyed": int(private),
             "channel": entry.channel,
             "proposal": self._proposal(entry),
@@ -317,7 +317,7 @@ class _Writing:
             "kind": "conflict" if original else "private",
             "submission": known or self._submissions[entry.named.submission_id],
             "producer": self._producer(entry),
-            "fingerprint": kept_fingerprint(candidate),
+            "fingerprint": stored_fingerprint(candidate),
             "keyed": int(private),
             "source_event_hash": None if private else event.source_event_hash,
             "submission_scope": event.submission_scope,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.log.leaf import granted, known_as
+from antechamber.core.log.leaf import account_members, token_members
 from antechamber.store.statements import Statements
 
 SqlRow = dict[str, Any]
@@ -57,7 +57,7 @@ class RowCheck:
         for row in self._sql.all("granted_tokens"):
             leaf = self._subject(row["token_id"], "issue-token")
             try:
-                expected = granted(row | {"read": msgspec.json.decode(row["read"])})
+                expected = token_members(row | {"read": msgspec.json.decode(row["read"])})
             except (msgspec.MsgspecError, ArithmeticError, TypeError, ValueError):
                 expected = {}
             if leaf is not None and leaf != expected:
@@ -71,7 +71,7 @@ class RowCheck:
             if leaf.get("person") != row["person"]:
                 yield f"account {row['name']} is of another person than its leaf says"
             logged = row["changed"] or leaf.get("password")
-            if known_as(row["name"], row["person"], row["password"]).get("password") != logged:
+            if account_members(row["name"], row["person"], row["password"]).get("password") != logged:
                 yield f"account {row['name']} has another password than its last leaf says"
 
     def _subject(self, subject: str, action: str) -> SqlRow | None:

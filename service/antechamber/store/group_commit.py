@@ -164,7 +164,7 @@ class GroupCommit:
             job.resolve()
 
     def _failed(self, error: BaseException) -> None:
-        self._pause = self._work.failed(error)
+        self._pause = self._work.note_failure(error)
 
     def _end(self, jobs: list[_Job]) -> None:
         """Refuse new work, and fail the waiting work if the thread ends because of an error."""
@@ -221,7 +221,7 @@ class GroupCommit:
                     self._failed(raised)
             else:
                 self._pause = None
-                self._work.worked()
+                self._work.note_success()
                 return
             break
         for job in jobs:

@@ -158,7 +158,7 @@ def _handlers() -> list[Any]:
                 desk.ReviewPages,
                 decisions.DecisionRoutes,
                 quarantine.show_quarantine,
-                quarantine.show_refused,
+                quarantine.show_event,
                 quarantine.settle,
                 desk.memories,
                 desk.memory,

@@ -160,7 +160,7 @@ def checkpoint(
     """Return a signed checkpoint of all changes, or an earlier one by its size."""
     _only(request, "size")
     size = _number(request, "size")
-    signed = checkpoints.checkpoint() if size is None else proofs.published(size)
+    signed = checkpoints.checkpoint() if size is None else proofs.published_checkpoint(size)
     name = "checkpoint" if size is None else f"checkpoint-{size}"
     headers = NO_STORE | {"content-disposition": f'inline; filename="{name}.txt"'}
     return Response(signed.note, media_type=_PLAIN, headers=headers)
@@ -179,7 +179,7 @@ def inclusion(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Resp
     sequence, subject = _number(request, "sequence"), request.query_params.get("subject")
     if (sequence is None) == (subject is None):
         raise refuse("malformed", "name the leaf, by sequence or by subject", "/sequence")
-    found = proofs.included(proofs.sequence_of(subject or "").sequence if sequence is None else sequence)
+    found = proofs.prove_inclusion(proofs.sequence_of(subject or "").sequence if sequence is None else sequence)
     leaf = msgspec.json.decode(found.leaf)
     grants = _taker(request).grants
     if grants is not None and not covers(grants, *proofs.scope_of(found.sequence)):
@@ -198,7 +198,7 @@ def consistency(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Re
         raise refuse("malformed", "name the size of the earlier checkpoint", "/old_size")
     if old == 0:
         raise refuse("malformed", "old_size must be at least 1: a log of 0 leaves is the beginning of any", "/old_size")
-    proven = proofs.consistent(old)
+    proven = proofs.prove_consistency(old)
     path = [base64.b64encode(one).decode() for one in proven.path]
     told = {"old_size": old, "size": proven.checkpoint.size, "proof": path, "checkpoint": proven.checkpoint.note}
     return Response(told, headers=NO_STORE)

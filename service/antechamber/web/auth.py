@@ -144,7 +144,7 @@ def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Account
     check_origin(request)
     account = request.scope["user"]
     if not isinstance(account, Account):
-        raise SignInNeededError(typed_in(form))
+        raise SignInNeededError(typed_text(form))
     expected = csrf_token(request.app.state.secret, account)
     if not hmac.compare_digest(form.get("csrf", "").encode(), expected.encode()):
         raise PermissionDeniedException(detail="This form is not from your session. Reload the page and send it again.")
@@ -159,10 +159,10 @@ async def act(form: dict[str, str], work: Callable[..., T], *arguments: Any) -> 
     try:
         return await asyncio.to_thread(work, *arguments)
     except SignedOutError:
-        raise SignInNeededError(typed_in(form)) from None
+        raise SignInNeededError(typed_text(form)) from None
 
 
-def typed_in(form: dict[str, str]) -> str:
+def typed_text(form: dict[str, str]) -> str:
     """Return the text that was typed into a form."""
     return "\n\n".join(filter(None, (form.get("content"), form.get("reason_text"))))
 

@@ -19,11 +19,11 @@ from antechamber.web.problems import AnyRequest
 @get("/schema/openapi.json", guards=[needs_token_or_sign_in], sync_to_thread=False)
 def openapi() -> Response[bytes]:
     """Return the OpenAPI document."""
-    return Response(_encoded_document(), media_type="application/json")
+    return Response(_encode_document(), media_type="application/json")
 
 
 @cache
-def _encoded_document() -> bytes:
+def _encode_document() -> bytes:
     return msgspec.json.encode(document())
 
 

@@ -25,7 +25,7 @@ from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.review import MAX_AT_ONCE, DecisionResult, Desk
 from antechamber.web import thread_pools
 from antechamber.web.auth import act, check_form
-from antechamber.web.desk import filter_of, place_of, show_draft, show_group, show_proposal, show_queue
+from antechamber.web.desk import address_of, filter_of, show_draft, show_group, show_proposal, show_queue
 from antechamber.web.pages import MAX_FORM, read_form
 from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
@@ -95,7 +95,7 @@ class DecisionRoutes(Controller):
         """Claim a proposal, even if another curator holds it."""
         form = await read_form(request)
         await act(form, desk.claim, proposal_id, curator(request, form))
-        return Redirect(place_of(f"/review/{proposal_id}", form.get("q", ""), done="claimed"), status_code=303)
+        return Redirect(address_of(f"/review/{proposal_id}", form.get("q", ""), done="claimed"), status_code=303)
 
     @post("/{proposal_id:str}/{decision:str}", request_max_body_size=MAX_FORM)
     async def decide(
@@ -118,7 +118,7 @@ class DecisionRoutes(Controller):
         try:
             said = read_decision(kind, form)
             if kind == "edit" and (
-                draft := await act(form, _unseen, request, desk, desk_views, proposal_id, said, form)
+                draft := await act(form, _preview_edit, request, desk, desk_views, proposal_id, said, form)
             ):
                 return draft
             within = filter_of(form.get("q", ""))
@@ -127,10 +127,10 @@ class DecisionRoutes(Controller):
             return await thread_pools.run(
                 thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, error
             )
-        return Redirect(_next_place(kind, decided, form.get("q", "")), status_code=303)
+        return Redirect(_next_address(kind, decided, form.get("q", "")), status_code=303)
 
 
-def _unseen(
+def _preview_edit(
     request: AnyRequest, desk: Desk, desk_views: DeskViews, proposal_id: str, said: Decision, form: dict[str, str]
 ) -> Template | None:
     """Return the page with the difference of an edit; None if the form contains the hash of exactly this result."""
@@ -154,11 +154,11 @@ def curator(request: AnyRequest, form: dict[str, str]) -> Account:
 def _show_next(proposal_id: str | None, within: str) -> Redirect:
     """Redirect to the next proposal of a filter, or to the queue with a notice if there is none."""
     if proposal_id is not None:
-        return Redirect(place_of(f"/review/{proposal_id}", within), status_code=303)
-    return Redirect(place_of("/review", within, done="filter-done" if within else "all-held"), status_code=303)
+        return Redirect(address_of(f"/review/{proposal_id}", within), status_code=303)
+    return Redirect(address_of("/review", within, done="filter-done" if within else "all-held"), status_code=303)
 
 
-def _next_place(kind: DecisionKind, decided: DecisionResult, within: str) -> str:
+def _next_address(kind: DecisionKind, decided: DecisionResult, within: str) -> str:
     """Return the address after a decision: the next proposal, the empty queue, or the item that was decided on."""
     if kind == "undo":
         place = f"/review/{decided.proposal_id}"
@@ -167,7 +167,7 @@ def _next_place(kind: DecisionKind, decided: DecisionResult, within: str) -> str
     else:
         place = "/review" if decided.next is None else f"/review/{decided.next}"
     last = {} if kind == "undo" else {"last": decided.proposal_id}
-    return place_of(place, within, done=decided.outcome, **last)
+    return address_of(place, within, done=decided.outcome, **last)
 
 
 def read_number(text: str, *, otherwise: int) -> int:

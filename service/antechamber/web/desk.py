@@ -73,7 +73,7 @@ def show_queue(request: AnyRequest, desk_views: DeskViews, text: str, error: str
     queue = desk_views.queue(after, account) if plain else desk_views.queue_matching(chosen, after, account)
     context = {"queue": queue, "q": text, "error": error, "views": views_of(account.views), "names": NAMES}
     context |= {"filtered": not plain, "within": "" if plain else text}
-    context |= {"again": place_of("/review", text)} if request.method == "POST" else {}
+    context |= {"again": address_of("/review", text)} if request.method == "POST" else {}
     return page(request, "queue.html", 400 if error else 200, **context)
 
 
@@ -85,7 +85,7 @@ def filter_of(text: str) -> QueueFilter | None:
     return None
 
 
-def place_of(path: str, within: str, **query: str) -> str:
+def address_of(path: str, within: str, **query: str) -> str:
     """Return the address of a page of the desk that keeps the filter."""
     query |= {"q": within} if within else {}
     return f"{path}?{urlencode(query)}" if query else path
@@ -106,7 +106,7 @@ def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides th
     text = form.get("q", request.query_params.get("q", ""))
     within = text if filter_of(text) else ""
     context = {"dossier": dossier, "form": form, "error": error, "stale": stale, "within": within}
-    context["again"] = place_of(f"/review/{proposal_id}", within)
+    context["again"] = address_of(f"/review/{proposal_id}", within)
     return page(request, "proposal.html", status, **context, **(_differences(dossier, form) if stale else {}))
 
 
@@ -132,7 +132,7 @@ def show_draft(request: AnyRequest, draft: EditPreview, form: dict[str, str]) ->
     proposal, text = draft.proposal, form.get("q", "")
     within = text if filter_of(text) else ""
     context: dict[str, Any] = {"draft": draft, "form": form, "field": to_field(draft.content), "within": within}
-    return page(request, "change.html", **context, again=place_of(f"/review/{proposal.proposal_id}", within))
+    return page(request, "change.html", **context, again=address_of(f"/review/{proposal.proposal_id}", within))
 
 
 def show_group(
@@ -142,7 +142,7 @@ def show_group(
     query = request.query_params
     like, producer = query.get("like"), query.get("producer")
     group = desk.group(like=like, producer=producer)
-    again = place_of("/review/group", "", **({"like": like} if like else {"producer": producer or ""}))
+    again = address_of("/review/group", "", **({"like": like} if like else {"producer": producer or ""}))
     context = {"group": group, "like": like, "producer": producer, "results": results, "error": error, "again": again}
     return page(request, "group.html", 400 if error else 200, **context)
 

@@ -17,7 +17,7 @@ from antechamber.core.review.shortcuts import decode_shortcuts
 from antechamber.web.auth import csrf_token
 from antechamber.web.help_chapters import help_address
 from antechamber.web.problems import AnyRequest
-from antechamber.web.request_body import read_body, replayed
+from antechamber.web.request_body import read_body, replay_body
 
 MAX_FORM: Final = 512 * 1024
 
@@ -58,7 +58,7 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
     try:
         most = request.route_handler.resolve_request_max_body_size() or MAX_FORM
         body = await read_body(request.scope, request.receive, most)
-        form = await Request[Any, Any, Any](request.scope, replayed(body, request.receive)).form()
+        form = await Request[Any, Any, Any](request.scope, replay_body(body, request.receive)).form()
     except (RequestRefusedError, ValueError, LookupError, InternalServerException) as error:
         if isinstance(error, RequestRefusedError) and error.code == "body-too-large":
             raise RequestEntityTooLarge from None
@@ -87,7 +87,7 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
         # The filter that a curator keeps when leaving this page.
         "within": "",
     }
-    common |= _just_done(request, account)
+    common |= _notice(request, account)
     return Template(name, context=common | context, status_code=status, headers=NO_STORE)
 
 
@@ -97,7 +97,7 @@ def _again(request: AnyRequest) -> str:
     return f"{request.scope['path']}?{urlencode(kept)}" if kept else str(request.scope["path"])
 
 
-def _just_done(request: AnyRequest, account: Account) -> dict[str, Any]:
+def _notice(request: AnyRequest, account: Account) -> dict[str, Any]:
     """Return the notice about the last action, and how to undo it while that is still easy."""
     query, state = request.query_params, request.app.state
     if request.method != "GET" or query.get("done", "") not in _DONE:
@@ -106,6 +106,6 @@ def _just_done(request: AnyRequest, account: Account) -> dict[str, Any]:
     taken = settled = None
     if account.role == "curator":
         with contextlib.suppress(BusyError, UnavailableError):
-            taken = state.desk.taken(last, account) if last else None
-            settled = state.quarantine.taken(refused, account) if refused else None
+            taken = state.desk.own_last_decision(last, account) if last else None
+            settled = state.quarantine.own_last_decision(refused, account) if refused else None
     return {"done": _DONE[query["done"]], "taken": taken, "settled": settled}

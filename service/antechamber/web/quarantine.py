@@ -12,7 +12,7 @@ from antechamber.core.errors import NotFoundError
 from antechamber.core.review.quarantine import SETTLINGS, QuarantineForm, SettlingKind
 from antechamber.flows.quarantine import Quarantine
 from antechamber.web import thread_pools
-from antechamber.web.auth import SignInNeededError, needs_role, typed_in
+from antechamber.web.auth import SignInNeededError, needs_role, typed_text
 from antechamber.web.decisions import curator, read_number
 from antechamber.web.pages import MAX_FORM, AccountRequest, page, read_form
 from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
@@ -28,7 +28,7 @@ def show_quarantine(request: AccountRequest, quarantine: NamedDependency[Quarant
 
 
 @get("/quarantine/{quarantine_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def show_refused(
+def show_event(
     quarantine_id: FromPath[str], request: AccountRequest, quarantine: NamedDependency[Quarantine]
 ) -> Template:
     """Show one quarantined event, waiting or settled, with the decisions on it."""
@@ -56,15 +56,15 @@ async def settle(
     try:
         opened = await quarantine.settle(quarantine_id, said, account)
     except SignedOutError:
-        raise SignInNeededError(typed_in(form)) from None
+        raise SignInNeededError(typed_text(form)) from None
     except DECISION_ERRORS as error:
         return await thread_pools.run(
             thread_pools.PAGES, _page, request, quarantine, quarantine_id, str(error), form, status_of(error)
         )
-    return Redirect(_next_place(kind, quarantine_id, opened), status_code=303)
+    return Redirect(_next_address(kind, quarantine_id, opened), status_code=303)
 
 
-def _next_place(kind: SettlingKind, quarantine_id: str, opened: str | None) -> str:
+def _next_address(kind: SettlingKind, quarantine_id: str, opened: str | None) -> str:
     if opened is not None:
         return f"/review/{opened}?done=opened&refused={quarantine_id}"
     if kind == "undo":
@@ -81,6 +81,6 @@ def _page(
     status: int = 200,
 ) -> Template:
     """Render one quarantined event; after a refused decision with the typed text."""
-    one = quarantine.refused(quarantine_id, request.scope["user"])
+    one = quarantine.event(quarantine_id, request.scope["user"])
     context = {"one": one, "error": error, "form": form or {}, "again": f"/quarantine/{quarantine_id}"}
     return page(request, "refused.html", status, **context)

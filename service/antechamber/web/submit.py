@@ -41,7 +41,7 @@ async def submit(scope: HTTPScope, receive: Receive, send: Send) -> None:
     if scope["method"] == "OPTIONS":
         await _send(send, 204, [(b"allow", _ALLOW.encode())], b"")
         return
-    await _answer(send, await _submitted(scope, receive, scope["litestar_app"].state, bearer), ())
+    await _answer(send, await _judge_body(scope, receive, scope["litestar_app"].state, bearer), ())
 
 
 class AntechamberApp(Litestar):
@@ -57,12 +57,12 @@ class AntechamberApp(Litestar):
             request = cast("HTTPScope", scope)
             client, peers = request["client"], self.state.peers
             last = peers.count(client)
-            send = _closing(send, lambda: last or peers.ends(client))
+            send = _close_when(send, lambda: last or peers.ends(client))
             if request["path"] == PATH and request["method"] == "POST":
                 bearer = self._ordinary(request["headers"])
                 if bearer is not None:
                     self.state.peers.know(request["client"])
-                    await _answer(send, await _submitted(request, receive, self.state, bearer), self.common_headers)
+                    await _answer(send, await _judge_body(request, receive, self.state, bearer), self.common_headers)
                     return
             await self.state.turns.take(known=self.state.peers.knows(request["client"]))
         await super().__call__(scope, receive, send)
@@ -87,18 +87,18 @@ class AntechamberApp(Litestar):
         return check.remembered_bearer(token[7:].decode("latin-1"))
 
 
-def _closing(send: Send, ends: Callable[[], bool]) -> Send:
+def _close_when(send: Send, ends: Callable[[], bool]) -> Send:
     """Return a `send` that makes the server close the connection after the response if `ends()` is true by then."""
 
-    async def said(message: Message) -> None:
+    async def send_last(message: Message) -> None:
         if message["type"] == "http.response.start" and ends():
             message["headers"] = [*message["headers"], _LAST]
         await send(message)
 
-    return said
+    return send_last
 
 
-async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: Bearer) -> Reply:
+async def _judge_body(scope: HTTPScope, receive: Receive, state: State, bearer: Bearer) -> Reply:
     """Read the body and judge it; every failure becomes a reply."""
     headers, admission = scope["headers"], cast("Admission", state.admission)
     keys = [value.decode("latin-1") for name, value in headers if name == b"idempotency-key"]
@@ -110,9 +110,9 @@ async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: B
         return admission.refusal(error.reasons, header_echo(keys))
     except UnavailableError as error:
         return admission.refusal([Reason(code="unavailable", message=str(error))], header_echo(keys))
-    parsed = await admission.parsed(body, keys, bearer)
+    parsed = await admission.parse(body, keys, bearer)
     del body
-    return await admission.judged(parsed, "mcp" if by_tool else "http")
+    return await admission.judge(parsed, "mcp" if by_tool else "http")
 
 
 async def _check_token(headers: RawHeaders, check: TokenCheck) -> None:

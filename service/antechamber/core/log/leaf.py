@@ -87,7 +87,7 @@ def decision_text(decided: DecisionFacts) -> dict[str, Any]:
     return msgspec.structs.asdict(decided)
 
 
-def _logged(leaf: Leaf, subject: str, salt: bytes | None = None) -> LeafWrite:
+def _leaf_write(leaf: Leaf, subject: str, salt: bytes | None = None) -> LeafWrite:
     return LeafWrite(leaf_bytes(leaf), subject, salt if leaf.payload_commitment else None)
 
 
@@ -118,7 +118,7 @@ def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
         after=judgement.outcome.disposition,
     )
     own = named.submission_id if judgement.bind else named.quarantine_id
-    return _logged(leaf, own or "", named.salt)
+    return _leaf_write(leaf, own or "", named.salt)
 
 
 def of_withdrawal(entry: admission_moved.AdmissionWrite, proposal_id: str) -> LeafWrite:
@@ -134,7 +134,7 @@ def of_withdrawal(entry: admission_moved.AdmissionWrite, proposal_id: str) -> Le
         time=format_time(entry.received_at),
         after="withdrawn",
     )
-    return _logged(leaf, proposal_id)
+    return _leaf_write(leaf, proposal_id)
 
 
 def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: str, now: int, salt: bytes) -> LeafWrite:
@@ -150,7 +150,7 @@ def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: st
         time=format_time(now),
         after="rejected-invalid",
     )
-    return _logged(leaf, submission_id, salt)
+    return _leaf_write(leaf, submission_id, salt)
 
 
 def of_decision(proposal: ProposalRow, account: Account, entry: review_moved.DecisionWrite) -> LeafWrite:
@@ -180,7 +180,7 @@ def of_decision(proposal: ProposalRow, account: Account, entry: review_moved.Dec
         time=format_time(entry.decided_at),
         after=ruling.state,
     )
-    return _logged(leaf, entry.review_record_id, entry.salt)
+    return _leaf_write(leaf, entry.review_record_id, entry.salt)
 
 
 def of_settlement(event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> LeafWrite:
@@ -213,7 +213,7 @@ def of_settlement(event: QuarantineRow, account: Account, settlement: Quarantine
         time=format_time(settlement.decided_at),
         after=ruling.state,
     )
-    return _logged(leaf, settlement.review_record_id, settlement.salt)
+    return _leaf_write(leaf, settlement.review_record_id, settlement.salt)
 
 
 def of_memory(
@@ -230,7 +230,7 @@ def of_memory(
         time=format_time(entry.decided_at),
         after=after,
     )
-    return _logged(leaf, memory_id)
+    return _leaf_write(leaf, memory_id)
 
 
 def of_access(action: str, now: int, after: str, **subject: str) -> LeafWrite:
@@ -238,7 +238,7 @@ def of_access(action: str, now: int, after: str, **subject: str) -> LeafWrite:
     leaf = Leaf(
         action=action, actor="command-line", role="operator", subject=subject, time=format_time(now), after=after
     )
-    return _logged(leaf, next(iter(subject.values())))
+    return _leaf_write(leaf, next(iter(subject.values())))
 
 
 def of_password(change: PasswordChange) -> LeafWrite:
@@ -255,10 +255,10 @@ def of_password(change: PasswordChange) -> LeafWrite:
         time=format_time(change.changed_at),
         after="set",
     )
-    return _logged(leaf, change.change_id)
+    return _leaf_write(leaf, change.change_id)
 
 
-def granted(token: dict[str, Any]) -> dict[str, str]:
+def token_members(token: dict[str, Any]) -> dict[str, str]:
     """Return the members that the leaf of a token contains: id, name, role, scopes, expiry and the secret's digest.
 
     `token` has the columns of its row; `read` is a list of scopes, `expires_at` microseconds since 1970 UTC or None.
@@ -268,7 +268,7 @@ def granted(token: dict[str, Any]) -> dict[str, str]:
     return named | ends | {"read": " ".join(token["read"])}
 
 
-def known_as(name: str, person: str, password: str | None) -> dict[str, str]:
+def account_members(name: str, person: str, password: str | None) -> dict[str, str]:
     """Return the members that the leaf of an account contains: user, person and the password's digest, if any."""
     return {"user": name, "person": person} | ({} if password is None else {"password": digest(password.encode())})
 
@@ -284,7 +284,7 @@ def of_export(row: ExportRow, salt: bytes) -> LeafWrite:
         time=format_time(row.exported_at),
         after=row.exported,
     )
-    return _logged(leaf, row.export_id, salt)
+    return _leaf_write(leaf, row.export_id, salt)
 
 
 def export_text(row: ExportRow) -> dict[str, Any]:
@@ -304,7 +304,7 @@ def of_policy(digest: str, previous: str | None, now: int) -> LeafWrite:
         time=format_time(now),
         after=digest,
     )
-    return _logged(leaf, digest)
+    return _leaf_write(leaf, digest)
 
 
 def of_direct_write(producer: str, now: int) -> LeafWrite:
@@ -318,7 +318,7 @@ def of_direct_write(producer: str, now: int) -> LeafWrite:
         time=format_time(now),
         after="rejected-invalid",
     )
-    return _logged(leaf, f"direct-write {producer}")
+    return _leaf_write(leaf, f"direct-write {producer}")
 
 
 def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> LeafWrite:
@@ -332,7 +332,7 @@ def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> L
         time=format_time(now),
         after="erased",
     )
-    return _logged(leaf, erasure_id)
+    return _leaf_write(leaf, erasure_id)
 
 
 def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> LeafWrite:
@@ -347,4 +347,4 @@ def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> LeafWr
         time=format_time(now),
         after=key,
     )
-    return _logged(leaf, key)
+    return _leaf_write(leaf, key)

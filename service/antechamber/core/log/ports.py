@@ -90,7 +90,7 @@ class Signer(Protocol):
     """Whether all checkpoints of the log were signed by this signer."""
 
     @property
-    def missed(self) -> str:
+    def advice_if_missing(self) -> str:
         """The message for operators if the file of the last checkpoint is missing."""
 
     def turn(self, *, missing: bool = False) -> AbstractContextManager[str | None]:
@@ -111,7 +111,7 @@ class Signer(Protocol):
     def refresh(self, wanted: str | None = None) -> None:
         """Load the key again, because it was replaced; a draft that is `wanted` is put in its place first."""
 
-    def drafted(self, key: str) -> bool:
+    def has_draft(self, key: str) -> bool:
         """Return whether this key is a draft that is not in use yet."""
 
     def draft(self, *, other_log: bool = False) -> VerifierKey:

@@ -278,13 +278,13 @@ def _effect(proposal: ReviewedProposal, decision: Decision, as_it_was: Ruling, p
         case "flag":
             return replace(as_it_was, second=True, approvals_required=SECOND_NEEDS)
         case "edit":
-            return _edited(proposal, as_it_was, _changed(proposal, decision))
+            return _edit(proposal, as_it_was, _change_payload(proposal, decision))
         case "undo":
-            return _undone(proposal, as_it_was)
+            return _undo(proposal, as_it_was)
         case "retract" | "expire":
             return replace(as_it_was, memory=_OF_MEMORY[decision.kind])
         case _:
-            return _approved(proposal, as_it_was, person)
+            return _approve(proposal, as_it_was, person)
 
 
 def _check_fresh(proposal: ReviewedProposal, decision: Decision, shown: bytes) -> None:
@@ -317,7 +317,7 @@ def _check_target(decision: Decision, target: Target | None) -> None:
         raise InvalidDecisionError(message)
 
 
-def _approved(proposal: ReviewedProposal, ruling: Ruling, person: str) -> Ruling:
+def _approve(proposal: ReviewedProposal, ruling: Ruling, person: str) -> Ruling:
     """Approve the text; naming another memory to supersede raises the version, so that all persons approve the same."""
     replaces = ruling.target or ruling.replaces
     renamed = replaces != ruling.replaces
@@ -334,7 +334,7 @@ def _approved(proposal: ReviewedProposal, ruling: Ruling, person: str) -> Ruling
     )
 
 
-def _edited(proposal: ReviewedProposal, ruling: Ruling, resulting: bytes) -> Ruling:
+def _edit(proposal: ReviewedProposal, ruling: Ruling, resulting: bytes) -> Ruling:
     """Approve a changed text: the version rises, earlier approvals become void and a second person is required."""
     return replace(
         ruling,
@@ -347,7 +347,7 @@ def _edited(proposal: ReviewedProposal, ruling: Ruling, resulting: bytes) -> Rul
     )
 
 
-def _undone(proposal: ReviewedProposal, ruling: Ruling) -> Ruling:
+def _undo(proposal: ReviewedProposal, ruling: Ruling) -> Ruling:
     """Undo the last current decision with a new record; the version rises, so that earlier approvals become void."""
     # The blocker refuses an undo without a current decision, so this is never None.
     last = cast("CurrentDecision", proposal.standing)
@@ -365,7 +365,7 @@ def _undone(proposal: ReviewedProposal, ruling: Ruling) -> Ruling:
     )
 
 
-def _changed(proposal: ReviewedProposal, decision: Decision) -> bytes:
+def _change_payload(proposal: ReviewedProposal, decision: Decision) -> bytes:
     content = normalize_text(decision.content).strip("\t\n ")
     if not content:
         message = "The changed text is blank. Write the text to remember, or reject the proposal."

@@ -71,7 +71,7 @@ class QuarantineDecision(Struct, frozen=True, kw_only=True):
     """Salt of the log's commitment to what was shown and typed."""
 
 
-def opened_key(quarantine_id: str) -> str:
+def key_for_opening(quarantine_id: str) -> str:
     """Return the key of the submission that an opened event becomes.
 
     It is outside the grammar of keys, so that no producer can use it, seal it or read it by key.

@@ -50,7 +50,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 def evaluate(situation: Situation) -> list[Requirement]:
     """Evaluate all requirements; one whose evaluation fails has the state `error` and blocks."""
-    return [_evaluated(code, check, situation) for code, check in CHECKS.items()]
+    return [_evaluate_one(code, check, situation) for code, check in CHECKS.items()]
 
 
 def obstacle(requirements: list[Requirement]) -> str | None:
@@ -58,7 +58,7 @@ def obstacle(requirements: list[Requirement]) -> str | None:
     return next((one.text for one in requirements if one.blocks and one.state in BLOCKING), None)
 
 
-def _evaluated(code: str, check: Callable[[Situation], Requirement], situation: Situation) -> Requirement:
+def _evaluate_one(code: str, check: Callable[[Situation], Requirement], situation: Situation) -> Requirement:
     try:
         return check(situation)
     except Exception as error:  # noqa: BLE001 -- after any failure the requirement must not count as satisfied
