@@ -203,29 +203,35 @@ class GroupCommit:
 
     def _run(self, jobs: list[_Job]) -> None:
         """Run the jobs in one transaction; if it cannot commit, every job gets the error and nothing is stored."""
-        error: Exception = UnavailableError(_CANNOT)
+        error: Exception | None = AgainError()
         for _ in range(MAX_TRIES):
-            try:
-                self._transactions.begin()
-                for _, group in groupby(jobs, key=lambda job: job.kind):
-                    self._attempt(list(group))
-                self._transactions.commit()
-            except Exception as raised:  # noqa: BLE001 -- every error of the transaction must reach all callers
-                self._roll_back()
-                translated = self._transactions.translate(raised)
-                if isinstance(translated, AgainError):
-                    continue
-                if isinstance(translated, AntechamberError):
-                    error = translated
-                else:
-                    self._failed(raised)
-            else:
-                self._pause = None
-                self._work.note_success()
-                return
-            break
+            if not isinstance(error := self._commit_once(jobs), AgainError):
+                break
+        if error is None:
+            self._pause = None
+            self._work.note_success()
+            return
         for job in jobs:
-            job.error = error
+            job.error = UnavailableError(_CANNOT) if isinstance(error, AgainError) else error
+
+    def _commit_once(self, jobs: list[_Job]) -> Exception | None:
+        """Try to run the jobs in one transaction and commit it; return None, or the error that undid everything.
+
+        After AgainError another try may succeed.
+        """
+        try:
+            self._transactions.begin()
+            for _, group in groupby(jobs, key=lambda job: job.kind):
+                self._attempt(list(group))
+            self._transactions.commit()
+        except Exception as raised:  # noqa: BLE001 -- every error of the transaction must reach all callers
+            self._roll_back()
+            error = self._transactions.translate(raised)
+            if isinstance(error, AgainError | AntechamberError):
+                return error
+            self._failed(raised)
+            return UnavailableError(_CANNOT)
+        return None
 
     def _roll_back(self) -> None:
         """Undo everything; an error in doing so must not end the writer thread."""

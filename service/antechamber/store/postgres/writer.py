@@ -130,7 +130,7 @@ class PostgresWriter:
                 raise
             else:
                 return result
-        raise AssertionError
+        raise AssertionError  # not reached: the last try returns or raises
 
     def _attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
         self._link.send("SAVEPOINT work")
