@@ -63,14 +63,14 @@ class Checkpoints:
         Raises LogError if the store has another key, BusyError or UnavailableError.
         """
         with self._store.read() as rows:
-            known = rows.log_keys()
-        if not known:
+            keys = rows.log_keys()
+        if not keys:
             now = self._clock()
             self._store.write(lambda rows: _enter_key(rows, str(self._signer.key), now)).result()
             # Another process may have stored its key first.
             with self._store.read() as rows:
-                known = rows.log_keys()
-        self._check_key(known)
+                keys = rows.log_keys()
+        self._check_key(keys)
 
     def look(self) -> None:
         """Compare the log with the last checkpoint; a contradiction sets the alarm, and its end clears the alarm.
@@ -257,8 +257,8 @@ class Checkpoints:
                 keys = rows.log_keys()
                 self._refuse_stranger(keys)
                 self._hold(rows, kept)
-            made, now = str(self._signer.key) not in keys, self._clock()
-            new = self._signer.key if made else self._signer.draft()
+            is_new, now = str(self._signer.key) not in keys, self._clock()
+            new = self._signer.key if is_new else self._signer.draft()
             self._store.write(lambda rows: rows.add_log_key(str(new), now)).result()
             self._last, self.alarm = self._sign_in_turn(kept, everything=True), None
             return str(new)
@@ -273,15 +273,15 @@ class Checkpoints:
         """
         with self._turn(), self._signer.turn(missing=True) as kept:
             with self._store.read() as rows:
-                made = str(self._signer.key) not in rows.log_keys()
+                is_new = str(self._signer.key) not in rows.log_keys()
                 if kept:
                     self._refuse_needless(rows, kept)
-            new, now = self._signer.key if made else self._signer.draft(other_log=True), self._clock()
+            new, now = self._signer.key if is_new else self._signer.draft(other_log=True), self._clock()
             gone = _parse_kept(kept)
-            told = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
+            abandoned = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
 
             def begin(rows: Rows) -> EndedAccess:
-                rows.add_log_key(str(new), now, **told)
+                rows.add_log_key(str(new), now, **abandoned)
                 return rows.end_access(now, now - ABSOLUTE)
 
             ended = self._store.write(begin).result()
@@ -357,9 +357,9 @@ class Checkpoints:
                 return read_checkpoint(note, key, self._signer.verify)
             except NoteError:
                 continue
-        said = _parse_kept(note)
-        if said is not None and said.origin not in {key.name for key in keys}:
-            message = f"{what} is of another log, {said.origin[:80]!a}: they do not belong together."
+        checkpoint = _parse_kept(note)
+        if checkpoint is not None and checkpoint.origin not in {key.name for key in keys}:
+            message = f"{what} is of another log, {checkpoint.origin[:80]!a}: they do not belong together."
             raise ContradictionError(message)
         message = f"{what} is damaged: it is no signed note, or its signature is wrong."
         raise ContradictionError(message)

@@ -45,13 +45,13 @@ class Log(Checkpoints):
         Raises NotFoundError if there is none.
         """
         with self._store.read() as rows:
-            found = rows.checkpoint(size)
-        if found is None:
+            checkpoint = rows.checkpoint(size)
+        if checkpoint is None:
             message = "There is no checkpoint of that size."
             raise NotFoundError(message)
-        return found
+        return checkpoint
 
-    def standing(self) -> LogStatus:
+    def status(self) -> LogStatus:
         """Return the size of the log, its last checkpoint and its alarm."""
         with self._store.read() as rows:
             return LogStatus(size=rows.log_size(), signed=rows.checkpoint(), alarm=self.alarm)
@@ -77,7 +77,7 @@ class Log(Checkpoints):
 
     def _cover(self, sequence: int) -> SignedCheckpoint:
         """Return the last checkpoint, or a new one if the last does not cover the leaf yet."""
-        last = self._last or self.standing().signed
+        last = self._last or self.status().signed
         return last if last is not None and sequence < last.size else self._sign(everything=True)
 
     def sequence_of(self, subject: str) -> LeafRow:
@@ -86,11 +86,11 @@ class Log(Checkpoints):
         Raises NotFoundError if there is none.
         """
         with self._store.read() as rows:
-            found = rows.leaf_of(subject)
-        if found is None:
+            leaf = rows.leaf_of(subject)
+        if leaf is None:
             message = "The log has no leaf about that."
             raise NotFoundError(message)
-        return found
+        return leaf
 
     def scope_of(self, sequence: int) -> tuple[str, str]:
         """Return the scope and scope id of a leaf's subject; both are empty if it has none."""

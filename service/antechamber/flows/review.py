@@ -166,11 +166,11 @@ class Desk(DeskViews):
         target = rows.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
         facts = build_facts(rows, force.policy, proposal, rows.review_records(proposal.id))
         check_note(decision.reason_text, force.off)
-        seen = situation(force.policy, proposal, facts, account.person) if decision.kind == "approve" else None
-        if seen is not None:
-            _check_requirements(seen)
+        approval = situation(force.policy, proposal, facts, account.person) if decision.kind == "approve" else None
+        if approval is not None:
+            _check_requirements(approval)
         ruling = rule(facts, decision, account.person, now, target)
-        _check_text(force.policy, proposal, ruling, seen)
+        _check_text(force.policy, proposal, ruling, approval)
         return ruling
 
     def _decide(
@@ -197,14 +197,14 @@ class Desk(DeskViews):
             salt=self._randomness(SALT_SIZE),
         )
         goes_on = going_on and decision.kind not in STAYING
-        place = rows.queue_position(proposal_id) if goes_on else None
+        cursor = rows.queue_position(proposal_id) if goes_on else None
         rows.decide(proposal, account, entry)
         rows.release(proposal_id, None)
         return DecisionResult(
             proposal_id=proposal_id,
             outcome=_outcome(decision.kind, ruling),
             memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
-            next=self._claim_next(rows, account, place, now, within=within) if place else None,
+            next=self._claim_next(rows, account, cursor, now, within=within) if cursor else None,
         )
 
     def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
@@ -230,13 +230,13 @@ class Desk(DeskViews):
                 message = "A group is approved or rejected, nothing else."
                 raise ForbiddenDecisionError(message)
         waiting = [
-            (one, self._promote(partial(self._decide_in_group, one, decision, account)))
-            for one, decision in decisions[:MAX_AT_ONCE]
+            (proposal_id, self._promote(partial(self._decide_in_group, proposal_id, decision, account)))
+            for proposal_id, decision in decisions[:MAX_AT_ONCE]
         ]
-        results = [(one, _failure_of(future)) for one, future in waiting]
+        results = [(proposal_id, _failure_of(future)) for proposal_id, future in waiting]
         if results and all(isinstance(failure, SignedOutError) for _, failure in results):
             raise SignedOutError
-        return [(one, None if failure is None else str(failure)) for one, failure in results]
+        return [(proposal_id, None if failure is None else str(failure)) for proposal_id, failure in results]
 
     def _promote(self, work: Callable[[Rows], None]) -> Future[None]:
         """Start one decision of a group; if the store accepts no writes any more, return that error as its result."""
@@ -280,8 +280,8 @@ class Desk(DeskViews):
             check_signed_in(account, rows.signed_in(account.session), self._clock())
             if after is not None:
                 rows.release(after, account.person)
-            place = rows.queue_position(after) if after is not None else None
-            return self._claim_next(rows, account, place, self._clock(), after, within)
+            cursor = rows.queue_position(after) if after is not None else None
+            return self._claim_next(rows, account, cursor, self._clock(), after, within)
 
         return self._store.write(work).result()
 
@@ -302,7 +302,7 @@ class Desk(DeskViews):
         self,
         rows: Rows,
         account: Account,
-        place: QueueCursor | None,
+        cursor: QueueCursor | None,
         now: int,
         skipped: str | None = None,
         within: QueueFilter | None = None,
@@ -314,7 +314,7 @@ class Desk(DeskViews):
                 return rows.free_proposals(account.person, after, now)
             return rows.free_matching(within, account.person, after, now)
 
-        for proposal_id in free(place) or free(None):
+        for proposal_id in free(cursor) or free(None):
             if proposal_id != skipped and rows.claim(proposal_id, account.person, now, now + LEASE, override=False):
                 return proposal_id
         return None
@@ -336,23 +336,26 @@ def _hold(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
     return require(rows.proposal(proposal_id)) if touched else proposal
 
 
-def _check_requirements(seen: Situation) -> None:
+def _check_requirements(approval: Situation) -> None:
     """Refuse an approval if a requirement could not be evaluated; the rules refuse unsatisfied ones."""
-    for one in evaluate(seen):
-        if one.state == "error":
-            raise ForbiddenDecisionError(one.text)
+    for requirement in evaluate(approval):
+        if requirement.state == "error":
+            raise ForbiddenDecisionError(requirement.text)
 
 
-def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling, seen: Situation | None) -> None:
-    """Refuse to admit a text that is private or too large for its scope; `seen` is the scan of an unchanged text."""
+def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling, approval: Situation | None) -> None:
+    """Refuse to admit a text that is private or too large for its scope.
+
+    `approval` has the findings in an unchanged text.
+    """
     if ruling.resulting is None:
         return
-    most = policy.rules(proposal.submission_scope).max_bytes
-    if len(ruling.resulting) > most:
-        message = f"The text is too long: this scope takes {most} bytes."
+    limit = policy.rules(proposal.submission_scope).max_bytes
+    if len(ruling.resulting) > limit:
+        message = f"The text is too long: this scope takes {limit} bytes."
         raise InvalidDecisionError(message)
     values = values_by_pointer(proposal, msgspec.json.decode(ruling.resulting))
-    if findings := seen.findings if seen else scan(values, frozenset(policy.privacy.off)):
+    if findings := approval.findings if approval else scan(values, frozenset(policy.privacy.off)):
         rules = ", ".join(sorted({finding.rule_id for finding in findings}))
         message = f"The text holds private data ({rules}). Remove it, or reject the proposal with the reason private."
         raise InvalidDecisionError(message)

@@ -62,5 +62,5 @@ def form_receipt(
     if outcome.status < 400:  # noqa: PLR2004 -- RFC 9110: below 400 is no error
         return receipt
     detail = "; ".join(reason.message for reason in reasons)
-    said = {"type": PROBLEM_TYPE + reasons[0].code, "title": outcome.title, "detail": f"{detail}. {outcome.advice}"}
-    return Problem(**(asdict(receipt) | said))
+    problem = {"type": PROBLEM_TYPE + reasons[0].code, "title": outcome.title, "detail": f"{detail}. {outcome.advice}"}
+    return Problem(**(asdict(receipt) | problem))

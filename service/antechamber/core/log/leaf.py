@@ -99,7 +99,7 @@ def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
     """Return the leaf of a submission with a permanent answer, or of an event that was quarantined."""
     judgement, named, submission = entry.judgement, entry.named, entry.candidate.submission
     kept = judgement.propose or (judgement.quarantine and not entry.candidate.private)
-    told = submission_text(
+    committed = submission_text(
         submission.payload_json if kept else None,
         entry.receipt.decode(),
         submission.source_span_json if kept else None,
@@ -107,7 +107,7 @@ def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
     leaf = Leaf(
         action="submit",
         actor=submission.producer_identity,
-        payload_commitment=commitment(named.salt, told),
+        payload_commitment=commitment(named.salt, committed),
         policy_digest=entry.policy_digest,
         reason_code=judgement.reasons[0].code if judgement.reasons else None,
         role="producer",
@@ -157,7 +157,7 @@ def of_decision(proposal: ProposalRow, account: Account, entry: review_moved.Dec
     """Return the leaf of a review record."""
     ruling = entry.ruling
     resulting = ruling.resulting.decode() if ruling.resulting else None
-    told = DecisionFacts(
+    facts = DecisionFacts(
         person=account.person,
         producer_identity=proposal.producer_identity,
         proposal_version=proposal.version,
@@ -172,7 +172,7 @@ def of_decision(proposal: ProposalRow, account: Account, entry: review_moved.Dec
         action=entry.decision.kind,
         actor=account.name,
         before=proposal.state,
-        payload_commitment=commitment(entry.salt, decision_text(told)),
+        payload_commitment=commitment(entry.salt, decision_text(facts)),
         policy_digest=entry.policy_digest,
         reason_code=ruling.reason_code,
         role="curator",
@@ -186,7 +186,7 @@ def of_decision(proposal: ProposalRow, account: Account, entry: review_moved.Dec
 def of_settlement(event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> LeafWrite:
     """Return the leaf of a review record of a quarantined event."""
     form, ruling = settlement.form, settlement.ruling
-    told = DecisionFacts(
+    facts = DecisionFacts(
         person=account.person,
         producer_identity=event.producer_identity,
         proposal_version=event.version,
@@ -201,7 +201,7 @@ def of_settlement(event: QuarantineRow, account: Account, settlement: Quarantine
         action=form.kind,
         actor=account.name,
         before=event.state,
-        payload_commitment=commitment(settlement.salt, decision_text(told)),
+        payload_commitment=commitment(settlement.salt, decision_text(facts)),
         policy_digest=settlement.policy_digest,
         reason_code=ruling.reason_code,
         role="curator",

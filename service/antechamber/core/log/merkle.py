@@ -69,10 +69,10 @@ class Frontier:
         """Return the root of all leaves so far."""
         if not self.hashes:
             return EMPTY_ROOT
-        found = self.hashes[-1]
+        computed = self.hashes[-1]
         for left in self.hashes[-2::-1]:
-            found = node_hash(left, found)
-        return found
+            computed = node_hash(left, computed)
+        return computed
 
 
 def frontier_of(size: int, nodes: Nodes) -> Frontier:
@@ -146,10 +146,10 @@ def consistency_proof(old: int, size: int, nodes: Nodes) -> list[bytes]:
     return ([] if whole else [_range_root(start, end, nodes)]) + path[::-1]
 
 
-def _lefts(at: int, last: int, number: int) -> list[bool] | None:
-    """Return for each of `number` siblings on the path whether it is on the left; None for a wrong length."""
+def _lefts(at: int, last: int, length: int) -> list[bool] | None:
+    """Return for each of `length` siblings on the path whether it is on the left; None for a wrong length."""
     lefts = []
-    for _ in range(number):
+    for _ in range(length):
         if last == 0:
             return None
         left = at & 1 == 1 or at == last
@@ -172,10 +172,10 @@ def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], 
     lefts = _lefts(index, size - 1, len(path)) if possible else None
     if lefts is None:
         return False
-    found = leaf
+    computed = leaf
     for sibling, left in zip(path, lefts, strict=True):
-        found = node_hash(sibling, found) if left else node_hash(found, sibling)
-    return found == root
+        computed = node_hash(sibling, computed) if left else node_hash(computed, sibling)
+    return computed == root
 
 
 def verify_consistency(old: int, size: int, path: Sequence[bytes], old_root: bytes, root: bytes) -> bool:
@@ -206,9 +206,9 @@ class Blocks:
     `load(level, block)` returns the nodes of a stored level from block * 256 on, at most 256.
     """
 
-    def __init__(self, load: Callable[[int, int], Sequence[bytes]], most: int = MAX_BLOCKS) -> None:
+    def __init__(self, load: Callable[[int, int], Sequence[bytes]], max_blocks: int = MAX_BLOCKS) -> None:
         self._load = load
-        self._most = most
+        self._max_blocks = max_blocks
         self._known: dict[tuple[int, int], list[list[bytes]]] = {}
 
     def __call__(self, level: int, index: int) -> bytes:
@@ -232,7 +232,7 @@ class Blocks:
             rows = [list(self._load(stored, block))]
             while len(rows) < BLOCK_LEVELS:
                 rows.append(up(rows[-1]))
-            if len(self._known) >= self._most:
+            if len(self._known) >= self._max_blocks:
                 del self._known[next(iter(self._known))]
         self._known[stored, block] = rows
         return rows
