@@ -119,9 +119,9 @@ class Background:
 
     def work(self, name: str) -> Work:
         """Add a piece of work."""
-        made = Work(name)
-        self._works.append(made)
-        return made
+        work = Work(name)
+        self._works.append(work)
+        return work
 
     def alarms(self) -> list[str]:
         """Return the alarms of the work that fails now."""

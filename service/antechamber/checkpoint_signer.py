@@ -46,8 +46,8 @@ class FileSigner:
         self.alone = alone
         self._path = folder / KEY_FILE
         self._marker = folder / MARKER_FILE
-        known = folder / self._marker.read_text(encoding="utf-8") if self._marker.exists() else None
-        self._state = (state or known or folder / STATE_FILE).absolute()
+        noted = folder / self._marker.read_text(encoding="utf-8") if self._marker.exists() else None
+        self._state = (state or noted or folder / STATE_FILE).absolute()
         # A file inside the folder is recorded by name only: a copy of the folder has its own file.
         inside = self._state.parent == folder.absolute()
         self._where = self._state.name if inside else str(self._state)
@@ -71,7 +71,7 @@ class FileSigner:
         if wanted is not None and self.has_draft(wanted):
             self._path.with_suffix(DRAFT).replace(self._path)
             durable_files.sync_folder(self._path.parent)
-        self._key, self._open_private = read_key_file(self._path)
+        self._key, self._private = read_key_file(self._path)
 
     def has_draft(self, key: str) -> bool:
         """Return whether this key was drafted and waits to be used."""
@@ -119,7 +119,7 @@ class FileSigner:
 
         The last checkpoint of another log is renamed and kept as evidence.
         """
-        note = sign_note(checkpoint, self._key, self._open_private.sign)
+        note = sign_note(checkpoint, self._key, self._private.sign)
         self.keep(note, checkpoint.origin)
         return note
 

@@ -111,8 +111,8 @@ def _schema(kind: type[Struct]) -> dict[str, Any]:
     """Return the self-contained JSON schema of a struct."""
     (schema,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     name = str(schema["$ref"]).rpartition("/")[2]
-    found: dict[str, Any] = parts.pop(name)
-    return found | ({"$defs": parts} if parts else {})
+    own_schema: dict[str, Any] = parts.pop(name)
+    return own_schema | ({"$defs": parts} if parts else {})
 
 
 def _tool(spec: _Spec) -> Tool:
@@ -232,8 +232,8 @@ class ToolHandlers:
         """
         spec = TOOLS.get(name)
         if spec is None:
-            known = ", ".join(TOOLS)
-            return _failure(ToolFailure(code="unknown-tool", message=f"there is no such tool; there are {known}"))
+            names = ", ".join(TOOLS)
+            return _failure(ToolFailure(code="unknown-tool", message=f"there is no such tool; there are {names}"))
         try:
             given = read_arguments(arguments, spec.arguments)
         except RequestRefusedError as error:
@@ -249,9 +249,9 @@ class ToolHandlers:
             await asyncio.wait(self._running, timeout=SHUTDOWN_GRACE_SECONDS)
 
 
-async def _guard(submits: Submitting, given: Struct) -> CallToolResult:
+async def _guard(submits: Submitting, arguments: Struct) -> CallToolResult:
     try:
-        return await _ACTS[type(given)](submits, given)
+        return await _ACTS[type(arguments)](submits, arguments)
     except RequestRefusedError as error:
         return _refusal(error)
     except AntechamberError as error:
@@ -263,55 +263,55 @@ async def _guard(submits: Submitting, given: Struct) -> CallToolResult:
         return _failure(failure)
 
 
-async def _propose(submits: Submitting, given: ProposeMemory) -> CallToolResult:
-    found: ToolReceipt = await submits.propose(given)
-    receipt = found.receipt
-    if found.state == "committed" and receipt is not None:
+async def _propose(submits: Submitting, arguments: ProposeMemory) -> CallToolResult:
+    proposed: ToolReceipt = await submits.propose(arguments)
+    receipt = proposed.receipt
+    if proposed.state == "committed" and receipt is not None:
         again = "It was proposed before; nothing changed." if receipt.duplicate else ""
         text = f"{receipt.disposition}: a curator decides. submission_id: {receipt.submission_id}. {again}".strip()
         return _success(text, receipt)
-    if found.state in {"pending", "uncertain"}:
-        return _failure(_later(found))
+    if proposed.state in {"pending", "uncertain"}:
+        return _failure(_later(proposed))
     reasons = receipt.reasons if receipt else []
     first = reasons[0] if reasons else None
     # The contract's advice mentions keys, which a model does not know.
     mend = receipt is not None and receipt.safe_new_key
     advice = "Mend that and call again." if mend else "Do not call again with the same arguments."
-    said = "; ".join(reason.message for reason in reasons) or found.reason
+    explanation = "; ".join(reason.message for reason in reasons) or proposed.reason
     failure = ToolFailure(
-        code=first.code if first else found.state,
-        message=f"{said}. {advice}",
+        code=first.code if first else proposed.state,
+        message=f"{explanation}. {advice}",
         argument=argument_of(first.pointer) if first else None,
         reasons=without_names(reasons),
-        operation_id=found.operation_id,
+        operation_id=proposed.operation_id,
     )
     return _failure(failure)
 
 
-def _later(found: ToolReceipt) -> ToolFailure:
+def _later(proposed: ToolReceipt) -> ToolFailure:
     """Return why a proposal is not settled; in each case the model should repeat the call with the same arguments."""
     code, message = (
         "uncertain",
-        f"Not known yet whether it arrived ({found.reason}). Call again with the same arguments.",
+        f"Not known yet whether it arrived ({proposed.reason}). Call again with the same arguments.",
     )
     reasons: list[Reason] = []
-    if not found.sent and found.receipt is not None:
-        reasons = found.receipt.reasons
+    if not proposed.sent and proposed.receipt is not None:
+        reasons = proposed.receipt.reasons
         code = reasons[0].code
         message = (
             f"{'; '.join(reason.message for reason in reasons)}. Nothing was stored. Tell your operator that the token "
             "or the policy has to be fixed; then call again with the same arguments."
         )
-    elif not found.sent:
+    elif not proposed.sent:
         code = "not-sent"
-        message = f"It was not sent ({found.reason}). Call again later with the same arguments."
+        message = f"It was not sent ({proposed.reason}). Call again later with the same arguments."
     return ToolFailure(
-        code=code, message=message, retry_same_arguments=True, reasons=reasons, operation_id=found.operation_id
+        code=code, message=message, retry_same_arguments=True, reasons=reasons, operation_id=proposed.operation_id
     )
 
 
-async def _status(submits: Submitting, given: SubmissionStatus) -> CallToolResult:
-    status = await submits.status(given.submission_id)
+async def _status(submits: Submitting, arguments: SubmissionStatus) -> CallToolResult:
+    status = await submits.status(arguments.submission_id)
     if status is None:
         return _failure(
             ToolFailure(code="not-found", message="no submission of yours has this id", argument="submission_id")
@@ -321,8 +321,8 @@ async def _status(submits: Submitting, given: SubmissionStatus) -> CallToolResul
     return _success(f"{status.disposition}; {became}.", status)
 
 
-async def _search(submits: Submitting, given: SearchMemory) -> CallToolResult:
-    page = await submits.search(given.query, given.submission_scope, given.scope_id)
+async def _search(submits: Submitting, arguments: SearchMemory) -> CallToolResult:
+    page = await submits.search(arguments.query, arguments.submission_scope, arguments.scope_id)
     lines = [f"- {item.content}" for item in page.items]
     return _success("\n".join(lines) or "Nothing is remembered there that holds all these words.", page)
 

@@ -115,21 +115,21 @@ def _merge_over_shipped(own: dict[Scope, ScopeRules]) -> dict[Scope, ScopeRules]
     """Merge a file's rules over the shipped ones by key: restricting the kinds does not drop the second curator."""
     merged = dict(Policy().scopes)
     for scope, rules in own.items():
-        said = {name: value for name in rules.__struct_fields__ if (value := getattr(rules, name)) is not None}
-        merged[scope] = msgspec.structs.replace(merged.get(scope, ScopeRules()), **said)
+        members = {name: value for name in rules.__struct_fields__ if (value := getattr(rules, name)) is not None}
+        merged[scope] = msgspec.structs.replace(merged.get(scope, ScopeRules()), **members)
     return merged
 
 
 def _check_case(case: Case) -> None:
-    place = f'{TESTS}: test "{case.name}"'
+    location = f'{TESTS}: test "{case.name}"'
     scope = case.scope.partition(":")[0]
     if scope not in SCOPES:
-        message = f'{place}: "{case.scope}" names no scope{_suggest(scope, SCOPES)}'
+        message = f'{location}: "{case.scope}" names no scope{_suggest(scope, SCOPES)}'
         raise PolicyError(message)
     if isinstance(case.producer, Producer):
-        _check_grants(place, case.producer)
+        _check_grants(location, case.producer)
     elif not PRODUCER.fullmatch(case.producer):
-        message = f'{place}: producer cannot be "{case.producer}"; write {IDENTITY}'
+        message = f'{location}: producer cannot be "{case.producer}"; write {IDENTITY}'
         raise PolicyError(message)
 
 
@@ -155,21 +155,21 @@ def _decode(folder: Path, name: str, form: type[_F]) -> _F:
 
 
 def _index_by_identity(producers: list[Producer]) -> dict[str, Producer]:
-    found: dict[str, Producer] = {}
+    by_identity: dict[str, Producer] = {}
     for producer in producers:
-        if producer.identity in found:
+        if producer.identity in by_identity:
             message = f"producers.toml: {producer.identity} is listed twice; keep one [[producer]] for it"
             raise PolicyError(message)
         _check_grants("producers.toml", producer)
-        found[producer.identity] = producer
-    return found
+        by_identity[producer.identity] = producer
+    return by_identity
 
 
-def _check_grants(place: str, producer: Producer) -> None:
+def _check_grants(location: str, producer: Producer) -> None:
     for grant in (*producer.submit, *producer.read):
         scope = grant.partition(":")[0]
         if scope != "*" and scope not in SCOPES:
-            message = f'{place}: {producer.identity}: "{grant}" names no scope{_suggest(scope, SCOPES)}'
+            message = f'{location}: {producer.identity}: "{grant}" names no scope{_suggest(scope, SCOPES)}'
             raise PolicyError(message)
 
 
@@ -192,17 +192,17 @@ def _suggest(word: str, known: Iterable[str]) -> str:
 def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], document: Any) -> PolicyError:
     """Turn msgspec's message into one that names file, key and remedy."""
     text = str(error)
-    if found := _UNKNOWN_SCOPE.fullmatch(text):
-        scope, place = found.group(1), found.group(3) or f"scope.{found.group(1)}"
-        return PolicyError(f'{name}: [{place}]: "{scope}" is no scope{_suggest(scope, SCOPES)}')
+    if scope_match := _UNKNOWN_SCOPE.fullmatch(text):
+        scope, path = scope_match.group(1), scope_match.group(3) or f"scope.{scope_match.group(1)}"
+        return PolicyError(f'{name}: [{path}]: "{scope}" is no scope{_suggest(scope, SCOPES)}')
     match = _UNKNOWN.search(text)
     if match is None:
         return PolicyError(f"{name}: {explain_value(text, document) or text}")
-    key, place = match.group(1), (match.group(2) or "").strip(".")
-    if key in {"test", "tests"} and not place:
+    key, path = match.group(1), (match.group(2) or "").strip(".")
+    if key in {"test", "tests"} and not path:
         renamed = "" if key == "test" else " and call it [[test]]"
         return PolicyError(f"{name}: tests belong in {TESTS}; move each [[{key}]] there{renamed}")
-    table = "producer" if ".producer" in place else place.split("[")[0].split(".")[0]
+    table = "producer" if ".producer" in path else path.split("[")[0].split(".")[0]
     known = _KEYS.get(table, form).__struct_fields__
-    where = f" in [{place}]" if place else ""
+    where = f" in [{path}]" if path else ""
     return PolicyError(f'{name}: unknown key "{key}"{where}{_suggest(key, known)}')

@@ -241,7 +241,7 @@ def test_only_the_blocks_used_last_are_kept() -> None:
         loaded.append(block)
         return leaves[block * BLOCK : (block + 1) * BLOCK]
 
-    nodes = Blocks(load, most=2)
+    nodes = Blocks(load, max_blocks=2)
     for block in (0, 1, 0, 2, 0, 1):
         assert nodes(0, block * BLOCK + 7) == leaves[block * BLOCK + 7]
     assert loaded == [0, 1, 2, 1]

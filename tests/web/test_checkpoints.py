@@ -241,7 +241,7 @@ def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, st
     now[0] += SIGN_EVERY
     log.tick()
     assert log.alarm is None
-    assert LogProofs(store, log).published_checkpoint().size == LogProofs(store, log).standing().size
+    assert LogProofs(store, log).published_checkpoint().size == LogProofs(store, log).status().size
 
 
 def test_a_contradiction_ends_with_its_cause(location: Location, store: Store) -> None:
@@ -279,7 +279,7 @@ def test_two_processes_sign_one_log(location: Location, store: Store) -> None:
     beside = open_log(store, other, app.clock)
     for signing in (log, beside, log, beside):
         grow(store, 3)
-        assert signing.checkpoint().size == LogProofs(store, signing).standing().size
+        assert signing.checkpoint().size == LogProofs(store, signing).status().size
     assert log.contradictions() == beside.contradictions() == []
 
 
@@ -314,7 +314,7 @@ def test_many_threads_sign_one_log(location: Location, store: Store) -> None:
         thread.join()
     assert len(sizes) == 20
     assert log.contradictions() == []
-    assert log.checkpoint().size == LogProofs(store, log).standing().size
+    assert log.checkpoint().size == LogProofs(store, log).status().size
 
 
 def test_the_old_key_signs_that_there_is_a_new_one(location: Location, policies: Path, tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_change_of_keys_that_was_cut_off_is_finished(location: Location, store
     log.checkpoint()
     old, new = log._signer.key, log._signer.draft()
     store.write(lambda tx: tx.log.add_verifier_key(str(new), 1)).result()
-    assert log.checkpoint().size == LogProofs(store, log).standing().size
+    assert log.checkpoint().size == LogProofs(store, log).status().size
     assert LogProofs(store, log).verifier_keys()[0] == str(new)
     assert log.contradictions() == []
     # The old key signed the tree that ends with the leaf naming the new key.
@@ -433,7 +433,7 @@ def test_what_was_signed_last_is_missed(location: Location, store: Store, how: s
     with pytest.raises(LogError, match="missing or empty"):
         log.checkpoint()
     state.write_text(kept)
-    assert log.checkpoint().size == LogProofs(store, log).standing().size
+    assert log.checkpoint().size == LogProofs(store, log).status().size
 
 
 def test_a_log_without_its_last_checkpoint_can_continue_with_a_new_key(location: Location, store: Store) -> None:

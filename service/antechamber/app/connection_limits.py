@@ -70,7 +70,7 @@ class ConnectionWatch:
     def look(self) -> None:
         """Check each connection once, and close those that exceed a limit."""
         now, before, self._seen = time.monotonic(), self._seen, {}
-        most = min(self._send_seconds, ENDING_SECONDS) if self._ending() else self._send_seconds
+        limit = min(self._send_seconds, ENDING_SECONDS) if self._ending() else self._send_seconds
         strange: list[tuple[float, ClientAddress]] = []
         stuck, over = set[ClientAddress](), self._peers.over()
         for peer, link in self._links():
@@ -78,7 +78,7 @@ class ConnectionWatch:
                 seen = self._seen[peer] = before.get(peer) or self._begun(link, now)
                 if _takes(link, seen):
                     seen.since = now
-                elif now - seen.since > most:
+                elif now - seen.since > limit:
                     stuck.add(peer)
                 if not self._peers.knows(peer):
                     strange.append((seen.first, peer))
@@ -93,10 +93,10 @@ class ConnectionWatch:
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(self._send_seconds * 1000))
         return _Seen(now, now, 0)
 
-    def _end(self, chosen: set[ClientAddress]) -> None:
+    def _end(self, peers: set[ClientAddress]) -> None:
         """Close connections as if the client had reset them: the server reads an error and releases them."""
-        for peer, link in self._links() if chosen else ():
-            if peer in chosen:
+        for peer, link in self._links() if peers else ():
+            if peer in peers:
                 with contextlib.suppress(OSError):
                     link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                     link.shutdown(socket.SHUT_RDWR)
@@ -106,9 +106,9 @@ class ConnectionWatch:
 
         A descriptor is duplicated before it is examined: the server may close it, and its number may be reused.
         """
-        for number in _sockets():
+        for descriptor in _sockets():
             try:
-                link = socket.socket(fileno=os.dup(number))
+                link = socket.socket(fileno=os.dup(descriptor))
             except OSError:
                 continue
             with link, contextlib.suppress(OSError):

@@ -78,13 +78,13 @@ class RandomBytes:
         self._stock = b""
         self._given = 0
 
-    def __call__(self, number: int) -> bytes:
+    def __call__(self, size: int) -> bytes:
         """Return this many bytes, each of which is returned only once."""
         with self._gate:
-            if len(self._stock) - self._given < number:
-                self._stock, self._given = os.urandom(max(number, 4096)), 0
-            self._given += number
-            return self._stock[self._given - number : self._given]
+            if len(self._stock) - self._given < size:
+                self._stock, self._given = os.urandom(max(size, 4096)), 0
+            self._given += size
+            return self._stock[self._given - size : self._given]
 
 
 def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Litestar:

@@ -115,11 +115,11 @@ def bind_secret(store: Store, location: Location, *, create: bool = True) -> byt
     if not create:
         _refuse_mistyped(location)
     with store.read() as tx:
-        known = tx.reports.meta(_KEPT_WITH)
-    secret = _secret(location, begun=known is not None or not create)
-    if known is None:
-        known = store.write(lambda tx: tx.reports.claim_meta(_KEPT_WITH, secret_check(secret))).result()
-    if known != secret_check(secret):
+        check = tx.reports.meta(_KEPT_WITH)
+    secret = _secret(location, begun=check is not None or not create)
+    if check is None:
+        check = store.write(lambda tx: tx.reports.claim_meta(_KEPT_WITH, secret_check(secret))).result()
+    if check != secret_check(secret):
         message = (
             f"{location.data / SECRET} is not the secret that this database was made with; copy the file from the "
             "machine that made it, or restore it from the backup"
@@ -196,8 +196,8 @@ def _refuse_doubt(store: Store, location: Location) -> None:
     """
     if not (location.data / KEY_FILE).exists():
         return
-    if found := open_log(store, location, clock).contradictions():
-        message = f"Nothing was written, because the log contradicts what was signed last. {found[0]}"
+    if contradictions := open_log(store, location, clock).contradictions():
+        message = f"Nothing was written, because the log contradicts what was signed last. {contradictions[0]}"
         raise ContradictionError(message)
 
 
@@ -269,9 +269,9 @@ def examine(location: Location, pinned: str | None = None) -> list[str]:
     store = open_store(location, create=False)
     try:
         with store.read() as tx:
-            found, begun = list(tx.doctor.check()), bool(tx.log.verifier_keys())
-        found += list_planted(store, load_secret(location.data))
-        return found + (
+            findings, begun = list(tx.doctor.check()), bool(tx.log.verifier_keys())
+        findings += list_planted(store, load_secret(location.data))
+        return findings + (
             open_log(store, location, clock).contradictions(pinned) if begun else _unsigned(store, location)
         )
     finally:
@@ -280,10 +280,12 @@ def examine(location: Location, pinned: str | None = None) -> list[str]:
 
 def _unsigned(store: Store, location: Location) -> list[str]:
     """Return findings about a database without a log, from the files of one."""
-    found = [lost] if (lost := store.lost()) is not None else []
+    findings = [lost] if (lost := store.lost()) is not None else []
     if (location.data / MARKER_FILE).exists():
-        found.append(f"a log was signed in {location.data}, and the database has none: it was replaced by another one")
-    return found
+        findings.append(
+            f"a log was signed in {location.data}, and the database has none: it was replaced by another one"
+        )
+    return findings
 
 
 def hash_password(password: str) -> str:

@@ -68,16 +68,16 @@ def _bound(host: str, port: int) -> Iterator[socket.socket]:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        made = socket.socket(family, kind, protocol)
+        listener = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise _cannot_listen(host, port, error) from None
-    with made:
+    with listener:
         try:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind(address)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
         except OSError as error:
             raise _cannot_listen(host, port, error) from None
-        yield made
+        yield listener
 
 
 def _cannot_listen(host: str, port: int, error: Exception) -> SettingsError:
@@ -121,13 +121,13 @@ class _Server(Server):
         self._shd: SocketHolder | None = SocketHolder(self._port.detach(), unix, WAITING_CONNECTIONS)  # type: ignore[assignment, call-arg]
 
 
-def _allow_files(number: int) -> int:
+def _allow_files(wanted_files: int) -> int:
     """Raise the soft limit of open files, often too low for this many connections; return the resulting limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = number if hard == resource.RLIM_INFINITY else min(number, hard)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return max(soft, wanted)
+    allowed = wanted_files if hard == resource.RLIM_INFINITY else min(wanted_files, hard)
+    if soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return max(soft, allowed)
 
 
 async def _announce(address: tuple[str, int], ready: str) -> None:

@@ -38,8 +38,8 @@ class Verbs(Mapping[str, click.Command]):
         Raises KeyError if there is none of that name.
         """
         module, _, name = _VERBS[verb].partition(".")
-        found: click.Command = getattr(importlib.import_module(f"antechamber.cli.{module}"), name)
-        return found
+        command: click.Command = getattr(importlib.import_module(f"antechamber.cli.{module}"), name)
+        return command
 
     def __iter__(self) -> Iterator[str]:
         """Return the names of all verbs."""

@@ -70,15 +70,15 @@ def _moment(option: str, text: str | None) -> int | None:
 def _write(chunks: Any, output: Any) -> None:
     """Write chunks; for a file, show the progress on a terminal and print the total at the end."""
     named = getattr(output, "name", "<stdout>") != "<stdout>"
-    number, watched = 0, named and sys.stderr.isatty()
+    count, watched = 0, named and sys.stderr.isatty()
     for chunk in chunks:
         output.write(chunk)
-        number += chunk.count(b"\n")
+        count += chunk.count(b"\n")
         if watched:
-            click.echo(f"\r{number:>12,} lines", err=True, nl=False)
+            click.echo(f"\r{count:>12,} lines", err=True, nl=False)
     if named:
         start = "\r" if watched else ""
-        click.echo(f"{start}Wrote {number:,} lines to {output.name}.", err=True)
+        click.echo(f"{start}Wrote {count:,} lines to {output.name}.", err=True)
 
 
 @click.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)
@@ -147,15 +147,15 @@ def new_key(location: Location, *, restored: bool, lost: bool, as_json: bool) ->
     try:
         with app.opened_log(location, lost=lost) as opened:
             if restored:
-                made, ended = opened.checkpoints.give_up()
+                key, ended = opened.checkpoints.give_up()
             else:
-                made = opened.checkpoints.change_key()
+                key = opened.checkpoints.change_key()
     except AntechamberError as error:
         fail(error)
     if as_json:
-        show({"verifier_key": made} | ({} if ended is None else _list_ended(ended)))
+        show({"verifier_key": key} | ({} if ended is None else _list_ended(ended)))
         return
-    click.echo(made)
+    click.echo(key)
     for name, rows in ({} if ended is None else _list_ended(ended)).items():
         click.echo(f"{name.replace('_', ' ')}: {len(rows)}")
         for row in rows:
@@ -165,12 +165,12 @@ def new_key(location: Location, *, restored: bool, lost: bool, as_json: bool) ->
 def _list_ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
     """Return the access that ended and the accounts that can sign in again."""
     return {
-        "revoked_tokens": [{"token_id": one.token_id, "role": one.role, "name": one.name} for one in ended.tokens],
-        "ended_links": [{"link": one.digest[:SHOWN], "role": one.role, "name": one.name} for one in ended.links],
+        "revoked_tokens": [{"token_id": row.token_id, "role": row.role, "name": row.name} for row in ended.tokens],
+        "ended_links": [{"link": row.digest[:SHOWN], "role": row.role, "name": row.name} for row in ended.links],
         "ended_sessions": [
-            {"session": one.digest[:SHOWN], "role": one.role, "name": one.name} for one in ended.sessions
+            {"session": row.digest[:SHOWN], "role": row.role, "name": row.name} for row in ended.sessions
         ],
-        "active_accounts": [{"name": one.name, "role": one.role, "person": one.person} for one in ended.users],
+        "active_accounts": [{"name": row.name, "role": row.role, "person": row.person} for row in ended.users],
     }
 
 
@@ -180,7 +180,7 @@ def _list_ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
 @click.option("--yes", is_flag=True, help="Do not ask; for scripts.")
 @location_options
 def erase(subject: str, reason: str, location: Location, *, yes: bool) -> None:
-    """Erase all text of a decided proposal or settled refused event, for ever.
+    """Erase all text of a decided proposal or settled quarantined event, for ever.
 
     The leaf of the erasure stays, and so does every proof; what was committed to cannot be opened any more. The
     event's hash stays too, because its receipt replays. Backups keep what they have.

@@ -53,28 +53,28 @@ def recover(path: Path, url: str, *, as_json: bool) -> None:
                 length=open_["submission"], label="Recovering", file=sys.stderr, hidden=not sys.stderr.isatty()
             ) as bar,
         ):
-            found = submitter.recover(bar.update)
+            recovery = submitter.recover(bar.update)
         counts = ledger.counts()
     if as_json:
-        show({**msgspec.to_builtins(found), "calls": open_["call"], "ledger": counts})
+        show({**msgspec.to_builtins(recovery), "calls": open_["call"], "ledger": counts})
     else:
-        _tell(found, counts)
+        _tell(recovery, counts)
         if open_["call"]:
             click.echo(f"{open_['call']:>7}  calls of other tools, which their agent's guard settles when it starts")
-    if found.left or found.elsewhere or counts["needs_review"]:
+    if recovery.left or recovery.elsewhere or counts["needs_review"]:
         sys.exit(1)
 
 
-def _tell(found: Recovery, counts: dict[State, int]) -> None:
-    if not found.found:
+def _tell(recovery: Recovery, counts: dict[State, int]) -> None:
+    if not recovery.found:
         click.echo("Nothing was uncertain.")
     for state in STATES:
-        if number := found.settled.get(state):
-            click.echo(f"{number:>7}  {state}")
-    for reason, number in sorted(found.left.items(), key=lambda one: -one[1])[:5]:
-        click.echo(f"{'':>9}{number} because of: {reason}")
-    if found.elsewhere:
-        click.echo(f"{found.elsewhere:>7}  under way in a process that runs")
+        if count := recovery.settled.get(state):
+            click.echo(f"{count:>7}  {state}")
+    for reason, count in sorted(recovery.left.items(), key=lambda reason_and_count: -reason_and_count[1])[:5]:
+        click.echo(f"{'':>9}{count} because of: {reason}")
+    if recovery.elsewhere:
+        click.echo(f"{recovery.elsewhere:>7}  under way in a process that runs")
     if counts["needs_review"]:
         click.echo(f"{counts['needs_review']:>7}  need a person: antechamber ledger list --state needs_review")
 
@@ -100,13 +100,13 @@ def list_entries(path: Path, state: str | None, *, as_json: bool) -> None:
                 click.echo(f"{entry.operation_id}  {entry.state:<12}  {when} UTC  {entry.name}  {_short(entry.reason)}")
         counts = opened.counts()
     if not as_json:
-        click.echo(", ".join(f"{number} {name}" for name, number in counts.items() if number) or "The ledger is empty.")
+        click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "The ledger is empty.")
 
 
-def _short(text: str, most: int = 80) -> str:
+def _short(text: str, limit: int = 80) -> str:
     """Return a text as one line without control characters, because a service may have sent it."""
     plain = "".join(sign if sign.isprintable() else " " for sign in text)
-    return plain if len(plain) <= most else f"{plain[: most - 2]} …"
+    return plain if len(plain) <= limit else f"{plain[: limit - 2]} …"
 
 
 def _told(entry: Operation) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def show_entry(operation_id: str, path: Path, *, as_json: bool) -> None:
         entry = opened.entry(operation_id)
         history = opened.history(operation_id)
     body = msgspec.json.decode(entry.body) if entry.body else None
-    steps = [{**msgspec.to_builtins(one), "changed_at": format_time(one.changed_at)} for one in history]
+    steps = [{**msgspec.to_builtins(step), "changed_at": format_time(step.changed_at)} for step in history]
     if as_json:
         show({**_told(entry), "body": body, "history": steps})
         return

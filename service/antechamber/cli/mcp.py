@@ -51,15 +51,15 @@ class LedgerSubmits:
 
     async def _producer(self) -> str:
         """Return the token's producer; the ledger keeps it, so that events can be recorded while offline."""
-        known = self._ledger.holder(self._token)
-        if known is None:
+        producer = self._ledger.holder(self._token)
+        if producer is None:
             holder = await self._submitter.holder()
             if holder is None or holder.role != "producer":
                 message = "this token is no producer's; set ANTECHAMBER_TOKEN to one that is"
                 raise AntechamberError(message)
-            known = holder.name
-            self._ledger.keep_holder(self._token, known)
-        return known
+            producer = holder.name
+            self._ledger.keep_holder(self._token, producer)
+        return producer
 
     async def status(self, submission_id: str) -> Status | None:
         """Return the receipt and review of a submission."""
@@ -99,12 +99,12 @@ async def _served(
     serve: Callable[[Submitting], Awaitable[None]],
     finish: Callable[[], Awaitable[None]],
 ) -> None:
-    told = asyncio.Event()
+    asked = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+        asyncio.get_running_loop().add_signal_handler(number, asked.set)
     async with AsyncSubmitter(url, token, ledger, channel="mcp") as submitter, _recovering(submitter):
         serving = asyncio.ensure_future(serve(LedgerSubmits(submitter, ledger, token)))
-        stopping = asyncio.ensure_future(told.wait())
+        stopping = asyncio.ensure_future(asked.wait())
         await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
         if not serving.done():
             await finish()

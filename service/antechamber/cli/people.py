@@ -90,12 +90,12 @@ def _expiry(expires_at: int | None) -> str:
 def revoke(name: str, location: Location, *, as_json: bool) -> None:
     """Revoke tokens by token id or by name; a running service notices within a second."""
     with _access(location) as access:
-        number = access.tokens.revoke(name)
+        count = access.tokens.revoke(name)
     if as_json:
-        show({"revoked": number})
-    elif number:
-        click.echo(f"Revoked {number} token{'s' if number > 1 else ''}.")
-    if not number:
+        show({"revoked": count})
+    elif count:
+        click.echo(f"Revoked {count} token{'s' if count > 1 else ''}.")
+    if not count:
         fail(AntechamberError(f"no token in use is called {name}; see: antechamber token list"))
 
 

@@ -93,9 +93,9 @@ def migrate(location: Location, *, move: bool, as_json: bool) -> None:
         fail(AntechamberError("--move needs --database-url: where the data is to be moved"))
     moved: dict[str, int] = {}
 
-    def report(table: str, number: int) -> None:
-        moved[table] = number
-        click.echo(f"{number:>9}  {table}", err=True)
+    def report(table: str, rows: int) -> None:
+        moved[table] = rows
+        click.echo(f"{rows:>9}  {table}", err=True)
 
     try:
         taken = app.migrate(location, report if move else None)
@@ -147,12 +147,14 @@ def doctor(location: Location, pinned: Path | None, *, as_json: bool) -> None:
     log's tree is computed again from all leaves, and compared with every change and every checkpoint.
     """
     try:
-        found = app.examine(location, None if pinned is None else pinned.read_bytes().decode("utf-8", "replace"))
+        findings = app.examine(location, None if pinned is None else pinned.read_bytes().decode("utf-8", "replace"))
     except AntechamberError as error:
         fail(error)
     if as_json:
-        show({"healthy": not found, "findings": found})
+        show({"healthy": not findings, "findings": findings})
     else:
-        click.echo("\n".join(found) if found else "Healthy: the file, all hashes, all approvals and the log hold.")
-    if found:
+        click.echo(
+            "\n".join(findings) if findings else "Healthy: the file, all hashes, all approvals and the log hold."
+        )
+    if findings:
         sys.exit(1)

@@ -38,4 +38,4 @@ def _neutral(text: str) -> str:
     Existing apostrophes are kept, so that removing one apostrophe at each such place restores the text.
     """
     marked = f"'{text}" if _CONTROL.match(text) else text
-    return _BEGIN.sub(lambda found: f"{found[1]}{chr(39) if found[3] else ''}{found[2]}{found[3]}", marked)
+    return _BEGIN.sub(lambda match: f"{match[1]}{chr(39) if match[3] else ''}{match[2]}{match[3]}", marked)

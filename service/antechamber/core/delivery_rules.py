@@ -115,8 +115,8 @@ def rule(answer: ServerAnswer, *, producer: str, key: str, source_event_hash: st
         return DeliveryRuling(
             state=state, final=True, reason=_describe(receipt), erase=receipt.disposition == "rejected-private"
         )
-    said = (_describe(receipt) if receipt else answer.reason) or f"status {answer.status}"
-    return _rule_without_effect(answer, sole=sole) or DeliveryRuling(state="uncertain", final=False, reason=said)
+    explanation = (_describe(receipt) if receipt else answer.reason) or f"status {answer.status}"
+    return _rule_without_effect(answer, sole=sole) or DeliveryRuling(state="uncertain", final=False, reason=explanation)
 
 
 def rule_seal(

@@ -120,9 +120,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     def guidelines_for(self, scope: Scope, kind: str) -> list[str]:
         """Return the guidelines that match a proposal."""
         return [
-            one.text
-            for one in self.guidelines
-            if (not one.scopes or scope in one.scopes) and (not one.kinds or kind in one.kinds)
+            guideline.text
+            for guideline in self.guidelines
+            if (not guideline.scopes or scope in guideline.scopes) and (not guideline.kinds or kind in guideline.kinds)
         ]
 
     def owner(self, producer_identity: str) -> str | None:
@@ -171,11 +171,11 @@ def evaluate(policy: Policy, submission: Submission, now: int) -> list[Reason]:
     producer = policy.producers.get(submission.producer_identity)
     rules = policy.rules(submission.submission_scope)
     granted = producer is not None and covers(producer.submit, submission.submission_scope, submission.scope_id)
-    seen, oldest = submission.observed_at, now - rules.stale_after_days * DAY
+    observed, oldest = submission.observed_at, now - rules.stale_after_days * DAY
     if (
         granted
         and submission.kind in rules.kinds
-        and (seen is None or oldest <= seen <= now + FUTURE_TOLERANCE)
+        and (observed is None or oldest <= observed <= now + FUTURE_TOLERANCE)
         and submission.size <= rules.max_bytes
     ):
         return []
@@ -188,13 +188,13 @@ def evaluate(policy: Policy, submission: Submission, now: int) -> list[Reason]:
             "/payload/kind",
         ),
         (
-            seen is not None and seen < oldest,
+            observed is not None and observed < oldest,
             "stale",
             f"this scope takes events up to {rules.stale_after_days} days old",
             "/observed_at",
         ),
         (
-            seen is not None and seen > now + FUTURE_TOLERANCE,
+            observed is not None and observed > now + FUTURE_TOLERANCE,
             "observed-in-future",
             "observed more than 5 minutes after the time of this answer",
             "/observed_at",

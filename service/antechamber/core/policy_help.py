@@ -87,20 +87,20 @@ def explain_value(problem: str, document: Any) -> str | None:
     placed = _PLACED.fullmatch(problem)
     if placed is None:
         return None
-    said, place = placed.groups()
-    if missing := _MISSING.fullmatch(said):
+    text, path = placed.groups()
+    if missing := _MISSING.fullmatch(text):
         key = missing.group(1)
-        return f"{place}: {key} is missing{_write(f'{place}.{key}')}"
-    if got := _GOT.search(said):
-        return f"{place} is {_TYPES.get(got.group(1), got.group(1))}{_write(place)}"
-    value = _at(document, place)
+        return f"{path}: {key} is missing{_write(f'{path}.{key}')}"
+    if got := _GOT.search(text):
+        return f"{path} is {_TYPES.get(got.group(1), got.group(1))}{_write(path)}"
+    value = _at(document, path)
     quoted = f'"{value}"' if isinstance(value, str) else str(value)
     short = value is not None and len(quoted) <= 80 and quoted.isprintable()  # noqa: PLR2004 -- one line of a terminal
-    return f"{place} cannot be {quoted if short else 'this value'}{_write(place)}"
+    return f"{path} cannot be {quoted if short else 'this value'}{_write(path)}"
 
 
-def _write(place: str) -> str:
-    pattern = _ELEMENT.sub("[]", place)
+def _write(path: str) -> str:
+    pattern = _ELEMENT.sub("[]", path)
     for special, general in _LIKE:
         if pattern.startswith(special):
             pattern = general + pattern.removeprefix(special)
@@ -108,14 +108,14 @@ def _write(place: str) -> str:
     return f"; write {wanted}" if wanted else ""
 
 
-def _steps(place: str) -> Iterator[str]:
-    yield from re.findall(r"[^.\[\]]+", place)
+def _steps(path: str) -> Iterator[str]:
+    yield from re.findall(r"[^.\[\]]+", path)
 
 
-def _at(document: Any, place: str) -> Any:
+def _at(document: Any, path: str) -> Any:
     """Return the value at a path; None if the document lacks one of its steps."""
     value = document
-    for step in _steps(place.replace("[...]", "[?]")):
+    for step in _steps(path.replace("[...]", "[?]")):
         if isinstance(value, list) and step.isdecimal():
             value = value[int(step)]
         elif isinstance(value, dict):

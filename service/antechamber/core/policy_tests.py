@@ -55,7 +55,7 @@ def _failures(policy: Policy) -> Iterator[str]:
     for case in policy.cases:
         if case.expect not in (*ACCEPTED, *CODES):
             yield f'test "{case.name}": expect "{case.expect}" is neither {" nor ".join(ACCEPTED)} nor a code'
-        elif (seen := outcome(policy, case)) != case.expect:
-            unlisted = _UNLISTED.format(case.producer) if seen == "producer-mismatch" else ""
+        elif (actual := outcome(policy, case)) != case.expect:
+            unlisted = _UNLISTED.format(case.producer) if actual == "producer-mismatch" else ""
             advice = unlisted or "; change the policy or the test"
-            yield f'test "{case.name}": expected {case.expect}, the policy says {seen}{advice}'
+            yield f'test "{case.name}": expected {case.expect}, the policy says {actual}{advice}'

@@ -34,5 +34,5 @@ def words_of(text: str) -> list[str]:
 
     A term is a run of letters and digits; in scripts without spaces, it is a single character.
     """
-    kept = "".join(character if unicodedata.category(character)[0] in _OF_WORDS else " " for character in fold(text))
-    return list(dict.fromkeys(word[:MAX_TERM_CHARACTERS] for word in _UNSPACED.sub(r" \1 ", kept).split()))
+    letters = "".join(character if unicodedata.category(character)[0] in _OF_WORDS else " " for character in fold(text))
+    return list(dict.fromkeys(word[:MAX_TERM_CHARACTERS] for word in _UNSPACED.sub(r" \1 ", letters).split()))

@@ -137,7 +137,7 @@ class Admission:
 
     def _gather(self, prepared: Sequence[Prepared | Reply]) -> Future[list[JudgedReply]]:
         """Judge candidates in one group with all others that wait, and count the attempts that have no row."""
-        size = sum(one.candidate.submission.size for one in prepared if isinstance(one, Prepared))
+        size = sum(candidate.candidate.submission.size for candidate in prepared if isinstance(candidate, Prepared))
         waiting = self._store.gather(self._judge_group, prepared, size)
         waiting.add_done_callback(self._count)
         return waiting
@@ -158,13 +158,15 @@ class Admission:
             settled = await asyncio.wrap_future(self._gather(prepared))
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)])
-        return [number_line(number, one.reply.body) for (number, _), one in zip(lines, settled, strict=True)]
+        return [
+            number_line(line_number, judged.reply.body) for (line_number, _), judged in zip(lines, settled, strict=True)
+        ]
 
     def _prepare_batch(self, lines: list[bytes], bearer: Bearer) -> list[Prepared | Reply]:
         """Prepare a batch; this runs in a thread, because scanning 4 MiB takes long."""
         read = [self.read(line, [], bearer) for line in lines]
-        prepared = iter(self.prepare([one for one in read if isinstance(one, Submission)], "batch"))
-        return [one if isinstance(one, Reply) else next(prepared) for one in read]
+        prepared = iter(self.prepare([line_read for line_read in read if isinstance(line_read, Submission)], "batch"))
+        return [line_read if isinstance(line_read, Reply) else next(prepared) for line_read in read]
 
     def read(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Submission | Reply:
         """Parse a body and compare producer and hash; a Reply refuses it."""
@@ -190,12 +192,14 @@ class Admission:
         """Scan for private data and evaluate the policy; texts are scanned together, because most are clean."""
         force, now = self._policies.current, self._clock()
         prepared: list[Prepared | Reply] = []
-        for some in _portions(submissions):
-            texts = [_text(one) for one in some]
+        for portion in _portions(submissions):
+            texts = [_text(submission) for submission in portion]
             clean = is_clean(texts)
             prepared += (
-                self._prepare_one(one, [] if clean else _findings(one, text, force.off), channel, force, now)
-                for one, text in zip(some, texts, strict=True)
+                self._prepare_one(
+                    submission, [] if clean else _findings(submission, text, force.off), channel, force, now
+                )
+                for submission, text in zip(portion, texts, strict=True)
             )
         return prepared
 
@@ -229,33 +233,36 @@ class Admission:
 
     def _judge_group(self, group: Sequence[Prepared | Reply], tx: Rows) -> list[JudgedReply]:
         """Judge the candidates of a group in order, inside the transaction, and write their entries."""
-        book = tx.admission.open_batch([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
-        settled = [JudgedReply(one, None) if isinstance(one, Reply) else self._judge_one(one, book) for one in group]
-        tx.admission.record(book)
-        return settled
+        facts = tx.admission.open_batch([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
+        judged = [
+            JudgedReply(prepared, None) if isinstance(prepared, Reply) else self._judge_one(prepared, facts)
+            for prepared in group
+        ]
+        tx.admission.record(facts)
+        return judged
 
-    def _judge_one(self, prepared: Prepared, book: GroupFacts) -> JudgedReply:
-        judgement = decide(prepared.candidate, prepared.verdict, book.known(prepared.candidate))
+    def _judge_one(self, prepared: Prepared, facts: GroupFacts) -> JudgedReply:
+        judgement = decide(prepared.candidate, prepared.verdict, facts.known(prepared.candidate))
         counted: ReplayKey | None = None
         if judgement.original is not None and not judgement.quarantine:
             # An attempt without a row, which is a replay or a conflict beyond the limits, is only counted.
             counted = (judgement.original.submission_id, prepared.now // HOUR, prepared.channel)
         if judgement.replay is not None:
             if judgement.withdraw:
-                book.enter(_entry(prepared, judgement, AssignedIds(), b""))
+                facts.enter(_entry(prepared, judgement, AssignedIds(), b""))
             return JudgedReply(replay(prepared.candidate.submission, judgement.replay), counted)
-        named = self._assign_ids(prepared, judgement)
+        ids = self._assign_ids(prepared, judgement)
         receipt = form_receipt(
             judgement.outcome,
             judgement.reasons,
             public_echo(prepared.candidate),
-            named,
+            ids,
             prepared.verdict.policy_digest,
             prepared.now,
         )
         reply = first_reply(receipt)
         stored = redact_receipt(receipt) if prepared.candidate.private else reply.body
-        book.enter(_entry(prepared, judgement, named, stored))
+        facts.enter(_entry(prepared, judgement, ids, stored))
         return JudgedReply(reply, counted)
 
     def _assign_ids(self, prepared: Prepared, judgement: Judgement) -> AssignedIds:
@@ -292,9 +299,9 @@ class Admission:
             return self.refusal([_failure(error)], echo)
 
     def _seal(self, key: str, producer: str, tx: Rows) -> Reply:
-        known = tx.admission.known_key(producer, key)
-        if known is not None:
-            members = {**msgspec.json.decode(known[1]), "duplicate": True}
+        stored = tx.admission.known_key(producer, key)
+        if stored is not None:
+            members = {**msgspec.json.decode(stored[1]), "duplicate": True}
             return msgspec.structs.replace(reply_of(msgspec.json.encode(members), key), status=200, problem=False)
         now, digest = self._clock(), self._policies.current.digest
         named = AssignedIds(submission_id=uuid7(now, self._randomness(10)), salt=self._randomness(SALT_SIZE))
@@ -360,8 +367,8 @@ def _text(submission: Submission) -> str:
 def _portions(submissions: Sequence[Submission]) -> Iterator[Sequence[Submission]]:
     """Divide submissions into portions, so that the texts scanned together stay small."""
     start = size = 0
-    for index, one in enumerate(submissions, 1):
-        size += one.size
+    for index, submission in enumerate(submissions, 1):
+        size += submission.size
         if size >= MAX_TEXT or index == len(submissions):
             yield submissions[start:index]
             start, size = index, 0
@@ -370,11 +377,11 @@ def _portions(submissions: Sequence[Submission]) -> Iterator[Sequence[Submission
 def _findings(submission: Submission, text: str, off: frozenset[str]) -> list[Finding]:
     if is_clean([text]):
         return []
-    places = {
+    values = {
         "/idempotency_key": submission.idempotency_key,
         "/scope_id": submission.scope_id,
         "/payload": submission.payload,
         "/source_span": submission.source_span,
         "/supersedes": submission.supersedes,
     }
-    return scan(places, off)
+    return scan(values, off)

@@ -57,14 +57,14 @@ class Checkpoints:
         Raises LogError if the store has another key, BusyError or UnavailableError.
         """
         with self._store.read() as tx:
-            known = tx.log.verifier_keys()
-        if not known:
+            keys = tx.log.verifier_keys()
+        if not keys:
             now = self._clock()
             self._store.write(lambda tx: _enter_key(tx.log, str(self._signer.key), now)).result()
             # Another process may have stored its key first.
             with self._store.read() as tx:
-                known = tx.log.verifier_keys()
-        self._check_key(known)
+                keys = tx.log.verifier_keys()
+        self._check_key(keys)
 
     def look(self) -> None:
         """Compare the log with the last checkpoint; a contradiction sets the alarm, and its end clears the alarm.
@@ -264,8 +264,8 @@ class Checkpoints:
                 keys = tx.log.verifier_keys()
                 self._refuse_stranger(keys)
                 self._hold(tx.log, kept)
-            made, now = str(self._signer.key) not in keys, self._clock()
-            new = self._signer.key if made else self._signer.draft()
+            is_new, now = str(self._signer.key) not in keys, self._clock()
+            new = self._signer.key if is_new else self._signer.draft()
             self._store.write(lambda tx: tx.log.add_verifier_key(str(new), now)).result()
             self._last, self.alarm = self._sign_in_turn(kept, everything=True), None
             return str(new)
@@ -280,15 +280,15 @@ class Checkpoints:
         """
         with self._turn(), self._signer.turn(missing=True) as kept:
             with self._store.read() as tx:
-                made = str(self._signer.key) not in tx.log.verifier_keys()
+                is_new = str(self._signer.key) not in tx.log.verifier_keys()
                 if kept:
                     self._refuse_needless(tx.log, kept)
-            new, now = self._signer.key if made else self._signer.draft(other_log=True), self._clock()
+            new, now = self._signer.key if is_new else self._signer.draft(other_log=True), self._clock()
             gone = parsed(kept)
-            told = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
+            abandoned = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
 
             def begin(tx: Rows) -> EndedAccess:
-                tx.log.add_verifier_key(str(new), now, **told)
+                tx.log.add_verifier_key(str(new), now, **abandoned)
                 return tx.access.end_access(now, now - ABSOLUTE)
 
             ended = self._store.write(begin).result()

@@ -149,8 +149,8 @@ class Dashboard:
                 tx.queue.count_pending(_MAX_COUNTED),
                 tx.reports.oldest_pending(),
             )
-        waits = sorted(one.waited for one in decisions if one.decision != "undo")
-        reasons = Counter(one.reason_code for one in decisions if one.decision in {"reject", "merge"})
+        waits = sorted(decision.waited for decision in decisions if decision.decision != "undo")
+        reasons = Counter(decision.reason_code for decision in decisions if decision.decision in {"reject", "merge"})
         return Figures(
             days=days,
             totals=totals,
@@ -164,8 +164,8 @@ class Dashboard:
             decisions=len(waits),
             median_wait=waits[len(waits) // 2] if waits else None,
             longest_tenth=waits[len(waits) * 9 // 10] if waits else None,
-            overturned=sum(one.decision == "undo" for one in decisions),
-            reasons=[(str(code), number) for code, number in reasons.most_common()],
+            overturned=sum(decision.decision == "undo" for decision in decisions),
+            reasons=[(str(code), count) for code, count in reasons.most_common()],
         )
 
     def policy(self) -> tuple[Policy, str]:
@@ -173,7 +173,7 @@ class Dashboard:
         force = self._policies.current
         return force.policy, force.digest
 
-    def standing(self) -> AccessList:
+    def list_access(self) -> AccessList:
         """Return tokens, accounts and producers."""
         force = self._policies.current
         with self._store.read() as tx:
@@ -184,29 +184,29 @@ class Dashboard:
 
 def _buckets(hours: Sequence[CountRow], starts: range) -> list[Bucket]:
     """Sum hourly counts into buckets that begin at these times."""
-    found: dict[int, Counter[str]] = {start: Counter() for start in starts}
-    for one in hours:
-        place = (one.hour * HOUR - starts.start) // starts.step
-        if 0 <= place < len(starts):
-            found[starts[place]][one.name] += one.number
+    counters: dict[int, Counter[str]] = {start: Counter() for start in starts}
+    for row in hours:
+        index = (row.hour * HOUR - starts.start) // starts.step
+        if 0 <= index < len(starts):
+            counters[starts[index]][row.name] += row.number
     return [
         Bucket(
             start=start,
             end=start + starts.step,
             arrived=counted["accepted-for-review"],
             decided=counted["approved"] + counted["rejected"],
-            submissions=(own := sum(number for name, number in counted.items() if name in _DISPOSITIONS)),
+            submissions=(own := sum(count for name, count in counted.items() if name in _DISPOSITIONS)),
             attempts=own + counted["attempts"],
         )
-        for start, counted in found.items()
+        for start, counted in counters.items()
     ]
 
 
 def _producers(tally: Sequence[CountRow]) -> list[ProducerFigures]:
     """Group the dispositions by producer, the one with most submissions first."""
-    found: dict[str, dict[str, int]] = {}
-    for one in tally:
-        if one.name in _DISPOSITIONS:
-            found.setdefault(one.producer_identity, {})[one.name] = one.number
-    made = [ProducerFigures(producer_identity=name, dispositions=own) for name, own in found.items()]
-    return sorted(made, key=lambda one: -sum(one.dispositions.values()))
+    dispositions: dict[str, dict[str, int]] = {}
+    for row in tally:
+        if row.name in _DISPOSITIONS:
+            dispositions.setdefault(row.producer_identity, {})[row.name] = row.number
+    figures = [ProducerFigures(producer_identity=name, dispositions=counts) for name, counts in dispositions.items()]
+    return sorted(figures, key=lambda row: -sum(row.dispositions.values()))

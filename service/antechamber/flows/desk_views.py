@@ -100,11 +100,11 @@ class DeskViews:
         """Call `wake` from any thread after a change of queue or quarantine in any process; return a stop function."""
         return self._store.watch(wake)
 
-    def queue_matching(self, chosen: QueueFilter, after: str | None, account: Account) -> Queue:
+    def queue_matching(self, wanted: QueueFilter, after: str | None, account: Account) -> Queue:
         """Return one page of the queue that matches a filter; `next` also continues after the scan limit."""
         now = self._clock()
         with self._store.read() as tx:
-            items, end = tx.queue.matching(chosen, read_cursor(after), PAGE + 1)
+            items, end = tx.queue.matching(wanted, read_cursor(after), PAGE + 1)
             held = tx.queue.count_held(account.person, now)
         following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         if following is None and end is not None:
@@ -113,11 +113,11 @@ class DeskViews:
 
     def queue(self, after: str | None, account: Account) -> Queue:
         """Return one page of the queue by risk and turn; the first page also has what needs a second person."""
-        now, place = self._clock(), read_cursor(after)
+        now, cursor = self._clock(), read_cursor(after)
         with self._store.read() as tx:
-            items, held = tx.queue.page(place, PAGE + 1), tx.queue.count_held(account.person, now)
+            items, held = tx.queue.page(cursor, PAGE + 1), tx.queue.count_held(account.person, now)
             for_second = (
-                tx.queue.for_second(account.person, PAGE) if place is None and account.role == "curator" else []
+                tx.queue.for_second(account.person, PAGE) if cursor is None and account.role == "curator" else []
             )
         following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         above = {row.proposal_id for row in for_second}
@@ -133,15 +133,15 @@ class DeskViews:
             proposal = require(tx.review.proposal(proposal_id))
             return gather(tx, self._policies.current.policy, proposal, account.person, self._clock())
 
-    def latest(self, number: int) -> list[LatestDecision]:
+    def latest(self, limit: int) -> list[LatestDecision]:
         """Return the latest decisions of all curators, newest first."""
         with self._store.read() as tx:
-            return tx.review.latest_decisions(number)
+            return tx.review.latest_decisions(limit)
 
-    def memories(self, chosen: MemoryFilter, after: str | None) -> tuple[list[BrowsedMemory], str | None]:
+    def memories(self, wanted: MemoryFilter, after: str | None) -> tuple[list[BrowsedMemory], str | None]:
         """Return one page of memories, newest first, and the cursor of the next page."""
         with self._store.read() as tx:
-            items = tx.review.browse_memories(chosen, after, PAGE + 1)
+            items = tx.review.browse_memories(wanted, after, PAGE + 1)
         return items[:PAGE], items[PAGE - 1].memory_id if len(items) > PAGE else None
 
     def memory(self, memory_id: str, account: Account) -> Provenance:

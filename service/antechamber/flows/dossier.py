@@ -113,8 +113,8 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
     last, conflicts = facts.standing, tx.review.conflicts(proposal.id)
     shown_hash = text_hash(canonical(proposal.payload))
     pending = proposal.state == "pending"
-    seen = situation(policy, proposal, facts, person)
-    needed = evaluate(seen) if pending else []
+    approval = situation(policy, proposal, facts, person)
+    needed = evaluate(approval) if pending else []
     blockers = {kind: blocker(facts, person, kind) for kind in open_decisions(facts)}
     if pending:
         blockers["approve"] = blockers["approve"] or obstacle(needed)
@@ -127,7 +127,7 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         replays=proposal.replays + duplicate_replays,
         records=records,
         conflicts=conflicts,
-        findings=seen.findings,
+        findings=approval.findings,
         marks=_marks(proposal, conflicts),
         similar=_similar(proposal, near),
         edits=differ(proposal.proposed["content"], proposal.payload["content"]) if proposal.edited else None,
@@ -228,11 +228,11 @@ def _target(memory_id: str | None, state: MemoryState | None) -> Target | None:
 def _similar(proposal: ProposalRow, near: list[NearMemory]) -> list[Similar]:
     """Return the memories most similar to a proposal's text, first the one that its producer claims to supersede."""
     content = proposal.payload["content"]
-    found = most_alike(content, [one.payload["content"] for one in near], AKIN, SIMILAR)
-    claimed = next((index for index, one in enumerate(near) if one.memory_id == proposal.supersedes), None)
+    matches = most_alike(content, [memory.payload["content"] for memory in near], AKIN, SIMILAR)
+    claimed = next((index for index, memory in enumerate(near) if memory.memory_id == proposal.supersedes), None)
     if claimed is not None:
         [(_, likeness)] = most_alike(content, [near[claimed].payload["content"]], 0, 1)
-        found = [(claimed, likeness), *(pair for pair in found if pair[0] != claimed)][:SIMILAR]
+        matches = [(claimed, likeness), *(pair for pair in matches if pair[0] != claimed)][:SIMILAR]
     return [
         Similar(
             memory=near[index],
@@ -240,5 +240,5 @@ def _similar(proposal: ProposalRow, near: list[NearMemory]) -> list[Similar]:
             difference=differ(near[index].payload["content"], content),
             claimed=index == claimed,
         )
-        for index, likeness in found
+        for index, likeness in matches
     ]

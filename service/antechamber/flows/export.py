@@ -70,24 +70,24 @@ class Export:
         self._clock = clock
         self._randomness = randomness
 
-    def latest(self, chosen: AuditFilter, after: str | None, number: int) -> tuple[list[AuditRow], str | None]:
+    def latest(self, wanted: AuditFilter, after: str | None, limit: int) -> tuple[list[AuditRow], str | None]:
         """Return review records, newest first, and the cursor of the next page."""
         with self._store.read() as tx:
-            items = tx.reports.latest_review_records(chosen, after, number + 1)
-        return items[:number], items[number - 1].review_record_id if len(items) > number else None
+            items = tx.reports.latest_review_records(wanted, after, limit + 1)
+        return items[:limit], items[limit - 1].review_record_id if len(items) > limit else None
 
     def submissions(
-        self, chosen: SubmissionFilter, after: str | None, number: int
+        self, wanted: SubmissionFilter, after: str | None, limit: int
     ) -> tuple[list[ListedSubmission], str | None]:
         """Return submissions, newest first, and the cursor of the next page."""
         with self._store.read() as tx:
-            items, end = tx.reports.listed_submissions(chosen, after, number + 1)
-        return items[:number], items[number - 1].cursor if len(items) > number else end
+            items, end = tx.reports.listed_submissions(wanted, after, limit + 1)
+        return items[:limit], items[limit - 1].cursor if len(items) > limit else end
 
-    def history(self, number: int) -> list[ExportRow]:
+    def history(self, limit: int) -> list[ExportRow]:
         """Return the latest exports."""
         with self._store.read() as tx:
-            return tx.log.exports(number)
+            return tx.log.exports(limit)
 
     def record(self, review_record_id: str, grants: list[str] | None = None) -> dict[str, Any]:
         """Return one review record with the proof that the log includes its leaf.
@@ -101,28 +101,28 @@ class Export:
             raise NotFoundError(message)
         return _review_record(row, None) | {"tlog_proof": self._proofs.prove_inclusion(row.sequence).proof}
 
-    def review_records(self, chosen: AuditFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
+    def review_records(self, wanted: AuditFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
         """Yield review records in chunks; the last record contains their number.
 
         Raises LogError, BusyError or UnavailableError before the first chunk.
         """
-        return self._export(_REVIEW_RECORDS, chosen, form, taker)
+        return self._export(_REVIEW_RECORDS, wanted, form, taker)
 
-    def dispositions(self, chosen: SubmissionFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
+    def dispositions(self, wanted: SubmissionFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
         """Yield the stored answers in chunks, with the events that were kept; otherwise as `review_records`."""
-        return self._export(_DISPOSITIONS, chosen, form, taker)
+        return self._export(_DISPOSITIONS, wanted, form, taker)
 
-    def _export(self, kind: "_Kind[_Filter, _Row]", chosen: _Filter, form: Format, taker: Exporter) -> Iterator[bytes]:
-        signed = self._begin(kind.exported, form, chosen, taker)
+    def _export(self, kind: "_Kind[_Filter, _Row]", wanted: _Filter, form: Format, taker: Exporter) -> Iterator[bytes]:
+        signed = self._begin(kind.exported, form, wanted, taker)
         write, head = _writer(form, kind.columns)
 
         def records(tx: Rows, first: int) -> Iterator[dict[str, Any]]:
             tree = Tree(tx.log, signed.size) if form == "jsonl" else None
-            for row in kind.read(tx, chosen, first, min(first + _WINDOW, signed.size)):
+            for row in kind.read(tx, wanted, first, min(first + _WINDOW, signed.size)):
                 if _may_see(taker.grants, row):
                     yield kind.record(row, tree)
 
-        return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, chosen, taker)))
+        return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, wanted, taker)))
 
     def log(self, taker: Exporter) -> Iterator[bytes]:
         """Yield every leaf of the log in chunks, and last the checkpoint of these leaves.
@@ -154,7 +154,7 @@ class Export:
         yield canonical(closing) + b"\n"
 
     def _begin(
-        self, exported: Exported, form: Format, chosen: AuditFilter | SubmissionFilter | None, taker: Exporter
+        self, exported: Exported, form: Format, wanted: AuditFilter | SubmissionFilter | None, taker: Exporter
     ) -> SignedCheckpoint:
         """Sign the log and record the export; a log that contradicts the last checkpoint is not exported.
 
@@ -166,7 +166,7 @@ class Export:
             export_id=uuid7(now, self._randomness(10)),
             exported=exported,
             format=form,
-            filters=canonical(_filters(chosen)).decode(),
+            filters=canonical(_filters(wanted)).decode(),
             size=signed.size,
             actor=taker.name,
             role=taker.role,
@@ -177,14 +177,14 @@ class Export:
         return signed
 
     def _closing(
-        self, signed: SignedCheckpoint, form: Format, chosen: AuditFilter | SubmissionFilter, taker: Exporter
+        self, signed: SignedCheckpoint, form: Format, wanted: AuditFilter | SubmissionFilter, taker: Exporter
     ) -> dict[str, Any]:
         """Return the last record; `complete` is False, because selected records never prove that none is missing."""
         closing: dict[str, Any] = {"record": CLOSING, "complete": False, "checkpoint": signed.note}
         if form == "csv":
             return closing
         limits = {} if taker.grants is None else {"scopes": taker.grants}
-        return closing | {"filters": _filters(chosen) | limits, "exported_at": format_time(self._clock())}
+        return closing | {"filters": _filters(wanted) | limits, "exported_at": format_time(self._clock())}
 
     def _lines(
         self,
@@ -206,9 +206,9 @@ class Export:
         yield write(closing | {"count": count, "last_sequence": last})
 
 
-def _filters(chosen: AuditFilter | SubmissionFilter | None) -> dict[str, Any]:
-    given = {} if chosen is None else msgspec.structs.asdict(chosen)
-    return {name: value for name, value in given.items() if value is not None}
+def _filters(wanted: AuditFilter | SubmissionFilter | None) -> dict[str, Any]:
+    members = {} if wanted is None else msgspec.structs.asdict(wanted)
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def _may_see(grants: list[str] | None, row: AuditRow | DispositionRow) -> bool:
@@ -229,7 +229,7 @@ def _prove(row: LeafRow | AuditRow, tree: Tree | None) -> dict[str, Any]:
     return proven | {
         "leaf": msgspec.json.decode(row.leaf),
         "salt": None if row.salt is None else _base64(row.salt),
-        "proof": [_base64(one) for one in path],
+        "proof": [_base64(sibling) for sibling in path],
     }
 
 
@@ -245,8 +245,8 @@ def _disposition_record(row: DispositionRow, tree: Tree | None) -> dict[str, Any
     """
     members = {"record": "disposition"} | _prove(row, tree)
     if tree is not None:
-        kept = {"receipt": row.receipt, "payload": row.payload, "source_span": row.source_span}
-        return members | (dict.fromkeys(kept) if row.salt is None else kept)
+        texts = {"receipt": row.receipt, "payload": row.payload, "source_span": row.source_span}
+        return members | (dict.fromkeys(texts) if row.salt is None else texts)
     leaf = msgspec.json.decode(row.leaf)
     return members | {
         "producer_identity": leaf["actor"],

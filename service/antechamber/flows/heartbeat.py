@@ -33,8 +33,8 @@ class Heartbeat:
         Raises BusyError or UnavailableError.
         """
         now, digest = self._clock(), self._policies.current.digest
-        own = ProcessRow(process_id=self._process_id, name=self._name, policy_digest=digest, seen_at=now)
-        self._store.write(lambda tx: tx.reports.note_process(own, now - GONE_AFTER)).result()
+        process = ProcessRow(process_id=self._process_id, name=self._name, policy_digest=digest, seen_at=now)
+        self._store.write(lambda tx: tx.reports.note_process(process, now - GONE_AFTER)).result()
         with self._store.read() as tx:
             others = tx.reports.processes(now - GONE_AFTER)
         self._first = min((row.process_id for row in others), default=self._process_id)

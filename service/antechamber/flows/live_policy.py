@@ -107,8 +107,8 @@ class PolicyReloader:
         """
         if self._unrecorded:
             self._record_current()
-        seen = self._fingerprint()
-        if seen == self._seen:
+        fingerprint = self._fingerprint()
+        if fingerprint == self._seen:
             return
         try:
             policy = self._read(self._folder)
@@ -121,4 +121,4 @@ class PolicyReloader:
             self._record(force)
             self.current, self.alarm = force, None
             _log.warning("policy %s is in force", self.current.digest)
-        self._seen = seen
+        self._seen = fingerprint

@@ -50,13 +50,13 @@ class LogProofs:
         Raises NotFoundError if there is none.
         """
         with self._store.read() as tx:
-            found = tx.log.checkpoint(size)
-        if found is None:
+            checkpoint = tx.log.checkpoint(size)
+        if checkpoint is None:
             message = "There is no checkpoint of that size."
             raise NotFoundError(message)
-        return found
+        return checkpoint
 
-    def standing(self) -> LogStatus:
+    def status(self) -> LogStatus:
         """Return the size of the log, its last checkpoint and its alarm."""
         with self._store.read() as tx:
             return LogStatus(size=tx.log.size(), signed=tx.log.checkpoint(), alarm=self._checkpoints.alarm)
@@ -86,11 +86,11 @@ class LogProofs:
         Raises NotFoundError if there is none.
         """
         with self._store.read() as tx:
-            found = tx.log.leaf_of(subject)
-        if found is None:
+            leaf = tx.log.leaf_of(subject)
+        if leaf is None:
             message = "The log has no leaf about that."
             raise NotFoundError(message)
-        return found
+        return leaf
 
     def scope_of(self, sequence: int) -> tuple[str, str]:
         """Return the scope and scope id of a leaf's subject; both are empty if it has none."""

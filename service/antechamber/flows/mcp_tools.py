@@ -32,27 +32,27 @@ class InProcessTools:
         if self._bearer.role != "producer":
             message = "this token is no producer's; use one that is"
             raise AntechamberError(message)
-        found = body_of(event_of(proposed, self._bearer.name), None)
-        reply = await self._admission.submit(found.body, [], self._bearer, "mcp")
+        body = body_of(event_of(proposed, self._bearer.name), None)
+        reply = await self._admission.submit(body.body, [], self._bearer, "mcp")
         receipt = msgspec.json.decode(reply.body, type=Receipt)
         ruling = rule(
             ServerAnswer(status=reply.status, receipt=receipt),
             producer=self._bearer.name,
-            key=found.key,
-            source_event_hash=found.source_event_hash,
+            key=body.key,
+            source_event_hash=body.source_event_hash,
             sole=True,
         )
         return ToolReceipt(
-            state=ruling.state, receipt=receipt, reason=ruling.reason, operation_id=found.key, sent=not ruling.over
+            state=ruling.state, receipt=receipt, reason=ruling.reason, operation_id=body.key, sent=not ruling.over
         )
 
     async def status(self, submission_id: str) -> Status | None:
         """Return the receipt and review of the bearer's own submission, or None if there is none by that id."""
         try:
-            told = await asyncio.to_thread(partial(self._recall.receipt, self._bearer, submission_id=submission_id))
+            receipt = await asyncio.to_thread(partial(self._recall.receipt, self._bearer, submission_id=submission_id))
         except NotFoundError:
             return None
-        return msgspec.convert(told, Status, from_attributes=True)
+        return msgspec.convert(receipt, Status, from_attributes=True)
 
     async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
         """Return the newest memories of exactly one scope that contain all words.

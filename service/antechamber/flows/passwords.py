@@ -70,8 +70,8 @@ class AccountPasswords:
             user = tx.access.user(account.name)
             return count_attempt(tx.access, subjects, self._clock()), user.password if user else None
 
-        counted, known = self._store.write(count).result()
-        if known is not None and not verify(known):
+        counted, current = self._store.write(count).result()
+        if current is not None and not verify(current):
             return False
         # The current password was right, so a refused new password does not count as a guess.
         self._store.write(lambda tx: forgive(tx.access, subjects, counted, self._clock())).result()
@@ -83,7 +83,7 @@ class AccountPasswords:
             tx.access.hold_sessions()
             check_signed_in(account, tx.access.session(account.session), now)
             user = tx.access.user(account.name)
-            if user is None or user.password != known:
+            if user is None or user.password != current:
                 return False
             change = PasswordChange(
                 change_id=uuid7(now, self._randomness(10)),

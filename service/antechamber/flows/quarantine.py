@@ -81,8 +81,8 @@ class Quarantine:
         """Return one page of waiting quarantined events, newest first, and the cursor of the next page."""
         with self._store.read() as tx:
             items = tx.quarantine.waiting(after, PAGE + 1)
-            told = [self._gather(tx, event, account, listed=True) for event in items[:PAGE]]
-        return told, items[PAGE - 1].quarantine_id if len(items) > PAGE else None
+            events = [self._gather(tx, event, account, listed=True) for event in items[:PAGE]]
+        return events, items[PAGE - 1].quarantine_id if len(items) > PAGE else None
 
     def event(self, quarantine_id: str, account: Account) -> QuarantinedEvent:
         """Return one quarantined event, waiting or settled.
@@ -112,8 +112,8 @@ class Quarantine:
         """Return the quarantined event that this person just decided on; None if another decision is current."""
         with self._store.read() as tx:
             event = tx.quarantine.event(quarantine_id)
-            one = self._gather(tx, event, account) if event else None
-        return one if one and one.standing and not one.undo_needs_reason and not one.blocker else None
+            view = self._gather(tx, event, account) if event else None
+        return view if view and view.standing and not view.undo_needs_reason and not view.blocker else None
 
     def _owners(self, tx: Rows, event: QuarantineRow) -> frozenset[str]:
         """Return the owners of the producers of both events, then and now."""
@@ -133,10 +133,10 @@ class Quarantine:
         if account.role != "curator":
             message = "Only a curator decides."
             raise ForbiddenDecisionError(message)
-        one = await asyncio.to_thread(self._read_for, quarantine_id, account)
-        check_settlement(_facts(one.event, one.standing, one.owners), form, account.person)
+        view = await asyncio.to_thread(self._read_for, quarantine_id, account)
+        check_settlement(_facts(view.event, view.standing, view.owners), form, account.person)
         check_note(form.reason_text, self._policies.current.off)
-        opened = await self._open(one.event) if form.kind == "open" else None
+        opened = await self._open(view.event) if form.kind == "open" else None
         await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, account)))
         return opened
 
@@ -149,8 +149,8 @@ class Quarantine:
         reply = await self._admission.open(_to_submission(row))
         answer: dict[str, Any] = msgspec.json.decode(reply.body)
         if answer["proposal_id"] is None:
-            said = "; ".join(reason["message"] for reason in answer["reasons"])
-            message = f"It cannot become a proposal: {said}."
+            reasons = "; ".join(reason["message"] for reason in answer["reasons"])
+            message = f"It cannot become a proposal: {reasons}."
             raise InvalidDecisionError(message)
         proposal_id: str = answer["proposal_id"]
         return proposal_id

@@ -51,15 +51,15 @@ class QueueSorter:
     def _turn(self) -> None:
         self._news.clear()
         try:
-            number = self.look(self._most) if self._leads() else 0
+            count = self.look(self._most) if self._leads() else 0
         except (BusyError, UnavailableError):
-            number = 0
+            count = 0
         # The sorter's own writes do not wake it, so the event means writes of others.
-        busy = number > 0 and self._news.is_set()
+        busy = count > 0 and self._news.is_set()
         self._work.note_success()
         if busy:
             self._over.wait(MIN_INTERVAL_SECONDS)
-        elif number < self._most:
+        elif count < self._most:
             self._news.wait(IDLE_POLL_SECONDS)
         self._most = BUSY_BATCH if busy else BATCH
 
@@ -69,45 +69,46 @@ class QueueSorter:
         self._news.set()
         self._forget()
 
-    def look(self, most: int = BATCH) -> int:
-        """Sort the oldest unsorted proposals, at most `most`, and return how many there were.
+    def look(self, limit: int = BATCH) -> int:
+        """Sort the oldest unsorted proposals, at most `limit`, and return how many there were.
 
         Raises BusyError or UnavailableError.
         """
         with self._store.read() as tx:
-            unsorted = tx.queue.unsorted(most)
+            unsorted = tx.queue.unsorted(limit)
             assignments = [
                 assignment
                 for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
                 for assignment in _sort_scope(tx.queue, scope, list(some))
             ]
         if assignments:
-            texts = {one.id: (one.payload["kind"], plain(one.payload["content"])) for one in unsorted}
-            ordered = sorted(assignments, key=lambda one: one.proposal)
-            self._store.write(partial(_write, ordered, [texts[one.proposal] for one in ordered])).result()
+            texts = {row.id: (row.payload["kind"], plain(row.payload["content"])) for row in unsorted}
+            ordered = sorted(assignments, key=lambda row: row.proposal)
+            self._store.write(partial(_write, ordered, [texts[row.proposal] for row in ordered])).result()
         return len(unsorted)
 
 
-def _scope(one: Unsorted) -> tuple[str, str]:
-    return one.submission_scope, one.scope_id
+def _scope(proposal: Unsorted) -> tuple[str, str]:
+    return proposal.submission_scope, proposal.scope_id
 
 
-def _sort_scope(queue: QueueRows, scope: tuple[str, str], some: list[Unsorted]) -> list[FoldAssignment]:
-    risks = [risk_of(marks_of_unsorted(one)) for one in some]
+def _sort_scope(queue: QueueRows, scope: tuple[str, str], proposals: list[Unsorted]) -> list[FoldAssignment]:
+    risks = [risk_of(marks_of_unsorted(proposal)) for proposal in proposals]
     lines = {
-        (one.producer, risk): queue.producer_turn(one.producer, risk) for one, risk in zip(some, risks, strict=True)
+        (proposal.producer, risk): queue.producer_turn(proposal.producer, risk)
+        for proposal, risk in zip(proposals, risks, strict=True)
     }
-    return sort(some, queue.fold_heads(*scope, NEAR), risks, lines)
+    return sort(proposals, queue.fold_heads(*scope, NEAR), risks, lines)
 
 
-def marks_of_unsorted(one: Unsorted) -> list[Mark]:
+def marks_of_unsorted(proposal: Unsorted) -> list[Mark]:
     """Return an unsorted proposal's reasons for caution."""
-    content = one.payload["content"]
+    content = proposal.payload["content"]
     return marks_of(
         content,
-        one.submission_scope,
-        supersedes=one.supersedes is not None,
-        conflicts=one.conflicts,
+        proposal.submission_scope,
+        supersedes=proposal.supersedes is not None,
+        conflicts=proposal.conflicts,
         hidden=sum(bool(piece.code) for piece in reveal(content)),
     )
 

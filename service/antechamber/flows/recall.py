@@ -47,8 +47,8 @@ class Recall:
         """Return the holder of a token and its rights; a producer that the policy does not list has none."""
         producer = self._policies.current.policy.producers.get(bearer.name) if bearer.role == "producer" else None
         granted = producer.read if producer else bearer.read if bearer.role == "reader" else []
-        own = _intersect(bearer.read, granted) if bearer.read else granted
-        return Holder(name=bearer.name, role=bearer.role, submit=producer.submit if producer else [], read=own)
+        read = _intersect(bearer.read, granted) if bearer.read else granted
+        return Holder(name=bearer.name, role=bearer.role, submit=producer.submit if producer else [], read=read)
 
     def memories(
         self,
@@ -84,14 +84,14 @@ class Recall:
         if bearer.role != "producer" or producer is None:
             return False
         # A producer's token may narrow the grants of its policy, but never widen them.
-        own = bearer.read or producer.read
-        return all(may_read(grants, scope, scope_id, submitted=submitted) for grants in (producer.read, own))
+        narrowed = bearer.read or producer.read
+        return all(may_read(grants, scope, scope_id, submitted=submitted) for grants in (producer.read, narrowed))
 
 
 def _intersect(some: list[str], others: list[str]) -> list[str]:
     """Return the grants that both lists include; `*` as id includes every id of its scope."""
-    return [one for one in some if _includes(others, one)] + [
-        one for one in others if one not in some and _includes(some, one)
+    return [grant for grant in some if _includes(others, grant)] + [
+        grant for grant in others if grant not in some and _includes(some, grant)
     ]
 
 

@@ -83,9 +83,9 @@ def guess_echo(raw: bytes, header_key: str | None) -> Echo:
         body = msgspec.json.decode(raw) if len(raw) <= MAX_BATCH else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = None
-    known = dict(_readable(body if isinstance(body, dict) else {}))
-    known.setdefault("idempotency_key", header_key)
-    return Echo(**{name: value for name, value in known.items() if not scan({name: value})})
+    members = dict(_readable(body if isinstance(body, dict) else {}))
+    members.setdefault("idempotency_key", header_key)
+    return Echo(**{name: value for name, value in members.items() if not scan({name: value})})
 
 
 def _readable(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -178,11 +178,11 @@ class Desk:
         )
         facts = build_facts(tx, force.policy, proposal, tx.review.records(proposal.id))
         check_note(decision.reason_text, force.off)
-        seen = situation(force.policy, proposal, facts, account.person) if decision.kind == "approve" else None
-        if seen is not None:
-            _check_requirements(seen)
+        approval = situation(force.policy, proposal, facts, account.person) if decision.kind == "approve" else None
+        if approval is not None:
+            _check_requirements(approval)
         ruling = rule(facts, decision, account.person, now, target)
-        _check_text(force.policy, proposal, ruling, seen)
+        _check_text(force.policy, proposal, ruling, approval)
         return ruling
 
     def _decide(
@@ -209,14 +209,14 @@ class Desk:
             salt=self._randomness(SALT_SIZE),
         )
         goes_on = going_on and decision.kind not in STAYING
-        place = tx.queue.cursor_of(proposal_id) if goes_on else None
+        cursor = tx.queue.cursor_of(proposal_id) if goes_on else None
         tx.review.decide(proposal, account, entry)
         tx.queue.release(proposal_id, None)
         return DecisionResult(
             proposal_id=proposal_id,
             outcome=_outcome(decision.kind, ruling),
             memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
-            next=self._claim_next(tx.queue, account, place, now, within=within) if place else None,
+            next=self._claim_next(tx.queue, account, cursor, now, within=within) if cursor else None,
         )
 
     def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
@@ -242,13 +242,13 @@ class Desk:
                 message = "A group is approved or rejected, nothing else."
                 raise ForbiddenDecisionError(message)
         waiting = [
-            (one, self._promote(partial(self._decide_in_group, one, decision, account)))
-            for one, decision in decisions[:MAX_AT_ONCE]
+            (proposal_id, self._promote(partial(self._decide_in_group, proposal_id, decision, account)))
+            for proposal_id, decision in decisions[:MAX_AT_ONCE]
         ]
-        results = [(one, _failure_of(future)) for one, future in waiting]
+        results = [(proposal_id, _failure_of(future)) for proposal_id, future in waiting]
         if results and all(isinstance(failure, SignedOutError) for _, failure in results):
             raise SignedOutError
-        return [(one, None if failure is None else str(failure)) for one, failure in results]
+        return [(proposal_id, None if failure is None else str(failure)) for proposal_id, failure in results]
 
     def _promote(self, work: Callable[[Rows], None]) -> Future[None]:
         """Start one decision of a group; if the store accepts no writes any more, return that error as its result."""
@@ -292,8 +292,8 @@ class Desk:
             check_signed_in(account, tx.access.signed_in(account.session), self._clock())
             if after is not None:
                 tx.queue.release(after, account.person)
-            place = tx.queue.cursor_of(after) if after is not None else None
-            return self._claim_next(tx.queue, account, place, self._clock(), after, within)
+            cursor = tx.queue.cursor_of(after) if after is not None else None
+            return self._claim_next(tx.queue, account, cursor, self._clock(), after, within)
 
         return self._store.write(work).result()
 
@@ -314,7 +314,7 @@ class Desk:
         self,
         queue: QueueRows,
         account: Account,
-        place: QueueCursor | None,
+        cursor: QueueCursor | None,
         now: int,
         skipped: str | None = None,
         within: QueueFilter | None = None,
@@ -326,7 +326,7 @@ class Desk:
                 return queue.free(account.person, after, now)
             return queue.free_matching(within, account.person, after, now)
 
-        for proposal_id in free(place) or free(None):
+        for proposal_id in free(cursor) or free(None):
             if proposal_id != skipped and queue.claim(proposal_id, account.person, now, now + LEASE, override=False):
                 return proposal_id
         return None
@@ -348,23 +348,26 @@ def _hold(review: ReviewRows, proposal_id: str, target: str) -> ProposalRow:
     return require(review.proposal(proposal_id)) if touched else proposal
 
 
-def _check_requirements(seen: Situation) -> None:
+def _check_requirements(approval: Situation) -> None:
     """Refuse an approval if a requirement could not be evaluated; the rules refuse unsatisfied ones."""
-    for one in evaluate(seen):
-        if one.state == "error":
-            raise ForbiddenDecisionError(one.text)
+    for requirement in evaluate(approval):
+        if requirement.state == "error":
+            raise ForbiddenDecisionError(requirement.text)
 
 
-def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling, seen: Situation | None) -> None:
-    """Refuse to admit a text that is private or too large for its scope; `seen` is the scan of an unchanged text."""
+def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling, approval: Situation | None) -> None:
+    """Refuse to admit a text that is private or too large for its scope.
+
+    `approval` has the findings in an unchanged text.
+    """
     if ruling.resulting is None:
         return
-    most = policy.rules(proposal.submission_scope).max_bytes
-    if len(ruling.resulting) > most:
-        message = f"The text is too long: this scope takes {most} bytes."
+    limit = policy.rules(proposal.submission_scope).max_bytes
+    if len(ruling.resulting) > limit:
+        message = f"The text is too long: this scope takes {limit} bytes."
         raise InvalidDecisionError(message)
     values = values_by_pointer(proposal, msgspec.json.decode(ruling.resulting))
-    if findings := seen.findings if seen else scan(values, frozenset(policy.privacy.off)):
+    if findings := approval.findings if approval else scan(values, frozenset(policy.privacy.off)):
         rules = ", ".join(sorted({finding.rule_id for finding in findings}))
         message = f"The text holds private data ({rules}). Remove it, or reject the proposal with the reason private."
         raise InvalidDecisionError(message)

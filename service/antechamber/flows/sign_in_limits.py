@@ -34,9 +34,9 @@ def check_attempts(access: AccessRows, subjects: list[str], now: int) -> None:
 
     Raises TooManyAttemptsError if a subject reached its limit.
     """
-    for subject, most in zip(subjects, (MAX_FAILURES, MAX_FAILURES_OF_ADDRESS), strict=False):
-        number, last = access.failures(subject, now - COUNTED_MICROSECONDS)
-        if number >= most:
+    for subject, limit in zip(subjects, (MAX_FAILURES, MAX_FAILURES_OF_ADDRESS), strict=False):
+        count, last = access.failures(subject, now - COUNTED_MICROSECONDS)
+        if count >= limit:
             raise TooManyAttemptsError((last + COUNTED_MICROSECONDS - now) // 1_000_000)
 
 

@@ -16,9 +16,9 @@ class WorkerThread:
     `name` is the thread's name; at most `most` pieces of work may wait or run.
     """
 
-    def __init__(self, name: str, most: int) -> None:
+    def __init__(self, name: str, limit: int) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._most = most
+        self._most = limit
         self._waiting = 0
 
     async def run(self, work: Callable[[], T]) -> T:

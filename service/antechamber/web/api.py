@@ -45,18 +45,20 @@ class Submissions(Controller):
         self, submission_id: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
     ) -> Response[dict[str, Any]]:
         """Return the receipt and review of one of the producer's submissions."""
-        found = await thread_pools.run(
+        receipt = await thread_pools.run(
             thread_pools.AGENTS, partial(recall.receipt, request.user, submission_id=submission_id)
         )
-        return Response(found, headers=NO_STORE)
+        return Response(receipt, headers=NO_STORE)
 
     @get("/by-key/{idempotency_key:str}")
     async def by_key(
         self, idempotency_key: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
     ) -> Response[dict[str, Any]]:
         """Return the receipt and review by one of the producer's keys."""
-        found = await thread_pools.run(thread_pools.AGENTS, partial(recall.receipt, request.user, key=idempotency_key))
-        return Response(found, headers=NO_STORE)
+        receipt = await thread_pools.run(
+            thread_pools.AGENTS, partial(recall.receipt, request.user, key=idempotency_key)
+        )
+        return Response(receipt, headers=NO_STORE)
 
     @put("/by-key/{idempotency_key:str}/seal", request_max_body_size=MAX_BODY)
     async def seal(

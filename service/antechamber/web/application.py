@@ -221,7 +221,7 @@ def environment(templates: Path) -> Environment:
 
     All applications of a process share it, because compiling a template takes longer than rendering it.
     """
-    made = Environment(
+    templates_environment = Environment(
         loader=FileSystemLoader(templates),
         autoescape=True,
         undefined=StrictUndefined,
@@ -230,9 +230,9 @@ def environment(templates: Path) -> Environment:
     )
     for name, file in (("sheet", "antechamber.css"), ("keys_script", "keys.js"), ("live_script", "live.js")):
         digest = blake3((templates / "assets" / file).read_bytes()).hexdigest()[:12]
-        made.globals[name] = f"/assets/{file}?{digest}"
-    made.globals["shortcuts"] = SHORTCUTS
-    made.filters |= {
+        templates_environment.globals[name] = f"/assets/{file}?{digest}"
+    templates_environment.globals["shortcuts"] = SHORTCUTS
+    templates_environment.filters |= {
         "reveal": reveal,
         "shorten": shorten,
         "glimpse": glimpse,
@@ -243,7 +243,7 @@ def environment(templates: Path) -> Environment:
         "pretty": pretty,
         "decoded": msgspec.json.decode,
     }
-    return made
+    return templates_environment
 
 
 def _json(value: Any) -> str:

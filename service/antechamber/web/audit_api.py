@@ -68,13 +68,13 @@ def read_submission_filter(query: Any) -> SubmissionFilter:
 def _values(query: Any, names: tuple[str, ...], choices: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name in names:
-        given = (query.get(name) or "").replace("\0", "") or None
-        if given is not None and name in {"since", "until"}:
-            values[name] = _time(name, given)
-        elif given is not None and name in choices and given not in choices[name]:
+        value = (query.get(name) or "").replace("\0", "") or None
+        if value is not None and name in {"since", "until"}:
+            values[name] = _time(name, value)
+        elif value is not None and name in choices and value not in choices[name]:
             raise refuse("malformed", f"{name} must be one of " + ", ".join(choices[name]), f"/{name}")
         else:
-            values[name] = given
+            values[name] = value
     return values
 
 
@@ -125,8 +125,8 @@ def export_review_records(request: AuditRequest, export: NamedDependency[Export]
     """Export the review records covered by a new checkpoint, which ends the export, as JSONL or CSV."""
     _only(request, "format", *AuditFilter.__struct_fields__)
     form = _format(request)
-    chosen = read_filter(request.query_params)
-    return _stream(export.review_records(chosen, form, _taker(request)), "review-records", form)
+    wanted = read_filter(request.query_params)
+    return _stream(export.review_records(wanted, form, _taker(request)), "review-records", form)
 
 
 @get("/v1/audit/review-records/{review_record_id:str}", guards=[needs_auditor], sync_to_thread=True)
@@ -142,8 +142,8 @@ def export_dispositions(request: AuditRequest, export: NamedDependency[Export]) 
     """Export the stored dispositions covered by a new checkpoint, which ends the export, as JSONL or CSV."""
     _only(request, "format", *SubmissionFilter.__struct_fields__)
     form = _format(request)
-    chosen = read_submission_filter(request.query_params)
-    return _stream(export.dispositions(chosen, form, _taker(request)), "dispositions", form)
+    wanted = read_submission_filter(request.query_params)
+    return _stream(export.dispositions(wanted, form, _taker(request)), "dispositions", form)
 
 
 @get("/v1/audit/export", guards=[needs_auditor], sync_to_thread=True)
@@ -169,7 +169,9 @@ def checkpoint(
 @get("/v1/audit/key", guards=[needs_auditor], sync_to_thread=True)
 def key(proofs: NamedDependency[LogProofs]) -> Response[str]:
     """Return the verifier keys, one per line, the current one first."""
-    return Response("".join(f"{one}\n" for one in proofs.verifier_keys()), media_type=_PLAIN, headers=NO_STORE)
+    return Response(
+        "".join(f"{verifier_key}\n" for verifier_key in proofs.verifier_keys()), media_type=_PLAIN, headers=NO_STORE
+    )
 
 
 @get("/v1/audit/proof/inclusion", guards=[needs_auditor], sync_to_thread=True)
@@ -179,14 +181,14 @@ def inclusion(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Resp
     sequence, subject = _number(request, "sequence"), request.query_params.get("subject")
     if (sequence is None) == (subject is None):
         raise refuse("malformed", "name the leaf, by sequence or by subject", "/sequence")
-    found = proofs.prove_inclusion(proofs.sequence_of(subject or "").sequence if sequence is None else sequence)
-    leaf = msgspec.json.decode(found.leaf)
+    included = proofs.prove_inclusion(proofs.sequence_of(subject or "").sequence if sequence is None else sequence)
+    leaf = msgspec.json.decode(included.leaf)
     grants = _taker(request).grants
-    if grants is not None and not covers(grants, *proofs.scope_of(found.sequence)):
+    if grants is not None and not covers(grants, *proofs.scope_of(included.sequence)):
         # The same message as for a missing leaf: this caller must not learn that it exists.
         message = "The log has no leaf about that." if sequence is None else f"The log has no leaf {sequence}."
         raise NotFoundError(message)
-    return Response({"sequence": found.sequence, "leaf": leaf, "proof": found.proof}, headers=NO_STORE)
+    return Response({"sequence": included.sequence, "leaf": leaf, "proof": included.proof}, headers=NO_STORE)
 
 
 @get("/v1/audit/proof/consistency", guards=[needs_auditor], sync_to_thread=True)
@@ -199,9 +201,9 @@ def consistency(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Re
     if old == 0:
         raise refuse("malformed", "old_size must be at least 1: a log of 0 leaves is the beginning of any", "/old_size")
     proven = proofs.prove_consistency(old)
-    path = [base64.b64encode(one).decode() for one in proven.path]
-    told = {"old_size": old, "size": proven.checkpoint.size, "proof": path, "checkpoint": proven.checkpoint.note}
-    return Response(told, headers=NO_STORE)
+    path = [base64.b64encode(sibling).decode() for sibling in proven.path]
+    members = {"old_size": old, "size": proven.checkpoint.size, "proof": path, "checkpoint": proven.checkpoint.note}
+    return Response(members, headers=NO_STORE)
 
 
 ROUTES: Final = (

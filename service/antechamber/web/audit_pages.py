@@ -49,28 +49,28 @@ def audit(request: AccountRequest, export: NamedDependency[Export], proofs: Name
         reason_codes=(*REASON_CODES, *CODES) if answers else REASON_CODES,
         decisions=CHOICES["decision"],
         dispositions=DISPOSITIONS,
-        standing=proofs.standing(),
+        standing=proofs.status(),
         exports=export.history(_EXPORTS),
     )
 
 
 def _records(query: Any, export: Export) -> tuple[tuple[list[AuditRow], str | None], str | None]:
-    chosen, error = AuditFilter(), None
+    wanted, error = AuditFilter(), None
     try:
-        chosen = read_filter(query)
+        wanted = read_filter(query)
     except RequestRefusedError as refused:
         error = str(refused)
-    return export.latest(chosen, query.get("after"), _PAGE), error
+    return export.latest(wanted, query.get("after"), _PAGE), error
 
 
 def _answers(query: Any, export: Export) -> tuple[tuple[list[ListedSubmission], str | None], str | None]:
-    chosen, error = SubmissionFilter(), None
+    wanted, error = SubmissionFilter(), None
     try:
-        chosen = read_submission_filter(query)
+        wanted = read_submission_filter(query)
     except RequestRefusedError as refused:
         error = str(refused)
     after = query.get("after", "")
-    return export.submissions(chosen, after if _ID.fullmatch(after) else None, _PAGE), error
+    return export.submissions(wanted, after if _ID.fullmatch(after) else None, _PAGE), error
 
 
 @get("/audit/items/{proposal_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
@@ -79,7 +79,7 @@ def item(request: AccountRequest, proposal_id: FromPath[str], proofs: NamedDepen
     leaves = proofs.item(proposal_id)
     if not leaves:
         raise NotFoundError(proposal_id)
-    return page(request, "item.html", 200, proposal_id=proposal_id, leaves=leaves, standing=proofs.standing())
+    return page(request, "item.html", 200, proposal_id=proposal_id, leaves=leaves, standing=proofs.status())
 
 
 @get("/audit/verify_export.py", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
@@ -94,6 +94,6 @@ def submissions(request: AccountRequest, export: NamedDependency[Export]) -> Tem
     """Show submissions and their dispositions, newest first, with filters; without texts."""
     query = request.query_params
     (items, following), error = _answers(query, export)
-    given = {name: query[name] for name in SubmissionFilter.__struct_fields__ if query.get(name)}
-    context = {"items": items, "following": following, "given": given, "error": error, "dispositions": DISPOSITIONS}
+    typed = {name: query[name] for name in SubmissionFilter.__struct_fields__ if query.get(name)}
+    context = {"items": items, "following": following, "given": typed, "error": error, "dispositions": DISPOSITIONS}
     return page(request, "submissions.html", 400 if error else 200, **context)

@@ -56,22 +56,22 @@ class BodyReader:
         self._open: dict[object, dict[_Upload, None]] = {}
         self._held = 0
 
-    async def read(self, headers: RawHeaders, receive: Receive, most: int, caller: object) -> bytes:
-        """Read a body of at most `most` bytes sent by `caller` (None for a request without token or session).
+    async def read(self, headers: RawHeaders, receive: Receive, max_size: int, caller: object) -> bytes:
+        """Read a body of at most `max_size` bytes sent by `caller` (None for a request without token or session).
 
         Raises RequestRefusedError (`body-too-large`, before reading if the headers declare it; `malformed` for a body
         that breaks off or takes too long), UnavailableError if it is aborted in favor of other uploads or because the
         process stops.
         """
         declared = next((int(value) for name, value in headers if name == b"content-length" and value.isdigit()), None)
-        if declared is not None and declared > most:
+        if declared is not None and declared > max_size:
             raise refuse("body-too-large", TOO_LARGE)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 -- a coroutine always runs in a task
         upload = _Upload(task, caller)
         self._enter(upload)
         try:
-            return await self._whole(upload, receive, most, declared)
+            return await self._whole(upload, receive, max_size, declared)
         except asyncio.CancelledError:
             if upload.given_up is None:
                 raise
@@ -80,7 +80,7 @@ class BodyReader:
         finally:
             self._leave(upload)
 
-    async def _whole(self, upload: _Upload, receive: Receive, most: int, declared: int | None) -> bytes:
+    async def _whole(self, upload: _Upload, receive: Receive, max_size: int, declared: int | None) -> bytes:
         chunks, size, more = list[bytes](), 0, True
         while more:
             message = await receive()
@@ -89,7 +89,7 @@ class BodyReader:
             chunk, more = message["body"], message["more_body"]
             chunks.append(chunk)
             size += len(chunk)
-            if size > most:
+            if size > max_size:
                 raise refuse("body-too-large", TOO_LARGE)
             if more:
                 self._hold(upload, len(chunk))
@@ -111,8 +111,8 @@ class BodyReader:
         upload.held += size
         self._held += size
         if self._held > self._most_bytes:
-            every = (one for own in self._open.values() for one in own)
-            self._give_up(max(every, key=lambda one: one.held), UnavailableError(TOO_MANY))
+            every = (each for own in self._open.values() for each in own)
+            self._give_up(max(every, key=lambda each: each.held), UnavailableError(TOO_MANY))
 
     def _leave(self, upload: _Upload) -> None:
         own = self._open.get(upload.caller, {})
@@ -133,7 +133,7 @@ class BodyReader:
         while True:
             await asyncio.sleep(_EVERY)
             now, ending = asyncio.get_running_loop().time(), stopping.is_set()
-            for upload in [one for own in self._open.values() for one in own]:
+            for upload in [each for own in self._open.values() for each in own]:
                 if ending:
                     self._give_up(upload, UnavailableError(ENDING))
                 elif now - upload.begun > self._seconds:

@@ -29,8 +29,8 @@ class ConnectionTable:
         """Count a request; return True if it is the last one that its connection may send."""
         if peer is None:
             return False
-        number = self._requests[peer] = self._requests.get(peer, 0) + 1
-        return number >= (self._most if peer in self._known else self._most_strange)
+        requests = self._requests[peer] = self._requests.get(peer, 0) + 1
+        return requests >= (self._most if peer in self._known else self._most_strange)
 
     def know(self, peer: ClientAddress | None) -> None:
         """Record that a request of a connection had a valid token or session."""
@@ -57,7 +57,7 @@ class ConnectionTable:
 
     def keep(self, present: Collection[ClientAddress]) -> None:
         """Remove the connections that are not present any more."""
-        gone = {one for one in list(self._requests) if one not in present}
+        gone = {peer for peer in list(self._requests) if peer not in present}
         # A connection may be newer than `present`, so it is removed only if it is missing twice in a row.
         for peer in gone & self._gone:
             self._requests.pop(peer, None)

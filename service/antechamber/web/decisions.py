@@ -116,13 +116,13 @@ class DecisionRoutes(Controller):
                 thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, unknown
             )
         try:
-            said = read_decision(kind, form)
+            form_decision = read_decision(kind, form)
             if kind == "edit" and (
-                draft := await act(form, _preview_edit, request, desk, desk_views, proposal_id, said, form)
+                draft := await act(form, _preview_edit, request, desk, desk_views, proposal_id, form_decision, form)
             ):
                 return draft
             within = filter_of(form.get("q", ""))
-            decided = await act(form, desk.decide, proposal_id, said, account, within)
+            decided = await act(form, desk.decide, proposal_id, form_decision, account, within)
         except DECISION_ERRORS as error:
             return await thread_pools.run(
                 thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, error
@@ -131,12 +131,12 @@ class DecisionRoutes(Controller):
 
 
 def _preview_edit(
-    request: AnyRequest, desk: Desk, desk_views: DeskViews, proposal_id: str, said: Decision, form: dict[str, str]
+    request: AnyRequest, desk: Desk, desk_views: DeskViews, proposal_id: str, decision: Decision, form: dict[str, str]
 ) -> Template | None:
     """Return the page with the difference of an edit; None if the form contains the hash of exactly this result."""
     if "again" in form:
         return show_proposal(request, desk_views, proposal_id, form=form)
-    draft = desk.draft(proposal_id, said, request.scope["user"])
+    draft = desk.draft(proposal_id, decision, request.scope["user"])
     return None if form.get("resulting_hash") == draft.resulting_hash else show_draft(request, draft, form)
 
 
@@ -161,13 +161,13 @@ def _show_next(proposal_id: str | None, within: str) -> Redirect:
 def _next_address(kind: DecisionKind, decided: DecisionResult, within: str) -> str:
     """Return the address after a decision: the next proposal, the empty queue, or the item that was decided on."""
     if kind == "undo":
-        place = f"/review/{decided.proposal_id}"
+        path = f"/review/{decided.proposal_id}"
     elif kind in {"retract", "expire"}:
-        place = f"/memories/{decided.memory_id}"
+        path = f"/memories/{decided.memory_id}"
     else:
-        place = "/review" if decided.next is None else f"/review/{decided.next}"
+        path = "/review" if decided.next is None else f"/review/{decided.next}"
     last = {} if kind == "undo" else {"last": decided.proposal_id}
-    return address_of(place, within, done=decided.outcome, **last)
+    return address_of(path, within, done=decided.outcome, **last)
 
 
 def read_number(text: str, *, otherwise: int) -> int:
@@ -202,18 +202,18 @@ def read_group(kind: DecisionKind, form: dict[str, str]) -> list[tuple[str, Deci
 
     Raises ValueError if no item or too many are selected.
     """
-    chosen = [value for name, value in form.items() if name.startswith("item-")]
-    if not 0 < len(chosen) <= MAX_AT_ONCE:
+    items = [value for name, value in form.items() if name.startswith("item-")]
+    if not 0 < len(items) <= MAX_AT_ONCE:
         message = f"Choose between 1 and {MAX_AT_ONCE} proposals."
         raise ValueError(message)
     decisions = []
-    for value in chosen:
+    for value in items:
         proposal_id, _, rest = value.partition(" ")
         version, _, shown_hash = rest.partition(" ")
         # Each record's key is derived from the form's, so that a form sent twice counts once for each item.
         key = form.get("decision_key", "") and f"{form['decision_key'][:64]}.{proposal_id[:64]}"
-        own = form | {"version": version, "shown_hash": shown_hash, "decision_key": key}
-        decisions.append((proposal_id, read_decision(kind, own)))
+        item_form = form | {"version": version, "shown_hash": shown_hash, "decision_key": key}
+        decisions.append((proposal_id, read_decision(kind, item_form)))
     return decisions
 
 

@@ -64,13 +64,13 @@ class ReviewPages(Controller):
 
 def show_queue(request: AnyRequest, desk_views: DeskViews, text: str, error: str | None = None) -> Template:
     """Render one page of the filtered queue; `error` states why a form was refused."""
-    account, after, chosen = request.scope["user"], request.query_params.get("after"), QueueFilter()
+    account, after, wanted = request.scope["user"], request.query_params.get("after"), QueueFilter()
     try:
-        chosen = read_filter(text)
+        wanted = read_filter(text)
     except FilterError as refused:
         error = str(refused)
-    plain = chosen == QueueFilter()
-    queue = desk_views.queue(after, account) if plain else desk_views.queue_matching(chosen, after, account)
+    plain = wanted == QueueFilter()
+    queue = desk_views.queue(after, account) if plain else desk_views.queue_matching(wanted, after, account)
     context = {"queue": queue, "q": text, "error": error, "views": views_of(account.views), "names": NAMES}
     context |= {"filtered": not plain, "within": "" if plain else text}
     context |= {"again": address_of("/review", text)} if request.method == "POST" else {}
@@ -80,8 +80,8 @@ def show_queue(request: AnyRequest, desk_views: DeskViews, text: str, error: str
 def filter_of(text: str) -> QueueFilter | None:
     """Parse the filter that a page or form carries; None if it is empty or invalid."""
     with contextlib.suppress(FilterError):
-        chosen = read_filter(text)
-        return None if chosen == QueueFilter() else chosen
+        wanted = read_filter(text)
+        return None if wanted == QueueFilter() else wanted
     return None
 
 
@@ -151,14 +151,14 @@ def show_group(
 def memories(request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
     """Show memories, newest first."""
     query = {name: request.query_params.get(name, "").replace("\0", " ") for name in ("q", "scope", "at")}
-    chosen, error = MemoryFilter(), None
+    wanted, error = MemoryFilter(), None
     try:
-        chosen = _read_memory_filter(query)
+        wanted = _read_memory_filter(query)
     except ValueError as refused:
         error = str(refused)
-    items, following = desk_views.memories(chosen, request.query_params.get("after"))
-    given = {name: value for name, value in query.items() if value}
-    context = {"items": items, "following": following, "given": given, "error": error}
+    items, following = desk_views.memories(wanted, request.query_params.get("after"))
+    typed = {name: value for name, value in query.items() if value}
+    context = {"items": items, "following": following, "given": typed, "error": error}
     return page(request, "memories.html", 400 if error else 200, **context)
 
 

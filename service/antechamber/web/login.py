@@ -32,10 +32,10 @@ def home(account: Account | None) -> str:
     return "/login" if account is None else HOMES[account.role]
 
 
-def local(place: str | None) -> str | None:
+def local(url: str | None) -> str | None:
     """Return a local URL unchanged and None for any other: no redirect may lead to another site."""
-    good = place is not None and place.startswith("/") and not place.startswith(("//", "/\\"))
-    return place if good and place.isprintable() else None  # type: ignore[union-attr]
+    good = url is not None and url.startswith("/") and not url.startswith(("//", "/\\"))
+    return url if good and url.isprintable() else None  # type: ignore[union-attr]
 
 
 @get("/", sync_to_thread=False)
@@ -82,10 +82,10 @@ def _address(request: AnyRequest) -> str:
     if header is None:
         return client_address(request.client.host)
     fields = request.headers.getall(header, [])
-    found = forwarded_address(fields[-1]) if fields else ""
-    if not found:
+    address = forwarded_address(fields[-1]) if fields else ""
+    if not address:
         _warn_without_address(header)
-    return found
+    return address
 
 
 @cache
@@ -100,8 +100,8 @@ def _again(form: dict[str, str], error: str, status: int, headers: dict[str, str
 
 
 def _enter(request: AnyRequest, signed_in: SignedIn, form: dict[str, str]) -> Redirect:
-    place = local(form.get("next")) or home(signed_in.account)
-    return Redirect(place, status_code=303, cookies=[_cookie(request, signed_in.secret)], headers=NO_STORE)
+    url = local(form.get("next")) or home(signed_in.account)
+    return Redirect(url, status_code=303, cookies=[_cookie(request, signed_in.secret)], headers=NO_STORE)
 
 
 @post("/logout", request_max_body_size=MAX_FORM)

@@ -22,7 +22,7 @@ def show_dashboard(request: AccountRequest, dashboard: NamedDependency[Dashboard
     """Show the figures; operators also see tokens, accounts and the policy."""
     operator = request.user.role == "operator"
     days = _DAYS.get(request.query_params.get("days", ""), 1)
-    standing = dashboard.standing() if operator else None
+    standing = dashboard.list_access() if operator else None
     return page(
         request,
         "dashboard.html",
@@ -39,7 +39,12 @@ def show_policy(request: AccountRequest, dashboard: NamedDependency[Dashboard]) 
     policy, digest = dashboard.policy()
     rules = [(scope, policy.rules(scope)) for scope in SCOPES]
     return page(
-        request, "policy.html", policy=policy, digest=digest, rules=rules, privacy=sorted(one.rule_id for one in RULES)
+        request,
+        "policy.html",
+        policy=policy,
+        digest=digest,
+        rules=rules,
+        privacy=sorted(rule.rule_id for rule in RULES),
     )
 
 

@@ -56,8 +56,8 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
     Raises ClientException if the form cannot be read, UnavailableError if its upload is aborted in favor of others.
     """
     try:
-        most = request.route_handler.resolve_request_max_body_size() or MAX_FORM
-        body = await read_body(request.scope, request.receive, most)
+        max_size = request.route_handler.resolve_request_max_body_size() or MAX_FORM
+        body = await read_body(request.scope, request.receive, max_size)
         form = await Request[Any, Any, Any](request.scope, replay_body(body, request.receive)).form()
     except (RequestRefusedError, ValueError, LookupError, InternalServerException) as error:
         if isinstance(error, RequestRefusedError) and error.code == "body-too-large":
@@ -93,8 +93,8 @@ def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> T
 
 def _again(request: AnyRequest) -> str:
     """Return this page's address without the parameters of the last action."""
-    kept = [(name, value) for name, value in request.query_params.multi_items() if name not in _OF_THE_WAY]
-    return f"{request.scope['path']}?{urlencode(kept)}" if kept else str(request.scope["path"])
+    parameters = [(name, value) for name, value in request.query_params.multi_items() if name not in _OF_THE_WAY]
+    return f"{request.scope['path']}?{urlencode(parameters)}" if parameters else str(request.scope["path"])
 
 
 def _notice(request: AnyRequest, account: Account) -> dict[str, Any]:

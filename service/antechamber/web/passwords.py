@@ -81,12 +81,12 @@ class Passwords:
             raise AntechamberError(message)
         return self._hasher.hash(password)
 
-    def verify(self, password: str, known: str | None) -> bool:
+    def verify(self, password: str, hashed: str | None) -> bool:
         """Verify a password; None means that there is no hash, and takes as long to refuse, because it also hashes."""
-        if known is None:
+        if hashed is None:
             self._hasher.hash(password)
             return False
         try:
-            return self._hasher.verify(known, password)
+            return self._hasher.verify(hashed, password)
         except (VerificationError, InvalidHashError):
             return False

@@ -170,8 +170,8 @@ def on_sign_in_needed(request: AnyRequest, error: SignInNeededError) -> Response
     """Redirect readers to the sign-in page; show typed text to its author first, so that it is not lost."""
     if request.method in SAFE_METHODS:
         query = request.scope["query_string"].decode("latin-1")
-        place = request.scope["path"] + (f"?{query}" if query else "")
-        return Redirect("/login", query_params={"next": place}, status_code=303)
+        url = request.scope["path"] + (f"?{query}" if query else "")
+        return Redirect("/login", query_params={"next": url}, status_code=303)
     return Template("signed-out.html", context={"typed": error.typed}, status_code=status_of(error))
 
 

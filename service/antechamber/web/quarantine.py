@@ -45,7 +45,7 @@ async def settle(
     kind = _KINDS.get(decision)
     if kind is None:
         raise NotFoundError(decision)
-    said = QuarantineForm(
+    decision_form = QuarantineForm(
         kind=kind,
         version=read_number(form.get("version", ""), otherwise=-1),
         decision_key=form.get("decision_key", "")[:128],
@@ -54,7 +54,7 @@ async def settle(
         undoes=form.get("undoes", ""),
     )
     try:
-        opened = await quarantine.settle(quarantine_id, said, account)
+        opened = await quarantine.settle(quarantine_id, decision_form, account)
     except SignedOutError:
         raise SignInNeededError(typed_text(form)) from None
     except DECISION_ERRORS as error:
@@ -81,6 +81,6 @@ def _page(
     status: int = 200,
 ) -> Template:
     """Render one quarantined event; after a refused decision with the typed text."""
-    one = quarantine.event(quarantine_id, request.scope["user"])
-    context = {"one": one, "error": error, "form": form or {}, "again": f"/quarantine/{quarantine_id}"}
+    event = quarantine.event(quarantine_id, request.scope["user"])
+    context = {"one": event, "error": error, "form": form or {}, "again": f"/quarantine/{quarantine_id}"}
     return page(request, "refused.html", status, **context)

@@ -12,18 +12,18 @@ from antechamber.web.auth import caller_of
 from antechamber.web.body_deadline import BodyReader
 
 
-async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
-    """Read a body of at most `most` bytes, then look up the caller again: the token may have been revoked meanwhile.
+async def read_body(scope: Scope, receive: Receive, max_size: int) -> bytes:
+    """Read a body of at most `max_size` bytes, then look up the caller again: its token may have been revoked.
 
     Raises RequestRefusedError (`body-too-large`, `malformed`) or UnavailableError.
     """
     connection: ASGIConnection[Any, Any, Any, Any] = ASGIConnection(scope)
-    body = await read_whole(scope, receive, most, connection.app.state, scope["user"])
+    body = await read_whole(scope, receive, max_size, connection.app.state, scope["user"])
     scope["user"] = await caller_of(connection)
     return body
 
 
-async def read_whole(scope: Scope, receive: Receive, most: int, state: State, caller: Caller | None) -> bytes:
+async def read_whole(scope: Scope, receive: Receive, max_size: int, state: State, caller: Caller | None) -> bytes:
     """Read a body; if it cannot be read, its connection is closed after the response.
 
     Raises RequestRefusedError (`body-too-large`, `malformed`) or UnavailableError.
@@ -32,7 +32,7 @@ async def read_whole(scope: Scope, receive: Receive, most: int, state: State, ca
     # Uploads are counted by token or account.
     sender = None if caller is None else (type(caller), caller.id)
     try:
-        return await uploads.read(scope["headers"], receive, most, sender)
+        return await uploads.read(scope["headers"], receive, max_size, sender)
     except (RequestRefusedError, UnavailableError):
         state.peers.end(scope["client"])
         raise

@@ -25,10 +25,10 @@ _WRONG = "The present password is another one"
 
 def _page(request: AnyRequest, access: AccessFlows, status: int = 200, **context: Any) -> Template:
     """Render the page; `context` overrides the account's values."""
-    kept = request.scope["user"].shortcuts
+    stored = request.scope["user"].shortcuts
     shown: dict[str, Any] = {
-        "on": kept != OFF,
-        "chosen": decode_shortcuts(None if kept == OFF else kept),
+        "on": stored != OFF,
+        "chosen": decode_shortcuts(None if stored == OFF else stored),
         "error": None,
         "password_error": None,
         "has_password": access.passwords.is_set(request.scope["user"]),
@@ -52,15 +52,15 @@ async def choose_shortcuts(request: AnyRequest, access: NamedDependency[AccessFl
     """Store a choice of keyboard shortcuts."""
     form = await read_form(request)
     account = check_form(request, form)
-    chosen = {one.action: form.get(one.action, "") for one in SHORTCUTS}
+    choice = {shortcut.action: form.get(shortcut.action, "") for shortcut in SHORTCUTS}
     try:
-        kept = OFF if "on" not in form else encode_shortcuts(chosen)
-        await act(form, access.accounts.choose_shortcuts, account, kept)
+        stored = OFF if "on" not in form else encode_shortcuts(choice)
+        await act(form, access.accounts.choose_shortcuts, account, stored)
     except ShortcutError as error:
-        return await _again(request, access, 400, on=True, chosen=chosen, error=str(error))
+        return await _again(request, access, 400, on=True, chosen=choice, error=str(error))
     except (BusyError, UnavailableError) as error:
         return await _again(
-            request, access, status_of(error), on="on" in form, chosen=chosen, error=_unavailable(error)
+            request, access, status_of(error), on="on" in form, chosen=choice, error=_unavailable(error)
         )
     return Redirect("/settings?done=kept", status_code=303)
 

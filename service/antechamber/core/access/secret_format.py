@@ -21,10 +21,10 @@ _BYTES: Final = 24
 """Random bytes for one secret: 192 bits, of which 30 base62 digits keep 178."""
 
 
-def _base62(number: int, width: int) -> str:
+def _base62(value: int, width: int) -> str:
     digits = []
     for _ in range(width):
-        number, rest = divmod(number, 62)
+        value, rest = divmod(value, 62)
         digits.append(_ALPHABET[rest])
     return "".join(reversed(digits))
 

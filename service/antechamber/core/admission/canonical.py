@@ -124,10 +124,10 @@ def _violations(value: Any, pointer: str, depth: int, *, null_allowed: bool) -> 
 
 def _in_object(value: dict[str, Any], pointer: str, depth: int, *, null_allowed: bool) -> Iterator[Reason]:
     for name, member in value.items():
-        place = f"{pointer}/{escape_pointer(name)}"
+        child = f"{pointer}/{escape_pointer(name)}"
         if not MEMBER.fullmatch(name):
             yield _profile_reason(pointer, "a member name does not match [a-z][a-z0-9_]*")
-        yield from _violations(member, place, depth + 1, null_allowed=null_allowed or place == FREE)
+        yield from _violations(member, child, depth + 1, null_allowed=null_allowed or child == FREE)
 
 
 def _scalar_violation(value: Any, *, null_allowed: bool) -> str | None:

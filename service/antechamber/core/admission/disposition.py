@@ -108,13 +108,13 @@ class Judgement(Struct, frozen=True, kw_only=True):
 _NEW = Judgement(outcome=ACCEPTED, bind=True, propose=True)
 
 
-def decide(build_candidate: Candidate, verdict: Verdict, known: Known) -> Judgement:
+def decide(candidate: Candidate, verdict: Verdict, known: Known) -> Judgement:
     """Judge a candidate in the order of service/README.md, "The order of judgement": key, privacy, policy, content."""
     if known.submission is not None:
-        return _decide_known_key(build_candidate, verdict, known, known.submission)
+        return _decide_known_key(candidate, verdict, known, known.submission)
     room = known.waiting_of_producer < verdict.limits.waiting_per_producer
-    if build_candidate.private:
-        return _refuse(_privacy_reasons(build_candidate), quarantine=room)
+    if candidate.private:
+        return _refuse(_privacy_reasons(candidate), quarantine=room)
     if verdict.reasons:
         return _refuse(verdict.reasons)
     if known.proposal is not None:
@@ -137,17 +137,15 @@ def _accept_duplicate(proposal: KnownProposal) -> Judgement:
     )
 
 
-def _decide_known_key(
-    build_candidate: Candidate, verdict: Verdict, known: Known, original: KnownSubmission
-) -> Judgement:
+def _decide_known_key(candidate: Candidate, verdict: Verdict, known: Known, original: KnownSubmission) -> Judgement:
     if original.reason_code == "sealed":
         return Judgement(outcome=OUTCOMES["sealed"], replay=original.receipt, original=original)
-    own = build_candidate.keyed_fingerprint if original.keyed else build_candidate.fingerprint
-    if own == original.fingerprint:
+    fingerprint = candidate.keyed_fingerprint if original.keyed else candidate.fingerprint
+    if fingerprint == original.fingerprint:
         outcome = ACCEPTED if original.status == ACCEPTED.status else DUPLICATE
         return Judgement(outcome=outcome, replay=original.receipt, original=original)
     withdraw = (
-        build_candidate.submission.visibility == "private"
+        candidate.submission.visibility == "private"
         and original.visibility != "private"
         and original.disposition == "accepted-for-review"
         and original.proposal_state == "pending"
@@ -160,18 +158,18 @@ def _decide_known_key(
         and known.waiting_of_producer < verdict.limits.waiting_per_producer
     )
     reason = Reason(code="key-reused", message="this key belongs to another event", pointer="/idempotency_key")
-    private = _privacy_reasons(build_candidate) if build_candidate.private else []
+    private = _privacy_reasons(candidate) if candidate.private else []
     return Judgement(outcome=outcome, reasons=[reason, *private], original=original, quarantine=room, withdraw=withdraw)
 
 
-def _privacy_reasons(build_candidate: Candidate) -> list[Reason]:
+def _privacy_reasons(candidate: Candidate) -> list[Reason]:
     reasons = [
         Reason(
             code="private-detected", message=f"{finding.rule_id}: {TITLES[finding.rule_id]}", pointer=finding.pointer
         )
-        for finding in build_candidate.findings
+        for finding in candidate.findings
     ]
-    if build_candidate.submission.visibility == "private":
+    if candidate.submission.visibility == "private":
         declared = Reason(code="private-declared", message="the event declares itself private", pointer="/visibility")
         return [declared, *reasons]
     return reasons

@@ -66,13 +66,13 @@ class GroupFacts:
         """Add an earlier quarantined event under a submission's key."""
         self._conflicts[submission_id, fingerprint] = known
 
-    def note_conflicts_of_key(self, submission_id: str, number: int) -> None:
+    def note_conflicts_of_key(self, submission_id: str, count: int) -> None:
         """Set how many quarantined events a submission's key has."""
-        self._conflicts_of_key[submission_id] = number
+        self._conflicts_of_key[submission_id] = count
 
-    def note_waiting(self, producer_identity: str, number: int) -> None:
+    def note_waiting(self, producer_identity: str, count: int) -> None:
         """Set how many of a producer's events wait in quarantine."""
-        self._waiting[producer_identity] = number
+        self._waiting[producer_identity] = count
 
     def original(self, candidate: Candidate) -> KnownSubmission | None:
         """Return the stored submission whose key a candidate reuses for another event."""
@@ -84,30 +84,30 @@ class GroupFacts:
     def refusable(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Return the candidates that may end in quarantine: private ones, and those that reuse a key."""
         if self.distinct and not self._submissions:
-            return [one for one in candidates if one.private]
+            return [candidate for candidate in candidates if candidate.private]
         first: dict[Key, bytes] = {}
         return [
-            one
-            for one in candidates
-            if one.private
-            or self.original(one) is not None
-            or first.setdefault(key_of(one.submission), one.fingerprint) != one.fingerprint
+            candidate
+            for candidate in candidates
+            if candidate.private
+            or self.original(candidate) is not None
+            or first.setdefault(key_of(candidate.submission), candidate.fingerprint) != candidate.fingerprint
         ]
 
     def known(self, candidate: Candidate) -> Known:
         """Return everything that a candidate's judgement depends on, including earlier judgements of the group."""
         submission = candidate.submission
-        found = self._submissions.get(key_of(submission))
+        original = self._submissions.get(key_of(submission))
         waiting = self._waiting[submission.producer_identity]
-        if found is None:
+        if original is None:
             proposal = self._proposals.get(content_of(submission))
             return Known(proposal=proposal and self._with_own(proposal, submission), waiting_of_producer=waiting)
         prints = (candidate.fingerprint, candidate.keyed_fingerprint)
-        conflicts = (self._conflicts.get((found.submission_id, one)) for one in prints)
+        conflicts = (self._conflicts.get((original.submission_id, fingerprint)) for fingerprint in prints)
         return Known(
-            submission=found,
+            submission=original,
             conflict=next(filter(None, conflicts), None),
-            conflicts_of_key=self._conflicts_of_key[found.submission_id],
+            conflicts_of_key=self._conflicts_of_key[original.submission_id],
             waiting_of_producer=waiting,
         )
 

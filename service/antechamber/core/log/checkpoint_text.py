@@ -173,8 +173,8 @@ def _signature(line: str, key: VerifierKey) -> bytes | None:
     if len(raw) <= _KEY_ID_SIZE:
         message = "a signature is not base64 of a key id and more"
         raise NoteError(message)
-    known = name == key.name and raw[:_KEY_ID_SIZE] == key.key_id and len(raw) == _KEY_ID_SIZE + SIGNATURE_SIZE
-    return raw[_KEY_ID_SIZE:] if known else None
+    matches = name == key.name and raw[:_KEY_ID_SIZE] == key.key_id and len(raw) == _KEY_ID_SIZE + SIGNATURE_SIZE
+    return raw[_KEY_ID_SIZE:] if matches else None
 
 
 def read_text(note: str) -> Checkpoint:
@@ -213,8 +213,8 @@ def read_proof(text: str) -> Proof:
     first, *lines = head.split("\n")
     if lines and lines[0].startswith("extra "):
         del lines[0]
-    word, _, number = lines[0].partition(" ") if lines else ("", "", "")
-    if first != PROOF_HEAD or not blank or word != "index" or not _NUMBER.fullmatch(number):
+    word, _, digits = lines[0].partition(" ") if lines else ("", "", "")
+    if first != PROOF_HEAD or not blank or word != "index" or not _NUMBER.fullmatch(digits):
         message = f"a proof begins with {PROOF_HEAD} and an index"
         raise NoteError(message)
-    return Proof(int(number), [_decode_sized(line, HASH_SIZE, "a hash of the proof") for line in lines[1:]], note)
+    return Proof(int(digits), [_decode_sized(line, HASH_SIZE, "a hash of the proof") for line in lines[1:]], note)

@@ -146,10 +146,10 @@ def consistency_proof(old: int, size: int, nodes: Nodes) -> list[bytes]:
     return ([] if whole else [_range_root(start, end, nodes)]) + path[::-1]
 
 
-def _lefts(at: int, last: int, number: int) -> list[bool] | None:
-    """Return for each of `number` siblings on the path whether it is on the left; None for a wrong length."""
+def _lefts(at: int, last: int, length: int) -> list[bool] | None:
+    """Return for each of `length` siblings on the path whether it is on the left; None for a wrong length."""
     lefts = []
-    for _ in range(number):
+    for _ in range(length):
         if last == 0:
             return None
         left = at & 1 == 1 or at == last
@@ -206,9 +206,9 @@ class Blocks:
     `load(level, block)` returns the nodes of a stored level from block * 256 on, at most 256.
     """
 
-    def __init__(self, load: Callable[[int, int], Sequence[bytes]], most: int = MAX_BLOCKS) -> None:
+    def __init__(self, load: Callable[[int, int], Sequence[bytes]], max_blocks: int = MAX_BLOCKS) -> None:
         self._load = load
-        self._most = most
+        self._max_blocks = max_blocks
         self._known: dict[tuple[int, int], list[list[bytes]]] = {}
 
     def __call__(self, level: int, index: int) -> bytes:
@@ -232,7 +232,7 @@ class Blocks:
             rows = [list(self._load(stored, block))]
             while len(rows) < BLOCK_LEVELS:
                 rows.append(up(rows[-1]))
-            if len(self._known) >= self._most:
+            if len(self._known) >= self._max_blocks:
                 del self._known[next(iter(self._known))]
         self._known[stored, block] = rows
         return rows

@@ -33,12 +33,12 @@ class Tree:
     def _grow(self) -> None:
         """Compute the complete nodes of each stored level from those of the level below."""
         level = BLOCK_LEVELS
-        while (wanted := self.size >> level) > (known := self._log.count_nodes(level)):
-            self.grown[level] = (known, [self._block_root(level, number) for number in range(known, wanted)])
+        while (wanted := self.size >> level) > (stored := self._log.count_nodes(level)):
+            self.grown[level] = (stored, [self._block_root(level, block) for block in range(stored, wanted)])
             level += BLOCK_LEVELS
 
-    def _block_root(self, level: int, number: int) -> bytes:
-        hashes = self._load(level - BLOCK_LEVELS, number)
+    def _block_root(self, level: int, block: int) -> bytes:
+        hashes = self._load(level - BLOCK_LEVELS, block)
         while len(hashes) > 1:
             hashes = up(hashes)
         return hashes[0]

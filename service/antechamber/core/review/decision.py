@@ -178,12 +178,12 @@ def undo_needs_reason(standing: CurrentDecision, person: str, now: int) -> bool:
 
 def open_decisions(proposal: ReviewedProposal) -> list[DecisionKind]:
     """Return the decisions that a proposal's state allows, regardless of the person."""
-    found: list[DecisionKind] = []
+    kinds: list[DecisionKind] = []
     if proposal.state == "pending":
-        found += ["approve", "edit", "supersede", "reject", "merge", "flag"]
+        kinds += ["approve", "edit", "supersede", "reject", "merge", "flag"]
     elif proposal.state == "approved" and proposal.memory == "active":
-        found += ["retract", "expire"]
-    return [*found, "undo"] if proposal.standing is not None else found
+        kinds += ["retract", "expire"]
+    return [*kinds, "undo"] if proposal.standing is not None else kinds
 
 
 def owner_obstacle(owners: frozenset[str], person: str, judged: str = "proposals") -> str | None:
@@ -384,15 +384,15 @@ def _reason_code(proposal: ReviewedProposal, decision: Decision, person: str, no
     return check_reason(decision.reason_code, required=not quick and decision.kind not in _UNREASONED)
 
 
-def check_reason(given: str | None, *, required: bool) -> ReasonCode | None:
+def check_reason(code_given: str | None, *, required: bool) -> ReasonCode | None:
     """Return the reason code that a form gives.
 
     Raises InvalidDecisionError if the code is not listed, or is missing but required.
     """
-    if given is None and not required:
+    if code_given is None and not required:
         return None
     for code in REASON_CODES:
-        if code == given:
+        if code == code_given:
             return code
     message = "Choose a reason: " + ", ".join(REASON_CODES) + "."
     raise InvalidDecisionError(message)

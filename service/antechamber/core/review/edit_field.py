@@ -50,15 +50,17 @@ def to_field(text: str) -> Field:
     """Return a text with tokens for the characters that a field would not show or a browser would change."""
     parts: list[str] = []
     end = tokens = 0
-    for found in _UNSEEN.finditer(kinds(text)):
-        tokens += text.count(_OPEN, end, found.start())
-        parts.append(_plain(text[end : found.start()]))
-        end = found.end()
-        for shown, places in groupby(range(found.start(), end), lambda index: _is_shown(text, index)):
-            run = "".join(text[index] for index in places)
-            made = [run] if shown else [_token(character, sum(1 for _ in same)) for character, same in groupby(run)]
-            tokens += 0 if shown else len(made)
-            parts += made
+    for match in _UNSEEN.finditer(kinds(text)):
+        tokens += text.count(_OPEN, end, match.start())
+        parts.append(_plain(text[end : match.start()]))
+        end = match.end()
+        for shown, indexes in groupby(range(match.start(), end), lambda index: _is_shown(text, index)):
+            run = "".join(text[index] for index in indexes)
+            run_parts = (
+                [run] if shown else [_token(character, sum(1 for _ in same)) for character, same in groupby(run)]
+            )
+            tokens += 0 if shown else len(run_parts)
+            parts += run_parts
     tokens += text.count(_OPEN, end)
     return Field("".join([*parts, _plain(text[end:])]), tokens)
 
@@ -70,23 +72,23 @@ def from_field(field: str) -> str:
     """
     room = MAX_BODY
 
-    def read(found: re.Match[str]) -> str:
+    def read(match: re.Match[str]) -> str:
         nonlocal room
-        if found["begun"] is None and found["code"] is None:
+        if match["begun"] is None and match["code"] is None:
             return _OPEN
-        code, number = int(found["code"] or "0", 16), int(found["number"] or "1")
+        code, count = int(match["code"] or "0", 16), int(match["number"] or "1")
         surrogate = 0xD800 <= code <= 0xDFFF  # noqa: PLR2004 -- the range of Unicode
-        if not found["close"] or not 0 < code <= 0x10FFFF or surrogate or not number:  # noqa: PLR2004
+        if not match["close"] or not 0 < code <= 0x10FFFF or surrogate or not count:  # noqa: PLR2004
             message = (
-                f"The token {found[0]} is damaged or names no character. Delete all of it, or write it in full with "
+                f"The token {match[0]} is damaged or names no character. Delete all of it, or write it in full with "
                 f"the code point that it had, as in {_OPEN}U+00AD{_CLOSE}."
             )
             raise FieldError(message)
-        room -= number
+        room -= count
         if room < 0:
             message = f"The tokens stand for more than {MAX_BODY:,} characters. Lower their numbers."
             raise FieldError(message)
-        return chr(code) * number
+        return chr(code) * count
 
     return _TOKEN.sub(read, field)
 
@@ -95,25 +97,25 @@ def _plain(text: str) -> str:
     return text.replace(_OPEN, _token(_OPEN, 1))
 
 
-def _token(character: str, number: int) -> str:
-    return f"{_OPEN}U+{ord(character):04X}{f'{_TIMES}{number}' if number > 1 else ''}{_CLOSE}"
+def _token(character: str, count: int) -> str:
+    return f"{_OPEN}U+{ord(character):04X}{f'{_TIMES}{count}' if count > 1 else ''}{_CLOSE}"
 
 
-def _is_shown(text: str, place: int) -> bool:
+def _is_shown(text: str, index: int) -> bool:
     """Return whether a field shows an invisible character as it is, because it changes how its neighbors look.
 
     Such are a non-joiner between Arabic letters, a joiner or a selector inside an emoji, and a wide space before a wide
     letter: without them the visible text would differ.
     """
-    before, after = text[max(place - 1, 0) : place], text[place + 1 : place + 2]
-    match text[place]:
+    before, after = text[max(index - 1, 0) : index], text[index + 1 : index + 2]
+    match text[index]:
         case "\u200c":
             return _has_name(before, ("ARABIC LETTER ",)) and _has_name(after, ("ARABIC LETTER ",))
         case "\ufe0f":
             return _is_pictured(before)
         case "\u200d":
             styled = 1 if _SKIN.fullmatch(before) else 0
-            return _is_pictured(text[max(place - 1 - styled, 0) : place - styled]) and _is_pictured(after)
+            return _is_pictured(text[max(index - 1 - styled, 0) : index - styled]) and _is_pictured(after)
         case "\u3000":
             return _has_name(after, _WIDE_LETTERS)
         case _:

@@ -64,26 +64,26 @@ def reveal(text: str) -> list[Piece]:
     return list(_pieces(text))
 
 
-def glimpse(text: str, most: int) -> Glimpse:
-    """Split the beginning of a text with a weight of at most `most`; see `fits` for weights."""
-    kept: list[Piece] = []
+def glimpse(text: str, limit: int) -> Glimpse:
+    """Split the beginning of a text with a weight of at most `limit`; see `fits` for weights."""
+    pieces: list[Piece] = []
     for piece in _pieces(text):
-        most -= _weight(piece)
-        if most < 0:
-            return Glimpse([*kept, Piece(piece.text[:most])] if not piece.code else kept, whole=False)
-        kept.append(piece)
-    return Glimpse(kept, whole=all(piece.whole for piece in kept))
+        limit -= _weight(piece)
+        if limit < 0:
+            return Glimpse([*pieces, Piece(piece.text[:limit])] if not piece.code else pieces, whole=False)
+        pieces.append(piece)
+    return Glimpse(pieces, whole=all(piece.whole for piece in pieces))
 
 
-def fits(texts: Iterable[str], most: int) -> bool:
-    """Return whether texts together weigh at most `most` and no token of them leaves out part of its run.
+def fits(texts: Iterable[str], limit: int) -> bool:
+    """Return whether texts together weigh at most `limit` and no token of them leaves out part of its run.
 
     A weight is roughly the number of characters on a page: a token weighs as much as its markup.
     """
     for text in texts:
         for piece in _pieces(text):
-            most -= _weight(piece)
-            if most < 0 or not piece.whole:
+            limit -= _weight(piece)
+            if limit < 0 or not piece.whole:
                 return False
     return True
 
@@ -106,11 +106,11 @@ def _weight(piece: Piece) -> int:
 
 def _pieces(text: str) -> Iterator[Piece]:
     end = 0
-    for found in _DRAWN.finditer(_with_letters(kinds(text), look_alikes(text))):
-        if found.start() > end:
-            yield Piece(text[end : found.start()])
-        end = found.end()
-        yield _token(text[found.start() : end], letter=found[0] == _LETTER)
+    for match in _DRAWN.finditer(_with_letters(kinds(text), look_alikes(text))):
+        if match.start() > end:
+            yield Piece(text[end : match.start()])
+        end = match.end()
+        yield _token(text[match.start() : end], letter=match[0] == _LETTER)
     if end < len(text):
         yield Piece(text[end:])
 
@@ -133,10 +133,10 @@ def _kind(character: str) -> str:
     return "m" if combines else "p"
 
 
-def _with_letters(found: str, posing: frozenset[int]) -> str:
+def _with_letters(text: str, posing: frozenset[int]) -> str:
     if not posing:
-        return found
-    letters = list(found)
+        return text
+    letters = list(text)
     for index in posing:
         letters[index] = _LETTER
     return "".join(letters)
@@ -154,7 +154,7 @@ def _token(run: str, *, letter: bool) -> Piece:
         return Piece(run, f"hidden text: {spelled}", f"{len(run):,} tag characters")
     segments = [(character, sum(1 for _ in same)) for character, same in groupby(run)]
     listed = segments if len(segments) <= _MAX_LISTED else counts.most_common(_MAX_LISTED)
-    code = " ".join(_times(character, number) for character, number in listed)
+    code = " ".join(_times(character, count) for character, count in listed)
     whole = len(segments) <= _MAX_LISTED
     if not whole:
         others = len(counts) - len(listed)
@@ -167,9 +167,9 @@ def _lone(character: str, *, letter: bool) -> Piece:
     return Piece(character, _times(character, 1), _name(character), letter)
 
 
-def _times(character: str, number: int) -> str:
+def _times(character: str, count: int) -> str:
     code = f"U+{ord(character):04X}"
-    return code if number == 1 else f"{code} \u00d7 {number:,}"
+    return code if count == 1 else f"{code} \u00d7 {count:,}"
 
 
 def look_alikes(text: str) -> frozenset[int]:
@@ -183,9 +183,11 @@ def _posing(word: str, start: int) -> Iterator[int]:
     if word.isascii():
         return
     alphabets = [_alphabet(character) for character in word]
-    known = sorted({one for one in alphabets if one}, key=lambda one: (-alphabets.count(one), one != "LATIN"))
-    if len(known) > 1:
-        yield from (start + index for index, one in enumerate(alphabets) if one and one != known[0])
+    scripts = sorted(
+        {script for script in alphabets if script}, key=lambda script: (-alphabets.count(script), script != "LATIN")
+    )
+    if len(scripts) > 1:
+        yield from (start + index for index, script in enumerate(alphabets) if script and script != scripts[0])
 
 
 @lru_cache(maxsize=8192)
@@ -196,7 +198,7 @@ def _alphabet(character: str) -> str:
     name = unicodedata.name(character, "")
     if name.startswith(_STYLED_LATIN):
         return "DISGUISED"
-    return next((one for one in _ALPHABETS if name.startswith(one + " ")), "")
+    return next((alphabet for alphabet in _ALPHABETS if name.startswith(alphabet + " ")), "")
 
 
 def is_hidden(character: str) -> bool:
@@ -218,10 +220,10 @@ def _name(character: str) -> str:
     return unicodedata.name(character, "UNNAMED")
 
 
-def shorten(text: str, most: int = 160) -> str:
+def shorten(text: str, limit: int = 160) -> str:
     """Cut a text for a list, at a word boundary if one is near."""
     text = _GAPS.sub(" ", text).strip(" ")
-    if len(text) <= most:
+    if len(text) <= limit:
         return text
-    cut = text[:most].rpartition(" ")[0]
-    return (cut if len(cut) > most // 2 else text[:most]) + " …"
+    cut = text[:limit].rpartition(" ")[0]
+    return (cut if len(cut) > limit // 2 else text[:limit]) + " …"

@@ -85,18 +85,18 @@ def _check(named: dict[str, str], words: list[str]) -> QueueFilter:
     )
 
 
-def views_of(kept: str | None) -> dict[str, str]:
+def views_of(stored: str | None) -> dict[str, str]:
     """Return a person's saved views by name."""
-    views: dict[str, str] = msgspec.json.decode(kept) if kept else {}
+    views: dict[str, str] = msgspec.json.decode(stored) if stored else {}
     return views
 
 
-def with_view(kept: str | None, name: str, text: str) -> str:
+def with_view(stored: str | None, name: str, text: str) -> str:
     """Return a person's saved views with one view added or changed; an empty filter removes it.
 
     Raises FilterError if the filter or the name is invalid, or if there are too many views.
     """
-    views, name = views_of(kept), name.strip()
+    views, name = views_of(stored), name.strip()
     read_filter(text)
     if not name or len(name) > MAX_NAME or not name.isprintable():
         message = f"Give the view a name of at most {MAX_NAME} characters"

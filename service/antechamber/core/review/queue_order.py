@@ -84,14 +84,14 @@ class FoldAssignment(Struct, frozen=True, kw_only=True):
 
 def marks_of(content: str, submission_scope: str, *, supersedes: bool, conflicts: int, hidden: int) -> list[Mark]:
     """Return a proposal's reasons for caution; `hidden` counts its invisible characters."""
-    found = (
+    applies = (
         (hidden > 0, Mark("hidden-characters", 2, "holds characters that nobody can see or that pose as others")),
         (_TO_MODELS.search(content) is not None, Mark("speaks-to-reader", 2, "speaks to its reader")),
         (conflicts > 0, Mark("conflict", 1, "another event came under its key")),
         (submission_scope in _WIDE, Mark("wide-scope", 1, "would be read far beyond one project")),
         (supersedes, Mark("claims-to-supersede", 1, "claims to supersede a memory")),
     )
-    return [mark for there, mark in found if there]
+    return [mark for there, mark in applies if there]
 
 
 def risk_of(marks: Sequence[Mark]) -> int:
@@ -116,18 +116,18 @@ def sort(
     producer and risk, and is updated.
     """
     folder = FoldFinder([head.content for head in heads])
-    made: dict[int, int] = {}
-    places = []
-    for one, risk in zip(unsorted, risks, strict=True):
-        found = folder.find(one.payload["content"], NEARLY_SAME)
-        if found is not None:
-            fold = heads[found].id if found < len(heads) else None
-            like = None if fold is not None else made[found]
-            places.append(FoldAssignment(proposal=one.id, fold=fold, like=like, risk=risk, turn=0))
+    new_folds: dict[int, int] = {}
+    assignments = []
+    for proposal, risk in zip(unsorted, risks, strict=True):
+        match = folder.find(proposal.payload["content"], NEARLY_SAME)
+        if match is not None:
+            fold = heads[match].id if match < len(heads) else None
+            like = None if fold is not None else new_folds[match]
+            assignments.append(FoldAssignment(proposal=proposal.id, fold=fold, like=like, risk=risk, turn=0))
             continue
-        made[folder.add(one.payload["content"])] = one.id
-        line = lines[one.producer, risk]
+        new_folds[folder.add(proposal.payload["content"])] = proposal.id
+        line = lines[proposal.producer, risk]
         turn = turn_of(line)
-        lines[one.producer, risk] = ProducerTurn(served=line.served, last=turn)
-        places.append(FoldAssignment(proposal=one.id, fold=None, like=None, risk=risk, turn=turn))
-    return places
+        lines[proposal.producer, risk] = ProducerTurn(served=line.served, last=turn)
+        assignments.append(FoldAssignment(proposal=proposal.id, fold=None, like=None, risk=risk, turn=turn))
+    return assignments

@@ -55,7 +55,9 @@ def evaluate(situation: Situation) -> list[Requirement]:
 
 def obstacle(requirements: list[Requirement]) -> str | None:
     """Return what prevents a person from approving, or None."""
-    return next((one.text for one in requirements if one.blocks and one.state in BLOCKING), None)
+    return next(
+        (requirement.text for requirement in requirements if requirement.blocks and requirement.state in BLOCKING), None
+    )
 
 
 def _evaluate_one(code: str, check: Callable[[Situation], Requirement], situation: Situation) -> Requirement:
@@ -93,12 +95,12 @@ def _names(findings: list[Finding]) -> str:
 
 
 def _fits(situation: Situation) -> Requirement:
-    size, most = len(canonical(situation.proposal.payload)), situation.rules.max_bytes
-    if size > most:
+    size, limit = len(canonical(situation.proposal.payload)), situation.rules.max_bytes
+    if size > limit:
         return Requirement(
-            "fits-scope", "unsatisfied", f"The text is too long: this scope takes {most:,} bytes. Shorten it."
+            "fits-scope", "unsatisfied", f"The text is too long: this scope takes {limit:,} bytes. Shorten it."
         )
-    return Requirement("fits-scope", "satisfied", f"It has {size:,} of {most:,} bytes.")
+    return Requirement("fits-scope", "satisfied", f"It has {size:,} of {limit:,} bytes.")
 
 
 def _target_active(situation: Situation) -> Requirement:

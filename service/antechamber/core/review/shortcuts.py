@@ -51,22 +51,22 @@ def decode_shortcuts(stored: str | None) -> dict[str, str]:
         return dict(USUAL)
     if stored == OFF:
         return {}
-    chosen: dict[str, str] = msgspec.json.decode(stored)
-    own = {action: key for action, key in chosen.items() if action in USUAL}
-    return own | {action: key for action, key in USUAL.items() if action not in own and key not in own.values()}
+    choice: dict[str, str] = msgspec.json.decode(stored)
+    keys = {action: key for action, key in choice.items() if action in USUAL}
+    return keys | {action: key for action, key in USUAL.items() if action not in keys and key not in keys.values()}
 
 
-def encode_shortcuts(chosen: Mapping[str, str]) -> str | None:
+def encode_shortcuts(choice: Mapping[str, str]) -> str | None:
     """Return the value to store for a choice of shortcuts; None for the defaults.
 
     Raises ShortcutError unless every action has its own key that is a letter or a sign, neither digit nor space.
     """
-    for one in SHORTCUTS:
-        key = chosen.get(one.action, "")
+    for shortcut in SHORTCUTS:
+        key = choice.get(shortcut.action, "")
         if len(key) != 1 or not "!" <= key <= "~" or key.isdigit():
-            message = f'"{one.label}" needs one key: a letter or a sign; digits choose reasons'
+            message = f'"{shortcut.label}" needs one key: a letter or a sign; digits choose reasons'
             raise ShortcutError(message)
-    if len({chosen[action] for action in USUAL}) < len(USUAL):
+    if len({choice[action] for action in USUAL}) < len(USUAL):
         message = "Two actions have the same key; give each its own"
         raise ShortcutError(message)
-    return None if chosen == USUAL else msgspec.json.encode({action: chosen[action] for action in USUAL}).decode()
+    return None if choice == USUAL else msgspec.json.encode({action: choice[action] for action in USUAL}).decode()

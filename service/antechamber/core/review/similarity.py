@@ -30,10 +30,10 @@ def plain(text: str) -> str:
     return _GAPS.sub(" ", text[:_MAX_COMPARED]).strip().casefold()
 
 
-def most_alike(text: str, others: Sequence[str], least: float, most: int) -> list[tuple[int, float]]:
+def most_alike(text: str, others: Sequence[str], least: float, limit: int) -> list[tuple[int, float]]:
     """Return index and similarity of the others that are at least `least` similar to a text, the most similar first."""
     wanted = plain(text)
-    found = [
+    matches = [
         (first + position, score)
         for first in range(0, len(others), _AT_ONCE)
         for _, score, position in process.extract(
@@ -41,10 +41,10 @@ def most_alike(text: str, others: Sequence[str], least: float, most: int) -> lis
             [plain(other) for other in others[first : first + _AT_ONCE]],
             scorer=fuzz.ratio,
             score_cutoff=least,
-            limit=most,
+            limit=limit,
         )
     ]
-    return sorted(found, key=lambda one: (-one[1], one[0]))[:most]
+    return sorted(matches, key=lambda match: (-match[1], match[0]))[:limit]
 
 
 class FoldFinder:
@@ -58,9 +58,9 @@ class FoldFinder:
         wanted, best = plain(text), None
         for first in range(0, len(self._texts), _AT_ONCE):
             some = self._texts[first : first + _AT_ONCE]
-            found = process.extractOne(wanted, some, scorer=fuzz.ratio, score_cutoff=least)
-            if found is not None and (best is None or found[1] > best[1]):
-                best = (first + found[2], found[1])
+            match = process.extractOne(wanted, some, scorer=fuzz.ratio, score_cutoff=least)
+            if match is not None and (best is None or match[1] > best[1]):
+                best = (first + match[2], match[1])
         return best[0] if best else None
 
     def add(self, text: str) -> int:

@@ -81,16 +81,16 @@ def compare(before: str, after: str) -> list[TextRun]:
 def differ(before: str, after: str) -> Difference:
     """Return how two texts differ; in long texts, long unchanged runs are left out."""
     changes = compare(before, after)
-    if sum(len(one.text) for one in changes) > _LONG:
-        changes = [cut for one in changes for cut in _shorten(one)]
+    if sum(len(change.text) for change in changes) > _LONG:
+        changes = [cut for change in changes for cut in _shorten(change)]
     shown = _fit(changes)
     return Difference(changes=changes if shown else [], fits=shown)
 
 
 def _fit(changes: Sequence[TextRun]) -> bool:
     """Return whether runs with their markup fit on a page."""
-    room = _MAX_SHOWN - _CHANGE_WEIGHT * sum(one.kind != "same" for one in changes)
-    return room >= 0 and fits((one.text for one in changes), room)
+    room = _MAX_SHOWN - _CHANGE_WEIGHT * sum(change.kind != "same" for change in changes)
+    return room >= 0 and fits((change.text for change in changes), room)
 
 
 def _shorten(change: TextRun) -> Iterator[TextRun]:
@@ -122,33 +122,33 @@ def hunks(changes: Sequence[TextRun]) -> list[Hunk]:
 
     The list is empty if the differing text is too long for a page.
     """
-    if not _fit([one for one in changes if one.kind != "same"]):
+    if not _fit([change for change in changes if change.kind != "same"]):
         return []
-    found: list[Hunk] = []
+    hunks_found: list[Hunk] = []
     skipped, near = 0, list[TextRun]()
-    for position, one in enumerate(changes):
+    for position, change in enumerate(changes):
         last = position == len(changes) - 1
-        if one.kind != "same":
-            near.append(one)
+        if change.kind != "same":
+            near.append(change)
         elif not near:
-            lead = _ending(one.text)
-            skipped += len(one.text) - len(lead)
+            lead = _ending(change.text)
+            skipped += len(change.text) - len(lead)
             near.append(TextRun("same", lead))
-        elif last or len(one.text) > 2 * _AROUND:
-            near.append(TextRun("same", _beginning(one.text)))
-            found += _hunk(skipped, near)
-            lead = _ending(one.text)
-            skipped, near = max(0, len(one.text) - len(near[-1].text) - len(lead)), [TextRun("same", lead)]
+        elif last or len(change.text) > 2 * _AROUND:
+            near.append(TextRun("same", _beginning(change.text)))
+            hunks_found += _hunk(skipped, near)
+            lead = _ending(change.text)
+            skipped, near = max(0, len(change.text) - len(near[-1].text) - len(lead)), [TextRun("same", lead)]
         else:
-            near.append(one)
-    return found + _hunk(skipped, near)
+            near.append(change)
+    return hunks_found + _hunk(skipped, near)
 
 
 def _hunk(skipped: int, near: list[TextRun]) -> list[Hunk]:
-    if all(one.kind == "same" for one in near):
+    if all(change.kind == "same" for change in near):
         return []
-    before = [one for one in near if one.kind != "added"]
-    return [Hunk(skipped=skipped, before=before, after=[one for one in near if one.kind != "removed"])]
+    before = [change for change in near if change.kind != "added"]
+    return [Hunk(skipped=skipped, before=before, after=[change for change in near if change.kind != "removed"])]
 
 
 def _beginning(text: str) -> str:
