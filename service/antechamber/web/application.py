@@ -216,7 +216,7 @@ def environment(templates: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name, file in (("sheet", "antechamber.css"), ("keys_script", "keys.js"), ("live_script", "live.js")):
+    for name, file in (("sheet", "antechamber.css"), ("keys_script", "shortcuts.js"), ("live_script", "live.js")):
         digest = blake3((templates / "assets" / file).read_bytes()).hexdigest()[:12]
         made.globals[name] = f"/assets/{file}?{digest}"
     made.globals["shortcuts"] = SHORTCUTS
