@@ -344,6 +344,11 @@ class Desk:
         return self.browser.post(path, data=fields, follow_redirects=False)
 
 
+def without_indents(markup: str) -> str:
+    """Return markup without line breaks between tags, which templates have for their readers."""
+    return re.sub(r"(?<=>)\s*\n\s*(?=<)", "", markup)
+
+
 def methods_of(route: BaseRoute) -> set[str]:
     """Return the methods of a route; an ASGI route lists them in its options."""
     if isinstance(route, ASGIRoute):

@@ -35,7 +35,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "policies/README.md",
         "templates/desk.html",
         "templates/assets/antechamber.css",
-        "templates/assets/keys.js",
+        "templates/assets/shortcuts.js",
         "templates/README.md",
         "client/README.md",
         "core/log/README.md",

@@ -1,4 +1,5 @@
-// Counters and a notice, from one event stream per visible tab. No element of the page moves by itself.
+// Live updates: one event stream per visible tab keeps the counters of the navigation current and shows a notice when
+// the page is outdated. The page itself changes only when the person reloads it.
 (() => {
   'use strict';
   const shown = document.body.dataset;

@@ -12,7 +12,7 @@ from urllib.parse import unquote_plus
 import msgspec
 import pytest
 
-from support import PRODUCERS, Desk, Service, event, write_policies
+from support import PRODUCERS, Desk, Service, event, without_indents, write_policies
 
 TEXT = "Run the migration before the deploy."
 HOSTILE = (
@@ -20,7 +20,7 @@ HOSTILE = (
     "bidi \u202eecived\u202c zero\u200bwidth tag\U000e0041\U000e007f line\u2028end filler\u3164 nbsp\u00a0here"
 )
 DRAWN = ("U+202E", "U+202C", "U+200B", "U+E0041", "U+E007F", "U+2028", "U+3164", "U+00A0")
-OWN_SCRIPT = re.compile(r"/assets/(?:keys|live)\.js\?[0-9a-f]{12}")
+OWN_SCRIPT = re.compile(r"/assets/(?:shortcuts|live)\.js\?[0-9a-f]{12}")
 STATE = re.compile(r'<span class="word [a-z]*">\s*(pending|approved|rejected)</span>')
 
 
@@ -185,7 +185,8 @@ def test_every_reason_of_the_contract_is_offered_and_taken(service: Service) -> 
     for number, reason in enumerate(reasons):
         proposal = _propose(service, f"Sentence {number}.")
         page = _page(desk, f"/review/{proposal}")
-        offered = re.findall(r'name="reason_code" value="([a-z-]+)" data-digit="([1-9])" aria-label="([A-Z])', page)
+        button = r'name="reason_code"\s+value="([a-z-]+)"\s+data-digit="([1-9])"\s+aria-label="([A-Z])'
+        offered = re.findall(button, page)
         numbered = [(code, str(digit)) for digit, code in enumerate(reasons, 1)]
         assert offered == [(*one, kind) for kind in "RE" for one in numbered]
         assert desk.decide(proposal, "reject", reason_code=reason).status_code == 303
@@ -457,8 +458,8 @@ def test_the_dashboard_counts(service: Service) -> None:
     service.submit(event("Another.", idempotency_key=sent["idempotency_key"]))
     service.sign_in().decide(_propose(service, "Second."), "approve")
     service.state.admission.flush()
-    page = _page(service.sign_in("olga", "operator"), "/dashboard")
-    found = re.findall(r'class="figure">(\d+)</div>(?:<a href="([^"]+)">)?([a-z-]+)(?:</a>)?</div>', page)
+    page = without_indents(_page(service.sign_in("olga", "operator"), "/dashboard"))
+    found = re.findall(r'class="figure">(\d+)</div>\s*(?:<a href="([^"]+)">)?([a-z-]+)(?:</a>)?\s*</div>', page)
     assert {name: int(number) for number, _, name in found} == {
         "accepted-for-review": 2,
         "accepted-as-duplicate": 1,
@@ -491,7 +492,7 @@ def test_a_thousand_replays_of_one_submission_are_no_zero_percent(service: Servi
     other = event("Of another producer.", producer_identity="tool:watcher")
     service.client.post("/v1/submissions", json=other, headers=service.bearer("tool:watcher"))
     service.state.admission.flush()
-    page = _page(service.sign_in("olga", "operator"), "/dashboard")
+    page = without_indents(_page(service.sign_in("olga", "operator"), "/dashboard"))
     table = page.partition("Retries by producer and channel")[2].partition("</table>")[0]
     assert "(replays + duplicates) / attempts" in table
     rows = [re.sub("<[^>]+>", "|", row).strip("|").split("||") for row in re.findall("<tr>(<td>.*?)</tr>", table)]
@@ -511,7 +512,7 @@ def test_replays_on_the_channel_of_the_submission_show_nearly_all_of_its_attempt
     for number in (1000, 1):
         service.client.post("/v1/submissions/batch", content=line * number, headers=service.bearer())
     service.state.admission.flush()
-    page = _page(service.sign_in("olga", "operator"), "/dashboard")
+    page = without_indents(_page(service.sign_in("olga", "operator"), "/dashboard"))
     expected = (
         '<td>worker:release-bot</td><td>batch</td><td>99.9 % <span class="word warn">above 5 %</span></td>'
         '<td>1001.00 <span class="word warn">above 1.5</span></td><td>99.9 %</td>'

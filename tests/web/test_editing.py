@@ -24,7 +24,9 @@ def propose(service: Service, content: str = ODD) -> str:
 
 def field(page: str) -> str:
     """Return the content of a page's edit field, as a browser reads it."""
-    return html.unescape(page.partition('<textarea id="content"')[2].partition(">\n")[2].partition("</textarea>")[0])
+    found = re.search(r'<textarea\s+id="content"[^>]*>\n(.*?)</textarea>', page, re.DOTALL)
+    assert found
+    return html.unescape(found[1])
 
 
 def stored(service: Service, desk: Desk, proposal: str) -> str:

@@ -41,7 +41,7 @@ def test_each_account_has_its_own_shortcuts(service: Service, role: str) -> None
     del off["on"]
     assert bob.post("/settings", off).status_code == 303
     assert keys(bob) == ""
-    assert "keys.js" not in bob.browser.get("/dashboard").text
+    assert "shortcuts.js" not in bob.browser.get("/dashboard").text
     assert "<kbd" not in bob.browser.get("/dashboard").text
     assert 'value="a"' in bob.browser.get("/settings").text
 
@@ -53,11 +53,11 @@ def test_an_invalid_choice_is_explained_and_kept_in_the_form(service: Service) -
         answer = bob.post("/settings", form(bob, skip="x", **chosen))
         assert answer.status_code == 400
         assert why in answer.text
-        assert 'name="skip" value="x"' in answer.text
+        assert re.search(r'name="skip"\s+value="x"', answer.text)
     with locked(service.location):
         answer = bob.post("/settings", form(bob, skip="x"))
     assert answer.status_code == 503
-    assert 'name="skip" value="x"' in answer.text
+    assert re.search(r'name="skip"\s+value="x"', answer.text)
     assert '"skip":"s"' in keys(bob)
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from antechamber.store import reports
-from support import Desk, Service, database, event
+from support import Desk, Service, database, event, without_indents
 
 OTHER = {"producer_identity": "tool:watcher"}
 
@@ -19,7 +19,10 @@ def rows(desk: Desk, **query: str) -> list[list[str]]:
     assert page.status_code == 200
     body = page.text.partition("<tbody>")[2].partition("</tbody>")[0]
     return [
-        [html.unescape(re.sub(r"<[^>]+>", "", cell)).strip() for cell in re.findall(r"<td>(.*?)</td>", row, re.DOTALL)]
+        [
+            " ".join(html.unescape(re.sub(r"<[^>]+>", "", cell)).split())
+            for cell in re.findall(r"<td>(.*?)</td>", row, re.DOTALL)
+        ]
         for row in body.split("</tr>")[:-1]
     ]
 
@@ -141,7 +144,7 @@ def test_what_was_counted_under_a_clock_that_ran_ahead_is_left_out(service: Serv
             "INSERT INTO tally (hour, producer, name, channel, lane, number)"
             " SELECT hour + 100, producer, name, channel, lane, 7 FROM tally WHERE name = 'accepted-as-duplicate'"
         )
-    page = service.sign_in().browser.get("/dashboard").text
+    page = without_indents(service.sign_in().browser.get("/dashboard").text)
     assert '<div class="figure">8</div><a href="/submissions?disposition=accepted-as-duplicate">' in page
     assert page.count("<rect") == 48
 
@@ -154,5 +157,6 @@ def test_the_list_shows_the_channel_of_an_event(service: Service) -> None:
     line = msgspec.json.encode(event("In a batch.", idempotency_key="in-batch"))
     service.client.post("/v1/submissions/batch", content=line, headers=service.bearer())
     page = service.sign_in().browser.get("/submissions").text
-    shown = dict(re.findall(r'<code class="key">([a-z-]+)</code>(?: <span class="tag">(\w+)</span>)?</td>', page))
+    key = r'<code class="key">([a-z-]+)</code>(?:\s*<span class="tag">(\w+)</span>)?\s*</td>'
+    shown = dict(re.findall(key, page))
     assert shown == {"by-hand": "", "by-tool": "mcp", "by-whatever": "", "in-batch": "batch"}

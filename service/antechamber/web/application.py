@@ -228,7 +228,7 @@ def environment(templates: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name, file in (("sheet", "antechamber.css"), ("keys_script", "keys.js"), ("live_script", "live.js")):
+    for name, file in (("sheet", "antechamber.css"), ("keys_script", "shortcuts.js"), ("live_script", "live.js")):
         digest = blake3((templates / "assets" / file).read_bytes()).hexdigest()[:12]
         templates_environment.globals[name] = f"/assets/{file}?{digest}"
     templates_environment.globals["shortcuts"] = SHORTCUTS

@@ -1,5 +1,5 @@
-// Keyboard shortcuts: a key finds the button, link or field that names its action and clicks it. The script itself
-// makes no decision, so a key can do no more than a mouse.
+// Keyboard shortcuts. The body's `data-keys` maps actions to keys. A key finds the button, link or field whose
+// `data-act` names its action, and clicks it. The script sends nothing itself, so a key can do no more than a mouse.
 (() => {
   'use strict';
   const body = document.body;
@@ -8,34 +8,35 @@
   if (!actions.size) return;
 
   // A key pressed for the previous page must not act on this one, so keys are enabled shortly after the first paint.
-  const REST = 250;
-  const PATIENCE = 4000;
+  const ENABLE_DELAY_MILLISECONDS = 250;
+  const CHOICE_TIMEOUT_MILLISECONDS = 4000;
+  const NOTICE_MILLISECONDS = 2000;
   let armed = false;
   let waiting = 0;
   const arm = () => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => {
     armed = true;
     body.dataset.armed = '';
-  }, REST)));
+  }, ENABLE_DELAY_MILLISECONDS)));
   const disarm = () => { armed = false; delete body.dataset.armed; };
 
   // A key pressed too early is dropped with a notice, because the page may have changed meanwhile. If the next page
   // loads before the notice could be read, that page shows it.
-  const EARLY = 'antechamber-early';
+  const NOTICE_ITEM = 'antechamber-early';
   const early = document.getElementById('early');
   let clearing = 0;
   const refuse = (leaving) => {
     early.textContent = 'Not ready yet: press again.';
     clearTimeout(clearing);
-    clearing = setTimeout(() => { early.textContent = ''; }, PATIENCE / 2);
-    if (leaving) sessionStorage.setItem(EARLY, '1');
+    clearing = setTimeout(() => { early.textContent = ''; }, NOTICE_MILLISECONDS);
+    if (leaving) sessionStorage.setItem(NOTICE_ITEM, '1');
   };
   let leaving = false;
   addEventListener('pageshow', () => {
     disarm();
     arm();
     leaving = false;
-    if (sessionStorage.getItem(EARLY)) refuse(false);
-    sessionStorage.removeItem(EARLY);
+    if (sessionStorage.getItem(NOTICE_ITEM)) refuse(false);
+    sessionStorage.removeItem(NOTICE_ITEM);
   });
   addEventListener('pagehide', disarm);
 
@@ -44,28 +45,31 @@
   const usable = (one) => !one.disabled && one.getClientRects().length > 0;
   const named = (action) => [...document.querySelectorAll(`[data-act="${action}"]`)].find(usable);
   // While a text has unsaved changes, keys decide nothing else until it is saved or restored.
-  const changed = () => [...document.querySelectorAll('textarea:not([readonly])')].some((one) => 'unsaved' in one.dataset || one.value !== one.defaultValue);
+  const unsaved = (field) => 'unsaved' in field.dataset || field.value !== field.defaultValue;
+  const changed = () => [...document.querySelectorAll('textarea:not([readonly])')].some(unsaved);
   const typing = (one) => one.isContentEditable || one.matches('input, textarea, select');
 
-  // An action with a choice takes two keys: the first highlights a group of buttons, the digit presses one.
+  // An action with a choice takes two keys: the first highlights a group of buttons, a digit presses one of them.
   const choose = (group) => {
     clearTimeout(waiting);
     for (const lit of document.querySelectorAll('[data-waiting]')) {
       lit.removeAttribute('data-waiting');
       lit.querySelector('[aria-live]').textContent = '';
     }
-    waiting = group ? setTimeout(() => choose(null), PATIENCE) : 0;
+    waiting = group ? setTimeout(() => choose(null), CHOICE_TIMEOUT_MILLISECONDS) : 0;
     if (!group) return;
     group.setAttribute('data-waiting', '');
     group.querySelector('[aria-live]').textContent = 'Press the digit of a choice, or Escape.';
     group.scrollIntoView({ block: 'nearest' });
   };
 
+  // Open the edit form and focus its text.
   const open = (summary) => {
     summary.parentElement.open = true;
     summary.parentElement.querySelector('textarea').focus();
   };
 
+  // Focus the next or the previous row of a list.
   const step = (by) => {
     const rows = [...document.querySelectorAll('.rows a.whole')];
     if (!rows.length) return;
@@ -101,7 +105,8 @@
     }
     if (waiting && event.key === 'Escape') return choose(null);
     const lit = document.querySelector('[data-waiting]') || event.target.closest('[data-digits=edit]');
-    const choice = lit && /^[1-9]$/.test(event.key) && [...lit.querySelectorAll(`[data-digit="${event.key}"]`)].find(usable);
+    const choosing = lit && /^[1-9]$/.test(event.key);
+    const choice = choosing && [...lit.querySelectorAll(`[data-digit="${event.key}"]`)].find(usable);
     if (choice) {
       event.preventDefault();
       choose(null);
