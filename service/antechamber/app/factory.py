@@ -9,14 +9,14 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
 from litestar import Litestar
 
-from antechamber.app.connection_limits import LOOK_EVERY_SECONDS, ConnectionWatch
+from antechamber.app.http_connection import OpenConnections
 from antechamber.app.maintenance import clock, open_log, open_store
 from antechamber.background import Background
 from antechamber.core.access.callers import Bearer
@@ -113,6 +113,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         passwords=Passwords(),
         background=background,
     )
+    connections = OpenConnections()
     sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
 
     @contextlib.asynccontextmanager
@@ -127,10 +128,9 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         for once in (log.look, policies.refresh, partial(access.note_address, settings.url)):
             with contextlib.suppress(AntechamberError):
                 await asyncio.to_thread(once)
-        look = ConnectionWatch(settings.port, app.state.peers, app.state.stopping.is_set).look
-        acts = _acts(services, policies, settings.url, look)
+        acts = _acts(services, policies, settings.url)
         acts += [] if settings.database_url is None else [("giving a sign of life", heartbeat.beat, BEAT_EVERY)]
-        tasks = _begin(background, acts, lambda: app.state.uploads.watch(app.state.stopping))
+        tasks = _begin(background, acts, connections, app)
         try:
             yield
         finally:
@@ -142,7 +142,9 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
             await thread_pools.run(thread_pools.PAGES, workers.shutdown)
             await thread_pools.run(thread_pools.PAGES, _shut, services, heartbeat, store)
 
-    return build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
+    app = build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
+    app.state.connections = connections
+    return app
 
 
 async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
@@ -152,10 +154,9 @@ async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _acts(services: Services, policies: PolicyReloader, url: str, look: Callable[[], None]) -> list[Act]:
+def _acts(services: Services, policies: PolicyReloader, url: str) -> list[Act]:
     return [
         ("noting the address", partial(services.access.note_address, url), POLICY_EVERY),
-        ("watching connections", look, LOOK_EVERY_SECONDS),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
         ("signing the log", services.log.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.log.pin, PIN_EVERY),
@@ -164,10 +165,15 @@ def _acts(services: Services, policies: PolicyReloader, url: str, look: Callable
     ]
 
 
-def _begin(background: Background, acts: list[Act], watch: Callable[[], Awaitable[None]]) -> list[asyncio.Task[None]]:
-    """Start the periodic work and the deadline check of uploads."""
+def _begin(
+    background: Background, acts: list[Act], connections: OpenConnections, app: Litestar
+) -> list[asyncio.Task[None]]:
+    """Start the periodic work and the deadline checks of uploads and connections."""
     tasks = [asyncio.create_task(background.work(name).repeat(act, seconds)) for name, act, seconds in acts]
-    return [*tasks, asyncio.create_task(background.work("ending uploads that take too long").keep(watch))]
+    watches = {"ending uploads that take too long": app.state.uploads.watch, "watching connections": connections.watch}
+    for name, watch in watches.items():
+        tasks.append(asyncio.create_task(background.work(name).keep(partial(watch, app.state.stopping))))
+    return tasks
 
 
 def _opened_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Log:
