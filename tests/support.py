@@ -199,7 +199,7 @@ class Service:
         """Return a token; the same arguments return the same token."""
         wanted = (name, role, *read)
         if wanted not in self._tokens:
-            self._tokens[wanted] = self.state.access.issue(name, role, list(read), None)[1]
+            self._tokens[wanted] = self.state.access.tokens.issue(name, role, list(read), None)[1]
         return self._tokens[wanted]
 
     def bearer(
@@ -218,19 +218,25 @@ class Service:
     def sign_in(self, name: str = "bob", role: Any = "curator", person: str | None = None) -> "Desk":
         """Sign a person in with a link in a separate browser; create the account if necessary."""
         access = self.state.access
-        if name not in {user.name for user in access.users()}:
-            access.add_user(name, role, person, None)
+        if name not in {user.name for user in access.accounts.all()}:
+            access.accounts.add(name, role, person, None)
         browser = TestClient(self.app, base_url=URL)
-        response = browser.post("/login", data={"link": access.link(name)}, follow_redirects=False)
+        response = browser.post("/login", data={"link": access.sign_in.create_link(name)}, follow_redirects=False)
         assert response.status_code == 303, response.text
         return Desk(browser)
+
+    def set_access_clock(self, clock: Callable[[], int]) -> None:
+        """Let the flows of access read another clock."""
+        access = self.state.access
+        for part in (access.tokens, access.token_check, access.accounts, access.sign_in, access.sessions):
+            part._clock = clock
 
     def wait_until_sorted(self) -> None:
         """Wait until the queue is sorted; the sorter runs after submissions, in the background."""
 
         def sorted_all() -> bool:
-            with self.state.desk._store.read() as rows:
-                return not rows.unsorted(1)
+            with self.state.desk._store.read() as tx:
+                return not tx.queue.unsorted(1)
 
         until(sorted_all, "the queue is sorted")
 

@@ -98,7 +98,16 @@ def test_the_package_is_typed_and_complete() -> None:
     """The wheel contains the type marker and the folders it needs."""
     build = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert (SOURCE / "py.typed").is_file()
-    assert set(build["force-include"]) == {"templates", "policies", "scripts/verify_export.py"}
+    assert set(build["force-include"]) == {
+        "templates",
+        "policies",
+        "scripts/verify_export.py",
+        "README.md",
+        "service/README.md",
+        "service/DECISIONS.md",
+        "scripts/README.md",
+        "tests/README.md",
+    }
 
 
 def test_no_two_public_classes_share_a_name() -> None:

@@ -17,7 +17,7 @@ from antechamber.app import open_store, opened_access
 from antechamber.background import Background, Work
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports.store import Rows, Store
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.settings import Location
 from antechamber.store.postgres.connection import Watchdog
 from support import HANG_SECONDS, Databases, Service, apart, database, event, running, until, write_policies
@@ -45,13 +45,13 @@ def test_a_failure_is_logged_with_its_trace_and_listed_without_its_text(caplog: 
     assert every.alarms() == []
     with pytest.raises(KeyError) as raised:
         dict[str, str]()[SECRET_TEXT]
-    work.failed(raised.value)
+    work.note_failure(raised.value)
     (alarm,) = every.alarms()
     assert "sorting the queue (KeyError)" in alarm
     assert SECRET_TEXT not in alarm
     assert caplog.records[0].levelno == logging.ERROR
     assert caplog.records[0].exc_info is not None
-    work.worked()
+    work.note_success()
     assert every.alarms() == []
     assert "works again" in caplog.messages[-1]
 
@@ -60,10 +60,10 @@ def test_pauses_grow_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses grow from a second to a minute, and restart after a success."""
     monkeypatch.setattr(background, "FIRST_PAUSE", 1.0)
     work = Work("work")
-    assert [work.failed(ValueError()) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert [work.failed(ValueError()) for _ in range(2000)][-1] == 60
-    work.worked()
-    assert work.failed(ValueError()) == 1
+    assert [work.note_failure(ValueError()) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert [work.note_failure(ValueError()) for _ in range(2000)][-1] == 60
+    work.note_success()
+    assert work.note_failure(ValueError()) == 1
 
 
 @pytest.mark.parametrize("error", [BusyError("busy"), UnavailableError("away"), OSError("broken")])
@@ -72,7 +72,7 @@ def test_what_may_pass_is_an_alarm_only_when_it_stays(error: Exception, caplog: 
     work = Work("work")
     seen = []
     for _ in range(3):
-        work.failed(error, temporary=(OSError,))
+        work.note_failure(error, temporary=(OSError,))
         seen.append(work.alarm is not None)
     assert seen == [False, False, True]
     assert all(record.exc_info is None for record in caplog.records)
@@ -197,16 +197,16 @@ def test_the_writer_goes_on_after_what_ends_threads(location: Location) -> None:
         sys.exit("no reason")
 
     held, gate = hold(store)
-    waiting = [store.write(lambda rows: rows.set_meta("before", "1")), store.write(fatal)]
+    waiting = [store.write(lambda tx: tx.reports.set_meta("before", "1")), store.write(fatal)]
     gate.set()
     assert held.result(20)
     for future in waiting:
         with pytest.raises(UnavailableError):
             future.result(20)
     until(lambda: not every.alarms(), "the writer works again")
-    store.write(lambda rows: rows.set_meta("after", "2")).result(20)
-    with store.read() as rows:
-        assert (rows.meta("before"), rows.meta("after")) == (None, "2")
+    store.write(lambda tx: tx.reports.set_meta("after", "2")).result(20)
+    with store.read() as tx:
+        assert (tx.reports.meta("before"), tx.reports.meta("after")) == (None, "2")
     store.close()
 
 
@@ -310,10 +310,12 @@ def test_the_mcp_server_is_started_again(service: Service) -> None:
     assert readiness(service) == ("ready", [])
 
 
-def ends(access: Access, loop: asyncio.AbstractEventLoop) -> bool:
+def ends(access: AccessFlows, loop: asyncio.AbstractEventLoop) -> bool:
     """Return whether a service ends: its threads start no more work, or its store refuses writes."""
     try:
-        asyncio.run_coroutine_threadsafe(asyncio.to_thread(access.revoke, "worker:none"), loop).result(HANG_SECONDS)
+        asyncio.run_coroutine_threadsafe(asyncio.to_thread(access.tokens.revoke, "worker:none"), loop).result(
+            HANG_SECONDS
+        )
     except (RuntimeError, UnavailableError):
         return True
     return False
@@ -323,12 +325,12 @@ def test_work_that_is_under_way_ends_before_the_store_closes(location: Location,
     """A thread that continues during the shutdown can still write, and its work is kept."""
     begun = threading.Event()
 
-    def work(access: Access, loop: asyncio.AbstractEventLoop) -> None:
+    def work(access: AccessFlows, loop: asyncio.AbstractEventLoop) -> None:
         begun.set()
         until(lambda: ends(access, loop), "the service ends")
-        access.issue("worker:last", "producer", [], None)
+        access.tokens.issue("worker:last", "producer", [], None)
 
-    async def begin(access: Access) -> None:
+    async def begin(access: AccessFlows) -> None:
         await asyncio.to_thread(work, access, asyncio.get_running_loop())
 
     with running(location, policies) as service, service.client.portal() as portal:
@@ -336,4 +338,4 @@ def test_work_that_is_under_way_ends_before_the_store_closes(location: Location,
         assert begun.wait(HANG_SECONDS)
     working.result(HANG_SECONDS)
     with opened_access(location) as access:
-        assert [token.name for token in access.tokens()] == ["worker:last"]
+        assert [token.name for token in access.tokens.all()] == ["worker:last"]

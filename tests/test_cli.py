@@ -12,7 +12,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from litestar.testing import TestClient
 from antechamber import __version__, app
 from antechamber.app.factory import create_app
 from antechamber.cli import main
-from antechamber.client import http
+from antechamber.client import delivery, retry
+from antechamber.client.submitter import Submitter
 from antechamber.core.outgoing import hash_event
 from antechamber.settings import Location, Settings
 from support import (
@@ -263,12 +264,12 @@ def test_a_password_is_set_while_the_service_runs(location: Location, policies: 
     """The new password works at once, the account's sessions and links end, and log and doctor record the change."""
     with running(location, policies) as service:
         desk = service.sign_in("ada")
-        link = service.state.access.link("ada")
+        link = service.state.access.sign_in.create_link("ada")
         done = _run("user", "password", "ada", "--password-stdin", *where(location), stdin=PASSWORD + "\n")
         assert done.stdout == "Set the password of ada. Its sessions and sign-in links have ended.\n"
         assert _signs_in(service, PASSWORD)
         assert service.client.post("/login", data={"link": link}).status_code == 400
-        service.state.access._people.clear()
+        service.state.access.sessions.forget()
         assert desk.browser.get("/settings", follow_redirects=False).status_code == 303
         other = "another long pass phrase"
         assert _run("user", "password", "ada", "--password-stdin", *where(location), stdin=other).exit_code == 0
@@ -503,6 +504,62 @@ def test_submitting_reports_every_refused_line(server: dict[str, str]) -> None:
     assert again.stdout == "      1 rejected-conflict, of which 1 replayed\n"
 
 
+def test_lines_with_the_same_key_are_all_sent_and_answered_in_order(server: dict[str, str]) -> None:
+    """Each line has its own answer: a replay for the same event, a conflict for another one, under a key of its own."""
+    key = {"idempotency_key": "own-key"}
+    lines = [
+        _bare("Own one.", **key),
+        _bare("Derived."),
+        _bare("Own two.", **key),
+        _bare("Derived."),
+        _bare("Own one.", **key),
+    ]
+    done = _run("submit", "-", "--json", stdin=_ndjson(*lines), **server)
+    assert done.exit_code == 0
+    printed = json.loads(done.stdout)
+    rows = [(line["line"], line["disposition"], line["duplicate"]) for line in printed["lines"]]
+    assert rows == [
+        (1, "accepted-for-review", False),
+        (2, "accepted-for-review", False),
+        (3, "rejected-conflict", False),
+        (4, "accepted-for-review", True),
+        (5, "accepted-for-review", True),
+    ]
+    assert [line["idempotency_key"] for line in printed["lines"][::2]] == ["own-key"] * 3
+    assert printed["lines"][3]["idempotency_key"] == printed["lines"][1]["idempotency_key"]
+    assert (printed["accepted-for-review"], printed["rejected-conflict"], printed["replayed"]) == (4, 1, 2)
+    assert [line["detail"] is None for line in printed["lines"]] == [True, True, False, True, True]
+
+
+def test_a_line_that_only_the_service_refuses_is_named_and_ends_with_status_1(server: dict[str, str]) -> None:
+    """A key that looks private leaves nothing behind; the lines around it are recorded."""
+    lines = [_bare("Before."), _bare("Refused.", idempotency_key="4111111111111111"), _bare("After.")]
+    done = _run("submit", "-", stdin=_ndjson(*lines), **server)
+    assert done.exit_code == 1
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.startswith("line 2: rejected-invalid: key-invalid: the key looks like a private value")
+    assert sentence.endswith(" at /idempotency_key")
+    assert [line[:27] for line in done.stdout.splitlines()[:2]] == [
+        "line 1: accepted-for-review",
+        "line 3: accepted-for-review",
+    ]
+
+
+def test_a_line_that_stays_without_an_answer_is_named_and_nothing_follows_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Over the rate limit the rest of the file is not sent, so that its lines keep their order."""
+    monkeypatch.setattr(delivery, "MAX_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(delivery, "MAX_LINES", 3)
+    policies = write_policies(tmp_path / "policies", scopes="[limits]\nattempts_per_minute = 2\n")
+    with serving(tmp_path / "data", policies) as (url, _process):
+        issued = antechamber("token", "issue", "worker:release-bot", "--data", str(tmp_path / "data"))
+        stdin = _ndjson(*(_bare(f"Sentence {number}.") for number in range(5)))
+        done = _run("submit", "-", "--url", url, stdin=stdin, ANTECHAMBER_TOKEN=issued.stdout.strip())
+    _fails(done, f"2 of 5 lines were answered. {url}: rate-limited: ", "(line 3). Nothing is lost: send the same file")
+    assert done.stdout.splitlines()[-1] == "      2 accepted-for-review"
+
+
 @pytest.mark.parametrize(
     ("fail_on", "status"),
     [
@@ -538,8 +595,8 @@ def test_submitting_more_than_a_batch(server: dict[str, str]) -> None:
 
 BAD: list[tuple[str | bytes, str]] = [
     ("{", "malformed: the body is not JSON"),
-    ("[1]", "malformed: a line must be a JSON object"),
-    ('"text"', "malformed: a line must be a JSON object"),
+    ("[1]", "malformed: an event must be a JSON object"),
+    ('"text"', "malformed: an event must be a JSON object"),
     ('{"payload": {}}', "malformed: an event needs the objects payload and source_span"),
     (
         '{"payload": {"kind": "fact", "content": 1.5}, "source_span": {"uri": "x"}}',
@@ -608,12 +665,24 @@ def test_submitting_needs_a_token(server: dict[str, str]) -> None:
 @pytest.mark.parametrize("url", ["http://[::1", "desk", "http://127.0.0.1:99999", "nothing"])
 def test_an_unreachable_service_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     """An unreachable address gives an error which explains that nothing is lost."""
-    monkeypatch.setattr(http, "ATTEMPTS", 1)
+    monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.0)
     address = f"http://127.0.0.1:{free_port()}" if url == "nothing" else url
     done = _run("submit", "-", "--url", address, stdin=_ndjson(_bare("Some text.")), ANTECHAMBER_TOKEN="antp_x")
     _fails(done, "Error: 0 of 1 lines were answered. ")
     assert done.stdout == ""
     assert "No line was sent" not in done.stderr
+    assert (url != "nothing") or f"{address}: no connection: " in done.stderr
+    assert (url != "nothing") or "Nothing is lost: send the same file again." in done.stderr
+
+
+def test_an_unreachable_service_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error shows where the service was expected, but no password."""
+    monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.0)
+    port = free_port()
+    options = ("--url", f"http://me:s3cr3t@127.0.0.1:{port}")
+    done = _run("submit", "-", *options, stdin=_ndjson(_bare("Some text.")), ANTECHAMBER_TOKEN="antp_x")
+    _fails(done, f" http://127.0.0.1:{port}: no connection")
+    assert "s3cr3t" not in done.output
 
 
 def test_hash_prints_the_hash_of_a_body_or_a_pair(tmp_path: Path) -> None:
@@ -872,22 +941,21 @@ def test_what_was_answered_before_the_service_went_away_is_shown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, policies: Path
 ) -> None:
     """The results of earlier batches are printed with their ids, and the error counts them."""
-    monkeypatch.setattr(http, "ATTEMPTS", 1)
-    monkeypatch.setattr(http, "MAX_LINES", 2)
+    monkeypatch.setattr(delivery, "MAX_LINES", 2)
     data = tmp_path / "data"
     with serving(data, policies) as (url, _process):
         token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
-        send = http.Sender.send
+        submit_batch = Submitter.submit_batch
 
-        def revoked_after_one(self: http.Sender, lines: list[bytes]) -> list[http.Answer]:
-            answers = send(self, lines)
+        def revoke_after_one(self: Submitter, events: Iterable[Any]) -> Any:
+            outcomes = submit_batch(self, events)
             self._client.headers["authorization"] = "Bearer antp_" + "A" * 36
-            return answers
+            return outcomes
 
-        monkeypatch.setattr(http.Sender, "send", revoked_after_one)
+        monkeypatch.setattr(Submitter, "submit_batch", revoke_after_one)
         stdin = _ndjson(*(_bare(f"Sentence {number}.") for number in range(5)))
         done = _run("submit", "-", "--url", url, stdin=stdin, ANTECHAMBER_TOKEN=token)
-    _fails(done, "Error: 2 of 5 lines were answered. http://", "no valid token came", "send the same file again")
+    _fails(done, "Error: 2 of 5 lines were answered. http://", "no valid token came", "(line 3)", "same file again")
     assert [line[:27] for line in done.stdout.splitlines()] == [
         "line 1: accepted-for-review",
         "line 2: accepted-for-review",

@@ -54,7 +54,7 @@ def data(tmp_path: Path) -> Path:
     """A data folder with all files that a service and the command line create."""
     folder = tmp_path / "data"
     app.migrate(Location(data=folder))
-    with app.opened_log(Location(data=folder)) as (log, _):
+    with app.opened_log(Location(data=folder)) as (log, _, _):
         log.checkpoint()
     return folder
 

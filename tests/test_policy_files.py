@@ -1,6 +1,5 @@
 """Settings, the secret, and policy files: what is read, and the errors for invalid ones."""
 
-import os
 import re
 import stat
 import subprocess
@@ -395,11 +394,13 @@ def test_a_secret_beside_a_database_is_kept(tmp_path: Path) -> None:
     assert load_secret(tmp_path) == secret
 
 
-def test_half_a_secret_of_a_crash_is_replaced(tmp_path: Path) -> None:
-    """An incomplete secret left by a crash is replaced."""
-    (tmp_path / SECRET).with_suffix(f".{os.getpid()}").write_bytes(b"half")
+def test_half_a_secret_of_a_crash_is_not_used(tmp_path: Path) -> None:
+    """An incomplete draft left by a crash neither becomes the secret nor prevents one."""
+    draft = tmp_path / f"{SECRET}.0123456789abcdef.new"
+    draft.write_bytes(b"half")
     assert len(load_secret(tmp_path)) == 32
-    assert [path.name for path in tmp_path.iterdir()] == [SECRET]
+    assert draft.read_bytes() == b"half"
+    assert {path.name for path in tmp_path.iterdir()} == {SECRET, draft.name}
 
 
 def test_processes_that_start_together_share_one_secret(tmp_path: Path) -> None:

@@ -313,6 +313,17 @@ def test_every_link_leads_somewhere(name: str) -> None:
             assert fragment in map(slug, sections(target.read_text(encoding="utf-8"))), f"{path}#{fragment}"
 
 
+def test_every_decision_is_complete() -> None:
+    """Each decision has the choice, the reason, the cost, and when to revisit it, in this order."""
+    text = DOCUMENTS["service/DECISIONS.md"]
+    entries = sections(text)
+    decisions = re.findall(r"^### (.+)", text, re.MULTILINE)
+    assert len(decisions) == len(set(decisions)) > 40
+    parts = {name: re.findall(r"^- \*\*(.+?)\*\*", entries[name], re.MULTILINE) for name in decisions}
+    wrong = {name: found for name, found in parts.items() if found != ["Choice:", "Reason:", "Cost:", "Revisit when:"]}
+    assert wrong == {}
+
+
 def commands(command: click.Command = main, name: str = "antechamber") -> Iterator[tuple[str, click.Command]]:
     """Yield each command of the command line with its full name."""
     yield name, command

@@ -86,7 +86,7 @@ def fill(store: Store, number: int, tell: Tell) -> None:
     """Insert the leaves."""
     for first in range(0, number, _BATCH):
         leaves = [_leaf(one) for one in range(first, min(first + _BATCH, number))]
-        store.write(lambda rows, leaves=leaves: rows.log(leaves)).result()
+        store.write(lambda tx, leaves=leaves: tx.sql.append_leaves(leaves)).result()
         if first % (_BATCH * 40) == 0:
             tell(f"  {first:,} of {number:,} leaves")
 
@@ -185,8 +185,8 @@ def _drain(client: httpx.Client, url: str) -> None:
 
 def _read(store: Store, size: int) -> None:
     for first in range(0, size, _BATCH):
-        with store.read() as rows:
-            for leaf in rows.leaf_texts(first, _BATCH):
+        with store.read() as tx:
+            for leaf in tx.log.leaf_texts(first, _BATCH):
                 hashlib.sha256(b"\x00" + leaf.encode()).digest()
 
 

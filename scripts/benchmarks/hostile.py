@@ -144,8 +144,8 @@ def _service(folder: Path) -> Iterator[tuple[str, list[str]]]:
     location, port = Location(data=folder / "data"), free_port()
     app.open_store(location).close()
     with app.opened_access(location) as access:
-        tokens = [access.issue(name, "producer", [], None)[1] for name in (PRODUCER, _HOSTILE)]
-        access.add_user("keeper", "curator", None, app.hash_password("a long enough pass phrase"))
+        tokens = [access.tokens.issue(name, "producer", [], None)[1] for name in (PRODUCER, _HOSTILE)]
+        access.accounts.add("keeper", "curator", None, app.hash_password("a long enough pass phrase"))
     policies = folder / "policies"
     policies.mkdir()
     (policies / "producers.toml").write_text(_POLICY)

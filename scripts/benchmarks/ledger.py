@@ -16,10 +16,9 @@ from statistics import median
 from typing import Any, Final
 
 import httpx
-import msgspec
 
 from antechamber.client import Ledger, Submitter
-from antechamber.core.outgoing import fill_in
+from antechamber.core.outgoing import body_of
 from benchmarks.rounds import Tell
 from lib.processes import PRODUCER, SCOPE, Application, end, free_port, workplace
 
@@ -73,7 +72,7 @@ def _round(folder: Path, url: str, token: str, count: int) -> dict[str, float]:
     ):
         sides: dict[str, Callable[[dict[str, Any]], object]] = {
             "bare connection": lambda event: bare.post(
-                "/v1/submissions", content=fill_in(msgspec.json.encode(event))
+                "/v1/submissions", content=body_of(event, None).body
             ).raise_for_status(),
             "without a ledger": plain.submit,
             "with a ledger": careful.submit,

@@ -24,9 +24,9 @@ _UVICORN: Final = ("--loop", "uvloop", "--http", "httptools", "--no-access-log",
 
 
 WITHOUT_LOG: Final = """
-from antechamber.store.postgres.rows import PostgresRows
-from antechamber.store.sqlite.rows import SqliteRows
-SqliteRows.log = PostgresRows.log = lambda *_: None
+from antechamber.store.postgres.statements import PostgresStatements
+from antechamber.store.sqlite.statements import SqliteStatements
+SqliteStatements.append_leaves = PostgresStatements.append_leaves = lambda *_: None
 from antechamber.cli import main
 main()
 """

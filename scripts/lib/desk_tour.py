@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playw
 
 from antechamber.core.outgoing import hash_event
 from antechamber.resources import folder
+from antechamber.web.help_chapters import CHAPTERS
 
 FLAGS: Final = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync", "--disable-dev-shm-usage")
 BOT, WATCHER = "worker:release-bot", "tool:log-watcher"
@@ -258,6 +259,7 @@ class Tour:
             "contract": "/contract",
             "schema": "/schema",
         }
+        paths |= {f"help-{chapter.name or 'overview'}": chapter.address for chapter in CHAPTERS}
         for name, path in paths.items():
             yield name, "cora", self._go(path)
         yield "proposal-edit", "cora", self._edit
@@ -266,7 +268,7 @@ class Tour:
         yield "proposal-409", "cora", self._stale
         yield "refused-409", "cora", self._stale_settlement
         yield "queue-grammar", "cora", self._grammar
-        yield "help", "cora", self._help
+        yield "keys", "cora", self._keys
         yield "auditor-proposal", "ada-audits", self._go(f"/review/{ids['new']}")
         yield "operator-dashboard", "olga", self._go("/dashboard")
 
@@ -308,7 +310,7 @@ class Tour:
         page.goto(f"{self.url}/review?q=deploy")
         page.get_by_text("Views and how to filter").click()
 
-    def _help(self, page: Page) -> None:
+    def _keys(self, page: Page) -> None:
         page.goto(f"{self.url}/review/{self.ids['new']}")
         if page.evaluate("document.scripts.length"):
             page.wait_for_selector("body[data-armed]")

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from antechamber import app
-from antechamber.client.http import Sender, batches
-from antechamber.core.outgoing import fill_in
+from antechamber.client import OperationError, Submitter
+from antechamber.core.contract import Receipt
 from antechamber.settings import Location
 from lib.demo import free_port, serving
 
@@ -46,12 +46,12 @@ def producer(event: Event) -> str:
     return f"repo:{event['repo']}"
 
 
-def body(event: Event, key: Key) -> bytes:
+def body(event: Event, key: Key) -> dict[str, Any]:
     """Return the submission; an empty heading is omitted."""
     span = {"uri": f"repo://{event['repo']}/{event['path']}"}
     if event["heading"]:
         span["heading"] = event["heading"]
-    submission = {
+    return {
         "idempotency_key": key(event),
         "producer_identity": producer(event),
         "submission_scope": "agent_repo",
@@ -59,7 +59,6 @@ def body(event: Event, key: Key) -> bytes:
         "payload": {"kind": "procedure", "content": event["text"]},
         "source_span": span,
     }
-    return fill_in(json.dumps(submission).encode())
 
 
 def identity(event: Event) -> tuple[str, ...]:
@@ -105,25 +104,37 @@ def send(url: str, events: list[Event], key: Key, tokens: dict[str, str]) -> tup
     private: set[tuple[str, ...]] = set()
     for name, token in tokens.items():
         own = [event for event in events if producer(event) == name]
-        sender = Sender(url, token)
-        answers = [answer for group in batches([body(event, key) for event in own]) for answer in sender.send(group)]
-        sender.close()
-        for event, answer in zip(own, answers, strict=True):
-            said = answer.disposition or str(answer.status)
-            if said == "rejected-private":
+        with Submitter(url, token) as submitter:
+            outcomes = submitter.submit_batch(body(event, key) for event in own)
+        for event, outcome in zip(own, outcomes, strict=True):
+            receipt = receipt_of(outcome)
+            answer = receipt.disposition or str(receipt.status)
+            if answer == "rejected-private":
                 private.add(identity(event))
-            if answer.duplicate:
-                said = "conflict again" if said == "rejected-conflict" else "replay"
-            counts[said] += 1
+            if receipt.duplicate:
+                answer = "conflict again" if answer == "rejected-conflict" else "replay"
+            counts[answer] += 1
     return counts, private
+
+
+def receipt_of(outcome: Receipt | OperationError) -> Receipt:
+    """Return the service's answer to an event.
+
+    Raises OperationError if there is none.
+    """
+    if isinstance(outcome, Receipt):
+        return outcome
+    if outcome.receipt is None:
+        raise outcome
+    return outcome.receipt
 
 
 def quarantined(data: Path) -> tuple[set[tuple[str, str]], int]:
     """Return (key, quarantined text) of each pending conflict shown beside its original, and the total."""
     store = app.open_store(Location(data=data))
     found, total, after = set(), 0, None
-    with store.read() as rows:
-        while page := rows.quarantined(after, 500):
+    with store.read() as tx:
+        while page := tx.quarantine.waiting(after, 500):
             for row in page:
                 if row.kind == "conflict":
                     total += 1
@@ -162,7 +173,9 @@ def one_pass(events: list[Event], key: Key, runs: int, title: str) -> bool:
         write_policy(policies, repositories)
         good = True
         with app.opened_access(Location(data=data), create=True) as access:
-            tokens = {name: access.issue(name, "producer", [], None)[1] for name in (f"repo:{r}" for r in repositories)}
+            tokens = {
+                name: access.tokens.issue(name, "producer", [], None)[1] for name in (f"repo:{r}" for r in repositories)
+            }
         with serving(data, policies, free_port(0)) as url:
             start = time.monotonic()
             counts, private = send(url, events, key, tokens)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from lib import readme_pictures
 from lib.desk_tour import Tour, Visit, chromium, policies
 from lib.processes import free_port, workplace
 
@@ -53,7 +54,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/screenshots", description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / ".screenshots", help="folder of the pictures, emptied first")
     parser.add_argument("--only", default="", help="pages whose name holds this")
+    parser.add_argument("--readme", action="store_true", help="take the two pictures of README.md instead")
     arguments = parser.parse_args()
+    if arguments.readme:
+        with workplace() as folder, serving(folder) as (url, where), chromium() as browser:
+            print(*readme_pictures.take(url, where, browser), sep="\n")
+        return
     shutil.rmtree(arguments.out, ignore_errors=True)
     arguments.out.mkdir(parents=True)
     with workplace() as folder, serving(folder) as (url, where), chromium() as browser:

@@ -23,12 +23,13 @@ import click
 
 import verify_export
 from antechamber.checkpoint_signer import FileSigner, new_name
-from antechamber.core.log.checkpoint_text import Checkpoint, signed_note
+from antechamber.core.log.checkpoint_text import Checkpoint, sign_note
 from antechamber.core.log.leaf import Leaf, LeafWrite, leaf_bytes
 from antechamber.core.log.merkle import Frontier, leaf_hash
 from antechamber.core.times import format_time
+from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.export import Export, Exporter
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.store.sqlite.store import SqliteStore
 from lib.processes import workplace
 from proofs import closing
@@ -86,24 +87,24 @@ def make(folder: Path, chance: random.Random, size: int) -> Origin:
     folder.mkdir()
     store = SqliteStore(folder / "antechamber.db")
     signer = FileSigner(folder, name=new_name())
-    log = Log(store, signer, lambda: time.time_ns() // 1000)
+    log = Checkpoints(store, signer, lambda: time.time_ns() // 1000)
     try:
         log.enter_key()
         stops = sorted(chance.sample(range(1, size), min(3, size - 1)))
         earlier, done = [], 1
         for stop in [*stops, size]:
             leaves = [_leaf(chance, number) for number in range(done, stop)]
-            store.write(lambda rows, leaves=leaves: rows.log(leaves)).result()
+            store.write(lambda tx, leaves=leaves: tx.sql.append_leaves(leaves)).result()
             done = max(done, stop)
             earlier.append(log.checkpoint().note)
-        chunks = Export(store, log, lambda: time.time_ns() // 1000, os.urandom).log(_TAKER)
+        chunks = Export(store, log, LogProofs(store, log), lambda: time.time_ns() // 1000, os.urandom).log(_TAKER)
         lines = b"".join(chunks).splitlines(keepends=True)
-        note = log.published(size).note
+        note = LogProofs(store, log).published_checkpoint(size).note
     finally:
         store.close()
     previous = chance.choice([None, *earlier])
     case = Case(lines, note, str(signer.key), previous)
-    return Origin(case, lambda other: signed_note(other, signer.key, signer._private.sign), earlier[:-1])  # noqa: SLF001 -- the forger has the key
+    return Origin(case, lambda other: sign_note(other, signer.key, signer._private.sign), earlier[:-1])  # noqa: SLF001 -- the forger has the key
 
 
 def _at(chance: random.Random, case: Case) -> int:

@@ -35,26 +35,26 @@ class Work:
         self.alarm: str | None = None
         """What fails, for operators; None while it works. Never contains the error's own text, which may quote data."""
 
-    def worked(self) -> None:
+    def note_success(self) -> None:
         """Record a success."""
         if self.alarm is not None:
             _log.warning("%s works again", self.name)
         self._failures, self.alarm = 0, None
 
-    def failed(self, error: BaseException, *, temporary: tuple[type[BaseException], ...] = ()) -> float:
+    def note_failure(self, error: BaseException, *, temporary: tuple[type[BaseException], ...] = ()) -> float:
         """Log a failure and return the seconds to wait before the next attempt.
 
         A failure is temporary if it has one of these types, or is one of our errors marked as temporary. It is logged
         without a traceback, and the first ones raise no alarm.
         """
-        passing = isinstance(error, temporary) or (isinstance(error, AntechamberError) and error.temporary)
+        is_temporary = isinstance(error, temporary) or (isinstance(error, AntechamberError) and error.temporary)
         self._failures += 1
         pause = min(FIRST_PAUSE * (1 << min(self._failures - 1, 10)), LONGEST_PAUSE)
-        if passing:
+        if is_temporary:
             _log.warning("%s failed: %s", self.name, error)
         else:
             _log.error("%s failed; it is tried again", self.name, exc_info=error)
-        if not passing or self._failures >= MAX_TEMPORARY or self.alarm is not None:
+        if not is_temporary or self._failures >= MAX_TEMPORARY or self.alarm is not None:
             self.alarm = (
                 f"Background work failed: {self.name} ({type(error).__name__}). It is tried again; the service's log "
                 "says more."
@@ -69,9 +69,9 @@ class Work:
             try:
                 await asyncio.to_thread(act)
             except Exception as error:  # noqa: BLE001 -- no error may end the work
-                pause = max(seconds, self.failed(error))
+                pause = max(seconds, self.note_failure(error))
             else:
-                self.worked()
+                self.note_success()
                 pause = seconds
 
     async def keep(self, run: Callable[[], Awaitable[None]]) -> None:
@@ -80,14 +80,14 @@ class Work:
         while True:
             with contextlib.ExitStack() as stack:
                 if error is not None:
-                    stack.callback(asyncio.get_running_loop().call_later(LASTS, self.worked).cancel)
+                    stack.callback(asyncio.get_running_loop().call_later(LASTS, self.note_success).cancel)
                 try:
                     await run()
                 except Exception as raised:  # noqa: BLE001 -- no error may end the work
                     error = raised
                 else:
                     error = RuntimeError("it ended")
-            await asyncio.sleep(self.failed(error))
+            await asyncio.sleep(self.note_failure(error))
 
     def loop(
         self,
@@ -106,9 +106,9 @@ class Work:
                 step()
             except BaseException as error:  # noqa: BLE001 -- no error may end the work, nor may SystemExit end a thread
                 if not (over.is_set() and isinstance(error, temporary)):
-                    over.wait(min(self.failed(error, temporary=temporary), longest))
+                    over.wait(min(self.note_failure(error, temporary=temporary), longest))
             else:
-                self.worked()
+                self.note_success()
 
 
 class Background:

@@ -13,8 +13,9 @@ from typing import IO, Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from antechamber import durable_files
 from antechamber.core.errors import BusyError, ContradictionError, LogError
-from antechamber.core.log.checkpoint_text import ED25519, KEY_SIZE, Checkpoint, NoteError, VerifierKey, signed_note
+from antechamber.core.log.checkpoint_text import ED25519, KEY_SIZE, Checkpoint, NoteError, VerifierKey, sign_note
 
 KEY_FILE: Final = "log.key"
 STATE_FILE: Final = "log.checkpoint"
@@ -67,12 +68,12 @@ class FileSigner:
 
     def refresh(self, wanted: str | None = None) -> None:
         """Read the key again; if `wanted` is a drafted key that was not brought into use, bring it into use now."""
-        if wanted is not None and self.drafted(wanted):
+        if wanted is not None and self.has_draft(wanted):
             self._path.with_suffix(DRAFT).replace(self._path)
-            _sync(self._path.parent)
-        self._key, self._private = read_key_file(self._path)
+            durable_files.sync_folder(self._path.parent)
+        self._key, self._open_private = read_key_file(self._path)
 
-    def drafted(self, key: str) -> bool:
+    def has_draft(self, key: str) -> bool:
         """Return whether this key was drafted and waits to be used."""
         draft = self._path.with_suffix(DRAFT)
         return draft.exists() and str(read_key_file(draft)[0]) == key
@@ -91,21 +92,21 @@ class FileSigner:
         not set; BusyError if another process takes too long.
         """
         try:
-            with open(self._state.with_name(f"{self._state.name}.lock"), "a", opener=_private) as lock:
+            with open(self._state.with_name(f"{self._state.name}.lock"), "a", opener=_open_private) as lock:
                 _hold(lock)
-                yield self._kept(missing=missing)
+                yield self._read_kept(missing=missing)
         except OSError as error:
             message = f"What was signed last cannot be kept in {self._state}: {error}"
             raise LogError(message) from None
 
-    def _kept(self, *, missing: bool) -> str | None:
+    def _read_kept(self, *, missing: bool) -> str | None:
         kept = self._state.read_bytes().decode("utf-8", "replace") if self._state.exists() else ""
         if kept or missing or not self._marker.exists():
             return kept or None
-        raise ContradictionError(self.missed)
+        raise ContradictionError(self.advice_if_missing)
 
     @property
-    def missed(self) -> str:
+    def advice_if_missing(self) -> str:
         """What to do if the last checkpoint is not where it was kept."""
         return (
             f"{self._state} is missing or empty, and it held what was signed last. Bring it back, or put there any "
@@ -118,7 +119,7 @@ class FileSigner:
 
         The last checkpoint of another log is renamed and kept as evidence.
         """
-        note = signed_note(checkpoint, self._key, self._private.sign)
+        note = sign_note(checkpoint, self._key, self._open_private.sign)
         self.keep(note, checkpoint.origin)
         return note
 
@@ -126,16 +127,16 @@ class FileSigner:
         """Store a checkpoint as the last one, also one that another machine signed; only inside a turn."""
         if self._state.exists() and not self._state.read_bytes().startswith(f"{origin}\n".encode()):
             self._state.replace(self._state.with_name(f"{self._state.name}.given-up-{secrets.token_hex(4)}"))
-        write_durably(self._state, note.encode(), 0o600)
+        durable_files.replace(self._state, note.encode())
         if not self._marker.exists() or self._marker.read_text(encoding="utf-8") != self._where:
-            write_durably(self._marker, self._where.encode(), 0o600)
+            durable_files.replace(self._marker, self._where.encode())
 
     def verify(self, public: bytes, signature: bytes, text: bytes) -> bool:
         """Return whether a signature of a text is valid (RFC 8032)."""
         return verify(public, signature, text)
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     """Open a file; if it is created, only its owner may read it."""
     return os.open(path, flags, 0o600)
 
@@ -196,34 +197,5 @@ def write_key(path: Path, name: str) -> VerifierKey:
     private = Ed25519PrivateKey.generate()
     key = VerifierKey(name, private.public_key().public_bytes_raw())
     encoded = base64.b64encode(bytes([ED25519]) + private.private_bytes_raw()).decode()
-    draft = path.with_suffix(f".{os.getpid()}")
-    _write_synced(draft, f"{_PREFIX}{name}+{key.key_id.hex()}+{encoded}\n".encode(), 0o600)
-    with contextlib.suppress(FileExistsError):
-        path.hardlink_to(draft)
-    draft.unlink()
-    _sync(path.parent)
+    durable_files.create(path, f"{_PREFIX}{name}+{key.key_id.hex()}+{encoded}\n".encode())
     return read_key_file(path)[0]
-
-
-def write_durably(path: Path, data: bytes, mode: int) -> None:
-    """Replace a file atomically: a crash leaves the old one or the new one."""
-    draft = path.with_suffix(f".draft-{os.getpid()}")
-    _write_synced(draft, data, mode)
-    draft.replace(path)
-    _sync(path.parent)
-
-
-def _write_synced(path: Path, data: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -163,7 +163,7 @@ class _StrictLines:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for line in anyio.wrap_file(sys.stdin.buffer):
-            wrong = _misread(line)
+            wrong = _find_error(line)
             if wrong is None:
                 yield line.decode()
             else:
@@ -181,7 +181,7 @@ async def serving_http(submits_of: Callable[[Any], Submitting]) -> AsyncIterator
 
     async def handle(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
         first: list[Any] = [await receive()]
-        wrong = _misread(first[0]["body"])
+        wrong = _find_error(first[0]["body"])
         if wrong is None:
 
             async def again() -> Any:
@@ -198,7 +198,7 @@ async def serving_http(submits_of: Callable[[Any], Submitting]) -> AsyncIterator
         yield handle
 
 
-def _misread(raw: bytes) -> JSONRPCError | None:
+def _find_error(raw: bytes) -> JSONRPCError | None:
     """Return the response to input that is not strict JSON or not a JSON-RPC message; None for a message.
 
     The SDK's own response would repeat the input, and its parser keeps the last of two equal members.
@@ -233,12 +233,12 @@ class ToolHandlers:
         spec = TOOLS.get(name)
         if spec is None:
             known = ", ".join(TOOLS)
-            return _failed(ToolFailure(code="unknown-tool", message=f"there is no such tool; there are {known}"))
+            return _failure(ToolFailure(code="unknown-tool", message=f"there is no such tool; there are {known}"))
         try:
             given = read_arguments(arguments, spec.arguments)
         except RequestRefusedError as error:
-            return _refused(error)
-        task = asyncio.ensure_future(_guarded(submits, given))
+            return _refusal(error)
+        task = asyncio.ensure_future(_guard(submits, given))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
@@ -249,18 +249,18 @@ class ToolHandlers:
             await asyncio.wait(self._running, timeout=SHUTDOWN_GRACE_SECONDS)
 
 
-async def _guarded(submits: Submitting, given: Struct) -> CallToolResult:
+async def _guard(submits: Submitting, given: Struct) -> CallToolResult:
     try:
         return await _ACTS[type(given)](submits, given)
     except RequestRefusedError as error:
-        return _refused(error)
+        return _refusal(error)
     except AntechamberError as error:
         code = "unavailable" if error.temporary else "refused"
-        return _failed(ToolFailure(code=code, message=str(error), retry_same_arguments=error.temporary))
+        return _failure(ToolFailure(code=code, message=str(error), retry_same_arguments=error.temporary))
     except Exception:  # noqa: BLE001 -- the model is informed of any failure
         _log.exception("a tool failed unexpectedly")
         failure = ToolFailure(code="failed", message="The tool failed unexpectedly; its log says more.")
-        return _failed(failure)
+        return _failure(failure)
 
 
 async def _propose(submits: Submitting, given: ProposeMemory) -> CallToolResult:
@@ -269,9 +269,9 @@ async def _propose(submits: Submitting, given: ProposeMemory) -> CallToolResult:
     if found.state == "committed" and receipt is not None:
         again = "It was proposed before; nothing changed." if receipt.duplicate else ""
         text = f"{receipt.disposition}: a curator decides. submission_id: {receipt.submission_id}. {again}".strip()
-        return _done(text, receipt)
+        return _success(text, receipt)
     if found.state in {"pending", "uncertain"}:
-        return _failed(_later(found))
+        return _failure(_later(found))
     reasons = receipt.reasons if receipt else []
     first = reasons[0] if reasons else None
     # The contract's advice mentions keys, which a model does not know.
@@ -285,7 +285,7 @@ async def _propose(submits: Submitting, given: ProposeMemory) -> CallToolResult:
         reasons=without_names(reasons),
         operation_id=found.operation_id,
     )
-    return _failed(failure)
+    return _failure(failure)
 
 
 def _later(found: ToolReceipt) -> ToolFailure:
@@ -313,18 +313,18 @@ def _later(found: ToolReceipt) -> ToolFailure:
 async def _status(submits: Submitting, given: SubmissionStatus) -> CallToolResult:
     status = await submits.status(given.submission_id)
     if status is None:
-        return _failed(
+        return _failure(
             ToolFailure(code="not-found", message="no submission of yours has this id", argument="submission_id")
         )
     review = status.review
     became = "it made no proposal" if review is None else f"its proposal is {review.state}"
-    return _done(f"{status.disposition}; {became}.", status)
+    return _success(f"{status.disposition}; {became}.", status)
 
 
 async def _search(submits: Submitting, given: SearchMemory) -> CallToolResult:
     page = await submits.search(given.query, given.submission_scope, given.scope_id)
     lines = [f"- {item.content}" for item in page.items]
-    return _done("\n".join(lines) or "Nothing is remembered there that holds all these words.", page)
+    return _success("\n".join(lines) or "Nothing is remembered there that holds all these words.", page)
 
 
 _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolResult]]]] = {
@@ -334,11 +334,11 @@ _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolRe
 }
 
 
-def _refused(error: RequestRefusedError) -> CallToolResult:
+def _refusal(error: RequestRefusedError) -> CallToolResult:
     first = error.reasons[0]
     argument = argument_of(first.pointer)
     place = f" (argument {argument})" if argument else ""
-    return _failed(
+    return _failure(
         ToolFailure(
             code=first.code,
             message=f"{first.message}{place}. Mend that and call again.",
@@ -348,11 +348,11 @@ def _refused(error: RequestRefusedError) -> CallToolResult:
     )
 
 
-def _done(text: str, result: Struct) -> CallToolResult:
+def _success(text: str, result: Struct) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], structured_content=msgspec.to_builtins(result))
 
 
-def _failed(failure: ToolFailure) -> CallToolResult:
+def _failure(failure: ToolFailure) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(text=f"{failure.code}: {failure.message}")],
         structured_content=msgspec.to_builtins(failure),

@@ -88,7 +88,7 @@ def read_policy(folder: Path) -> Policy:
         raise PolicyError(message)
     unknown = sorted({file.name for file in folder.glob("*.toml")} - _FILES.keys())
     if unknown:
-        message = f"{unknown[0]}: no such policy file{_instead(unknown[0], _FILES)}"
+        message = f"{unknown[0]}: no such policy file{_suggest(unknown[0], _FILES)}"
         raise PolicyError(message)
     producers = _decode(folder, "producers.toml", ProducersFile)
     scopes = _decode(folder, "scopes.toml", ScopesFile)
@@ -96,11 +96,11 @@ def read_policy(folder: Path) -> Policy:
     guidelines = _decode(folder, "guidelines.toml", GuidelinesFile)
     tests = _decode(folder, TESTS, TestsFile)
     policy = Policy(
-        producers=_by_identity(producers.producer),
+        producers=_index_by_identity(producers.producer),
         defaults=scopes.defaults,
-        scopes=_over_shipped(scopes.scope),
+        scopes=_merge_over_shipped(scopes.scope),
         limits=scopes.limits,
-        privacy=Privacy(off=_known_rules(privacy.off)),
+        privacy=Privacy(off=_check_rules(privacy.off)),
         guidelines=guidelines.guideline,
         cases=tests.test,
     )
@@ -111,7 +111,7 @@ def read_policy(folder: Path) -> Policy:
     return policy
 
 
-def _over_shipped(own: dict[Scope, ScopeRules]) -> dict[Scope, ScopeRules]:
+def _merge_over_shipped(own: dict[Scope, ScopeRules]) -> dict[Scope, ScopeRules]:
     """Merge a file's rules over the shipped ones by key: restricting the kinds does not drop the second curator."""
     merged = dict(Policy().scopes)
     for scope, rules in own.items():
@@ -124,7 +124,7 @@ def _check_case(case: Case) -> None:
     place = f'{TESTS}: test "{case.name}"'
     scope = case.scope.partition(":")[0]
     if scope not in SCOPES:
-        message = f'{place}: "{case.scope}" names no scope{_instead(scope, SCOPES)}'
+        message = f'{place}: "{case.scope}" names no scope{_suggest(scope, SCOPES)}'
         raise PolicyError(message)
     if isinstance(case.producer, Producer):
         _check_grants(place, case.producer)
@@ -154,7 +154,7 @@ def _decode(folder: Path, name: str, form: type[_F]) -> _F:
         raise _explain(name, error, form, document) from None
 
 
-def _by_identity(producers: list[Producer]) -> dict[str, Producer]:
+def _index_by_identity(producers: list[Producer]) -> dict[str, Producer]:
     found: dict[str, Producer] = {}
     for producer in producers:
         if producer.identity in found:
@@ -169,20 +169,20 @@ def _check_grants(place: str, producer: Producer) -> None:
     for grant in (*producer.submit, *producer.read):
         scope = grant.partition(":")[0]
         if scope != "*" and scope not in SCOPES:
-            message = f'{place}: {producer.identity}: "{grant}" names no scope{_instead(scope, SCOPES)}'
+            message = f'{place}: {producer.identity}: "{grant}" names no scope{_suggest(scope, SCOPES)}'
             raise PolicyError(message)
 
 
-def _known_rules(off: list[str]) -> list[str]:
+def _check_rules(off: list[str]) -> list[str]:
     names = [rule.rule_id for rule in RULES]
     for name in off:
         if name not in names:
-            message = f'privacy.toml: off: "{name}" is no rule{_instead(name, names)}'
+            message = f'privacy.toml: off: "{name}" is no rule{_suggest(name, names)}'
             raise PolicyError(message)
     return off
 
 
-def _instead(word: str, known: Iterable[str]) -> str:
+def _suggest(word: str, known: Iterable[str]) -> str:
     """Return what to write instead: the nearest known word, else all of them."""
     names = list(known)
     near = difflib.get_close_matches(word, names, n=1)
@@ -194,7 +194,7 @@ def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], docu
     text = str(error)
     if found := _UNKNOWN_SCOPE.fullmatch(text):
         scope, place = found.group(1), found.group(3) or f"scope.{found.group(1)}"
-        return PolicyError(f'{name}: [{place}]: "{scope}" is no scope{_instead(scope, SCOPES)}')
+        return PolicyError(f'{name}: [{place}]: "{scope}" is no scope{_suggest(scope, SCOPES)}')
     match = _UNKNOWN.search(text)
     if match is None:
         return PolicyError(f"{name}: {explain_value(text, document) or text}")
@@ -205,4 +205,4 @@ def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], docu
     table = "producer" if ".producer" in place else place.split("[")[0].split(".")[0]
     known = _KEYS.get(table, form).__struct_fields__
     where = f" in [{place}]" if place else ""
-    return PolicyError(f'{name}: unknown key "{key}"{where}{_instead(key, known)}')
+    return PolicyError(f'{name}: unknown key "{key}"{where}{_suggest(key, known)}')

@@ -12,6 +12,16 @@ def folder(name: Literal["templates", "policies"]) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent.parent / name
 
 
+def document(path: str) -> Path:
+    """Return a shipped document by its path in a checkout.
+
+    In the installed package a document of a package folder, of `templates` or of `policies` is in that folder, and
+    every other one is below `documents`.
+    """
+    inside = (_PACKAGE / path.removeprefix("service/antechamber/"), _PACKAGE / "documents" / path)
+    return next((file for file in inside if file.is_file()), _PACKAGE.parent.parent / path)
+
+
 def verifier() -> Path:
     """Return the program that verifies exports, which imports nothing of this package."""
     inside = _PACKAGE / "verify_export.py"

@@ -1,13 +1,12 @@
 """The data folder's secret, the key of commitments and cookies."""
 
-import contextlib
-import os
 import secrets
 from pathlib import Path
 from typing import Final
 
 from blake3 import blake3
 
+from antechamber import durable_files
 from antechamber.settings import DATABASE, SettingsError
 
 SECRET: Final = "secret.key"  # noqa: S105 -- a file name
@@ -34,7 +33,8 @@ def load_secret(data: Path, *, begun: bool | None = None) -> bytes:
                 "recognized."
             )
             raise SettingsError(message)
-        _write_secret(path)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        durable_files.create(path, secrets.token_bytes(SECRET_BYTES))
     secret = path.read_bytes()
     if len(secret) != SECRET_BYTES:
         message = f"{path} is damaged: it must hold {SECRET_BYTES} bytes. Restore it from the backup of this folder."
@@ -45,20 +45,3 @@ def load_secret(data: Path, *, begun: bool | None = None) -> bytes:
 def secret_check(secret: bytes) -> str:
     """Return a value for the database that distinguishes the secret from another one without revealing it."""
     return blake3(b"antechamber secret.key", key=secret).hexdigest()
-
-
-def _write_secret(path: Path) -> None:
-    """Write the secret under another name first: a crash leaves none or a whole one, and the first process wins."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_suffix(f".{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(secrets.token_bytes(SECRET_BYTES))
-        file.flush()
-        os.fsync(file.fileno())
-    with contextlib.suppress(FileExistsError):
-        path.hardlink_to(draft)
-    draft.unlink()
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)

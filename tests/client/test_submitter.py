@@ -23,7 +23,6 @@ from antechamber.client.errors import (
     SettledByHandError,
     UncertainError,
 )
-from antechamber.client.http import Sender, SendError
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
 from antechamber.client.submitter import AsyncSubmitter, Submitter
@@ -336,6 +335,87 @@ def test_a_sender_without_a_ledger_derives_its_keys(service: Service, network: N
     assert count(service, "submissions") == 2
 
 
+def test_without_a_ledger_each_line_of_a_batch_is_answered(service: Service, network: Network) -> None:
+    """Lines with the same key are all sent, in order: the same event is a replay, another one a conflict."""
+    own = {"idempotency_key": "own-key"}
+    events = [
+        lesson("One.", **own),
+        lesson("Two.", **own),
+        lesson("One.", **own),
+        lesson("Three."),
+        lesson("Two.", **own),
+        lesson("Three."),
+        lesson("Page mira@orbit-works.dev.", idempotency_key="third-key"),
+    ]
+    with Submitter(URL, service.token(), transport=network) as sender:
+        outcomes = sender.submit_batch(events)
+        assert len(network.seen) == 1
+        receipts = [outcome if isinstance(outcome, Receipt) else outcome.receipt for outcome in outcomes]
+        assert [receipt and (receipt.status, receipt.duplicate) for receipt in receipts] == [
+            (201, False),
+            (422, False),
+            (201, True),
+            (201, False),
+            (422, True),
+            (201, True),
+            (422, False),
+        ]
+        assert [type(outcome).__name__ for outcome in outcomes[1::3]] == ["NeedsReviewError", "NeedsReviewError"]
+        assert {receipt.idempotency_key for receipt in receipts[:3] if receipt} == {"own-key"}
+        again = sender.submit(lesson("One.", **own))
+        assert (again.duplicate, again.submission_id) == (True, receipts[0] and receipts[0].submission_id)
+    assert count(service, "submissions") == 3
+
+
+def test_without_a_ledger_events_under_one_key_do_not_hide_each_other(service: Service, network: Network) -> None:
+    """While one event is uncertain, another event with its key is sent as itself and gets its own answer."""
+    own = {"idempotency_key": "own-key"}
+    with Submitter(URL, service.token(), transport=network, attempts=1) as sender:
+        network.script = ["late"]
+        with pytest.raises(UncertainError):
+            sender.submit(lesson("One.", **own))
+        assert sender.submit(lesson("Two.", **own)).disposition == "accepted-for-review"
+        network.script = [(401, refused(401))]
+        with pytest.raises(UncertainError):
+            sender.submit(lesson("One.", **own))
+        with pytest.raises(NeedsReviewError, match="key-reused"):
+            sender.submit(lesson("One.", **own))
+    assert len({content for content in network.posts() if b"One." in content}) == 1
+
+
+def test_with_a_ledger_an_event_brings_no_key(sender: Submitter, network: Network) -> None:
+    """The ledger assigns the keys, so an event with its own is refused before anything is recorded."""
+    for submit in (sender.submit, lambda event: sender.submit_batch([lesson(), event])):
+        with pytest.raises(InvalidEventError, match="leave it out"):
+            submit(lesson(idempotency_key="own-key"))
+    assert sender.ledger is not None
+    assert (list(sender.ledger.entries()), network.seen) == ([], [])
+
+
+def test_without_a_ledger_the_refusal_of_an_event_is_shown(service: Service, network: Network) -> None:
+    """Another process may have sent the event, so a new key is not safe; the service's reasons are still there."""
+    with Submitter(URL, service.token(), transport=network) as sender:
+        for submit in (sender.submit, lambda event: sender.submit_batch([event])[0]):
+            try:
+                outcome = submit(lesson(idempotency_key="4111111111111111"))
+            except UncertainError as error:
+                outcome = error
+            assert isinstance(outcome, UncertainError)
+            assert outcome.receipt is not None
+            assert [reason.code for reason in outcome.receipt.reasons] == ["key-invalid"]
+    assert len(network.seen) == 2
+
+
+def test_an_answer_is_divided_at_line_feeds_alone(sender: Submitter, network: Network) -> None:
+    """Other line separators inside a text do not end a line."""
+    message = json.dumps("a\u2028b\u0085c", ensure_ascii=False).encode()
+    line = refused(401).replace(b'"said"', message)
+    network.script = [(200, line + b"\n" + line + b"\n")]
+    outcomes = sender.submit_batch([lesson("One."), lesson("Two.")])
+    assert [type(outcome).__name__ for outcome in outcomes] == ["RefusedError"] * 2
+    assert "a\u2028b\u0085c" in str(outcomes[0])
+
+
 def test_what_became_of_it_can_be_read(service: Service, sender: Submitter, network: Network) -> None:
     """Receipts are read by id and key with their review, memories by scope; None means missing."""
     receipt = sender.submit(lesson())
@@ -373,6 +453,11 @@ def test_what_became_of_it_can_be_read(service: Service, sender: Submitter, netw
         (f"http://{'a' * 64}.example.org", "x", "is no address"),
         ("http://example.org", "two words", "this is no token"),
         ("http://example.org", "", "this is no token"),
+        ("http://example.org", "antp_x\n", "this is no token"),
+        ("http://example.org", "antp_x\r\nhost: evil", "this is no token"),
+        ("http://example.org", "t\u00f6k", "this is no token"),
+        ("desk", "x", "is no address"),
+        ("127.0.0.1:8080", "x", "is no address"),
     ],
 )
 def test_an_address_or_token_that_cannot_be_one_is_refused(url: str, token: str, said: str) -> None:
@@ -386,10 +471,9 @@ def test_an_address_or_token_that_cannot_be_one_is_refused(url: str, token: str,
 )
 def test_a_refused_address_is_not_repeated_with_its_password(url: str) -> None:
     """The error omits the password, because agents' logs keep errors."""
-    for refused in (lambda: Submitter(url, "x"), lambda: Sender(url, "x")):
-        with pytest.raises((AddressError, SendError), match="is no address") as caught:
-            refused()
-        assert "s3cr3t" not in str(caught.value)
+    with pytest.raises(AddressError, match="is no address") as caught:
+        Submitter(url, "x")
+    assert "s3cr3t" not in str(caught.value)
 
 
 def test_the_asynchronous_submitter_does_the_same(service: Service, network: Network, ledger: Ledger) -> None:

@@ -35,7 +35,7 @@ def test_an_address_is_shown_without_what_may_be_secret(url: str, seen: str) -> 
 
 
 @given(st.text(alphabet="s3cr3t:/?#[]% ", max_size=12), st.sampled_from(["", "/path", ":81/path"]))
-def test_no_password_is_shown_whatever_it_is_made_of(characters: str, rest: str) -> None:
+def test_no_password_is_shown_encoded_or_not(characters: str, rest: str) -> None:
     """No password is shown, whether percent-encoded or not."""
     assert "Pa55word" not in redact_address(f"https://pins:{characters}Pa55word@pins.example{rest}")
     assert "Pa55word" not in redact_address(f"https://pins:Pa55word{characters}@pins.example{rest}")

@@ -18,7 +18,7 @@ from antechamber.core.log.checkpoint_text import (
     read_key,
     read_proof,
     read_text,
-    signed_note,
+    sign_note,
     write_proof,
 )
 
@@ -27,7 +27,7 @@ SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 KEY = VerifierKey(ORIGIN, SECRET.public_key().public_bytes_raw())
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))
 POINT = Checkpoint(ORIGIN, 42, bytes(range(32)))
-NOTE = signed_note(POINT, KEY, SECRET.sign)
+NOTE = sign_note(POINT, KEY, SECRET.sign)
 
 
 def verify(public: bytes, signature: bytes, text: bytes) -> bool:
@@ -69,12 +69,12 @@ def test_the_published_example_of_a_key_id_is_ours_too() -> None:
 def test_signatures_of_others_are_passed_over() -> None:
     """A note may also be signed by witnesses; lines of unknown keys are ignored."""
     other = VerifierKey("witness.example.org", OTHER.public_key().public_bytes_raw())
-    witnessed = NOTE + signed_note(POINT, other, OTHER.sign).split("\n\n")[1]
+    witnessed = NOTE + sign_note(POINT, other, OTHER.sign).split("\n\n")[1]
     assert read(witnessed) == POINT
     # The log's name with another key, and the key under another name, are unknown as well.
-    assert read(NOTE + signed_note(POINT, VerifierKey(ORIGIN, other.public), OTHER.sign).split("\n\n")[1]) == POINT
+    assert read(NOTE + sign_note(POINT, VerifierKey(ORIGIN, other.public), OTHER.sign).split("\n\n")[1]) == POINT
     with pytest.raises(NoteError, match="not signed by"):
-        read(signed_note(POINT, other, OTHER.sign))
+        read(sign_note(POINT, other, OTHER.sign))
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_one_veto_rejects() -> None:
     assert (ruling.state, ruling.admits) == ("rejected", False)
 
 
-def test_whoever_approved_may_still_reject_or_edit() -> None:
+def test_an_approver_may_still_reject_or_edit() -> None:
     """A person may change their decision before the second approval."""
     once, _ = played(proposal(curators=2), ("bob", "approve", ""))
     assert ruled(once, "reject").state == "rejected"
@@ -177,14 +177,14 @@ def test_whoever_approved_may_still_reject_or_edit() -> None:
 
 
 @pytest.mark.parametrize("curators", [1, 2])
-def test_nobody_approves_the_same_text_twice(curators: int) -> None:
+def test_a_person_approves_the_same_text_only_once(curators: int) -> None:
     """A repeated approval by the same person does not count as a second person."""
     once, _ = played(proposal(curators=2), ("bob", "approve", ""))
     with pytest.raises(ForbiddenDecisionError, match="second person"):
         ruled(msgspec.structs.replace(once, curators=curators), "approve")
 
 
-def test_whoever_edited_is_not_the_only_approver() -> None:
+def test_an_editor_is_not_the_only_approver() -> None:
     """The editor's own approval counts, and a second person completes it."""
     edited, _ = played(proposal(), ("bob", "edit", "Another text."))
     assert standing_approvals(edited) == {"bob"}
@@ -202,7 +202,7 @@ def test_an_edit_voids_earlier_approvals() -> None:
     assert ruled(edited, "approve").admits
 
 
-def test_a_text_that_was_changed_back_is_approved_anew() -> None:
+def test_a_text_that_was_changed_back_needs_new_approvals() -> None:
     """Approvals belong to a version, so restoring the first text does not restore its approvals."""
     moves: tuple[tuple[str, DecisionKind, str], ...] = (
         ("bob", "approve", ""),
@@ -278,7 +278,7 @@ def test_a_decision_on_another_text_is_stale(kind: DecisionKind, members: dict[s
         ruled(proposal(version=2), kind, **members)
 
 
-def test_staleness_is_said_before_anything_else() -> None:
+def test_staleness_is_reported_before_any_other_error() -> None:
     """A stale form is reported as stale even if it is also incomplete or not allowed."""
     with pytest.raises(StaleDecisionError):
         ruled(proposal(withdrawn=True), "approve", "ada", version=9, reason_code="nonsense")
@@ -366,7 +366,7 @@ def test_a_memory_has_to_be_named_and_active(kind: DecisionKind) -> None:
         ruled(proposal(), kind, target=Target(memory_id="m-1", state="retracted"))
 
 
-def test_nobody_approves_what_would_supersede_a_memory_that_ended() -> None:
+def test_a_proposal_that_supersedes_an_ended_memory_cannot_be_approved() -> None:
     """Such a proposal cannot be approved; naming another memory or editing is still possible."""
     ended = proposal(replaces=Target(memory_id="m-1", state="superseded"))
     with pytest.raises(ForbiddenDecisionError, match="superseded by now"):
@@ -451,7 +451,7 @@ def test_ending_a_memory_and_taking_that_back() -> None:
         assert (back.state, back.version, back.memory) == ("approved", 1, "active")
 
 
-def test_an_undo_names_the_decision_that_stands() -> None:
+def test_an_undo_names_the_current_decision() -> None:
     """An undone or superseded decision is stale; without a decision there is nothing to undo."""
     decided = proposal(state="rejected", standing=stands("reject"))
     with pytest.raises(StaleDecisionError):

@@ -15,7 +15,7 @@ from antechamber.core.admission.disposition import (
     KnownConflict,
     KnownProposal,
     KnownSubmission,
-    candidate,
+    build_candidate,
     decide,
 )
 from antechamber.core.admission.receipt import echo_of, form_receipt
@@ -67,7 +67,7 @@ TABLE: dict[str, tuple[int, str | None, bool | None, bool, bool]] = {
 
 def made(findings: list[Finding] | None = None, **members: Any) -> Candidate:
     """Return a candidate with the given findings."""
-    return candidate(read_event(read_draft(msgspec.json.encode(event(**members)))), findings or [], SECRET)
+    return build_candidate(read_event(read_draft(msgspec.json.encode(event(**members)))), findings or [], SECRET)
 
 
 def verdict(*codes: Any) -> Verdict:
@@ -135,7 +135,7 @@ def test_a_key_that_was_left_free_may_be_used_again(code: str) -> None:
     assert not (outcome.retry_same_key and outcome.safe_new_key)
 
 
-def test_what_may_pass_says_when_to_come_back() -> None:
+def test_temporary_refusals_have_retry_after() -> None:
     """The answers of a busy service, and no others, carry Retry-After."""
     assert {OUTCOMES[code].status for code in RETRY_AFTER} == {409, 429, 503}
     assert all(seconds > 0 for seconds in RETRY_AFTER.values())

@@ -93,7 +93,7 @@ def test_what_is_deleted_is_the_whole_change(before: str, gone: str, after: str)
 
 @given(TEXTS)
 @example("a\u200c\u200c b\u3000\u3000c \ufe0f")
-def test_a_field_shows_whatever_is_in_it(text: str) -> None:
+def test_a_field_shows_every_character(text: str) -> None:
     """Invisible characters become tokens unless they change the look of their neighbors."""
     field = to_field(text).text
     hidden = [index for index, character in enumerate(field) if is_hidden(character)]
@@ -149,7 +149,7 @@ def test_tokens_can_be_typed_and_cannot_swell() -> None:
         from_field("\u27e6U+200B\u00d750000\u27e7" * 2)
 
 
-def test_a_field_counts_its_tokens_and_says_when_they_are_too_many() -> None:
+def test_a_field_reports_too_many_tokens() -> None:
     """Runs and brackets count as one token each, and a field reports when its tokens are too many."""
     assert to_field("\u27e6a\u27e6\u200b\u200b\u200c\u27e6").tokens == 5
     assert to_field("a\u200b" * MAX_TOKENS).fits

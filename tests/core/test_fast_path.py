@@ -84,7 +84,7 @@ def hashed(body: dict[str, Any]) -> dict[str, Any]:
 
 @settings(max_examples=600)
 @given(payloads, spans, st.lists(odd, max_size=2), st.sampled_from([None, None, "k", "other"]), st.booleans())
-def test_it_says_the_same_or_nothing(
+def test_the_fast_path_agrees_or_declines(
     payload: dict[str, Any],
     span: dict[str, Any],
     changes: list[tuple[str, Any]],

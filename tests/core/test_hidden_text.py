@@ -29,7 +29,7 @@ def test_every_filler_and_selector_is_drawn() -> None:
     assert [c for c in (*FILLERS, *_selectors()) if not is_hidden(c)] == []
 
 
-def test_every_tag_character_is_drawn_with_what_it_stands_for() -> None:
+def test_every_tag_character_is_shown_with_the_letter_it_encodes() -> None:
     """A tag character is shown with the letter it encodes."""
     for code in range(0xE0020, 0xE007F):
         piece = reveal(chr(code))[0]
@@ -54,7 +54,7 @@ def test_nothing_of_a_text_is_lost() -> None:
     assert "".join(piece.text for piece in reveal(text)) == text
 
 
-def test_a_run_of_invisible_characters_is_one_token_that_says_which_and_how_many() -> None:
+def test_a_run_of_invisible_characters_is_one_token_with_names_and_count() -> None:
     """A long run of one character is one token; a short mixed run is listed in order, a long one is counted."""
     drawn = {
         "\u200b" * 60_000: "U+200B \u00d7 60,000",
@@ -81,7 +81,7 @@ ODD = st.text(st.sampled_from("ab \n\u200b\u202e\ufe0f\U000e0041\u0301\u0430\u4e
 
 
 @given(ODD, st.integers(0, 900))
-def test_a_glimpse_is_the_beginning_and_says_whether_it_is_all(text: str, most: int) -> None:
+def test_a_glimpse_is_the_beginning_and_whether_it_is_complete(text: str, most: int) -> None:
     """A preview fits the limit, cuts no token, and is complete only if all text fits and each token is complete."""
     seen = glimpse(text, most)
     shown = "".join(piece.text for piece in seen.pieces)

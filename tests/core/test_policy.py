@@ -51,7 +51,7 @@ def test_what_the_policy_grants_passes() -> None:
     assert verdict(policy(), submitted()) == []
 
 
-def test_the_shipped_policy_admits_nobody() -> None:
+def test_the_shipped_policy_admits_no_producer() -> None:
     """Without listed producers every submission is refused."""
     assert verdict(Policy(), submitted()) == [("scope-not-granted", "/submission_scope")]
 
@@ -95,7 +95,7 @@ def test_only_granted_scopes_take_submissions(scope: str, scope_id: str, *, gran
         (["cross_organization:*"], "organization", "x", False),
     ],
 )
-def test_a_star_stands_for_anything(grants: list[str], scope: str, scope_id: str, *, covered: bool) -> None:
+def test_a_star_matches_anything(grants: list[str], scope: str, scope_id: str, *, covered: bool) -> None:
     """Only the star is special, and a grant must match the whole pair."""
     assert covers(grants, scope, scope_id) == covered
 

@@ -14,7 +14,7 @@ from antechamber.core.policy_help import WANTED, explain_value
     ("location", "table"),
     [("producer[]", Producer), ("defaults", Rules), ("limits", Limits), ("guideline[]", Guideline), ("test[]", Case)],
 )
-def test_every_key_says_what_it_takes(location: str, table: type[Struct]) -> None:
+def test_every_key_has_a_help_text(location: str, table: type[Struct]) -> None:
     """Every key of every table has a help text."""
     known = {re.sub(r"(\[\])+$", "", name) for name in WANTED}
     assert {f"{location}.{one.encode_name}" for one in msgspec.structs.fields(table)} <= known

@@ -43,7 +43,7 @@ SAID: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("members", "said"), SAID)
-def test_a_case_tells_what_the_policy_says(members: dict[str, Any], said: str) -> None:
+def test_a_case_evaluates_the_policy(members: dict[str, Any], said: str) -> None:
     """Cases cover reading, submitting, privacy, grants, kinds and age, also for a producer defined in the case."""
     assert outcome(policy(), case(**members)) == said
 

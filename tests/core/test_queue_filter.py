@@ -37,7 +37,7 @@ def test_a_filter_has_named_parts_and_words() -> None:
         ("a\0b", "300 characters"),
     ],
 )
-def test_what_cannot_be_read_is_said(text: str, why: str) -> None:
+def test_an_invalid_filter_lists_the_alternatives(text: str, why: str) -> None:
     """The message lists the valid alternatives."""
     with pytest.raises(FilterError, match=why):
         read_filter(text)

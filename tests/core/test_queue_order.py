@@ -63,7 +63,7 @@ def test_a_producer_without_any_waiting_begins_at_the_turn_served_now() -> None:
 
 
 @given(st.integers(1, 60), st.integers(1, 5))
-def test_nobody_waits_behind_more_than_one_of_each_other(flood: int, few: int) -> None:
+def test_an_item_waits_behind_at_most_as_many_of_each_other_producer(flood: int, few: int) -> None:
     """However many items one producer sends, another's n-th item has at most n of them before it."""
     some = [proposal(number, f"{number} " + distinct(number)) for number in range(flood)]
     some += [proposal(1000 + number, f"{number} " + distinct(1000 + number), producer=2) for number in range(few)]

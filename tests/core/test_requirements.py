@@ -70,7 +70,7 @@ TABLE: list[tuple[Situation, dict[str, str], bool]] = [
 
 
 @pytest.mark.parametrize(("of", "expected", "blocked"), TABLE)
-def test_each_requirement_says_its_state(of: Situation, expected: dict[str, str], *, blocked: bool) -> None:
+def test_each_requirement_has_a_state(of: Situation, expected: dict[str, str], *, blocked: bool) -> None:
     """Only requirements that are unsatisfied or failed for this person block an approval."""
     assert states(of) == expected
     assert (obstacle(evaluate(of)) is not None) == blocked

@@ -69,7 +69,7 @@ def test_a_secret_has_its_form_and_checksum(kind: SecretKind, randomness: bytes)
     assert has_checksum(secret)
 
 
-def test_prefixes_tell_kinds_apart() -> None:
+def test_prefixes_distinguish_kinds() -> None:
     """Five kinds have five distinct prefixes of five characters."""
     assert len(set(PREFIXES.values())) == len(PREFIXES) == 5
     assert {len(prefix) for prefix in PREFIXES.values()} == {5}

@@ -4,42 +4,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antechamber.core.review.shortcuts import OFF, SHORTCUTS, USUAL, ShortcutError, keep, keys_of
+from antechamber.core.review.shortcuts import OFF, SHORTCUTS, USUAL, ShortcutError, decode_shortcuts, encode_shortcuts
 
 
 def test_without_a_choice_every_action_has_its_usual_key() -> None:
     """Shortcuts are on by default, each with a distinct key."""
-    assert keys_of(None) == USUAL
+    assert decode_shortcuts(None) == USUAL
     assert len(set(USUAL.values())) == len(SHORTCUTS)
-    assert keep(USUAL) is None
+    assert encode_shortcuts(USUAL) is None
 
 
-def test_whoever_wants_none_has_none() -> None:
+def test_shortcuts_that_are_off_have_no_keys() -> None:
     """When shortcuts are off, no action has a key."""
-    assert keys_of(OFF) == {}
+    assert decode_shortcuts(OFF) == {}
 
 
 @given(st.permutations("abcdefghij?!<&\"'").map(lambda order: dict(zip(USUAL, order, strict=False))))
-def test_a_choice_comes_back_as_it_was_kept(chosen: dict[str, str]) -> None:
+def test_a_choice_survives_storage(chosen: dict[str, str]) -> None:
     """Any letters and signs survive storage."""
-    assert keys_of(keep(chosen)) == chosen
+    assert decode_shortcuts(encode_shortcuts(chosen)) == chosen
 
 
 @pytest.mark.parametrize("key", ["", "ab", "1", " ", "\t", "\u00e4", "\x7f"], ids=repr)
 def test_a_key_is_one_letter_or_sign(key: str) -> None:
     """Digits are reserved for reasons, and a key must be a single printable character."""
     with pytest.raises(ShortcutError, match='"Approve what is shown; save the edit that is shown" needs one key'):
-        keep(USUAL | {"approve": key})
+        encode_shortcuts(USUAL | {"approve": key})
 
 
 def test_two_actions_have_two_keys() -> None:
     """Two actions cannot share a key."""
     with pytest.raises(ShortcutError, match="the same key"):
-        keep(USUAL | {"approve": "r"})
+        encode_shortcuts(USUAL | {"approve": "r"})
 
 
 def test_an_action_that_is_newer_than_the_choice_has_its_usual_key() -> None:
     """A new action gets its default key, or none if that is taken."""
-    assert keys_of('{"approve":"y"}') == USUAL | {"approve": "y"}
+    assert decode_shortcuts('{"approve":"y"}') == USUAL | {"approve": "y"}
     others = {action: key for action, key in USUAL.items() if action != "skip"}
-    assert keys_of('{"approve":"s","gone":"x"}') == others | {"approve": "s"}
+    assert decode_shortcuts('{"approve":"s","gone":"x"}') == others | {"approve": "s"}

@@ -58,7 +58,7 @@ def test_texts_without_end_are_compared_by_lines_or_as_a_whole() -> None:
     assert [one.kind for one in compare(words, words + "b")] == ["removed", "added"]
 
 
-def test_a_difference_of_thousands_of_places_is_told_as_a_whole() -> None:
+def test_a_difference_with_thousands_of_runs_replaces_the_whole_text() -> None:
     """The number of runs in a difference is bounded; beyond that the whole text is replaced."""
     before, after = "a b " * 1400, "a c " * 1400
     assert compare(before, after) == [TextRun("removed", before), TextRun("added", after)]
@@ -75,7 +75,7 @@ def test_a_long_difference_leaves_agreement_out_and_counts_it() -> None:
     assert [one.kind for one in differ("a b", "a c").changes] == ["same", "removed", "added"]
 
 
-def test_a_difference_that_a_page_has_no_room_for_says_so() -> None:
+def test_a_difference_that_is_too_large_for_a_page_is_marked() -> None:
     """A difference with thousands of tokens is reported as too large to show."""
     before, after = "a\x7f" * 4000, "b"
     assert differ(before, after).changes == []
@@ -103,7 +103,7 @@ def test_a_folder_finds_the_nearest_of_what_it_holds() -> None:
     assert folder.find("Something else entirely, said at such length.", NEARLY_SAME) == 1
 
 
-def test_texts_of_countless_lines_are_told_as_a_whole() -> None:
+def test_texts_of_too_many_lines_are_replaced_as_a_whole() -> None:
     """With too many words and lines neither is aligned."""
     before, after = "a\n" * 7000, "b\n" * 7000
     assert compare(before, after) == [TextRun("removed", before), TextRun("added", after)]

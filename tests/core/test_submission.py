@@ -310,7 +310,7 @@ def test_a_span_does_not_end_before_it_starts() -> None:
 
 
 @pytest.mark.parametrize("key", ["a", "0", "A" * 128, "a._:~-", "0198c7f2-6a0e-7c1e-9d55-0f6f3c2b9a10"])
-def test_the_key_may_stand_in_body_header_or_both(key: str) -> None:
+def test_the_key_may_be_in_body_header_or_both(key: str) -> None:
     """The key is the same in the body, in the header or in both."""
     raw = msgspec.json.encode(event(idempotency_key=key))
     bare = msgspec.json.encode({name: value for name, value in event().items() if name != "idempotency_key"})

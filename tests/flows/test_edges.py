@@ -14,8 +14,9 @@ import msgspec
 import pytest
 
 from antechamber.app import open_log, open_store
+from antechamber.app.access import connect_access
 from antechamber.background import Background, Work
-from antechamber.core.access.callers import Bearer, Person
+from antechamber.core.access.callers import Account, Bearer
 from antechamber.core.duplicate_rate import DuplicateRateRow
 from antechamber.core.errors import (
     BusyError,
@@ -29,15 +30,17 @@ from antechamber.core.policy import Policy
 from antechamber.core.ports.store import Store
 from antechamber.core.privacy import scan
 from antechamber.core.review.decision import Decision, InvalidDecisionError
-from antechamber.flows import access as access_flow
-from antechamber.flows.access import Access
+from antechamber.flows import lookup_cache
 from antechamber.flows.admit import MAX_BATCHES, MAX_LONG, Admission
 from antechamber.flows.clock import SteadyClock
 from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.export import Export
 from antechamber.flows.heartbeat import GONE_AFTER, Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
+from antechamber.flows.log_proofs import LogProofs
+from antechamber.flows.public_address import PublicAddress
 from antechamber.flows.queue_sorter import BATCH, QueueSorter
 from antechamber.flows.rate_limit import TokenBuckets
 from antechamber.flows.recall import Recall
@@ -94,10 +97,11 @@ class Flows:
         self.store = port = open_store(location)
         self.admission = Admission(port, self.keeper, SECRET, self.clock, chance)
         self.desk = Desk(port, self.keeper, self.clock, chance)
-        self.access = Access(port, self.clock, chance, SECRET)
+        self.desk_views = DeskViews(port, self.keeper, self.clock)
+        self.access = connect_access(port, self.clock, chance, SECRET)
         self.log = open_log(port, location, self.clock)
         self.log.look()
-        self.export = Export(port, self.log, self.clock, chance)
+        self.export = Export(port, self.log, LogProofs(port, self.log), self.clock, chance)
         self.heartbeat = Heartbeat(port, self.keeper, self.clock, process_id="one", name="host:1")
         self.background = Background()
         self.dashboard = Dashboard(
@@ -110,16 +114,16 @@ class Flows:
         answer: dict[str, Any] = msgspec.json.decode(reply.body)
         return answer
 
-    def curator(self, name: str = "bob") -> Person:
+    def curator(self, name: str = "bob") -> Account:
         """Return a curator with an account."""
-        self.access.add_user(name, "curator", None, None)
-        signed_in = self.access.sign_in_by_link(self.access.link(name))
+        self.access.accounts.add(name, "curator", None, None)
+        signed_in = self.access.sign_in.consume_link(self.access.sign_in.create_link(name))
         assert signed_in
-        return signed_in.person
+        return signed_in.account
 
-    def decision(self, proposal_id: str, person: Person, **parts: Any) -> Decision:
+    def decision(self, proposal_id: str, account: Account, **parts: Any) -> Decision:
         """Return an approval of the current state, or another decision."""
-        dossier = self.desk.dossier(proposal_id, person)
+        dossier = self.desk_views.dossier(proposal_id, account)
         whole = {"kind": "approve", "version": dossier.proposal.version, "shown_hash": dossier.shown_hash}
         return Decision(**whole | {"decision_key": f"key-{self.clock.now}-{len(dossier.records)}"} | parts)
 
@@ -138,7 +142,7 @@ def test_a_private_retry_withdraws_once_and_answers_the_same_again(flows: Flows)
     proposal = flows.submit(body)["proposal_id"]
     first, second = (flows.submit(body | {"visibility": "private"}) for _ in range(2))
     assert (first["disposition"], second) == ("rejected-conflict", first | {"duplicate": True})
-    dossier = flows.desk.dossier(proposal, flows.curator())
+    dossier = flows.desk_views.dossier(proposal, flows.curator())
     assert (dossier.proposal.withdrawn, dossier.proposal.version) == (True, 2)
     assert dossier.blockers["approve"]
     assert dossier.blockers["reject"] is None
@@ -151,9 +155,9 @@ def test_replays_are_counted_and_written_when_flushed(flows: Flows) -> None:
     person = flows.curator()
     for _ in range(3):
         assert flows.submit(body)["duplicate"]
-    assert flows.desk.dossier(proposal, person).replays == 0
+    assert flows.desk_views.dossier(proposal, person).replays == 0
     flows.admission.flush()
-    assert flows.desk.dossier(proposal, person).replays == 3
+    assert flows.desk_views.dossier(proposal, person).replays == 3
     (row,) = flows.dashboard.figures().retries
     assert (row.producer_identity, row.channel, row.submissions, row.replays) == ("worker:release-bot", "http", 1, 3)
     flows.clock.now += 25 * HOUR
@@ -232,22 +236,22 @@ def test_a_batch_beyond_its_bytes_is_refused_as_a_whole(flows: Flows) -> None:
 
 
 @pytest.mark.parametrize("role", ["auditor", "operator"])
-def test_only_a_curator_decides_whatever_the_page_let_through(flows: Flows, role: Any) -> None:
+def test_the_flow_itself_lets_only_curators_decide(flows: Flows, role: Any) -> None:
     """The flow itself refuses every other role and records nothing."""
     proposal, bob = flows.submit(event())["proposal_id"], flows.curator()
     other = msgspec.structs.replace(bob, role=role)
     with pytest.raises(ForbiddenDecisionError):
         flows.desk.decide(proposal, flows.decision(proposal, bob), other)
-    assert flows.desk.dossier(proposal, bob).records == []
+    assert flows.desk_views.dossier(proposal, bob).records == []
 
 
 def test_what_is_not_there_is_not_found(flows: Flows) -> None:
     """Unknown proposals and memories raise the same error."""
     bob = flows.curator()
     with pytest.raises(NotFoundError):
-        flows.desk.dossier("nowhere", bob)
+        flows.desk_views.dossier("nowhere", bob)
     with pytest.raises(NotFoundError):
-        flows.desk.memory("nowhere", bob)
+        flows.desk_views.memory("nowhere", bob)
 
 
 def test_an_edit_may_neither_be_private_nor_too_large(flows: Flows) -> None:
@@ -257,7 +261,7 @@ def test_an_edit_may_neither_be_private_nor_too_large(flows: Flows) -> None:
         decision = flows.decision(proposal, bob, kind="edit", content=content, reason_code="unclear")
         with pytest.raises(InvalidDecisionError):
             flows.desk.decide(proposal, decision, bob)
-    assert flows.desk.dossier(proposal, bob).records == []
+    assert flows.desk_views.dossier(proposal, bob).records == []
 
 
 def test_an_owner_cannot_judge_even_after_handing_the_producer_on(flows: Flows) -> None:
@@ -274,17 +278,17 @@ def test_an_owner_cannot_judge_even_after_handing_the_producer_on(flows: Flows) 
 
 def test_a_token_ends_when_it_expires_or_is_revoked(flows: Flows) -> None:
     """Expiry ends a token at the next look-up, revocation within a second."""
-    _, short = flows.access.issue("worker:a", "producer", [], 10 * SECOND)
-    _, other = flows.access.issue("worker:b", "producer", [], None)
-    assert flows.access.bearer(short)
-    assert flows.access.bearer(other)
-    assert flows.access.revoke("worker:b") == 1
+    _, short = flows.access.tokens.issue("worker:a", "producer", [], 10 * SECOND)
+    _, other = flows.access.tokens.issue("worker:b", "producer", [], None)
+    assert flows.access.token_check.bearer(short)
+    assert flows.access.token_check.bearer(other)
+    assert flows.access.tokens.revoke("worker:b") == 1
     flows.clock.now += SECOND
-    assert flows.access.bearer(other) is None
+    assert flows.access.token_check.bearer(other) is None
     flows.clock.now += 10 * SECOND
-    assert flows.access.bearer(short) is None
-    flows.access.flush()
-    assert [row.last_used_at is not None for row in flows.access.tokens()] == [True, True]
+    assert flows.access.token_check.bearer(short) is None
+    flows.access.last_use.flush()
+    assert [row.last_used_at is not None for row in flows.access.tokens.all()] == [True, True]
 
 
 class Uses:
@@ -293,28 +297,28 @@ class Uses:
     def __init__(self, flows: Flows) -> None:
         """Issue the tokens, start the session, and use them a second later."""
         self.flows = flows
-        self.access = Access(WriteGate(flows.store, flows.log), flows.clock, Chance(), SECRET)
-        self.secrets = [self.access.issue(f"worker:{name}", "producer", [], None)[1] for name in "ab"]
-        self.access.add_user("bob", "curator", None, None)
-        session = self.access.sign_in_by_link(self.access.link("bob"))
+        self.access = connect_access(WriteGate(flows.store, flows.log), flows.clock, Chance(), SECRET)
+        self.secrets = [self.access.tokens.issue(f"worker:{name}", "producer", [], None)[1] for name in "ab"]
+        self.access.accounts.add("bob", "curator", None, None)
+        session = self.access.sign_in.consume_link(self.access.sign_in.create_link("bob"))
         assert session
-        self.session = session.person.session
+        self.session = session.account.session
         flows.clock.now += SECOND
         self.first = flows.clock.now
-        assert all([*map(self.access.bearer, self.secrets), self.access.person(session.secret)])
+        assert all([*map(self.access.token_check.bearer, self.secrets), self.access.sessions.account(session.secret)])
 
     def again(self) -> None:
         """Use the second token again, a second later."""
         self.flows.clock.now += SECOND
-        assert self.access.bearer(self.secrets[1])
+        assert self.access.token_check.bearer(self.secrets[1])
 
     def are_written(self) -> bool:
         """Return whether the next flush writes the last use of each."""
-        self.access.flush()
-        with self.flows.store.read() as rows:
-            session = rows.session(self.session)
+        self.access.last_use.flush()
+        with self.flows.store.read() as tx:
+            session = tx.access.session(self.session)
         assert session
-        found = [*(row.last_used_at for row in self.access.tokens()), session.seen_at]
+        found = [*(row.last_used_at for row in self.access.tokens.all()), session.seen_at]
         return found == [self.first, self.first + SECOND, self.first]
 
 
@@ -322,7 +326,7 @@ def test_last_uses_that_a_busy_store_did_not_take_are_written_later(flows: Flows
     """Last uses stay in memory after a failed flush, whose caller gets the error."""
     uses = Uses(flows)
     with locked(location), pytest.raises(BusyError):
-        uses.access.flush()
+        uses.access.last_use.flush()
     uses.again()
     assert uses.are_written()
 
@@ -332,8 +336,8 @@ def test_last_uses_that_a_log_in_doubt_refused_are_written_later(flows: Flows) -
     uses, gate = Uses(flows), threading.Event()
     with ThreadPoolExecutor(1) as pool:
         flows.store.write(lambda _: gate.wait(HANG_SECONDS))
-        flushing = pool.submit(uses.access.flush)
-        until(lambda: not uses.access._used, "the flush is under way")
+        flushing = pool.submit(uses.access.last_use.flush)
+        until(lambda: not uses.access.last_use._tokens, "the flush is under way")
         uses.again()
         flows.log.doubt = "The log is older than what was signed last."
         gate.set()
@@ -344,61 +348,61 @@ def test_last_uses_that_a_log_in_doubt_refused_are_written_later(flows: Flows) -
 
 def test_an_address_is_written_once_by_each_process(flows: Flows, location: Location) -> None:
     """A repeated address writes nothing, so of several processes the last one started is recorded."""
-    other = Access(flows.store, flows.clock, Chance(), SECRET)
-    flows.access.note_address("https://one.example.org")
-    other.note_address("https://other.example.org")
+    other = PublicAddress(flows.store)
+    flows.access.address.note("https://one.example.org")
+    other.note("https://other.example.org")
     with locked(location):
-        flows.access.note_address("https://one.example.org")
+        flows.access.address.note("https://one.example.org")
         with pytest.raises(BusyError):
-            flows.access.note_address("https://two.example.org")
-    assert flows.access.address() == "https://other.example.org"
-    flows.access.note_address("https://two.example.org")
-    assert flows.access.address() == "https://two.example.org"
+            flows.access.address.note("https://two.example.org")
+    assert flows.access.address.last() == "https://other.example.org"
+    flows.access.address.note("https://two.example.org")
+    assert flows.access.address.last() == "https://two.example.org"
 
 
 def test_the_memory_of_checked_tokens_is_bounded(flows: Flows, monkeypatch: pytest.MonkeyPatch) -> None:
     """The token cache evicts entries beyond its limit and still answers correctly."""
-    monkeypatch.setattr(access_flow, "MAX_REMEMBERED", 2)
-    secrets = [flows.access.issue(f"worker:{name}", "producer", [], None)[1] for name in "abc"]
+    monkeypatch.setattr(lookup_cache, "MAX_REMEMBERED", 2)
+    secrets = [flows.access.tokens.issue(f"worker:{name}", "producer", [], None)[1] for name in "abc"]
     for _ in range(2):
-        assert [flows.access.bearer(secret) is not None for secret in secrets] == [True, True, True]
-    assert len(flows.access._bearers) <= 2
+        assert [flows.access.token_check.bearer(secret) is not None for secret in secrets] == [True, True, True]
+    assert len(flows.access.token_check._cache._kept) <= 2
 
 
 def test_a_session_ends_after_an_idle_hour_or_twelve_in_all(flows: Flows) -> None:
     """Use extends a session up to twelve hours; an hour without use ends it."""
-    flows.access.add_user("bob", "curator", None, None)
-    busy, idle = (flows.access.sign_in_by_link(flows.access.link("bob")) for _ in range(2))
+    flows.access.accounts.add("bob", "curator", None, None)
+    busy, idle = (flows.access.sign_in.consume_link(flows.access.sign_in.create_link("bob")) for _ in range(2))
     assert busy
     assert idle
     for _ in range(24):
         flows.clock.now += HOUR // 2
-        assert flows.access.person(busy.secret)
-        flows.access.flush()
-    assert flows.access.person(idle.secret) is None
+        assert flows.access.sessions.account(busy.secret)
+        flows.access.last_use.flush()
+    assert flows.access.sessions.account(idle.secret) is None
     flows.clock.now += 2 * SECOND
-    assert flows.access.person(busy.secret) is None
-    assert flows.access.person("no session") is None
+    assert flows.access.sessions.account(busy.secret) is None
+    assert flows.access.sessions.account("no session") is None
 
 
 def test_failed_sign_ins_are_throttled_for_known_and_unknown_names(flows: Flows) -> None:
     """After five failures a name must wait, whether it exists or not."""
-    flows.access.add_user("bob", "curator", None, "hash")
+    flows.access.accounts.add("bob", "curator", None, "hash")
     for name in ("bob", "nobody"):
         for _ in range(5):
-            assert flows.access.sign_in(name, "", lambda _known: False) is None
+            assert flows.access.sign_in.check_password(name, "", lambda _known: False) is None
         with pytest.raises(TooManyAttemptsError):
-            flows.access.sign_in(name, "", lambda _known: True)
+            flows.access.sign_in.check_password(name, "", lambda _known: True)
     flows.clock.now += 16 * 60 * SECOND
-    assert flows.access.sign_in("bob", "192.0.2.1", lambda known: known == "hash")
+    assert flows.access.sign_in.check_password("bob", "192.0.2.1", lambda known: known == "hash")
 
 
 def test_one_address_cannot_try_every_name(flows: Flows) -> None:
     """After fifty failures an address must wait, whatever names it tries."""
     for number in range(50):
-        assert flows.access.sign_in(f"name-{number}", "192.0.2.1", lambda _known: False) is None
+        assert flows.access.sign_in.check_password(f"name-{number}", "192.0.2.1", lambda _known: False) is None
     with pytest.raises(TooManyAttemptsError):
-        flows.access.sign_in("another", "192.0.2.1", lambda _known: True)
+        flows.access.sign_in.check_password("another", "192.0.2.1", lambda _known: True)
 
 
 def test_a_bad_edit_keeps_the_policy_and_raises_an_alarm_until_mended(flows: Flows) -> None:
@@ -455,15 +459,15 @@ def test_a_busy_store_is_409_and_the_key_stays_free(flows: Flows, location: Loca
         answer = flows.submit(body)
         assert (answer["status"], answer["reasons"][0]["code"]) == (409, "busy")
         with pytest.raises(BusyError):
-            flows.access.add_user("bob", "curator", None, None)
+            flows.access.accounts.add("bob", "curator", None, None)
     assert flows.submit(body)["status"] == 201
 
 
-def test_a_reader_of_a_closed_store_hears_that_it_is_unavailable(flows: Flows) -> None:
+def test_a_closed_store_is_unavailable(flows: Flows) -> None:
     """Writing to a closed store is refused at once."""
     flows.store.close()
     with pytest.raises(UnavailableError):
-        flows.access.revoke("worker:a")
+        flows.access.tokens.revoke("worker:a")
 
 
 def test_a_producers_token_may_be_narrowed_but_not_widened(flows: Flows) -> None:
@@ -484,7 +488,7 @@ def test_a_note_may_not_repeat_a_private_value(flows: Flows) -> None:
     note = flows.decision(proposal, bob, kind="reject", reason_code="private", reason_text="see ada@lovelace.dev")
     with pytest.raises(InvalidDecisionError, match="note"):
         flows.desk.decide(proposal, note, bob)
-    assert flows.desk.dossier(proposal, bob).records == []
+    assert flows.desk_views.dossier(proposal, bob).records == []
 
 
 def test_a_value_that_became_private_keeps_its_proposal_out_of_memory(flows: Flows) -> None:
@@ -557,8 +561,8 @@ def test_sorting_survives_a_store_that_is_busy(flows: Flows, location: Location)
 
 def unsorted(flows: Flows) -> int:
     """Return the number of unsorted proposals."""
-    with flows.store.read() as rows:
-        return len(rows.unsorted(10))
+    with flows.store.read() as tx:
+        return len(tx.queue.unsorted(10))
 
 
 class WatchedClock(Clock):
@@ -643,15 +647,15 @@ def test_a_long_body_that_waits_for_its_look_in_vain_is_answered(flows: Flows, p
     bodies = [msgspec.json.encode(event(f"{LONG_TEXT}{number}")) for number in range(MAX_LONG)]
 
     async def full() -> dict[str, Any]:
-        read = await admission.parsed(msgspec.json.encode(event(LONG_TEXT)), [], BOT)
+        read = await admission.parse(msgspec.json.encode(event(LONG_TEXT)), [], BOT)
         clock.goes_on.clear()
         waiting = [asyncio.create_task(admission.submit(raw, [], BOT)) for raw in bodies]
         await asyncio.sleep(0)
-        late = await admission.judged(read)
+        late = await admission.judge(read)
         clock.goes_on.set()
         assert {one.status for one in await asyncio.gather(*waiting)} == {201}
         refused: dict[str, Any] = msgspec.json.decode(late.body)
-        assert (await admission.judged(read)).status == 201
+        assert (await admission.judge(read)).status == 201
         return refused
 
     refused = finish(full())
@@ -682,5 +686,5 @@ def test_a_proposal_is_scanned_once_for_a_page(flows: Flows) -> None:
     flows.clock.now += SECOND
     flows.submit(event("Another text of the same producer."))
     person = flows.curator()
-    assert scans(lambda: flows.desk.dossier(first, person)) == 1
+    assert scans(lambda: flows.desk_views.dossier(first, person)) == 1
     assert scans(lambda: flows.desk.group(producer=BOT.name)) == 0

@@ -58,7 +58,7 @@ def test_what_arrives_in_one_turn_is_one_call() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_caller_who_left_harms_nobody(fails: bool) -> None:  # noqa: FBT001 -- a parameter of the test
+def test_a_cancelled_caller_does_not_affect_the_others(fails: bool) -> None:  # noqa: FBT001 -- a parameter of the test
     """After a caller was cancelled, the others get their result or the shared failure."""
 
     async def work() -> None:
@@ -79,7 +79,7 @@ def test_a_caller_who_left_harms_nobody(fails: bool) -> None:  # noqa: FBT001 --
     finish(work())
 
 
-def test_a_call_that_fails_at_once_is_heard_by_all() -> None:
+def test_an_immediate_failure_reaches_every_caller() -> None:
     """An exception of the consumer reaches every caller of that batch."""
 
     async def work() -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from antechamber import app
-from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.ports.store import Rows
 from antechamber.core.review.decision import Decision
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.review import DecisionResult, Desk
 from antechamber.settings import Location
 from store.faults import Backends
@@ -31,16 +31,18 @@ CHANGE = PasswordChange(
     session="",
     changed_at=1,
 )
-BEGINNINGS: dict[str, Callable[[Access, str], Any]] = {
-    "session by password": lambda access, _: access.sign_in("bob", "", lambda known: known == "the old hash"),
-    "session by link": lambda access, link: access.sign_in_by_link(link),
-    "link": lambda access, _: access.link("bob"),
-    "token": lambda access, _: access.issue("worker:release-bot", "producer", [], None),
+BEGINNINGS: dict[str, Callable[[AccessFlows, str], Any]] = {
+    "session by password": lambda access, _: access.sign_in.check_password(
+        "bob", "", lambda known: known == "the old hash"
+    ),
+    "session by link": lambda access, link: access.sign_in.consume_link(link),
+    "link": lambda access, _: access.sign_in.create_link("bob"),
+    "token": lambda access, _: access.tokens.issue("worker:release-bot", "producer", [], None),
 }
 """Ways in which access begins."""
 ENDS: dict[str, Callable[[Rows], Any]] = {
-    "password change": lambda rows: rows.set_password(CHANGE),
-    "end of all access": lambda rows: rows.end_access(2, 0),
+    "password change": lambda tx: tx.access.set_password(CHANGE),
+    "end of all access": lambda tx: tx.access.end_access(2, 0),
 }
 """Ways in which access ends; the second is part of giving up a log."""
 MEETINGS = [
@@ -59,12 +61,12 @@ def two(location: Location, policies: Path) -> Iterator[tuple[Service, Service]]
         yield one, other
 
 
-def people(service: Service) -> tuple[Person, Person]:
+def people(service: Service) -> tuple[Account, Account]:
     """Return two curators."""
     made = []
     for name in ("bob", "cleo"):
-        service.state.access.add_user(name, "curator", None, None)
-        made.append(service.state.access.sign_in_by_link(service.state.access.link(name)).person)
+        service.state.access.accounts.add(name, "curator", None, None)
+        made.append(service.state.access.sign_in.consume_link(service.state.access.sign_in.create_link(name)).account)
     return made[0], made[1]
 
 
@@ -77,7 +79,7 @@ def at_once(
 
     def decide(number: int) -> DecisionResult | StaleDecisionError:
         desk: Desk = two[number].state.desk
-        dossier = desk.dossier(proposal_id, curators[number])
+        dossier = two[number].state.desk_views.dossier(proposal_id, curators[number])
         decision = Decision(
             kind=kinds[number],  # type: ignore[arg-type]
             version=dossier.proposal.version,
@@ -108,7 +110,7 @@ def test_of_two_decisions_at_once_one_counts(two: tuple[Service, Service]) -> No
         proposal_id = submitted(two)
         results = at_once(two, proposal_id, ("approve", "reject" if number % 2 else "approve"))
         assert sorted(type(result).__name__ for result in results) == ["DecisionResult", "StaleDecisionError"]
-        dossier = two[1].state.desk.dossier(proposal_id, two[0].state.curators[0])
+        dossier = two[1].state.desk_views.dossier(proposal_id, two[0].state.curators[0])
         assert len(dossier.records) == 1
         assert dossier.proposal.state == {"approve": "approved", "reject": "rejected"}[dossier.records[0].decision]
 
@@ -133,7 +135,7 @@ def test_what_a_process_sealed_or_took_is_known_to_the_other(two: tuple[Service,
     assert two[1].submit(body).json() == first.json() | {"duplicate": True}
     assert two[1].submit(body | {"visibility": "private"}).status_code == 422
     two[0].state.curators = people(two[0])
-    dossier = two[0].state.desk.dossier(first.json()["proposal_id"], two[0].state.curators[0])
+    dossier = two[0].state.desk_views.dossier(first.json()["proposal_id"], two[0].state.curators[0])
     assert (dossier.proposal.withdrawn, dossier.proposal.version) == (True, 2)
     assert app.examine(two[0].location) == []
 
@@ -152,17 +154,17 @@ def under_way(location: Location, end: Callable[[Rows], Any], *, done: bool) -> 
     store = app.open_store(location)
     begun, go_on = threading.Event(), threading.Event()
 
-    def work(rows: Rows) -> None:
+    def work(tx: Rows) -> None:
         if done:
-            end(rows)
+            end(tx)
         else:
-            rows.hold_sessions()
+            tx.access.hold_sessions()
         # This query's answer proves that all statements before it are done.
-        assert rows.user("bob")
+        assert tx.access.user("bob")
         begun.set()
         assert go_on.wait(HANG_SECONDS)
         if not done:
-            end(rows)
+            end(tx)
 
     ending = store.write(work)
     try:
@@ -184,8 +186,8 @@ def test_no_access_begins_while_an_end_of_access_is_under_way(
     """A sign-in waits for the end to commit, and a session starts only under the account's committed state."""
     backends = Backends(shared.database_url or "")
     with app.opened_access(shared, create=True) as access:
-        access.add_user("bob", "curator", None, "the old hash")
-        link = access.link("bob")
+        access.accounts.add("bob", "curator", None, "the old hash")
+        link = access.sign_in.create_link("bob")
         with under_way(shared, ENDS[end], done=done) as go_on, ThreadPoolExecutor(1) as pool:
             beginning = pool.submit(BEGINNINGS[kind], access, link)
             until(lambda: beginning.done() or backends.waiting(), "it has begun, or waits")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.admission import disposition
 from antechamber.core.admission.canonical import canonical
-from antechamber.core.admission.disposition import AssignedIds, Candidate, Judgement, Known, candidate, decide
+from antechamber.core.admission.disposition import AssignedIds, Candidate, Judgement, Known, build_candidate, decide
 from antechamber.core.admission.submission import Draft, read_event
 from antechamber.core.errors import StaleDecisionError, UnavailableError
 from antechamber.core.policy import Limits, Verdict
@@ -32,14 +32,16 @@ _numbers = itertools.count(1)
 def candidate_of(content: str = "Run the migration first.", *findings: Finding, **members: Any) -> Candidate:
     """Return a candidate for a fresh event."""
     body = event(content, **members)
-    return candidate(read_event(Draft(body=body, idempotency_key=body["idempotency_key"])), list(findings), SECRET)
+    return build_candidate(
+        read_event(Draft(body=body, idempotency_key=body["idempotency_key"])), list(findings), SECRET
+    )
 
 
 def admit(store: Store, one: Candidate) -> tuple[Judgement, AssignedIds]:
     """Judge and write a candidate in one transaction, as the admission flow does."""
 
-    def work(rows: Rows) -> tuple[Judgement, AssignedIds]:
-        book = rows.open_batch([one])
+    def work(tx: Rows) -> tuple[Judgement, AssignedIds]:
+        book = tx.admission.open_batch([one])
         judgement = decide(one, VERDICT, book.known(one))
         number = next(_numbers)
         named = AssignedIds(
@@ -60,31 +62,31 @@ def admit(store: Store, one: Candidate) -> tuple[Judgement, AssignedIds]:
                 received_at=number,
             )
             book.enter(entry)
-            rows.record(book)
+            tx.admission.record(book)
         return judgement, named
 
     return store.write(work).result()
 
 
-def curator(store: Store, name: str = "bob") -> Person:
+def curator(store: Store, name: str = "bob") -> Account:
     """Return a curator with an account."""
     user = UserRow(id=0, name=name, person=name, role="curator", password=None, created_at=1, disabled_at=None)
-    store.write(lambda rows: rows.add_user(user)).result()
-    with store.read() as rows:
-        known = rows.user(name)
+    store.write(lambda tx: tx.access.add_user(user)).result()
+    with store.read() as tx:
+        known = tx.access.user(name)
     assert known
-    return Person(id=known.id, name=name, person=name, role="curator", session="")
+    return Account(id=known.id, name=name, person=name, role="curator", session="")
 
 
 def found(store: Store, proposal_id: str | None) -> ProposalRow:
     """Return an existing proposal."""
-    with store.read() as rows:
-        proposal = rows.proposal(proposal_id or "")
+    with store.read() as tx:
+        proposal = tx.review.proposal(proposal_id or "")
     assert proposal
     return proposal
 
 
-def approve(store: Store, proposal: ProposalRow, person: Person) -> str:
+def approve(store: Store, proposal: ProposalRow, account: Account) -> str:
     """Approve a proposal in the version that was read and return the memory's id."""
     text = canonical(proposal.payload)
     reviewed = ReviewedProposal(
@@ -103,31 +105,31 @@ def approve(store: Store, proposal: ProposalRow, person: Person) -> str:
     )
     entry = review_decision.DecisionWrite(
         decision=decision,
-        ruling=rule(reviewed, decision, person.person),
+        ruling=rule(reviewed, decision, account.person),
         review_record_id=f"r{number}",
         memory_id=f"m{number}",
         policy_digest="policy",
         decided_at=number,
     )
-    store.promote(lambda rows: rows.decide(proposal, person, entry)).result()
+    store.promote(lambda tx: tx.review.decide(proposal, account, entry)).result()
     return entry.memory_id
 
 
 def remembered(store: Store, *words: str) -> list[str]:
     """Return the contents of project:apollo that match all words."""
-    with store.read() as rows:
-        hits = rows.memories("project", "apollo", words, None, 100)
+    with store.read() as tx:
+        hits = tx.memories.search("project", "apollo", words, None, 100)
     return [hit.payload["content"] for hit in hits]
 
 
 def test_a_candidate_is_unknown_until_it_is_recorded(store: Store) -> None:
     """A candidate is unknown until it is recorded, and recording it makes exactly its own facts known."""
     one = candidate_of()
-    with store.read() as rows:
-        assert rows.open_batch([one]).known(one) == Known()
+    with store.read() as tx:
+        assert tx.admission.open_batch([one]).known(one) == Known()
     admit(store, one)
-    with store.read() as rows:
-        known = rows.open_batch([one]).known(one).submission
+    with store.read() as tx:
+        known = tx.admission.open_batch([one]).known(one).submission
     assert known
     assert (known.disposition, known.keyed, known.proposal_state) == ("accepted-for-review", False, "pending")
 
@@ -140,9 +142,9 @@ def test_the_same_content_of_another_producer_is_evidence(store: Store) -> None:
     assert (other.evidence, again.evidence) == (True, False)
     assert again.proposal
     assert again.proposal.own_submission_id
-    with store.read() as rows:
-        (row,) = rows.queue_page(None, 10)
-        evidence = rows.evidence(found(store, row.proposal_id).id)
+    with store.read() as tx:
+        (row,) = tx.queue.page(None, 10)
+        evidence = tx.review.evidence(found(store, row.proposal_id).id)
     assert [seen.producer_identity for seen in evidence] == ["tool:watcher"]
 
 
@@ -152,9 +154,9 @@ def test_a_conflict_is_kept_once_with_its_original(store: Store) -> None:
     for _ in range(2):
         judgement, _ = admit(store, candidate_of("Second.", idempotency_key="one"))
     assert judgement.replay
-    with store.read() as rows:
-        (row,) = rows.quarantined(None, 10)
-        assert rows.count_quarantined(10) == 1
+    with store.read() as tx:
+        (row,) = tx.quarantine.waiting(None, 10)
+        assert tx.quarantine.count(10) == 1
     assert row.payload
     assert row.original_payload
     assert (row.payload["content"], row.original_payload["content"]) == ("Second.", "First.")
@@ -166,19 +168,19 @@ def test_of_a_private_event_only_the_findings_are_kept(store: Store) -> None:
     admit(store, one)
     judgement, _ = admit(store, one)
     assert judgement.replay
-    with store.read() as rows:
-        (row,) = rows.quarantined(None, 10)
+    with store.read() as tx:
+        (row,) = tx.quarantine.waiting(None, 10)
     assert (row.kind, row.payload, row.findings) == ("private", None, one.findings)
 
 
 def test_a_sealed_key_is_known(store: Store) -> None:
     """A sealed key binds only its own producer."""
     store.write(
-        lambda rows: rows.seal("worker:release-bot", "sealed", AssignedIds(submission_id="s"), b"{}", "policy", 1)
+        lambda tx: tx.admission.seal("worker:release-bot", "sealed", AssignedIds(submission_id="s"), b"{}", "policy", 1)
     ).result()
-    with store.read() as rows:
-        assert rows.known_key("worker:release-bot", "sealed")
-        assert rows.known_key("tool:watcher", "sealed") is None
+    with store.read() as tx:
+        assert tx.admission.known_key("worker:release-bot", "sealed")
+        assert tx.admission.known_key("tool:watcher", "sealed") is None
     judgement, _ = admit(store, candidate_of(idempotency_key="sealed"))
     assert judgement.outcome.title == "Key sealed"
 
@@ -189,9 +191,9 @@ def test_many_threads_share_commits_and_lose_nothing(store: Store) -> None:
     with ThreadPoolExecutor(16) as pool:
         judgements = [judgement for judgement, _ in pool.map(lambda one: admit(store, one), candidates)]
     assert all(judgement.propose for judgement in judgements)
-    with store.read() as rows:
-        assert rows.count_pending(1000) == 200
-        assert rows.totals()["accepted-for-review"] == 200
+    with store.read() as tx:
+        assert tx.queue.count_pending(1000) == 200
+        assert tx.reports.totals()["accepted-for-review"] == 200
 
 
 def test_work_that_fails_spoils_only_itself(store: Store) -> None:
@@ -199,30 +201,30 @@ def test_work_that_fails_spoils_only_itself(store: Store) -> None:
     gate = threading.Event()
     held = store.write(lambda _rows: gate.wait(HANG_SECONDS))
 
-    def broken(rows: Rows) -> None:
-        rows.set_meta("broken", "half")
+    def broken(tx: Rows) -> None:
+        tx.reports.set_meta("broken", "half")
         raise ZeroDivisionError
 
-    futures: list[Future[Any]] = [store.write(lambda rows: rows.set_meta("before", "kept"))]
+    futures: list[Future[Any]] = [store.write(lambda tx: tx.reports.set_meta("before", "kept"))]
     spoiled = store.write(broken)
-    futures.append(store.write(lambda rows: rows.set_meta("after", "kept")))
+    futures.append(store.write(lambda tx: tx.reports.set_meta("after", "kept")))
     gate.set()
     assert held.result()
     for future in futures:
         future.result()
     with pytest.raises(ZeroDivisionError):
         spoiled.result()
-    with store.read() as rows:
-        assert [rows.meta(name) for name in ("before", "broken", "after")] == ["kept", None, "kept"]
+    with store.read() as tx:
+        assert [tx.reports.meta(name) for name in ("before", "broken", "after")] == ["kept", None, "kept"]
 
 
 def test_a_producer_of_an_undone_transaction_is_not_taken_for_known(store: Store) -> None:
     """A producer looked up in a transaction that was rolled back is not cached as known."""
 
-    def spoiled(rows: Rows) -> None:
+    def spoiled(tx: Rows) -> None:
         for content in ("x", "y"):
             one = candidate_of(content, producer_identity="worker:new")
-            book = rows.open_batch([one])
+            book = tx.admission.open_batch([one])
             named = AssignedIds(submission_id=f"undone-{content}", proposal_id=f"undone-{content}")
             judgement = decide(one, VERDICT, book.known(one))
             book.enter(
@@ -237,50 +239,50 @@ def test_a_producer_of_an_undone_transaction_is_not_taken_for_known(store: Store
                     received_at=1,
                 )
             )
-            rows.record(book)
+            tx.admission.record(book)
         raise LookupError
 
     with pytest.raises(LookupError):
         store.write(spoiled).result()
     judgement, _ = admit(store, candidate_of("x", producer_identity="worker:new"))
     assert judgement.propose
-    with store.read() as rows:
-        assert list(rows.check()) == []
+    with store.read() as tx:
+        assert list(tx.doctor.check()) == []
 
 
 def test_a_reader_sees_one_snapshot(store: Store) -> None:
     """Rows written while a snapshot is open do not appear in it."""
-    with store.read() as rows:
-        assert rows.meta("name") is None
-        store.write(lambda writing: writing.set_meta("name", "value")).result()
-        assert rows.meta("name") is None
-    with store.read() as rows:
-        assert rows.meta("name") == "value"
+    with store.read() as tx:
+        assert tx.reports.meta("name") is None
+        store.write(lambda writing: writing.reports.set_meta("name", "value")).result()
+        assert tx.reports.meta("name") is None
+    with store.read() as tx:
+        assert tx.reports.meta("name") == "value"
 
 
 def test_a_snapshot_cannot_write(store: Store) -> None:
     """A snapshot refuses every write."""
-    with pytest.raises(UnavailableError), store.read() as rows:
-        rows.set_meta("name", "value")
-    with store.read() as rows:
-        assert rows.meta("name") is None
+    with pytest.raises(UnavailableError), store.read() as tx:
+        tx.reports.set_meta("name", "value")
+    with store.read() as tx:
+        assert tx.reports.meta("name") is None
 
 
 def test_many_snapshots_may_be_open_at_once(store: Store) -> None:
     """More snapshots than pooled connections can be open at once, and all are released."""
     snapshots = [store.read() for _ in range(10)]
-    assert [snapshot.__enter__().meta("name") for snapshot in snapshots] == [None] * 10
+    assert [snapshot.__enter__().reports.meta("name") for snapshot in snapshots] == [None] * 10
     for snapshot in snapshots:
         snapshot.__exit__(None, None, None)
-    with store.read() as rows:
-        assert rows.meta("name") is None
+    with store.read() as tx:
+        assert tx.reports.meta("name") is None
 
 
 def test_closing_finishes_what_was_accepted(store: Store) -> None:
     """Work queued before closing is on disk afterwards; later work is refused."""
     gate = threading.Event()
     first = store.write(lambda _rows: gate.wait(10))
-    second = store.write(lambda rows: rows.set_meta("late", "kept"))
+    second = store.write(lambda tx: tx.reports.set_meta("late", "kept"))
     closing = threading.Thread(target=store.close)
     closing.start()
     gate.set()
@@ -288,7 +290,7 @@ def test_closing_finishes_what_was_accepted(store: Store) -> None:
     assert first.result()
     second.result()
     with pytest.raises(UnavailableError):
-        store.write(lambda rows: rows.set_meta("later", "lost"))
+        store.write(lambda tx: tx.reports.set_meta("later", "lost"))
     store.close()
 
 
@@ -332,20 +334,20 @@ def test_words_are_found_whatever_they_are_made_of(store: Store) -> None:
         assert remembered(store, *words) == [texts[number]], words
     for words in (("a" * 254,), ("case2",), ("部署后",), ("_",), ("&", "|"), ("snake", "部"), ("!snake",) * 2 + ("x",)):
         assert remembered(store, *words) == [], words
-    with store.read() as rows:
-        assert rows.browse_memories(MemoryFilter(words=["?!"]), None, 10) == []
+    with store.read() as tx:
+        assert tx.review.browse_memories(MemoryFilter(words=["?!"]), None, 10) == []
 
 
 def test_pages_of_memories_follow_one_another(store: Store) -> None:
     """Each page of memories begins where the previous one ended, within its own scope."""
     bob = curator(store)
     ids = [approve(store, found(store, admit(store, candidate_of(f"Fact {n}."))[1].proposal_id), bob) for n in range(3)]
-    with store.read() as rows:
-        (newest,) = rows.memories("project", "apollo", [], None, 1)
-        before = rows.memory_position("project", "apollo", newest.memory_id)
-        rest = rows.memories("project", "apollo", [], before, 10)
-        assert rows.memory_position("project", "gemini", newest.memory_id) is None
-        browsed = rows.browse_memories(MemoryFilter(words=["fact"]), newest.memory_id, 10)
+    with store.read() as tx:
+        (newest,) = tx.memories.search("project", "apollo", [], None, 1)
+        before = tx.memories.cursor_of("project", "apollo", newest.memory_id)
+        rest = tx.memories.search("project", "apollo", [], before, 10)
+        assert tx.memories.cursor_of("project", "gemini", newest.memory_id) is None
+        browsed = tx.review.browse_memories(MemoryFilter(words=["fact"]), newest.memory_id, 10)
     assert [newest.memory_id, *(hit.memory_id for hit in rest)] == ids[::-1]
     assert [hit.memory_id for hit in browsed] == ids[-2::-1]
 
@@ -357,8 +359,8 @@ def test_of_two_decisions_on_one_version_the_second_is_stale(store: Store) -> No
     approve(store, seen, curator(store))
     with pytest.raises(StaleDecisionError):
         approve(store, seen, curator(store, "cleo"))
-    with store.read() as rows:
-        assert [record.person for record in rows.review_records(seen.id)] == ["bob"]
+    with store.read() as tx:
+        assert [record.person for record in tx.review.records(seen.id)] == ["bob"]
 
 
 def test_receipts_are_for_their_producer(store: Store) -> None:
@@ -366,21 +368,21 @@ def test_receipts_are_for_their_producer(store: Store) -> None:
     one = candidate_of()
     _, named = admit(store, one)
     memory = approve(store, found(store, named.proposal_id), curator(store))
-    with store.read() as rows:
-        mine = rows.receipt_by_key("worker:release-bot", one.submission.idempotency_key)
+    with store.read() as tx:
+        mine = tx.memories.receipt_by_key("worker:release-bot", one.submission.idempotency_key)
         assert mine
-        assert mine == rows.receipt_by_id("worker:release-bot", named.submission_id or "")
+        assert mine == tx.memories.receipt_by_id("worker:release-bot", named.submission_id or "")
         assert (mine.state, mine.memory_id, mine.reason_code) == ("approved", memory, None)
-        assert rows.receipt_by_id("tool:watcher", named.submission_id or "") is None
-        assert rows.receipt_by_key("tool:watcher", one.submission.idempotency_key) is None
+        assert tx.memories.receipt_by_id("tool:watcher", named.submission_id or "") is None
+        assert tx.memories.receipt_by_key("tool:watcher", one.submission.idempotency_key) is None
 
 
 def test_a_session_counts_only_where_something_was_accepted(store: Store) -> None:
     """A quarantined submission does not open a session's memories."""
     admit(store, candidate_of(submission_scope="session", scope_id="s1"))
     admit(store, candidate_of(submission_scope="session", scope_id="s2", visibility="private"))
-    with store.read() as rows:
-        opened = [rows.submitted_in_session("worker:release-bot", name) for name in ("s1", "s2", "s3")]
+    with store.read() as tx:
+        opened = [tx.memories.submitted_in_session("worker:release-bot", name) for name in ("s1", "s2", "s3")]
     assert opened == [True, False, False]
 
 
@@ -388,38 +390,38 @@ def test_replays_add_up(store: Store) -> None:
     """Replay counts of one hour and channel add up."""
     one = candidate_of()
     admit(store, one)
-    with store.read() as rows:
-        known = rows.open_batch([one]).known(one).submission
+    with store.read() as tx:
+        known = tx.admission.open_batch([one]).known(one).submission
     assert known
     counts: dict[ReplayKey, int] = {(known.submission_id, 7, "http"): 2, (known.submission_id, 7, "batch"): 1}
     for _ in range(2):
-        store.write(lambda rows: rows.count_replays(counts)).result()
-    with store.read() as rows:
-        assert {row.channel: row.replays for row in rows.retries(7, 7, 9)} == {"http": 4, "batch": 2}
-        assert [row.channel for row in rows.retries(7, 7, 1)] == ["http"]
-        assert rows.retries(8, 9, 9) == []
+        store.write(lambda tx: tx.admission.count_replays(counts)).result()
+    with store.read() as tx:
+        assert {row.channel: row.replays for row in tx.reports.retries(7, 7, 9)} == {"http": 4, "batch": 2}
+        assert [row.channel for row in tx.reports.retries(7, 7, 1)] == ["http"]
+        assert tx.reports.retries(8, 9, 9) == []
 
 
 def test_a_link_works_once_and_in_time(store: Store) -> None:
     """A sign-in link works once and in time; a used, expired or unknown link returns no person."""
     bob = curator(store)
-    store.write(lambda rows: rows.add_link("digest", bob.id, 100)).result()
-    used = [store.write(lambda rows, now=now: rows.use_link("digest", now)).result() for now in (101, 50, 51)]
+    store.write(lambda tx: tx.access.add_link("digest", bob.id, 100)).result()
+    used = [store.write(lambda tx, now=now: tx.access.use_link("digest", now)).result() for now in (101, 50, 51)]
     assert [user.name if user else None for user in used] == [None, "bob", None]
-    assert store.write(lambda rows: rows.use_link("unknown", 1)).result() is None
+    assert store.write(lambda tx: tx.access.use_link("unknown", 1)).result() is None
 
 
 def test_a_disabled_account_loses_its_sessions(store: Store) -> None:
     """Disabling an account ends its sessions at once and reports whether the account was active."""
     bob = curator(store)
-    store.write(lambda rows: rows.add_session("digest", bob.id, 1)).result()
-    with store.read() as rows:
-        assert rows.session("digest")
-    assert store.write(lambda rows: rows.disable_user("bob", 2)).result()
-    assert not store.write(lambda rows: rows.disable_user("bob", 3)).result()
-    with store.read() as rows:
-        assert rows.session("digest") is None
-        assert [user.disabled_at for user in rows.users()] == [2]
+    store.write(lambda tx: tx.access.add_session("digest", bob.id, 1)).result()
+    with store.read() as tx:
+        assert tx.access.session("digest")
+    assert store.write(lambda tx: tx.access.disable_user("bob", 2)).result()
+    assert not store.write(lambda tx: tx.access.disable_user("bob", 3)).result()
+    with store.read() as tx:
+        assert tx.access.session("digest") is None
+        assert [user.disabled_at for user in tx.access.users()] == [2]
 
 
 def test_tokens_are_found_by_digest_and_revoked_by_name_or_id(store: Store) -> None:
@@ -435,14 +437,14 @@ def test_tokens_are_found_by_digest_and_revoked_by_name_or_id(store: Store) -> N
             revoked_at=None,
             last_used_at=None,
         )
-        store.write(lambda rows, row=row: rows.add_token(row, f"digest-{row.token_id}")).result()
-    assert store.write(lambda rows: rows.revoke_tokens("t1", 5)).result() == 1
-    assert store.write(lambda rows: rows.revoke_tokens("lens", 6)).result() == 1
-    assert store.write(lambda rows: rows.revoke_tokens("lens", 7)).result() == 0
-    with store.read() as rows:
-        assert [row.revoked_at for row in rows.tokens()] == [5, 6]
-        token = rows.token("digest-t1")
-        assert rows.token("unknown") is None
+        store.write(lambda tx, row=row: tx.access.add_token(row, f"digest-{row.token_id}")).result()
+    assert store.write(lambda tx: tx.access.revoke_tokens("t1", 5)).result() == 1
+    assert store.write(lambda tx: tx.access.revoke_tokens("lens", 6)).result() == 1
+    assert store.write(lambda tx: tx.access.revoke_tokens("lens", 7)).result() == 0
+    with store.read() as tx:
+        assert [row.revoked_at for row in tx.access.tokens()] == [5, 6]
+        token = tx.access.token("digest-t1")
+        assert tx.access.token("unknown") is None
     assert token
     assert token.read == ["project:apollo"]
 
@@ -453,8 +455,8 @@ def test_an_export_holds_every_decision_in_order_and_filters(store: Store) -> No
     for person in (bob, cleo, bob):
         _, named = admit(store, candidate_of(f"Of {next(_numbers)}."))
         approve(store, found(store, named.proposal_id), person)
-    with store.read() as rows:
-        everything = list(rows.export_review_records(AuditFilter(), 0, 1000))
+    with store.read() as tx:
+        everything = list(tx.reports.export_review_records(AuditFilter(), 0, 1000))
         assert [row.curator for row in everything] == ["bob", "cleo", "bob"]
         middle = everything[1].decided_at
         chosen = [
@@ -464,8 +466,8 @@ def test_an_export_holds_every_decision_in_order_and_filters(store: Store) -> No
             AuditFilter(decision="reject"),
             AuditFilter(submission_scope="project", scope_id="gemini"),
         ]
-        assert [len(list(rows.export_review_records(one, 0, 1000))) for one in chosen] == [2, 1, 1, 0, 0]
-        newest = rows.latest_review_records(AuditFilter(), None, 2)
+        assert [len(list(tx.reports.export_review_records(one, 0, 1000))) for one in chosen] == [2, 1, 1, 0, 0]
+        newest = tx.reports.latest_review_records(AuditFilter(), None, 2)
         assert [row.sequence for row in newest] == [row.sequence for row in everything[:0:-1]]
 
 
@@ -473,8 +475,8 @@ def test_a_healthy_store_finds_nothing_wrong(store: Store) -> None:
     """The check reports nothing for rows that the store wrote itself."""
     _, named = admit(store, candidate_of())
     approve(store, found(store, named.proposal_id), curator(store))
-    with store.read() as rows:
-        assert list(rows.check()) == []
+    with store.read() as tx:
+        assert list(tx.doctor.check()) == []
 
 
 def test_the_doctor_goes_by_the_password_that_was_set_last(store: Store) -> None:
@@ -490,6 +492,6 @@ def test_the_doctor_goes_by_the_password_that_was_set_last(store: Store) -> None
             session="",
             changed_at=1,
         )
-        assert store.write(lambda rows, change=change: rows.set_password(change)).result()
-    with store.read() as rows:
-        assert list(rows.check()) == []
+        assert store.write(lambda tx, change=change: tx.access.set_password(change)).result()
+    with store.read() as tx:
+        assert list(tx.doctor.check()) == []

@@ -9,7 +9,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antechamber.core.admission.disposition import AdmissionWrite, AssignedIds, Candidate, Judgement, candidate, decide
+from antechamber.core.admission.disposition import (
+    AdmissionWrite,
+    AssignedIds,
+    Candidate,
+    Judgement,
+    build_candidate,
+    decide,
+)
 from antechamber.core.admission.submission import Draft, read_event
 from antechamber.core.policy import Limits, Verdict
 from antechamber.core.ports.store import Rows, Store
@@ -38,7 +45,7 @@ def candidate_of(wish: Wish) -> Candidate:
     producer, key, content, visibility, found = wish
     body = event(content, producer_identity=producer, idempotency_key=key, visibility=visibility)
     findings = [Finding("/payload/content", "email-address")] if found else []
-    return candidate(read_event(Draft(body=body, idempotency_key=key)), findings, SECRET)
+    return build_candidate(read_event(Draft(body=body, idempotency_key=key)), findings, SECRET)
 
 
 class Judge:
@@ -53,8 +60,8 @@ class Judge:
         """Judge a group in one transaction and record each answer."""
         self._store.gather(self._settle, group, 0).result()
 
-    def _settle(self, group: Sequence[Candidate], rows: Rows) -> list[None]:
-        book = rows.open_batch(group)
+    def _settle(self, group: Sequence[Candidate], tx: Rows) -> list[None]:
+        book = tx.admission.open_batch(group)
         for one in group:
             judgement = decide(one, VERDICT, book.known(one))
             named = self._named(judgement)
@@ -73,7 +80,7 @@ class Judge:
                         received_at=number,
                     )
                 )
-        rows.record(book)
+        tx.admission.record(book)
         return [None] * len(group)
 
     def _named(self, judgement: Judgement) -> AssignedIds:
@@ -93,7 +100,7 @@ def outcome(folder: Path, groups: Sequence[Sequence[Candidate]]) -> tuple[list[t
     folder.mkdir()
     store = SqliteStore(folder / "store.db")
     # Register both producers first, so that their integer keys do not depend on the order of submissions.
-    store.write(lambda rows: rows._known_or_new({"worker:a": 0, "worker:b": 0})).result()
+    store.write(lambda tx: tx.admission._known_or_new({"worker:a": 0, "worker:b": 0})).result()
     judge = Judge(store)
     for group in groups:
         judge.judge(group)

@@ -217,7 +217,7 @@ def test_a_refused_statement_is_judged_while_the_service_writes(raw: Raw, filled
             number += 1
             # A write that times out while it waits for the comparison is refused, which is equally fine here.
             with contextlib.suppress(BusyError):
-                filled.state.access.issue(f"worker:busy-{number}", "producer", [], None)
+                filled.state.access.tokens.issue(f"worker:busy-{number}", "producer", [], None)
 
     writing = threading.Thread(target=write)
     writing.start()

@@ -41,7 +41,7 @@ def fill(service: Service) -> None:
     assert bob.decide(proposal, "approve").status_code == 303
     wide = re.findall(r'href="/review/([^"]+)"', cleo.browser.get("/review").text)
     assert cleo.decide(wide[-1], "approve").status_code == 303
-    service.state.access.disable("bob")
+    service.state.access.accounts.disable("bob")
 
 
 @pytest.fixture

@@ -159,12 +159,12 @@ def test_a_withdrawn_proposal_has_a_leaf_of_its_own(service: Service) -> None:
 def test_people_and_tokens_have_their_leaves(service: Service) -> None:
     """Changes of people and tokens have leaves, one for each token of a name; an operation without effect has none."""
     service.token()
-    service.state.access.issue("worker:release-bot", "producer", [], None)
-    assert service.state.access.revoke("worker:release-bot") == 2
-    assert service.state.access.revoke("worker:release-bot") == 0
+    service.state.access.tokens.issue("worker:release-bot", "producer", [], None)
+    assert service.state.access.tokens.revoke("worker:release-bot") == 2
+    assert service.state.access.tokens.revoke("worker:release-bot") == 0
     service.sign_in("bob")
     service.state.access.passwords.set("bob", "hashed")
-    assert service.state.access.disable("bob")
+    assert service.state.access.accounts.disable("bob")
     with pytest.raises(AccessError, match="no account bob"):
         service.state.access.passwords.set("bob", "hashed")
     assert [action for action, *_ in actions(service.location)] == [
@@ -188,16 +188,16 @@ def test_work_that_fails_leaves_no_leaf(store: Store, location: Location) -> Non
     """Work that fails leaves no leaf, whether alone or in a group with work that succeeds."""
     gate = threading.Event()
 
-    def wait(rows: Rows) -> None:
-        rows.log([logged("first")])
+    def wait(tx: Rows) -> None:
+        tx.sql.append_leaves([logged("first")])
         gate.wait(10)
 
-    def fail(rows: Rows) -> None:
-        rows.log([logged("never")])
+    def fail(tx: Rows) -> None:
+        tx.sql.append_leaves([logged("never")])
         message = "it does not work"
         raise ValueError(message)
 
-    waiting = [store.write(wait), store.write(fail), store.write(lambda rows: rows.log([logged("last")]))]
+    waiting = [store.write(wait), store.write(fail), store.write(lambda tx: tx.sql.append_leaves([logged("last")]))]
     gate.set()
     with pytest.raises(ValueError, match="does not work"):
         waiting[1].result()
@@ -213,7 +213,10 @@ def test_several_writers_leave_no_gap(location: Location, store: Store) -> None:
         with ThreadPoolExecutor(8) as pool:
             names = [f"user {number}" for number in range(200)]
             futures = pool.map(
-                lambda name: (store, other)[hash(name) % 2].write(lambda rows: rows.log([logged(name)])).result(), names
+                lambda name: (
+                    (store, other)[hash(name) % 2].write(lambda tx: tx.sql.append_leaves([logged(name)])).result()
+                ),
+                names,
             )
             assert list(futures) == [None] * len(names)
     finally:
@@ -223,7 +226,7 @@ def test_several_writers_leave_no_gap(location: Location, store: Store) -> None:
 
 def test_as_many_leaves_as_nobody_writes_at_once_are_written(store: Store, location: Location) -> None:
     """Several megabytes of leaves are written in one transaction, more than a socket accepts at once."""
-    store.write(lambda rows: rows.log(logged(f"user {number}") for number in range(6_000))).result()
+    store.write(lambda tx: tx.sql.append_leaves(logged(f"user {number}") for number in range(6_000))).result()
     assert len(leaves(location)) == 6_000
 
 
@@ -234,26 +237,26 @@ def test_the_tree_over_stored_nodes_is_that_of_all_leaves(store: Store) -> None:
         made = [logged(f"user {number}") for number in range(frontier.size, size)]
         for one in made:
             frontier.append(leaf_hash(one.leaf))
-        store.write(lambda rows, made=made: rows.log(made)).result()
+        store.write(lambda tx, made=made: tx.sql.append_leaves(made)).result()
         roots[size] = frontier.root()
-        with store.read() as rows:
-            tree = Tree(rows)
+        with store.read() as tx:
+            tree = Tree(tx.log)
             assert (tree.size, tree.root(size)) == (size, roots[size])
             grown = tree.grown
         for level, (first, hashes) in grown.items():
             store.write(
-                lambda rows, level=level, first=first, hashes=hashes: rows.add_nodes(level, first, hashes)
+                lambda tx, level=level, first=first, hashes=hashes: tx.log.add_nodes(level, first, hashes)
             ).result()
     assert set(grown) == {8, 16}
-    with store.read() as rows:
-        assert Tree(rows).grown == {}
-        tree = Tree(rows, 66_000)
+    with store.read() as tx:
+        assert Tree(tx.log).grown == {}
+        tree = Tree(tx.log, 66_000)
         assert [tree.root(size) for size in sizes] == list(roots.values())
         path = consistency_proof(300, 66_000, tree.nodes)
         assert verify_consistency(300, 66_000, path, roots[300], roots[66_000])
         for index in (0, 299, 300, 40_000, 65_535, 65_536, 65_999):
             path = inclusion_proof(index, 66_000, tree.nodes)
-            leaf = leaf_hash(rows.leaf_texts(index, 1)[0].encode())
+            leaf = leaf_hash(tx.log.leaf_texts(index, 1)[0].encode())
             assert verify_inclusion(leaf, index, 66_000, path, roots[66_000])
 
 
@@ -278,12 +281,12 @@ def busy(service: Service) -> None:
     two = service.submit(named).json()["proposal_id"]
     assert desk.decide(two, "approve").status_code == 303
     assert service.sign_in("pia").decide(two, "approve").status_code == 303
-    service.state.access.add_user("pat", "auditor", None, "$argon2id$")
-    service.state.access.issue("notes", "reader", ["project:apollo"], 1_000_000_000)
-    service.state.access.add_user("gone", "auditor", None, None)
-    service.state.access.disable("gone")
-    service.state.access.issue("worker:other", "producer", [], None)
-    service.state.access.revoke("worker:other")
+    service.state.access.accounts.add("pat", "auditor", None, "$argon2id$")
+    service.state.access.tokens.issue("notes", "reader", ["project:apollo"], 1_000_000_000)
+    service.state.access.accounts.add("gone", "auditor", None, None)
+    service.state.access.accounts.disable("gone")
+    service.state.access.tokens.issue("worker:other", "producer", [], None)
+    service.state.access.tokens.revoke("worker:other")
     service.submit(event(durable=True))
     gone = service.submit(event("To be erased.", idempotency_key="e")).json()["proposal_id"]
     assert desk.decide(gone, "reject", reason_code="wrong").status_code == 303
@@ -299,8 +302,8 @@ def checked(location: Location) -> list[str]:
     """Return the doctor's findings about the log."""
     store = open_store(location)
     try:
-        with store.read() as rows:
-            return list(rows.check())
+        with store.read() as tx:
+            return list(tx.doctor.check())
     finally:
         store.close()
 
@@ -506,7 +509,7 @@ def test_the_doctor_names_what_was_altered(copied: Location, statement: str) -> 
 )
 def test_what_is_logged_stays(location: Location, store: Store, statement: str) -> None:
     """A raw connection cannot change or delete a leaf; only a salt may be removed."""
-    store.write(lambda rows: rows.log([LeafWrite(b"{}", "a", bytes(32))])).result()
+    store.write(lambda tx: tx.sql.append_leaves([LeafWrite(b"{}", "a", bytes(32))])).result()
     with database(location) as raw:
         if location.database_url:
             statement = statement.replace("X'00'", "'x'::bytea")
@@ -637,7 +640,7 @@ def test_a_planted_session_or_link_lets_no_one_in(service: Service) -> None:
     link, session = mint("link", bytes(24)), mint("session", bytes(24))
     with database(service.location) as raw:
         (user,) = raw.execute("SELECT id FROM users").fetchone()
-        later = access._clock() + 1_000_000_000
+        later = access.sessions._clock() + 1_000_000_000
         raw.execute(
             'INSERT INTO links (digest, "user", expires_at, proof) '
             f"VALUES ('{digest_secret(link)}', {user}, {later}, '')"
@@ -646,8 +649,8 @@ def test_a_planted_session_or_link_lets_no_one_in(service: Service) -> None:
             'INSERT INTO sessions (digest, "user", created_at, seen_at, proof) '
             f"VALUES ('{digest_secret(session)}', {user}, {later - 2_000_000}, {later - 2_000_000}, 'x')"
         )
-    assert access.sign_in_by_link(link) is None
-    assert access.person(session) is None
+    assert access.sign_in.consume_link(link) is None
+    assert access.sessions.account(session) is None
 
 
 def settled(desk: Desk, quarantine_id: str, decision: str) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from antechamber import app
 from antechamber.settings import Location
-from antechamber.store.postgres.rows import single
+from antechamber.store.postgres.statements import single
 from antechamber.store.statements import statements
 from support import Service, database, event
 
@@ -81,8 +81,8 @@ def test_a_page_of_the_queue_takes_six_statements_at_most(service: Service, monk
     service.wait_until_sorted()
     eve.browser.get("/review")
     asked: list[str] = []
-    with service.state.desk._store.read() as rows:
-        kind = type(rows)
+    with service.state.desk._store.read() as tx:
+        kind = type(tx.sql)
     for method in ("one", "all"):
         real = getattr(kind, method)
 

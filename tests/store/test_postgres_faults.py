@@ -25,8 +25,8 @@ from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.replies import Reply
 from antechamber.settings import Location
 from antechamber.store.errors import OTHER_SCHEMA, StoreError
-from antechamber.store.postgres.rows import single
 from antechamber.store.postgres.schema import verify
+from antechamber.store.postgres.statements import single
 from antechamber.store.postgres.store import READERS, PostgresStore, migrate
 from store.faults import Backends, Cluster, Deed, Proxy
 from support import Databases, Service, antechamber, database, event, name_of, quick_folder, running, until, where
@@ -84,8 +84,8 @@ def plain(answer: dict[str, Any]) -> dict[str, Any]:
 def readable(store: Store) -> bool:
     """Return whether a store can be read."""
     try:
-        with store.read() as rows:
-            rows.totals()
+        with store.read() as tx:
+            tx.reports.totals()
     except UnavailableError:
         return False
     return True
@@ -289,12 +289,12 @@ def test_a_deadlock_is_broken_and_the_work_done_again(
     holds = threading.Event()
     runs: list[int] = []
 
-    def work(rows: Rows) -> str:
+    def work(tx: Rows) -> str:
         runs.append(1)
-        rows.hold_proposal(ids[0])
+        tx.review.hold_proposal(ids[0])
         holds.set()
-        rows.hold_proposal(ids[1])
-        return rows.claim_meta("after", "the deadlock")
+        tx.review.hold_proposal(ids[1])
+        return tx.reports.claim_meta("after", "the deadlock")
 
     lock = "SELECT id FROM proposals WHERE proposal_id = %s FOR UPDATE"
     with database(shared) as other:
@@ -368,7 +368,7 @@ def test_whoever_waits_with_a_held_key_is_not_harmed(process: Process, shared: L
             before = [process.post(event(f"Before {number}.")) for number in range(3)]
             held = process.post(body)
             after = [process.post(event(f"After {number}.")) for number in range(3)]
-            other = process.store.write(lambda rows: rows.claim_meta("beside", "stored"))
+            other = process.store.write(lambda tx: tx.reports.claim_meta("beside", "stored"))
         with pytest.raises(BusyError):
             held.result()
         assert {said(done)["status"] for done in (*before, *after)} == {201}
@@ -401,8 +401,10 @@ def test_work_that_breaks_a_promise_harms_no_other_work(process: Process, shared
     process.submit(body)
     other = Process(shared, policies)
 
-    def work(rows: Rows) -> None:
-        rows.seal(body["producer_identity"], body["idempotency_key"], AssignedIds(submission_id="sealed"), b"{}", "", 1)
+    def work(tx: Rows) -> None:
+        tx.admission.seal(
+            body["producer_identity"], body["idempotency_key"], AssignedIds(submission_id="sealed"), b"{}", "", 1
+        )
 
     for number in range(24):
         for sender in (process, other):
@@ -423,8 +425,8 @@ def test_a_connection_lost_before_commit_is_renewed_and_the_work_done_again(proc
     """When an administrator ends the connection during the work, it is stored once and the caller sees no error."""
     runs: list[int] = []
 
-    def work(rows: Rows) -> str:
-        value = rows.claim_meta("once", f"run {len(runs)}")
+    def work(tx: Rows) -> str:
+        value = tx.reports.claim_meta("once", f"run {len(runs)}")
         runs.append(1)
         if len(runs) == 1:
             behind.terminate()
@@ -463,12 +465,12 @@ def test_a_transaction_that_was_given_up_cannot_commit_later(shared: Location) -
             return server.execute(single(statement), {"writer_id": "slow"} | values).fetchall()
 
         server.execute("INSERT INTO writers (writer_id, commits) VALUES ('slow', 6)")
-        assert run("settle_commit", commits=7, next=8) == [(8,)]
+        assert run("resolve_commit", commits=7, next=8) == [(8,)]
         with pytest.raises(errors.NotNullViolation):
             server.execute(single("mark_commit"), {"writer_id": "slow", "commits": 7})
-        assert run("settle_commit", commits=7, next=8) == [(8,)]
+        assert run("resolve_commit", commits=7, next=8) == [(8,)]
         server.execute(single("mark_commit"), {"writer_id": "slow", "commits": 9})
-        assert run("settle_commit", commits=9, next=10) == [(9,)]
+        assert run("resolve_commit", commits=9, next=10) == [(9,)]
 
 
 @pytest.mark.parametrize("end", ["commits", "dies"])
@@ -623,8 +625,8 @@ def test_what_takes_too_long_is_ended(
         store = service.state.admission._store._store
 
         def read() -> None:
-            with store.read() as rows:
-                rows._link.rows("SELECT pg_sleep(60)")
+            with store.read() as tx:
+                tx.sql._link.rows("SELECT pg_sleep(60)")
 
         reading = helper.submit(read)
         assert is_refusal(service.submit(body), 503, "unavailable")
@@ -676,15 +678,15 @@ def test_a_full_disk_is_said_and_survived(cluster: Cluster, own: Location, backe
 
 def test_a_guard_that_was_switched_off_is_named(shared: Location, process: Process) -> None:
     """The owner of the tables can switch triggers off; the check names the table."""
-    with process.store.read() as rows:
-        assert list(rows.check()) == []
+    with process.store.read() as tx:
+        assert list(tx.doctor.check()) == []
     with database(shared) as owner:
         owner.execute("ALTER TABLE memories DISABLE TRIGGER memories_need_their_approvals")
-        with process.store.read() as rows:
-            assert list(rows.check()) == ["memories_need_their_approvals on memories is switched off"]
+        with process.store.read() as tx:
+            assert list(tx.doctor.check()) == ["memories_need_their_approvals on memories is switched off"]
         owner.execute("ALTER TABLE memories ENABLE TRIGGER memories_need_their_approvals")
-    with process.store.read() as rows:
-        assert list(rows.check()) == []
+    with process.store.read() as tx:
+        assert list(tx.doctor.check()) == []
 
 
 def test_an_empty_database_is_refused_with_the_command_to_run(postgres: Databases) -> None:
@@ -916,8 +918,8 @@ def test_what_was_undone_is_no_news(location: Location, policies: Path) -> None:
     if location.database_url is not None:
         ear.begins()
 
-    def work(rows: Any) -> None:
-        rows.announce()
+    def work(tx: Any) -> None:
+        tx.sql.announce()
         raise LookupError
 
     with pytest.raises(LookupError):

@@ -98,7 +98,7 @@ def data(tmp_path: Path) -> Path:
 def recorded(data: Path, policies: Path, synchronous: str) -> tuple[dict[str, bytes], list[Event]]:
     """Serve a folder under strace, submit to it, kill it; return the initial files and the recorded events."""
     with app.opened_access(Location(data=data)) as access:
-        _, secret = access.issue("worker:release-bot", "producer", [], None)
+        _, secret = access.tokens.issue("worker:release-bot", "producer", [], None)
     before = {file.name: file.read_bytes() for file in data.iterdir() if not file.name.endswith("-shm")}
     log, port = data.parent / "strace.log", free_port()
     strace = [

@@ -30,9 +30,9 @@ def test_the_writer_is_durable_and_strict(path: Path) -> None:
     wanted = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "secure_delete": 1, "trusted_schema": 0}
     found = {name: store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted}
     assert found == wanted
-    with store.read() as rows:
-        assert rows._connection.execute("PRAGMA query_only").fetchone()[0] == 1
-        assert rows._connection.execute("PRAGMA trusted_schema").fetchone()[0] == 0
+    with store.read() as tx:
+        assert tx.sql._connection.execute("PRAGMA query_only").fetchone()[0] == 1
+        assert tx.sql._connection.execute("PRAGMA trusted_schema").fetchone()[0] == 0
     store.close()
 
 
@@ -93,12 +93,12 @@ def test_a_full_disk_is_unavailable_and_then_well_again(path: Path) -> None:
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(UnavailableError):
-        store.write(lambda rows: [rows.set_meta(f"name-{n}", "x" * 4000) for n in range(100)]).result()
+        store.write(lambda tx: [tx.reports.set_meta(f"name-{n}", "x" * 4000) for n in range(100)]).result()
     store._connection.execute("PRAGMA max_page_count = 1000000")
-    store.write(lambda rows: rows.set_meta("name", "value")).result()
-    with store.read() as rows:
-        assert (rows.meta("name"), rows.meta("name-0")) == ("value", None)
-        assert list(rows.check_files()) == []
+    store.write(lambda tx: tx.reports.set_meta("name", "value")).result()
+    with store.read() as tx:
+        assert (tx.reports.meta("name"), tx.reports.meta("name-0")) == ("value", None)
+        assert list(tx.sql.check_files()) == []
     store.close()
 
 
@@ -107,7 +107,7 @@ def test_too_much_waiting_work_is_refused_at_once(path: Path, monkeypatch: pytes
     monkeypatch.setattr(admission_queue, "MAX_WAITING", 0)
     store = SqliteStore(path)
     with pytest.raises(UnavailableError):
-        store.write(lambda rows: rows.meta("name"))
+        store.write(lambda tx: tx.reports.meta("name"))
     store.close()
 
 
@@ -128,11 +128,11 @@ def test_much_waiting_work_takes_several_transactions(path: Path, monkeypatch: p
     """Much waiting work is divided into several transactions of limited size, and none is lost."""
     monkeypatch.setattr(admission_queue, "MAX_TOGETHER", 2)
     store = SqliteStore(path)
-    futures = [store.write(lambda rows, n=n: rows.set_meta(str(n), "kept")) for n in range(9)]
+    futures = [store.write(lambda tx, n=n: tx.reports.set_meta(str(n), "kept")) for n in range(9)]
     for future in futures:
         future.result()
-    with store.read() as rows:
-        assert all(rows.meta(str(n)) == "kept" for n in range(9))
+    with store.read() as tx:
+        assert all(tx.reports.meta(str(n)) == "kept" for n in range(9))
     store.close()
 
 
@@ -140,15 +140,15 @@ def test_a_mistake_of_ours_is_not_called_unavailable(path: Path) -> None:
     """A violated constraint raises for its own caller and not as unavailability, and the writer continues."""
     store = SqliteStore(path)
     with pytest.raises(sqlite3.IntegrityError):
-        store.write(lambda rows: rows.add_session("digest", 999, 1)).result()
-    store.write(lambda rows: rows.set_meta("name", "value")).result()
+        store.write(lambda tx: tx.access.add_session("digest", 999, 1)).result()
+    store.write(lambda tx: tx.reports.set_meta("name", "value")).result()
     store.close()
 
 
 def test_damage_is_found(path: Path) -> None:
     """A proposal that does not match its hash and a memory without its approvals are named."""
     store = SqliteStore(path)
-    store.write(lambda rows: rows._known_or_new({"worker:a": 0})).result()
+    store.write(lambda tx: tx.admission._known_or_new({"worker:a": 0})).result()
     raw = store._connection
     raw.execute(
         "INSERT INTO proposals (proposal_id, producer, owner, submission_scope, scope_id, source_event_hash, payload, "
@@ -162,8 +162,8 @@ def test_damage_is_found(path: Path) -> None:
         "INSERT INTO memories (memory_id, proposal, version, review_record, payload, text_hash, submission_scope, "
         "scope_id, source_span, admitted_at) VALUES ('m', 1, 1, 9, '{}', 'blake3:0', 'project', 'apollo', '{}', 1)"
     )
-    with store.read() as rows:
-        found = "\n".join(rows.check())
+    with store.read() as tx:
+        found = "\n".join(tx.doctor.check())
     for part in ("proposal p differs", "memory m differs", "memory m lacks", "foreign_key_check: memories"):
         assert part in found
     store.close()

@@ -8,9 +8,9 @@ import pytest
 from antechamber.core.ports.store import Store
 from antechamber.settings import Location
 from antechamber.store import group_commit
-from antechamber.store.postgres.rows import all_at_once, single
-from antechamber.store.sqlite.rows import all_at_once as sqlite_all_at_once
-from antechamber.store.sqlite.rows import for_each
+from antechamber.store.postgres.statements import all_at_once, single
+from antechamber.store.sqlite.statements import all_at_once as sqlite_all_at_once
+from antechamber.store.sqlite.statements import for_each
 from antechamber.store.statements import overrides, parse, statements
 from support import database
 
@@ -20,7 +20,7 @@ DIFFERENT = {
     "hold_proposal": "SQLite has only one writer",
     "hold_memory": "SQLite has only one writer",
     "hold_quarantine": "SQLite has only one writer",
-    "add_leaf": "costs no round trip",
+    "append_leaf": "costs no round trip",
     "index_memory": "tsvector here and FTS5 there",
     "hold_policy": "SQLite has only one writer",
     "hold_sessions": "for who ends sessions",
@@ -36,9 +36,9 @@ ONLY_HERE = {
     "take_submissions": "several writers share one table",
     "register_writer": "a connection be lost at COMMIT",
     "mark_commit": "as register_writer",
-    "settle_commit": "as register_writer",
+    "resolve_commit": "as register_writer",
     "forget_writers": "as register_writer",
-    "lock_log": "whoever appends has to know its end",
+    "lock_log": "a writer that appends has to know its end",
     "announce": "by NOTIFY",
     "applied_steps": "sqlite-utils keeps this list",
     "guards_switched_off": "switch triggers off",

@@ -28,6 +28,7 @@ DIRECT_WRITE = _row(401, 401, 401, 403, 403, 403, 401, 401, 401)
 OWN_SUBMISSION = _row(401, 401, 401, 200, 404, 404, 401, 401, 401)
 DESK = _row(303, 303, 303, 303, 303, 303, 200, 200, 403)
 FIGURES = _row(303, 303, 303, 303, 303, 303, 200, 200, 200)
+HELP = _row(303, 303, 303, 200, 200, 200, 200, 200, 200)
 AUDIT = _row(401, 401, 401, 403, 403, 200, 200, 200, 403)
 FORM = _row(401, 401, 401, 401, 401, 401, 403, 403, 403)
 """A form without the session's own token."""
@@ -83,6 +84,8 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/settings"): FIGURES,
     ("POST", "/settings"): FORM,
     ("POST", "/settings/password"): FORM,
+    ("GET", "/help"): HELP,
+    ("GET", "/help/{chapter}"): HELP,
     ("GET", "/schema/openapi.json"): _row(401, 401, 401, 200, 200, 200, 200, 200, 200),
     ("GET", "/"): _row(*[303] * 9),
     ("GET", "/login"): PUBLIC,
@@ -107,10 +110,10 @@ def _headers(service: Service, caller: str) -> dict[str, str]:
         case "nobody":
             return {}
         case "expired":
-            secret = access.issue("worker:release-bot", "producer", [], 0)[1]
+            secret = access.tokens.issue("worker:release-bot", "producer", [], 0)[1]
         case "revoked":
-            token_id, secret = access.issue("worker:release-bot", "producer", [], None)
-            assert access.revoke(token_id) == 1
+            token_id, secret = access.tokens.issue("worker:release-bot", "producer", [], None)
+            assert access.tokens.revoke(token_id) == 1
         case "producer":
             secret = service.token()
         case "reader":
@@ -145,6 +148,7 @@ def _names(service: Service) -> dict[str, str]:
         "review_record_id": _record(service),
         "rest": "anything/below",
         "file_path": "antechamber.css",
+        "chapter": "desk",
     }
 
 
@@ -173,7 +177,7 @@ def test_every_route_has_a_row(service: Service) -> None:
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_everybody_gets_exactly_what_the_table_says(service: Service, caller: str) -> None:
+def test_each_caller_gets_the_status_of_the_table(service: Service, caller: str) -> None:
     """Each caller gets the status of its column on every route."""
     names, headers = _names(service), _headers(service, caller)
     answered = {index: _ask(service, *index, names, headers) for index in MATRIX}
@@ -181,7 +185,7 @@ def test_everybody_gets_exactly_what_the_table_says(service: Service, caller: st
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_asking_for_options_tells_methods_or_refuses(service: Service, caller: str) -> None:
+def test_options_are_answered_with_methods_or_a_refusal(service: Service, caller: str) -> None:
     """OPTIONS is answered on every route, without a failure and without any content."""
     names, headers = _names(service), _headers(service, caller)
     paths = sorted(path for method, path in _routes(service) if method == "OPTIONS")
@@ -190,7 +194,7 @@ def test_asking_for_options_tells_methods_or_refuses(service: Service, caller: s
     assert {path: status for path, status in answered.items() if status not in {204, 303, 401, 403}} == {}
 
 
-def test_a_token_in_the_url_or_cookie_lets_nobody_in(service: Service) -> None:
+def test_a_token_in_the_url_or_cookie_is_ignored(service: Service) -> None:
     """Tokens count in the Authorization header only."""
     token, query = service.token(), {"submission_scope": "project", "scope_id": "apollo"}
     asked = service.client.get("/v1/memories", params=query | {"access_token": token, "token": token})

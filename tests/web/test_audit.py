@@ -56,7 +56,7 @@ def test_an_export_holds_every_decision_and_a_closing_record(service: Service) -
     assert closing["exported_at"].endswith("Z")
 
 
-def test_a_record_tells_who_decided_what_on_which_text(service: Service) -> None:
+def test_a_record_has_the_person_the_decision_and_the_exact_text(service: Service) -> None:
     """A record holds the exact text shown and its hash, person, time, reason, policy and result."""
     _decide(service, "bob", "approve", "First.")
     record = _export(service)[0]
@@ -250,7 +250,7 @@ def test_the_audit_page_leads_on(service: Service) -> None:
     assert "Sentence 0." not in page
 
 
-def test_health_and_readiness_are_public_and_tell_little(service: Service) -> None:
+def test_health_and_readiness_are_public_without_details(service: Service) -> None:
     """Everyone can see whether the service runs; only operators see more."""
     assert service.client.get("/healthz").json() == {"status": "ok"}
     for headers in ({}, service.bearer(), service.bearer("auditing", "auditor")):

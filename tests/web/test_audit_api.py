@@ -22,7 +22,7 @@ from antechamber.core.log.checkpoint_text import (
     read_key,
     read_proof,
     read_text,
-    signed_note,
+    sign_note,
 )
 from antechamber.core.log.merkle import EMPTY_ROOT, leaf_hash, verify_consistency, verify_inclusion
 from antechamber.core.review.decision import ERASED
@@ -154,13 +154,13 @@ def test_no_export_of_records_claims_to_be_complete(service: Service) -> None:
 
 def test_a_log_of_nothing_is_whole_only_by_a_checkpoint_of_nothing(service: Service, tmp_path: Path) -> None:
     """An empty log is complete only with a checkpoint of size 0, which does not count as an earlier checkpoint."""
-    signer = service.state.log._signer
-    empty = signed_note(Checkpoint(signer.key.name, 0, EMPTY_ROOT), signer.key, signer._private.sign)
+    signer = service.state.checkpoints._signer
+    empty = sign_note(Checkpoint(signer.key.name, 0, EMPTY_ROOT), signer.key, signer._private.sign)
     closing = {"checkpoint": empty, "complete": True, "count": 0, "last_sequence": None, "record": "closing"}
     exported = msgspec.json.encode(closing, order="sorted") + b"\n"
     status, said = verified(service, tmp_path, exported)
     assert (status, said.startswith("Verified: 0 leaves")) == (0, True)
-    other = signed_note(Checkpoint(signer.key.name, 0, bytes(32)), signer.key, signer._private.sign)
+    other = sign_note(Checkpoint(signer.key.name, 0, bytes(32)), signer.key, signer._private.sign)
     forged = msgspec.json.encode(closing | {"checkpoint": other}, order="sorted") + b"\n"
     assert verified(service, tmp_path, forged)[0] == 1
     (tmp_path / "kept.txt").write_text(empty)
@@ -261,23 +261,23 @@ def test_arguments_that_do_not_fit_are_named(service: Service, tmp_path: Path) -
 def test_a_key_that_was_replaced_signs_nothing_that_came_later(service: Service, tmp_path: Path) -> None:
     """A stolen key cannot sign after its replacement, because the log itself names the successor."""
     fill(service)
-    old = service.state.log._signer._private
-    was = service.state.log._signer.key
-    new = service.state.log.change_key()
+    old = service.state.checkpoints._signer._private
+    was = service.state.checkpoints._signer.key
+    new = service.state.checkpoints.change_key()
     service.submit(event("Later."))
     exported = get(service, "export").content
     status, said = verified(service, tmp_path, exported)
     assert status == 0
     assert "another key signs" in said
     closing = json.loads(exported.splitlines()[-1])
-    stolen = signed_note(read_text(closing["checkpoint"]), was, old.sign)
+    stolen = sign_note(read_text(closing["checkpoint"]), was, old.sign)
     forged = exported.splitlines(keepends=True)
     forged[-1] = msgspec.json.encode(closing | {"checkpoint": stolen}, order="sorted") + b"\n"
     status, said = verified(service, tmp_path, b"".join(forged))
     assert (status, "replaced by" in said) == (1, True)
     records = get(service, "review-records").content.splitlines(keepends=True)
     closing = json.loads(records[-1])
-    stolen = signed_note(read_text(closing["checkpoint"]), was, old.sign)
+    stolen = sign_note(read_text(closing["checkpoint"]), was, old.sign)
     records[-1] = msgspec.json.encode(closing | {"checkpoint": stolen}, order="sorted") + b"\n"
     status, said = verified(service, tmp_path, b"".join(records), "--records")
     assert (status, "older key" in said) == (1, True)
@@ -335,8 +335,8 @@ def test_a_leaf_is_proven_by_its_place_and_by_what_it_is_about(service: Service)
         proof = read_proof(answer["proof"])
         signed = read_checkpoint(proof.note, key, verify)
         raw = json.dumps(answer["leaf"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-        assert proof.index == answer["sequence"]
-        assert verify_inclusion(leaf_hash(raw), proof.index, signed.size, proof.path, signed.root)
+        assert proof.sequence == answer["sequence"]
+        assert verify_inclusion(leaf_hash(raw), proof.sequence, signed.size, proof.path, signed.root)
 
 
 def test_two_checkpoints_are_proven_to_be_of_one_log(service: Service) -> None:
@@ -485,7 +485,7 @@ def test_an_auditor_of_some_scopes_sees_only_theirs(service: Service, tmp_path: 
     assert get(service, "checkpoint", mine).status_code == get(service, "key", mine).status_code == 200
 
 
-def test_the_page_tells_how_far_the_log_is_signed_and_who_took_what(service: Service) -> None:
+def test_the_page_shows_the_signed_size_and_the_exports(service: Service) -> None:
     """The log page shows the signed size and past exports, and offers checkpoint, key and verifier."""
     fill(service)
     desk = service.sign_in("ida", "auditor")

@@ -26,11 +26,11 @@ from antechamber.core.log.checkpoint_text import read_checkpoint, read_text
 from antechamber.core.log.leaf import of_direct_write
 from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.ports.store import Store
-from antechamber.flows.checkpoint_signing import NOT_COMPARED, SIGN_AFTER, SIGN_EVERY
+from antechamber.flows.checkpoint_signing import NOT_COMPARED, SIGN_AFTER, SIGN_EVERY, Checkpoints
 from antechamber.flows.direct_writes import DirectWrites
 from antechamber.flows.export import Export, Exporter
 from antechamber.flows.live_policy import PolicyReloader
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.settings import Location
 from support import (
     PRODUCERS,
@@ -83,13 +83,13 @@ def test_of_two_that_start_at_once_one_enters_the_key(location: Location, store:
     entered: list[str] = []
 
     def another_is_first() -> int:
-        entered.extend(open_log(store, location, app.clock).verifier_keys())
+        entered.extend(LogProofs(store, open_log(store, location, app.clock)).verifier_keys())
         return app.clock()
 
     log = open_log(store, location, another_is_first)
-    assert entered == log.verifier_keys()
-    with store.read() as rows:
-        assert rows.log_keys() == entered
+    assert entered == LogProofs(store, log).verifier_keys()
+    with store.read() as tx:
+        assert tx.log.verifier_keys() == entered
 
 
 def test_of_two_folders_for_one_database_the_second_is_refused(
@@ -130,7 +130,9 @@ def test_an_older_backup_of_the_database_trips_the_signer(location: Location, po
     assert any("an older backup" in line for line in examine(location))
 
 
-def test_a_restored_log_goes_on_under_another_name_and_says_what_was_lost(location: Location, policies: Path) -> None:
+def test_a_restored_log_continues_under_another_name_and_names_the_lost_checkpoint(
+    location: Location, policies: Path
+) -> None:
     """The leaf of the new key names the abandoned checkpoint, which is kept as evidence."""
     with running(location, policies) as service:
         size = read_text(get(service, "checkpoint").text).size
@@ -140,9 +142,9 @@ def test_a_restored_log_goes_on_under_another_name_and_says_what_was_lost(locati
         location, f"DELETE FROM log_leaves WHERE id >= {size}", f"DELETE FROM checkpoints WHERE size > {size}",
         "DELETE FROM tokens",
     )  # fmt: skip
-    with opened_log(location) as (log, _), pytest.raises(LogError):
+    with opened_log(location) as (log, _, _), pytest.raises(LogError):
         log.checkpoint()
-    with opened_log(location) as (log, _):
+    with opened_log(location) as (log, _, _):
         new = log.give_up()[0]
     assert not new.startswith(lost.origin)
     assert [read_text(file.read_text()) for file in location.data.glob("log.checkpoint.given-up-*")] == [lost]
@@ -169,7 +171,7 @@ def test_an_altered_leaf_trips_the_signer(location: Location, policies: Path) ->
     assert any("is not that of the first" in line for line in examine(location))
 
 
-def test_an_altered_node_trips_nobody_into_signing_it(location: Location, store: Store) -> None:
+def test_an_altered_node_is_never_signed(location: Location, store: Store) -> None:
     """The signer recomputes nodes from leaves, so it never signs an altered node; the doctor names the node."""
     grow(store, 600)
     log = open_log(store, location, app.clock)
@@ -192,8 +194,8 @@ def store(location: Location) -> Iterator[Store]:
 def grow(store: Store, number: int) -> None:
     """Add leaves by creating accounts, as the command line does."""
 
-    def add(rows: Any) -> None:
-        rows.log(one for one in made)
+    def add(tx: Any) -> None:
+        tx.sql.append_leaves(one for one in made)
 
     from store.test_log import logged  # noqa: PLC0415 -- the helper of the log's own tests
 
@@ -201,25 +203,25 @@ def grow(store: Store, number: int) -> None:
     store.write(add).result()
 
 
-def test_it_is_signed_after_so_many_leaves_or_so_long(location: Location, store: Store) -> None:
+def test_the_log_is_signed_after_a_number_of_leaves_or_an_interval(location: Location, store: Store) -> None:
     """The log is signed after a number of leaves or an interval, and not again without a change."""
     now = [1_795_168_800_000_000]
     log = open_log(store, location, lambda: now[0])
     log.tick(at_once=True)
-    first = log.published()
+    first = LogProofs(store, log).published_checkpoint()
     grow(store, 1)
     log.tick()
-    assert log.published() == first
+    assert LogProofs(store, log).published_checkpoint() == first
     now[0] += SIGN_EVERY
     log.tick()
-    second = log.published()
+    second = LogProofs(store, log).published_checkpoint()
     assert second.size == first.size + 1
     now[0] += 10 * SIGN_EVERY
     log.tick()
-    assert log.published() == second
+    assert LogProofs(store, log).published_checkpoint() == second
     grow(store, SIGN_AFTER)
     log.tick()
-    assert log.published().size == second.size + SIGN_AFTER
+    assert LogProofs(store, log).published_checkpoint().size == second.size + SIGN_AFTER
 
 
 def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, store: Store) -> None:
@@ -239,7 +241,7 @@ def test_what_cannot_be_signed_is_tried_again_each_minute(location: Location, st
     now[0] += SIGN_EVERY
     log.tick()
     assert log.alarm is None
-    assert log.published().size == log.standing().size
+    assert LogProofs(store, log).published_checkpoint().size == LogProofs(store, log).standing().size
 
 
 def test_a_contradiction_ends_with_its_cause(location: Location, store: Store) -> None:
@@ -277,7 +279,7 @@ def test_two_processes_sign_one_log(location: Location, store: Store) -> None:
     beside = open_log(store, other, app.clock)
     for signing in (log, beside, log, beside):
         grow(store, 3)
-        assert signing.checkpoint().size == signing.standing().size
+        assert signing.checkpoint().size == LogProofs(store, signing).standing().size
     assert log.contradictions() == beside.contradictions() == []
 
 
@@ -285,12 +287,12 @@ def test_a_leaf_of_yesterday_is_pointed_at(location: Location, store: Store, tmp
     """A leaf older than its predecessor is reported but no alteration: the tree defines the order."""
     log = open_log(store, location, app.clock)
     late = of_direct_write("worker:release-bot", app.clock() - 90_000_000_000)
-    store.write(lambda rows: rows.log([late])).result()
-    chunks = Export(store, log, app.clock, os.urandom).log(Exporter("ida", "auditor"))
+    store.write(lambda tx: tx.sql.append_leaves([late])).result()
+    chunks = Export(store, log, LogProofs(store, log), app.clock, os.urandom).log(Exporter("ida", "auditor"))
     (tmp_path / "log.jsonl").write_bytes(b"".join(chunks))
-    (tmp_path / "checkpoint.txt").write_text(log.published().note)
+    (tmp_path / "checkpoint.txt").write_text(LogProofs(store, log).published_checkpoint().note)
     arguments = [str(tmp_path / "log.jsonl"), "--checkpoint", str(tmp_path / "checkpoint.txt")]
-    said = antechamber("verify", *arguments, "--key", log.verifier_keys()[0])
+    said = antechamber("verify", *arguments, "--key", LogProofs(store, log).verifier_keys()[0])
     assert said.returncode == 0
     assert "Leaf 1: its time lies 1 day" in said.stdout
 
@@ -312,7 +314,7 @@ def test_many_threads_sign_one_log(location: Location, store: Store) -> None:
         thread.join()
     assert len(sizes) == 20
     assert log.contradictions() == []
-    assert log.checkpoint().size == log.standing().size
+    assert log.checkpoint().size == LogProofs(store, log).standing().size
 
 
 def test_the_old_key_signs_that_there_is_a_new_one(location: Location, policies: Path, tmp_path: Path) -> None:
@@ -321,7 +323,7 @@ def test_the_old_key_signs_that_there_is_a_new_one(location: Location, policies:
         old = get(service, "key").text
         kept = tmp_path / "kept.txt"
         kept.write_text(get(service, "checkpoint").text)
-        with opened_log(location) as (log, _):
+        with opened_log(location) as (log, _, _):
             new = log.change_key()
         last = get(service, "checkpoint").text
         leaf = lines(get(service, "export"))[-2]["leaf"]
@@ -341,16 +343,16 @@ def test_a_change_of_keys_that_was_cut_off_is_finished(location: Location, store
     log = open_log(store, location, app.clock)
     log.checkpoint()
     old, new = log._signer.key, log._signer.draft()
-    store.write(lambda rows: rows.add_log_key(str(new), 1)).result()
-    assert log.checkpoint().size == log.standing().size
-    assert log.verifier_keys()[0] == str(new)
+    store.write(lambda tx: tx.log.add_verifier_key(str(new), 1)).result()
+    assert log.checkpoint().size == LogProofs(store, log).standing().size
+    assert LogProofs(store, log).verifier_keys()[0] == str(new)
     assert log.contradictions() == []
     # The old key signed the tree that ends with the leaf naming the new key.
-    with store.read() as rows:
-        size = rows.log_size()
-        leaf = json.loads(rows.leaf_texts(size - 1, 1)[0])
+    with store.read() as tx:
+        size = tx.log.size()
+        leaf = json.loads(tx.log.leaf_texts(size - 1, 1)[0])
     assert leaf["to"] == str(new)
-    assert read_checkpoint(log.published(size).note, old, verify_signature).size == size
+    assert read_checkpoint(LogProofs(store, log).published_checkpoint(size).note, old, verify_signature).size == size
 
 
 def test_a_lost_key_stops_the_service_and_can_be_given_up(location: Location, policies: Path) -> None:
@@ -360,7 +362,7 @@ def test_a_lost_key_stops_the_service_and_can_be_given_up(location: Location, po
     (location.data / "log.key").unlink()
     with pytest.raises(LogError, match=r"log\.key is missing"):
         Service(location, policies)
-    with opened_log(location, lost=True) as (log, _):
+    with opened_log(location, lost=True) as (log, _, _):
         new = log.change_key()
     with running(location, policies) as service:
         assert get(service, "key").text.split("\n")[0] == new
@@ -379,7 +381,7 @@ def test_a_lost_key_is_no_way_around_what_was_signed(location: Location, policie
         get(service, "checkpoint")
     owner_does(location, f"DELETE FROM log_leaves WHERE id >= {size}", f"DELETE FROM checkpoints WHERE size > {size}")
     (location.data / "log.key").unlink()
-    with opened_log(location, lost=True) as (log, _), pytest.raises(LogError, match="older backup"):
+    with opened_log(location, lost=True) as (log, _, _), pytest.raises(LogError, match="older backup"):
         log.change_key()
 
 
@@ -404,8 +406,8 @@ def test_a_log_that_could_not_be_given_up_is_still_held_to_its_word(location: Lo
     with pytest.raises(LogError, match="older backup"):
         log.checkpoint()
     log.give_up()
-    with store.read() as rows:
-        leaf = json.loads(rows.leaf_texts(rows.log_size() - 1, 1)[0])
+    with store.read() as tx:
+        leaf = json.loads(tx.log.leaf_texts(tx.log.size() - 1, 1)[0])
     assert leaf["subject"]["abandoned_size"] == str(lost.size)
     assert log.contradictions() == []
     assert log.contradictions(lost.note)
@@ -431,16 +433,16 @@ def test_what_was_signed_last_is_missed(location: Location, store: Store, how: s
     with pytest.raises(LogError, match="missing or empty"):
         log.checkpoint()
     state.write_text(kept)
-    assert log.checkpoint().size == log.standing().size
+    assert log.checkpoint().size == LogProofs(store, log).standing().size
 
 
-def test_a_log_whose_last_checkpoint_is_gone_can_be_begun_anew(location: Location, store: Store) -> None:
+def test_a_log_without_its_last_checkpoint_can_continue_with_a_new_key(location: Location, store: Store) -> None:
     """Without the last checkpoint the loss is unknown, so the leaf of the new key names none."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
     (location.data / "log.checkpoint").unlink()
     new = log.give_up()[0]
-    assert log.verifier_keys()[0] == new
+    assert LogProofs(store, log).verifier_keys()[0] == new
     assert log.contradictions() == []
 
 
@@ -460,7 +462,7 @@ def test_giving_up_that_was_cut_off_is_finished(location: Location, store: Store
     log = open_log(store, location, app.clock)
     log.checkpoint()
     new = log._signer.draft(other_log=True)
-    store.write(lambda rows: rows.add_log_key(str(new), 1)).result()
+    store.write(lambda tx: tx.log.add_verifier_key(str(new), 1)).result()
     assert read_text(log.checkpoint().note).origin == new.name
     assert len(list(location.data.glob("log.checkpoint.given-up-*"))) == 1
 
@@ -478,7 +480,7 @@ def test_where_it_is_kept_is_remembered(location: Location, store: Store) -> Non
     assert not (location.data / "log.checkpoint").exists()
 
 
-def test_who_signs_for_long_keeps_nobody_waiting(location: Location, store: Store) -> None:
+def test_a_slow_signer_does_not_delay_others(location: Location, store: Store) -> None:
     """While one signer works, other processes and threads get BusyError instead of waiting."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
@@ -497,9 +499,9 @@ def test_the_last_checkpoint_is_the_largest(location: Location, store: Store) ->
     last = log.checkpoint()
     late = first.note + "\u2014 somebody AAAAAAAA\n"
     store.write(
-        lambda rows: rows.add_checkpoint(SignedCheckpoint(size=first.size, note=late, signed_at=last.signed_at))
+        lambda tx: tx.log.add_checkpoint(SignedCheckpoint(size=first.size, note=late, signed_at=last.signed_at))
     ).result()
-    assert log.published() == last
+    assert LogProofs(store, log).published_checkpoint() == last
 
 
 @pytest.mark.parametrize(
@@ -585,14 +587,14 @@ def keeper(status: int = 204) -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
-def test_each_checkpoint_is_brought_to_whoever_keeps_a_copy(location: Location, store: Store) -> None:
+def test_each_checkpoint_is_sent_to_the_keeper_of_copies(location: Location, store: Store) -> None:
     """Each checkpoint is sent to the keeper once; a failure raises an alarm and is retried."""
     with keeper() as (url, kept):
         log = open_log(store, location, app.clock, url)
         log.tick(at_once=True)
         for _ in range(2):
             log.pin()
-        assert kept == [log.published().note]
+        assert kept == [LogProofs(store, log).published_checkpoint().note]
     grow(store, 1)
     log.tick(at_once=True)
     log.pin()
@@ -600,7 +602,7 @@ def test_each_checkpoint_is_brought_to_whoever_keeps_a_copy(location: Location, 
     with keeper() as (url, kept):
         log._publish = pinning(url)
         log.pin()
-    assert (log.pin_alarm, kept) == (None, [log.published().note])
+    assert (log.pin_alarm, kept) == (None, [LogProofs(store, log).published_checkpoint().note])
 
 
 def test_a_keeper_that_refuses_is_named() -> None:
@@ -620,7 +622,7 @@ def test_a_keeper_is_named_without_its_password(
 ) -> None:
     """No page, /readyz answer or log shows the keeper's password; the host stays visible."""
     caplog.set_level(logging.DEBUG)
-    log = service.state.log
+    log = service.state.checkpoints
     log._publish = pinning("http:" + secret.format(port=free_port()))
     service.submit(event())
     log.tick(at_once=True)
@@ -844,13 +846,13 @@ def test_what_is_on_that_list_writes_no_leaf(service: Service) -> None:
     for path in ("/review", "/audit", "/memories", "/dashboard", "/submissions", "/quarantine"):
         assert desk.browser.get(path).status_code == 200
     desk.post("/logout", {"csrf": form["csrf"]})
-    service.state.access.link("bob")
+    service.state.access.sign_in.create_link("bob")
     assert leaves_of(service) == before
     service.sign_in().decide(proposal, "approve")
     assert leaves_of(service) == before + 2
 
 
-def test_the_log_that_nobody_can_sign_is_named(location: Location, store: Store) -> None:
+def test_a_log_that_cannot_be_signed_is_named(location: Location, store: Store) -> None:
     """A folder without write permission is named in the alarm."""
     log = open_log(store, location, app.clock)
     log.checkpoint()
@@ -858,4 +860,4 @@ def test_the_log_that_nobody_can_sign_is_named(location: Location, store: Store)
     log._signer._state = Path("/proc/no-such-folder/checkpoint")
     with pytest.raises(LogError, match="cannot be kept"):
         log.checkpoint()
-    assert isinstance(log, Log)
+    assert isinstance(log, Checkpoints)

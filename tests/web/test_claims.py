@@ -24,10 +24,9 @@ def press(desk: Desk, path: str) -> str:
 
 
 def later(service: Service, microseconds: int) -> None:
-    """Advance the service's clock."""
-    desk = service.state.desk
-    before = desk._clock
-    desk._clock = lambda: before() + microseconds
+    """Advance the clock of decisions and of what the desk shows."""
+    before = service.state.desk._clock
+    service.state.desk._clock = service.state.desk_views._clock = lambda: before() + microseconds
 
 
 def test_two_curators_who_start_get_different_proposals(service: Service) -> None:
@@ -82,7 +81,7 @@ def test_deciding_and_skipping_claim_what_comes_next(service: Service) -> None:
     assert press(eve, "/review/next") == f"/review/{third}"
 
 
-def test_nobody_is_led_to_what_they_cannot_judge(service: Service) -> None:
+def test_a_curator_is_not_given_what_they_cannot_judge(service: Service) -> None:
     """Proposals of a curator's own producers and those already approved by the curator are skipped."""
     (own,) = propose(service, "By the release bot.")
     (other,) = propose(service, "By the watcher.", producer_identity="tool:watcher")

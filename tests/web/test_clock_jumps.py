@@ -55,8 +55,8 @@ def test_sessions_links_and_tokens_outlive_a_jump(machine: Machine, running_serv
     """After a jump sessions, links and tokens stay valid."""
     service = running_service
     desk, access = service.sign_in(), service.state.access
-    _, secret = access.issue("worker:release-bot", "producer", [], MINUTE * 1_000_000)
-    link = access.link("bob")
+    _, secret = access.tokens.issue("worker:release-bot", "producer", [], MINUTE * 1_000_000)
+    link = access.sign_in.create_link("bob")
     machine.set_by = seconds
     assert desk.browser.get("/review").status_code == 200
     assert service.client.post("/login", data={"link": link}, follow_redirects=False).status_code == 303
@@ -73,18 +73,18 @@ def test_nothing_lives_longer_for_a_jump(machine: Machine, running_service: Serv
     access = service.state.access
     desk, spare = service.sign_in(), service.sign_in()
     for name, lifetime in (("worker:release-bot", 5 * MINUTE * 1_000_000), ("tool:watcher", None)):
-        _, secret = access.issue(name, "producer", [], lifetime)
+        _, secret = access.tokens.issue(name, "producer", [], lifetime)
         assert service.client.get("/v1/memories", headers={"authorization": f"Bearer {secret}"}).status_code == 400
         if name == "tool:watcher":
             revoked = secret
         else:
             expiring = secret
-    link = access.link("bob")
+    link = access.sign_in.create_link("bob")
     if seconds is None:
         machine.freeze()
     else:
         machine.set_by = seconds
-    access.revoke("tool:watcher")
+    access.tokens.revoke("tool:watcher")
     machine.passed = 2
     assert service.client.get("/v1/memories", headers={"authorization": f"Bearer {revoked}"}).status_code == 401
     assert desk.browser.get("/review").status_code == 200
@@ -136,7 +136,7 @@ def test_order_is_by_sequence(machine: Machine, running_service: Service, second
     assert [item["content"] for item in service.recall()] == ["Number 2.", "Number 1.", "Number 0."]
 
 
-def test_an_operator_hears_of_a_clock_that_was_set(machine: Machine, running_service: Service) -> None:
+def test_a_clock_that_was_set_is_reported_to_operators(machine: Machine, running_service: Service) -> None:
     """The desk and /readyz report a changed clock with the remedy, until both clocks agree again."""
     service = running_service
     assert service.client.get("/readyz").json()["status"] == "ready"

@@ -56,7 +56,7 @@ def backup(location: Location, policies: Path, request: pytest.FixtureRequest, t
         receipt = service.submit(event(NAME)).json()
         desk = service.sign_in()
         cookies = dict(desk.browser.cookies)
-        link = service.state.access.link("bob")
+        link = service.state.access.sign_in.create_link("bob")
         get(service, "checkpoint")
         tokens = dict(service._tokens)
     copied = location
@@ -66,8 +66,8 @@ def backup(location: Location, policies: Path, request: pytest.FixtureRequest, t
         databases: Databases = request.getfixturevalue("postgres")
         copied = Location(data=location.data, database_url=databases.fresh(location.database_url))
     with running(location, policies) as service:
-        assert service.state.access.revoke("worker:release-bot") == 1
-        assert service.state.access.disable("bob")
+        assert service.state.access.tokens.revoke("worker:release-bot") == 1
+        assert service.state.access.accounts.disable("bob")
         get(service, "checkpoint")
     if location.database_url is None:
         shutil.copy(tmp_path / "backup.db", location.data / DATABASE)
@@ -107,7 +107,7 @@ def test_sessions_of_the_backup_are_signed_out_and_decide_nothing(backup: Backup
             assert raw.execute("SELECT count(*) FROM review_records").fetchone()[0] == 0
 
 
-def test_agents_hear_that_nothing_is_stored_and_go_on_reading(backup: Backup, policies: Path) -> None:
+def test_agents_get_503_for_writes_and_can_still_read(backup: Backup, policies: Path) -> None:
     """Agents get 503 for each write; they read as before, and exports are refused as before."""
     with running(backup.location, policies) as service:
         reopened(service, backup)
@@ -138,8 +138,8 @@ def test_a_policy_that_was_edited_is_recorded_once_the_log_is_whole_again(backup
         keeper: PolicyReloader = service.state.admission._policies
 
         def is_recorded() -> bool:
-            with service.state.desk._store.read() as rows:
-                return bool(rows.recorded_policy() == keeper.current.digest)
+            with service.state.desk._store.read() as tx:
+                return bool(tx.log.recorded_policy() == keeper.current.digest)
 
         keeper.refresh()
         assert (leaves_of(service), is_recorded()) == (before, False)
@@ -219,36 +219,36 @@ def test_a_backup_under_a_running_service_is_found_by_the_next_look(location: Lo
     with running(location, policies) as service:
         proposal = service.submit(event(NAME)).json()["proposal_id"]
         desk = service.sign_in()
-        size = service.state.log.checkpoint().size
+        size = service.state.checkpoints.checkpoint().size
         form = desk.form(proposal)
         owner_does(location, f"DELETE FROM log_leaves WHERE id >= {size - 1}", "DELETE FROM checkpoints")
         assert desk.post(f"/review/{proposal}/approve", form).status_code == 503
         with database(location) as raw:
             assert raw.execute("SELECT count(*) FROM review_records").fetchone()[0] == 0
         assert desk.browser.get("/review", follow_redirects=False).status_code == 303
-        service.state.log.tick()
-        assert "older backup" in service.state.log.doubt
+        service.state.checkpoints.tick()
+        assert "older backup" in service.state.checkpoints.doubt
 
 
 def test_a_log_that_was_altered_under_a_running_service_is_found(location: Location, policies: Path) -> None:
     """A log altered by another process that signed it in the same size differs from the local checkpoint."""
     with running(location, policies) as service:
         service.submit(event(NAME))
-        signed = service.state.log.checkpoint()
+        signed = service.state.checkpoints.checkpoint()
         owner_does(location, "UPDATE log_leaves SET leaf = replace(leaf, 'operator', 'producer') WHERE id = 1")
         later = SignedCheckpoint(size=signed.size, note=signed.note + "— x AAAA\n", signed_at=signed.signed_at)
-        service.state.log._store.write(lambda rows: rows.add_checkpoint(later)).result()
-        service.state.log.tick()
-        assert "not those that were signed" in service.state.log.doubt
+        service.state.checkpoints._store.write(lambda tx: tx.log.add_checkpoint(later)).result()
+        service.state.checkpoints.tick()
+        assert "not those that were signed" in service.state.checkpoints.doubt
 
 
 def test_what_another_machine_signed_is_kept_here_as_well(location: Location, policies: Path) -> None:
     """Each machine stores checkpoints signed by others, so all hold the database to them; SQLite has one machine."""
     with running(location, policies) as service:
         if location.database_url is None:
-            assert service.state.log._signer.alone
+            assert service.state.checkpoints._signer.alone
             return
-        log = service.state.log
+        log = service.state.checkpoints
         log.checkpoint()
         elsewhere = Location(data=location.data.parent / "elsewhere", database_url=location.database_url)
         elsewhere.data.mkdir()
@@ -256,7 +256,7 @@ def test_what_another_machine_signed_is_kept_here_as_well(location: Location, po
             shutil.copy(location.data / name, elsewhere.data / name)
         with running(elsewhere, policies) as other:
             other.submit(event(NAME))
-            note = other.state.log.checkpoint().note
+            note = other.state.checkpoints.checkpoint().note
         log.tick()
         assert (location.data / "log.checkpoint").read_text() == note
 
@@ -266,10 +266,10 @@ def test_nothing_is_written_before_the_first_look(location: Location, policies: 
     service = Service(location, policies)
     try:
         with pytest.raises(Exception, match="an operator has to act"):
-            service.state.access.issue("worker:release-bot", "producer", [], None)
+            service.state.access.tokens.issue("worker:release-bot", "producer", [], None)
         assert service.state.dashboard.alarms() == ["The log has not been compared yet with what was signed last."]
     finally:
-        service.state.log._store.close()
+        service.state.checkpoints._store.close()
 
 
 @pytest.fixture
@@ -384,7 +384,9 @@ def test_access_that_ends_in_a_short_log_does_not_hide_what_is_missing(folder: L
     try:
         for _ in range(2):
             for number in range(3):
-                store.write(lambda rows, number=number: rows.add_log_key(f"key {number} {os.urandom(4)!r}", 1)).result()
+                store.write(
+                    lambda tx, number=number: tx.log.add_verifier_key(f"key {number} {os.urandom(4)!r}", 1)
+                ).result()
         assert "leaves are missing" in (store.lost() or "")
     finally:
         store.close()

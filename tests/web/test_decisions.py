@@ -46,7 +46,7 @@ def memory(service: Service) -> str:
     return memory
 
 
-def test_a_similar_memory_stands_beside_a_proposal_word_by_word(service: Service, memory: str) -> None:
+def test_a_similar_memory_is_compared_with_the_proposal_word_by_word(service: Service, memory: str) -> None:
     """The page shows how similar the two texts are, and the words added and removed."""
     page = service.sign_in().browser.get(f"/review/{propose(service, NEW)}").text
     assert f'href="/memories/{memory}"' in page
@@ -89,7 +89,7 @@ def test_two_persons_approve_the_same_successor(service: Service) -> None:
     assert "superseded" in shown(eve, f"/memories/{old[1]}")
 
 
-def test_merging_keeps_the_memory_and_says_so(service: Service, memory: str) -> None:
+def test_merging_keeps_the_memory_and_informs_the_agent(service: Service, memory: str) -> None:
     """Merging creates no second memory, and the agent is informed of the duplicate."""
     desk, proposal = service.sign_in(), propose(service, NEW, idempotency_key="merged")
     assert desk.decide(proposal, "merge", target=memory).status_code == 303

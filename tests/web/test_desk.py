@@ -76,7 +76,7 @@ def _csrf(desk: Desk) -> str:
     return found[1]
 
 
-def test_empty_pages_say_what_will_come(service: Service) -> None:
+def test_empty_pages_explain_what_will_appear(service: Service) -> None:
     """Before the first event every page explains that it is empty and what will appear."""
     desk = service.sign_in()
     expected = {
@@ -314,7 +314,7 @@ STALE: list[tuple[str, dict[str, str]]] = [
 ]
 
 
-def test_a_stale_form_is_answered_with_what_stands(service: Service) -> None:
+def test_a_stale_form_is_answered_with_the_current_state(service: Service) -> None:
     """A form with an outdated version or text records nothing and returns the typed text."""
     proposal, desk = _propose(service), service.sign_in()
     for decision, fields in STALE:
@@ -357,7 +357,7 @@ def test_a_form_of_one_proposal_does_not_decide_another(service: Service) -> Non
     assert service.recall() == []
 
 
-def test_a_decided_proposal_says_who_decided(service: Service) -> None:
+def test_a_decided_proposal_shows_who_decided(service: Service) -> None:
     """The second curator sees the current state and who decided, and keeps the typed text."""
     proposal = _propose(service)
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
@@ -533,7 +533,7 @@ def test_quarantine_shows_the_pair_side_by_side(service: Service) -> None:
     assert "<code>first</code>" in page
 
 
-def test_quarantine_says_that_a_scope_differs(service: Service) -> None:
+def test_quarantine_shows_that_a_scope_differs(service: Service) -> None:
     """When only the scope differs, the pair shows that."""
     service.submit(event(idempotency_key="first"))
     service.submit(event(idempotency_key="first", submission_scope="session", scope_id="s-1"))
@@ -591,7 +591,7 @@ def test_memories_are_listed_found_and_explained(service: Service) -> None:
     assert [text for text in wanted if text not in detail] == []
 
 
-def test_search_takes_whatever_is_typed(service: Service) -> None:
+def test_search_accepts_any_typed_text(service: Service) -> None:
     """No typed character acts as an operator or causes a failure."""
     typed = ['"', "'", "*", "AND", "NOT x", "(", "content:x", "-x", "%", "\\", "\0", "\ud7ff", "a" * 3000, "x " * 100]
     desk = service.sign_in()
@@ -751,7 +751,7 @@ def test_every_page_names_itself_and_its_parts(service: Service) -> None:
         assert len(current) == (0 if path == "/schema" else 1)
 
 
-def test_guidelines_stand_beside_what_they_fit(service: Service, policies: Path) -> None:
+def test_guidelines_are_shown_beside_matching_proposals(service: Service, policies: Path) -> None:
     """Guidelines appear by scope and kind beside pending proposals only, and all of them on the policy page."""
     (policies / "guidelines.toml").write_text(
         '[[guideline]]\ntext = "Is it <true>?"\n'

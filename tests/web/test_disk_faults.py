@@ -94,11 +94,11 @@ def served(data: Path, policies: Path) -> Iterator[tuple[Acts, int]]:
     location = Location(data=data)
     app.open_store(location).close()
     with app.opened_access(location) as access:
-        _, secret = access.issue("worker:release-bot", "producer", [], None)
-        _, auditor = access.issue("checker", "auditor", [], None)
-        if "bob" not in {user.name for user in access.users()}:
-            access.add_user("bob", "curator", None, None)
-        link = access.link("bob")
+        _, secret = access.tokens.issue("worker:release-bot", "producer", [], None)
+        _, auditor = access.tokens.issue("checker", "auditor", [], None)
+        if "bob" not in {user.name for user in access.accounts.all()}:
+            access.accounts.add("bob", "curator", None, None)
+        link = access.sign_in.create_link("bob")
     with serving(location, policies) as (url, process), httpx.Client(base_url=url, timeout=30) as browser:
         assert browser.post("/login", data={"link": link}).status_code == 303
         yield Acts(url, secret, auditor, Desk(browser)), process.pid  # type: ignore[arg-type]
@@ -196,7 +196,7 @@ def test_a_failed_sync_ends_all_writing_until_the_next_start(tmp_path: Path, pol
 
 
 @pytest.mark.timeout(120)
-def test_a_full_disk_is_told_and_recovers_by_itself(tmp_path: Path, policies: Path) -> None:
+def test_a_full_disk_gives_503_until_space_is_free_again(tmp_path: Path, policies: Path) -> None:
     """While the disk is full writes give 503 with Retry-After and reads continue; with space again all works."""
     data = tmp_path / "data"
     with served(data, policies) as (acts, pid):

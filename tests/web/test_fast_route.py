@@ -78,7 +78,7 @@ def test_what_is_not_ordinary_takes_the_long_way(service: Service, headers: dict
 def test_a_revoked_token_is_refused_within_a_second(service: Service) -> None:
     """The fast path caches a token look-up no longer than the framework path does."""
     assert service.submit(event()).status_code == 201
-    service.state.access.revoke("worker:release-bot")
+    service.state.access.tokens.revoke("worker:release-bot")
     while service.submit(event()).status_code != 401:
         pass
     assert service.submit(event()).status_code == 401

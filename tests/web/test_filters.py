@@ -65,7 +65,7 @@ def test_each_part_finds_its_own(service: Service, ids: dict[str, str]) -> None:
     }
 
 
-def test_what_cannot_be_read_is_said_and_nothing_is_lost(service: Service, ids: dict[str, str]) -> None:
+def test_an_invalid_filter_is_explained_and_kept(service: Service, ids: dict[str, str]) -> None:
     """The page keeps an invalid filter, lists the valid parts, and shows the unfiltered queue."""
     desk = service.sign_in()
     assert len(found(desk, "age:3d", status=400)) == len(ids)
@@ -75,7 +75,7 @@ def test_what_cannot_be_read_is_said_and_nothing_is_lost(service: Service, ids: 
     assert "Nothing that waits matches" in desk.browser.get("/review?q=nowhere").text
 
 
-def test_only_so_many_are_looked_through_at_once(
+def test_one_page_scans_a_limited_number_of_rows(
     service: Service, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page scans a limited number of rows, however few match; the next page continues there."""
@@ -113,10 +113,10 @@ def test_views_belong_to_a_person_and_stay(service: Service, ids: dict[str, str]
 def test_two_views_that_one_person_keeps_at_once_are_both_there(service: Service) -> None:
     """Both views are kept even if both requests read the person before either saved."""
     access = service.state.access
-    access.add_user("bob", "curator", None, None)
-    person = access.person(access.sign_in_by_link(access.link("bob")).secret)
+    access.accounts.add("bob", "curator", None, None)
+    person = access.sessions.account(access.sign_in.consume_link(access.sign_in.create_link("bob")).secret)
     for name, text in (("Odd", "care:yes"), ("Wide", "scope:organization")):
-        access.save_view(person, name, text)
+        access.accounts.save_view(person, name, text)
     page = service.sign_in("bob").browser.get("/review").text
     assert '<a href="/review?q=care%3Ayes">Odd</a>' in page
     assert '<a href="/review?q=scope%3Aorganization">Wide</a>' in page
@@ -174,7 +174,7 @@ def test_a_curator_stays_inside_the_filter(service: Service, ids: dict[str, str]
     assert press(bob, "/review/next").startswith("/review/0")
 
 
-def test_inside_a_filter_nobody_is_led_to_what_they_cannot_judge(service: Service, ids: dict[str, str]) -> None:
+def test_inside_a_filter_a_curator_is_not_given_what_they_cannot_judge(service: Service, ids: dict[str, str]) -> None:
     """Claimed, own and already approved proposals are skipped; those that need a second person are shown."""
     ada, bob, eve = (service.sign_in(name) for name in ("ada", "bob", "eve"))
     assert press(ada, "/review/next", q="producer:worker:release-bot").startswith("/review?done=filter-done")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.errors import ForbiddenDecisionError
 from antechamber.core.ports.store import Rows
 from antechamber.core.review.decision import Decision
@@ -102,7 +102,7 @@ def test_a_form_without_reason_choice_or_known_decision_records_nothing(service:
     assert records(service) == []
 
 
-def test_a_group_is_approved_only_where_the_policy_says_so_and_never_what_asks_for_care(
+def test_a_group_is_approved_only_if_the_policy_allows_it_and_no_text_needs_care(
     service: Service, policies: Any
 ) -> None:
     """Group approval is off by default; when it is on, flagged texts must be decided one by one."""
@@ -142,14 +142,14 @@ class Shrinking(WriteGate):
 
     def __init__(self, service: Service) -> None:
         guarded: WriteGate = service.state.desk._store
-        super().__init__(guarded._store, guarded._log)
-        self._place, self._size = service.location, service.state.log.checkpoint().size
+        super().__init__(guarded._store, guarded._checkpoints)
+        self._place, self._size = service.location, service.state.checkpoints.checkpoint().size
 
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:
         """Wait for each decision, then delete the last leaves unless that was detected already."""
         future = super().promote(work)
         wait([future])
-        if self._log.doubt is None:
+        if self._checkpoints.doubt is None:
             owner_does(self._place, f"DELETE FROM log_leaves WHERE id >= {self._size - 1}", "DELETE FROM checkpoints")
         return future
 
@@ -170,7 +170,7 @@ def test_a_log_that_fails_amid_a_group_leaves_each_item_with_its_result(service:
 def test_only_a_curator_decides_on_a_group(service: Service) -> None:
     """The flow itself refuses other roles, whatever calls it."""
     (one,) = flood(service, 1)
-    auditor = Person(id=1, name="una", person="una", role="auditor", session="")
+    auditor = Account(id=1, name="una", person="una", role="auditor", session="")
     with pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
         service.state.desk.decide_many(
             [(one, Decision(kind="reject", version=1, shown_hash="", decision_key=""))], auditor

@@ -78,7 +78,7 @@ def test_every_kind_of_answer_has_the_security_headers(service: Service) -> None
         assert {"server", "x-powered-by"} & set(response.headers) == set()
 
 
-def test_a_failure_of_ours_has_them_too_and_tells_nothing(service: Service) -> None:
+def test_an_unexpected_error_has_the_headers_and_no_details(service: Service) -> None:
     """An unexpected error is answered with the same headers and without a traceback."""
     del service.app.state["alarms"]
     desk = service.sign_in()
@@ -108,7 +108,7 @@ def test_what_is_private_is_never_cached(service: Service) -> None:
     assert {name: answers[name].headers.get("cache-control") for name in names} == dict.fromkeys(names, "no-store")
 
 
-def test_answers_say_what_they_are(service: Service) -> None:
+def test_answers_name_their_media_type(service: Service) -> None:
     """Every answer with a body names its media type; programs get problem details and people get pages."""
     answers = _answers(service)
     for name in ("problem", "unauthorized", "too large", "unknown route"):
@@ -125,7 +125,7 @@ def test_a_wrong_method_names_the_right_ones(service: Service) -> None:
     assert {"GET", "POST"} <= {method.strip() for method in response.headers["allow"].split(",")}
 
 
-def test_behind_tls_browsers_are_told_to_stay_there(tmp_path: Path, policies: Path) -> None:
+def test_behind_tls_answers_have_strict_transport_security(tmp_path: Path, policies: Path) -> None:
     """With an https address every answer carries Strict-Transport-Security."""
     settings = Settings(data=tmp_path / "data", policies=policies, public_url="https://desk.example.org")
     client: TestClient[Any]

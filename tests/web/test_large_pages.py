@@ -159,8 +159,8 @@ def test_a_page_of_a_group_gathers_only_what_it_shows(service: Service, monkeypa
     for number in range(5):
         propose(service, f"Sentence {number} of many.")
     desk, asked = service.sign_in(), list[str]()
-    with service.state.desk._store.read() as rows:
-        kind = type(rows)
+    with service.state.desk._store.read() as tx:
+        kind = type(tx.review)
     real: Callable[..., Any] = kind.memories_near
 
     def counted(self: Any, *values: Any) -> Any:

@@ -18,7 +18,7 @@ def messages(service: Service, path: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in re.findall(r"^data: (.*?)\r?$", text, re.MULTILINE)]
 
 
-def test_the_stream_tells_counters_and_ids_only(service: Service) -> None:
+def test_the_stream_sends_counters_and_ids_only(service: Service) -> None:
     """The stream sends counters, and state and version of the requested proposal, but no text."""
     proposal = service.submit(event("A text that stays on its page.")).json()["proposal_id"]
     assert messages(service, "/review/changes") == [{"pending": 1, "quarantined": 0, "proposal": None}]

@@ -40,7 +40,7 @@ def test_memories_are_found_by_scope_and_words_together(service: Service) -> Non
 @pytest.mark.parametrize(
     "query", [{"scope": "project"}, {"scope": "galaxy:x"}, {"at": "yesterday"}, {"at": "2026-13-01"}]
 )
-def test_what_cannot_be_read_is_said(service: Service, query: dict[str, str]) -> None:
+def test_an_invalid_filter_is_reported(service: Service, query: dict[str, str]) -> None:
     """An invalid filter is reported; the page keeps the input and shows all memories."""
     desk = service.sign_in()
     remember(service, desk, "Deploys wait for review.")
@@ -53,7 +53,8 @@ def test_a_day_of_the_past_is_shown_as_agents_read_it(service: Service) -> None:
     desk, clock = service.sign_in(), service.state.desk._clock
     today = format_time(clock())[:10]
     old = remember(service, desk, "Deploys are free on Fridays.")
-    service.state.desk._clock = service.state.access._clock = lambda: clock() + 2 * DAY
+    for flow in (service.state.desk, service.state.desk_views, service.state.access):
+        flow._clock = lambda: clock() + 2 * DAY
     desk = service.sign_in()
     assert desk.decide(old, "retract", reason_code="wrong").status_code == 303
     remember(service, desk, "Deploys wait for review.")

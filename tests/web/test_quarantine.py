@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from antechamber import app
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.errors import ForbiddenDecisionError
 from antechamber.core.review.quarantine import QuarantineForm
 from antechamber.settings import Location
@@ -82,20 +82,20 @@ def test_the_other_becomes_a_proposal_of_its_own(service: Service, refused: str)
 def test_what_was_opened_already_only_gets_its_record(service: Service, refused: str) -> None:
     """After a crash between proposal and record, repeating the decision adds only the record."""
     desk = service.sign_in()
-    with service.state.desk._store.read() as rows:
-        row = rows.quarantined_event(refused)
+    with service.state.desk._store.read() as tx:
+        row = tx.quarantine.event(refused)
     with service.client.portal() as portal:
         opened = portal.call(service.state.quarantine._open, row)
     assert settle(desk, refused, "open").headers["location"].startswith(f"/review/{opened}?done=opened")
     assert len(records(service)) == 1
 
 
-def test_what_was_opened_while_somebody_else_settled_is_named_by_the_event(service: Service, refused: str) -> None:
+def test_a_proposal_opened_during_another_decision_is_named_by_the_event(service: Service, refused: str) -> None:
     """The first decision holds; the event's page names the proposal that was opened meanwhile."""
     desk, bob = service.sign_in("eve"), service.sign_in()
     shown = form(desk, refused)
-    with service.state.desk._store.read() as rows:
-        row = rows.quarantined_event(refused)
+    with service.state.desk._store.read() as tx:
+        row = tx.quarantine.event(refused)
     with service.client.portal() as portal:
         opened = portal.call(service.state.quarantine._open, row)
     assert settle(bob, refused, "dismiss").status_code == 303
@@ -144,7 +144,7 @@ def test_an_event_is_settled_once(service: Service, refused: str) -> None:
     assert len(records(service)) == 1
 
 
-def test_who_may_not_settle_is_told_why(service: Service, refused: str) -> None:
+def test_a_refused_settlement_is_explained(service: Service, refused: str) -> None:
     """Refused: the producer's owner, an auditor, a private or too long note, and an unknown outcome or event."""
     ada, bob = service.sign_in("ada"), service.sign_in("bob")
     assert "another person has to judge" in settle(ada, refused, "keep").text
@@ -225,7 +225,7 @@ def test_the_pair_is_shown_place_by_place(service: Service) -> None:
 
 def test_the_flow_itself_lets_only_a_curator_settle(service: Service, refused: str) -> None:
     """The flow itself refuses other roles, whatever the form contains."""
-    auditor = Person(id=1, name="una", person="una", role="auditor", session="")
+    auditor = Account(id=1, name="una", person="una", role="auditor", session="")
     said = QuarantineForm(kind="keep", version=0, decision_key="k")
     with service.client.portal() as portal, pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
         portal.call(service.state.quarantine.settle, refused, said, auditor)

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from antechamber import app
-from antechamber.flows.desk_views import read_place
+from antechamber.flows.desk_views import read_cursor
 from support import Desk, Service, event
 
 COPY = "The staging host is rebuilt every night at two, so keep no files there. Copy {}."
@@ -54,7 +54,7 @@ def test_what_is_taken_back_waits_in_its_row_again(service: Service) -> None:
     assert queue(desk)[0] == []
 
 
-def test_what_asks_for_care_comes_first_and_says_why(service: Service) -> None:
+def test_texts_that_need_care_come_first_with_the_reason(service: Service) -> None:
     """Proposals with hidden characters or words addressed to the reader come before older plain texts."""
     plain = propose(service, "Prefer short branches to long ones.")
     odd = propose(service, "Rollback is safe\u202e.ton ro\u202c on Fridays.")
@@ -100,15 +100,15 @@ def test_unsorted_proposals_are_in_the_queue_all_the_same(service: Service) -> N
     sorter = service.state.desk._store
     propose(service, "Sorted.")
     service.wait_until_sorted()
-    with sorter.read() as rows:
-        assert rows.unsorted(10) == []
-        (first,) = rows.queue_page(None, 10)
+    with sorter.read() as tx:
+        assert tx.queue.unsorted(10) == []
+        (first,) = tx.queue.page(None, 10)
         assert (first.fold > 0, first.rank, first.like_it) == (True, 3, 1)
-        location = read_place(f"9.0.0.{first.id}")
-        assert rows.queue_page(location, 10) == []
+        location = read_cursor(f"9.0.0.{first.id}")
+        assert tx.queue.page(location, 10) == []
 
 
-def test_a_place_that_nobody_wrote_is_the_beginning(service: Service) -> None:
+def test_an_invalid_cursor_gives_the_first_page(service: Service) -> None:
     """An invalid cursor in the address gives the first page."""
     desk, only = service.sign_in(), propose(service, "Only one.")
     for index in ("x", "1.2.3", "9.9.9.9.9", "-1.0.0.0", "1.0.0.99999999999999999999", "\u0661.0.0.1", only):

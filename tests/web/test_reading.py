@@ -331,7 +331,7 @@ def test_what_is_not_granted_is_403(library: Service, name: str) -> None:
     assert refusal(recall(library, **DENIED[name])) == (403, "scope-not-granted", "/submission_scope")
 
 
-def test_a_denial_does_not_tell_whether_anything_is_there(library: Service) -> None:
+def test_a_denial_does_not_reveal_whether_memories_exist(library: Service) -> None:
     """A denied scope gives the same answer with and without memories, for every parameter."""
     for query in ({}, {"q": "seen"}, {"limit": 1}, {"after": NOWHERE}):
         full = recall(library, submission_scope="session", scope_id="s-2", **query).json()
@@ -341,7 +341,7 @@ def test_a_denial_does_not_tell_whether_anything_is_there(library: Service) -> N
         assert (full["retry_same_key"], full["safe_new_key"]) == (False, False)
 
 
-def test_a_session_is_read_by_whoever_submitted_in_it(library: Service) -> None:
+def test_a_session_is_read_by_the_producers_that_submitted_in_it(library: Service) -> None:
     """A session glob opens the sessions in which the same producer has an accepted submission, and no others."""
     assert contents(recall(library, submission_scope="session", scope_id="s-1")) == ["In a session."]
     assert contents(recall(library, submission_scope="session", scope_id="s-named")) == []
@@ -410,7 +410,7 @@ def test_a_withdrawn_grant_ends_reading(location: Location, tmp_path: Path) -> N
         ("checker", "auditor", (), ([], [])),
     ],
 )
-def test_a_token_says_whose_it_is(
+def test_an_agent_reads_the_name_and_permissions_of_its_token(
     service: Service, name: str, role: str, read: tuple[str, ...], told: tuple[list[str], list[str]]
 ) -> None:
     """An agent can read its own name and permissions, and nothing about others."""

@@ -39,7 +39,7 @@ def served(lasting_place: Location) -> Iterator[tuple[str, dict[str, str]]]:
     """The address of a real server and a producer's header."""
     with serving(lasting_place, write_policies(lasting_place.data.parent / "policies")) as (url, _):
         with app.opened_access(lasting_place) as access:
-            secret = access.issue("worker:release-bot", "producer", [], None)[1]
+            secret = access.tokens.issue("worker:release-bot", "producer", [], None)[1]
         yield url, {"authorization": f"Bearer {secret}"}
 
 

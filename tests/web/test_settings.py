@@ -27,7 +27,7 @@ def keys(desk: Desk) -> str:
 
 
 @pytest.mark.parametrize("role", ["curator", "auditor", "operator"])
-def test_everybody_who_signs_in_chooses_for_themselves(service: Service, role: str) -> None:
+def test_each_account_has_its_own_shortcuts(service: Service, role: str) -> None:
     """A choice of shortcuts holds in every session of the person, and for no other person."""
     bob, elsewhere, eve = service.sign_in("bob", role), service.sign_in("bob", role), service.sign_in("eve")
     assert '"approve":"a"' in keys(bob)
@@ -46,7 +46,7 @@ def test_everybody_who_signs_in_chooses_for_themselves(service: Service, role: s
     assert 'value="a"' in bob.browser.get("/settings").text
 
 
-def test_a_choice_that_cannot_be_kept_says_why_and_keeps_what_was_typed(service: Service) -> None:
+def test_an_invalid_choice_is_explained_and_kept_in_the_form(service: Service) -> None:
     """An invalid choice is explained and kept in the form, and changes nothing."""
     bob = service.sign_in()
     for chosen, why in (({"approve": "r"}, "the same key"), ({"approve": ""}, "needs one key")):
@@ -71,7 +71,7 @@ def test_a_forged_form_changes_nothing(service: Service) -> None:
 
 def with_password(service: Service, name: str = "bob") -> Desk:
     """Sign in as a person who has a password."""
-    service.state.access.add_user(name, "curator", None, service.state.passwords.hash(OLD))
+    service.state.access.accounts.add(name, "curator", None, service.state.passwords.hash(OLD))
     return service.sign_in(name)
 
 
@@ -98,7 +98,7 @@ def is_in(desk: Desk) -> bool:
 def test_a_password_is_changed(service: Service) -> None:
     """The new password signs in and the old one does not; other sessions and open links end, this session continues."""
     bob, elsewhere, eve = with_password(service), service.sign_in("bob"), service.sign_in("eve")
-    link = service.state.access.link("bob")
+    link = service.state.access.sign_in.create_link("bob")
     assert is_in(elsewhere)
     assert change(bob) == (303, "/settings?done=password#top")
     assert "The new password is set" in bob.browser.get("/settings?done=password").text
@@ -129,7 +129,7 @@ def test_a_first_password_needs_no_present_one(service: Service) -> None:
     ],
     ids=["wrong", "differ", "missing", "short", "empty"],
 )
-def test_a_password_that_is_not_changed_says_why(
+def test_a_refused_password_change_is_explained(
     service: Service, fields: dict[str, str], status: int, said: str
 ) -> None:
     """A refused password change is explained on the same page without repeating a password; the old one stays valid."""
@@ -164,16 +164,16 @@ def test_guesses_of_the_present_password_are_counted(service: Service) -> None:
 def test_of_two_changes_in_one_session_the_first_counts(service: Service) -> None:
     """Of two changes at once the second fails, because its present password is outdated once the hash is computed."""
     access = service.state.access
-    access.add_user("bob", "curator", None, "the old hash")
-    person = access.person(access.sign_in_by_link(access.link("bob")).secret)
+    access.accounts.add("bob", "curator", None, "the old hash")
+    person = access.sessions.account(access.sign_in.consume_link(access.sign_in.create_link("bob")).secret)
 
     def hashed_slowly() -> str:
         assert access.passwords.change(person, lambda _: True, lambda: "the first hash")
         return "the second hash"
 
     assert not access.passwords.change(person, lambda _: True, hashed_slowly)
-    with service.state.desk._store.read() as rows:
-        assert rows.user("bob").password == "the first hash"
+    with service.state.desk._store.read() as tx:
+        assert tx.access.user("bob").password == "the first hash"
 
 
 def test_a_busy_store_changes_no_password(service: Service) -> None:
@@ -208,7 +208,7 @@ def test_a_sign_in_that_was_begun_with_the_old_password_opens_nothing(service: S
             act()  # type: ignore[operator]
             return True
 
-        return access.sign_in("bob", "", verify)
+        return access.sign_in.check_password("bob", "", verify)
 
     assert during(lambda: access.passwords.set("bob", hashed)) is None
-    assert during(lambda: access.disable("bob")) is None
+    assert during(lambda: access.accounts.disable("bob")) is None

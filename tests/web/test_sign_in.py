@@ -20,7 +20,7 @@ MINUTE = 60 * 1_000_000
 
 
 def _with_password(service: Service, name: str = "bob", role: Any = "curator") -> None:
-    service.state.access.add_user(name, role, None, service.state.passwords.hash(PASSWORD))
+    service.state.access.accounts.add(name, role, None, service.state.passwords.hash(PASSWORD))
 
 
 def _sign_in(service: Service, name: str = "bob", password: str = PASSWORD, **headers: str) -> Any:
@@ -30,15 +30,15 @@ def _sign_in(service: Service, name: str = "bob", password: str = PASSWORD, **he
 
 
 def _link(service: Service, name: str = "bob") -> str:
-    if name not in {user.name for user in service.state.access.users()}:
-        service.state.access.add_user(name, "curator", None, None)
-    link: str = service.state.access.link(name)
+    if name not in {user.name for user in service.state.access.accounts.all()}:
+        service.state.access.accounts.add(name, "curator", None, None)
+    link: str = service.state.access.sign_in.create_link(name)
     return link
 
 
 def _later(service: Service, minutes: int) -> None:
     """Advance the clock used for sign-ins."""
-    service.state.access._clock = lambda: app.clock() + minutes * MINUTE
+    service.set_access_clock(lambda: app.clock() + minutes * MINUTE)
 
 
 def _csrf(desk: Desk) -> str:
@@ -53,7 +53,7 @@ def secure(tmp_path: Path, policies: Path) -> Iterator[TestClient[Any]]:
     settings = Settings(data=tmp_path / "secure", policies=policies, public_url="https://desk.example.org")
     made = create_app(settings)
     with TestClient(made, base_url="https://desk.example.org") as client:
-        made.state.access.add_user("bob", "curator", None, None)
+        made.state.access.accounts.add("bob", "curator", None, None)
         yield client
 
 
@@ -92,7 +92,7 @@ def test_a_link_ends_after_fifteen_minutes(service: Service) -> None:
 def test_a_disabled_account_cannot_use_its_link(service: Service) -> None:
     """A link made before the account was disabled does not sign in."""
     link = _link(service)
-    assert service.state.access.disable("bob")
+    assert service.state.access.accounts.disable("bob")
     assert service.client.post("/login", data={"link": link}, follow_redirects=False).status_code == 400
 
 
@@ -105,7 +105,7 @@ def test_a_password_signs_in(service: Service) -> None:
 
 
 @pytest.mark.parametrize(("role", "home"), [("curator", "/review"), ("auditor", "/audit"), ("operator", "/dashboard")])
-def test_everybody_lands_at_their_work(service: Service, role: str, home: str) -> None:
+def test_each_role_has_its_own_start_page(service: Service, role: str, home: str) -> None:
     """After signing in, and from the front page, each role is led to its own page."""
     desk = service.sign_in(f"{role}-1", role)
     assert desk.browser.get("/", follow_redirects=False).headers["location"] == home
@@ -116,8 +116,8 @@ def test_wrong_password_and_unknown_name_look_the_same(service: Service) -> None
     """The answer does not reveal which accounts exist, have a password or are disabled."""
     _with_password(service)
     _with_password(service, "gone")
-    service.state.access.disable("gone")
-    service.state.access.add_user("linked", "curator", None, None)
+    service.state.access.accounts.disable("gone")
+    service.state.access.accounts.add("linked", "curator", None, None)
     answers = [_sign_in(service, name, WRONG) for name in ("bob", "nobody", "linked")]
     answers.append(_sign_in(service, "gone", PASSWORD))
     texts = {re.sub(r'value="(bob|nobody|linked|gone)"', "", response.text) for response in answers}
@@ -125,9 +125,9 @@ def test_wrong_password_and_unknown_name_look_the_same(service: Service) -> None
     assert len(texts) == 1
 
 
-def test_the_password_of_nobody_signs_nobody_in(service: Service) -> None:
+def test_the_dummy_hash_opens_no_account(service: Service) -> None:
     """The dummy hash for unknown names opens no account."""
-    service.state.access.add_user("linked", "curator", None, None)
+    service.state.access.accounts.add("linked", "curator", None, None)
     for name in ("linked", "nobody", ""):
         assert _sign_in(service, name, "nobody has this password").status_code == 401
 
@@ -158,8 +158,8 @@ def test_a_disabled_account_loses_its_session(service: Service) -> None:
     """Disabling an account ends its sessions for good."""
     desk = service.sign_in()
     assert desk.browser.get("/review").status_code == 200
-    service.state.access.disable("bob")
-    service.state.access._people.clear()  # cached for up to one second
+    service.state.access.accounts.disable("bob")
+    service.state.access.sessions.forget()  # cached for up to one second
     assert desk.browser.get("/review", follow_redirects=False).status_code == 303
 
 
@@ -224,7 +224,7 @@ def test_the_cookie_is_kept_from_scripts_and_other_sites(service: Service) -> No
 
 def test_the_cookie_is_bound_to_tls_behind_a_proxy(secure: TestClient[Any]) -> None:
     """With an https address the cookie is Secure and has the __Host- prefix."""
-    link = secure.app.state.access.link("bob")
+    link = secure.app.state.access.sign_in.create_link("bob")
     cookie = secure.post("/login", data={"link": link}, follow_redirects=False).headers["set-cookie"]
     parts = {part.strip().lower() for part in cookie.split(";")[1:]}
     assert cookie.startswith("__Host-antechamber=")
@@ -234,7 +234,7 @@ def test_the_cookie_is_bound_to_tls_behind_a_proxy(secure: TestClient[Any]) -> N
 
 def test_signing_out_behind_a_proxy_clears_the_cookie(secure: TestClient[Any]) -> None:
     """Browsers accept a __Host- cookie only with Secure, including the one that deletes it."""
-    secure.post("/login", data={"link": secure.app.state.access.link("bob")})
+    secure.post("/login", data={"link": secure.app.state.access.sign_in.create_link("bob")})
     cookie = secure.post("/logout", data={"csrf": _csrf(Desk(secure))}, follow_redirects=False).headers["set-cookie"]
     parts = {part.strip().lower() for part in cookie.split(";")[1:]}
     assert cookie.startswith("__Host-antechamber=")
@@ -342,7 +342,7 @@ def test_what_the_own_pages_and_programs_send_is_taken(service: Service) -> None
 
 def test_the_public_address_is_an_own_origin(secure: TestClient[Any]) -> None:
     """Behind a proxy with an internal host name, the public address still counts as the same origin."""
-    sent = {"link": secure.app.state.access.link("bob")}
+    sent = {"link": secure.app.state.access.sign_in.create_link("bob")}
     headers = {"origin": "https://desk.example.org", "host": "127.0.0.1:8080"}
     assert secure.post("/login", data=sent, headers=headers, follow_redirects=False).status_code == 303
 
@@ -429,6 +429,6 @@ def test_secrets_are_kept_as_digests_only(service: Service) -> None:
     """The data folder holds no session id, link, token or password in plain text."""
     _with_password(service)
     secrets = [_sign_in(service).cookies["antechamber"], _link(service), service.token(), PASSWORD]
-    service.state.access.flush()
+    service.state.access.last_use.flush()
     stored = b"".join(file.read_bytes() for file in service.data.iterdir())
     assert [secret for secret in secrets if secret.encode() in stored] == []

@@ -37,7 +37,7 @@ def test_of_many_guesses_at_once_five_are_tried(location: Location) -> None:
 
         def guess(number: int) -> None:
             try:
-                assert (one, other)[number % 2].sign_in("bob", "", verify) is None
+                assert (one, other)[number % 2].sign_in.check_password("bob", "", verify) is None
             except TooManyAttemptsError:
                 with gate:
                     refused.append(1)
@@ -51,16 +51,16 @@ def test_of_many_guesses_at_once_five_are_tried(location: Location) -> None:
 def test_a_right_password_counts_nowhere(service: Service) -> None:
     """A right password counts as a failure neither for the name nor for the address."""
     access = service.state.access
-    access.add_user("bob", "curator", None, "known")
+    access.accounts.add("bob", "curator", None, "known")
     for _ in range(MAX_FAILURES_OF_ADDRESS + 1):
-        assert access.sign_in("bob", "203.0.113.9", lambda _: True) is not None
+        assert access.sign_in.check_password("bob", "203.0.113.9", lambda _: True) is not None
 
 
 def test_an_account_that_changes_while_its_password_is_hashed_stays_closed(service: Service) -> None:
     """A right password does not sign in if the account is disabled while it is hashed."""
     access = service.state.access
-    access.add_user("bob", "curator", None, "known")
-    assert access.sign_in("bob", "", lambda _: access.disable("bob")) is None
+    access.accounts.add("bob", "curator", None, "known")
+    assert access.sign_in.check_password("bob", "", lambda _: access.accounts.disable("bob")) is None
 
 
 def test_more_sign_ins_than_can_be_answered_are_sent_away(service: Service) -> None:
@@ -72,7 +72,7 @@ def test_more_sign_ins_than_can_be_answered_are_sent_away(service: Service) -> N
         return release.wait(60)
 
     passwords.verify = slow
-    service.state.access.add_user("bob", "curator", None, "known")
+    service.state.access.accounts.add("bob", "curator", None, "known")
 
     def sign_in(name: str) -> Any:
         form = {"name": name, "password": "x"}
@@ -90,7 +90,7 @@ def test_more_sign_ins_than_can_be_answered_are_sent_away(service: Service) -> N
         assert service.sign_in("una").browser.get("/review").status_code == 200
         release.set()
         assert {one.result().status_code for one in answers} == {401}
-    assert service.state.access.sign_in("bob", "", lambda _: True) is not None
+    assert service.state.access.sign_in.check_password("bob", "", lambda _: True) is not None
 
 
 def test_no_kind_of_work_waits_behind_another(service: Service) -> None:
@@ -153,7 +153,7 @@ def test_behind_a_proxy_addresses_count_where_it_names_them(service: Service, he
     made = create_app(settings)
     with TestClient(made, base_url="https://desk.example.org") as client:
         for number in range(MAX_FAILURES_OF_ADDRESS):
-            made.state.access.sign_in(f"name-{number}", "203.0.113.9", lambda _: False)
+            made.state.access.sign_in.check_password(f"name-{number}", "203.0.113.9", lambda _: False)
 
         def guess(forwarded: str) -> int:
             sent = {"x-forwarded-for": forwarded}
@@ -180,7 +180,7 @@ def test_a_proxy_that_names_no_address_locks_no_one_out(service: Service, sent: 
     with TestClient(made, base_url="https://desk.example.org") as client:
         for number in range(MAX_FAILURES_OF_ADDRESS):
             # The test client's address is a name, not an IP address.
-            made.state.access.sign_in(f"name-{number}", "testclient", lambda _: False)
+            made.state.access.sign_in.check_password(f"name-{number}", "testclient", lambda _: False)
         assert client.post("/login", data={"name": "bob", "password": "x"}, headers=sent).status_code == 401
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from antechamber import app
 from support import Desk, Service, database, event
 
 PROPOSALS = 8
@@ -14,29 +15,31 @@ PROPOSALS = 8
 def bob(service: Service) -> Desk:
     """A curator whose session is cached and not looked up again, because the clock does not move."""
     desk = service.sign_in("bob")
-    moment = service.state.access._clock()
-    service.state.access._clock = lambda: moment
+    moment = app.clock()
+    service.set_access_clock(lambda: moment)
     assert desk.browser.get("/review").status_code == 200
     return desk
 
 
-def end(service: Service, how: str) -> None:
-    """End a session as another process would: this process notices within a second."""
-    known = dict(service.state.access._people)
-    if how == "disabled":
-        assert service.state.access.disable("bob")
-    elif how == "signed out":
-        service.state.access.sign_out(next(iter(known.values()))[1])
-    else:
+def end(service: Service, bob: Desk, how: str) -> None:
+    """End a session in another process's way: the service notices within a second."""
+    if how == "another role":
         with database(service.location) as owner:
             owner.execute("UPDATE users SET role = 'auditor' WHERE name = 'bob'")
-    service.state.access._people.update(known)
+        return
+    with app.opened_access(service.location) as access:
+        if how == "disabled":
+            assert access.accounts.disable("bob")
+        else:
+            person = access.sessions.account(bob.browser.cookies["antechamber"])
+            assert person
+            access.sessions.end(person)
 
 
 def records(service: Service) -> int:
     """Return the number of recorded decisions."""
-    with service.state.desk._store.read() as rows:
-        return len(rows.latest_decisions(100))
+    with service.state.desk._store.read() as tx:
+        return len(tx.review.latest_decisions(100))
 
 
 @pytest.mark.parametrize("how", ["disabled", "signed out", "another role"])
@@ -45,7 +48,7 @@ def test_an_act_after_the_end_of_a_session_is_signed_out(service: Service, bob: 
     """An action after a session's end leads to the sign-in, even if it is cached, and keeps typed text."""
     proposal = service.submit(event()).json()["proposal_id"]
     form = bob.form(proposal) | {"content": "What was typed.", "reason_code": "unclear", "reason_text": "And why."}
-    end(service, how)
+    end(service, bob, how)
     answer = bob.post(f"/review/{proposal}/{act}", form)
     assert answer.status_code == 401
     assert "What was typed." in answer.text
@@ -58,7 +61,7 @@ def test_choices_and_groups_are_signed_out_too(service: Service, bob: Desk) -> N
     proposal = service.submit(event()).json()["proposal_id"]
     form = bob.form(proposal)
     chosen = f"{proposal} {form['version']} {form['shown_hash']}"
-    end(service, "disabled")
+    end(service, bob, "disabled")
     sent: dict[str, dict[str, str]] = {
         "/review/views": {"name": "mine", "q": "kind:fact"},
         "/settings": {},
@@ -71,18 +74,18 @@ def test_choices_and_groups_are_signed_out_too(service: Service, bob: Desk) -> N
     assert records(service) == 0
 
 
-def test_a_refused_event_is_not_settled_after_the_end_of_a_session(service: Service, bob: Desk) -> None:
+def test_a_quarantined_event_is_not_settled_after_the_end_of_a_session(service: Service, bob: Desk) -> None:
     """After the end of a session a quarantined event is neither decided nor opened."""
     service.submit(event("One.", idempotency_key="same"))
     quarantined = service.submit(event("Another.", idempotency_key="same")).json()["quarantine_id"]
     csrf = bob.form(service.submit(event()).json()["proposal_id"])["csrf"]
-    end(service, "disabled")
+    end(service, bob, "disabled")
     form = {"csrf": csrf, "version": "0", "decision_key": "k", "reason_code": "other", "reason_text": "And why."}
     answer = bob.post(f"/quarantine/{quarantined}/open", form)
     assert answer.status_code == 401
     assert "And why." in answer.text
-    with service.state.desk._store.read() as rows:
-        assert rows.count_pending(10) == 2
+    with service.state.desk._store.read() as tx:
+        assert tx.queue.count_pending(10) == 2
 
 
 def test_decisions_while_an_account_is_disabled_are_whole_or_not_at_all(service: Service, bob: Desk) -> None:
@@ -96,7 +99,7 @@ def test_decisions_while_an_account_is_disabled_are_whole_or_not_at_all(service:
 
     with ThreadPoolExecutor(PROPOSALS + 1) as pool:
         work: list[Any] = [pool.submit(decide, one) for one in proposals[: PROPOSALS // 2]]
-        disabling = pool.submit(end, service, "disabled")
+        disabling = pool.submit(end, service, bob, "disabled")
         work += [pool.submit(decide, one) for one in proposals[PROPOSALS // 2 :]]
         disabling.result()
         statuses = [one.result() for one in work]

@@ -170,7 +170,7 @@ def live(tmp_path: Path, policies: Path) -> Iterator[tuple[str, str, Any]]:
     location = Location(data=tmp_path / "data")
     app.open_store(location).close()
     with app.opened_access(location) as access:
-        _, secret = access.issue("worker:release-bot", "producer", [], None)
+        _, secret = access.tokens.issue("worker:release-bot", "producer", [], None)
     with serving(location, policies) as (url, process):
         yield url, secret, process
 
@@ -180,7 +180,7 @@ def connected(url: str) -> socket.socket:
     return socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=20)
 
 
-def test_hundreds_of_unfinished_requests_keep_nobody_waiting(live: tuple[str, str, Any]) -> None:
+def test_hundreds_of_unfinished_requests_do_not_delay_others(live: tuple[str, str, Any]) -> None:
     """Hundreds of unfinished requests do not delay other clients, and are disconnected in the end."""
     url, secret, _ = live
     slow = [connected(url) for _ in range(MANY)]
@@ -321,7 +321,7 @@ def test_every_wait_for_a_client_ends(live: tuple[str, str, Any]) -> None:
     unread.close()
 
 
-def test_a_connection_ends_after_so_many_requests(live: tuple[str, str, Any]) -> None:
+def test_a_connection_ends_after_a_number_of_requests(live: tuple[str, str, Any]) -> None:
     """A connection without a known caller closes after 100 requests, announced in the last answer; others continue."""
     url, secret, _ = live
     strange, known = connected(url), connected(url)
@@ -349,7 +349,7 @@ def test_the_answer_to_a_body_that_turns_out_too_large_is_the_last_of_its_connec
     assert answer.lower().count(b"connection: close") == 1
 
 
-def test_an_answer_that_nobody_reads_does_not_keep_the_service_from_ending(live: tuple[str, str, Any]) -> None:
+def test_an_unread_answer_does_not_prevent_the_end_of_the_service(live: tuple[str, str, Any]) -> None:
     """On SIGTERM with an unread answer the process exits cleanly."""
     url, secret, process = live
     unread = socket.socket()
@@ -367,7 +367,7 @@ def test_a_token_that_is_revoked_while_a_body_comes_is_refused(location: Locatio
     """When a token is revoked between header and end of a body, nothing is admitted, on any route."""
     app.open_store(location).close()
     with app.opened_access(location) as access, serving(location, policies) as (url, _):
-        _, secret = access.issue("worker:release-bot", "producer", [], None)
+        _, secret = access.tokens.issue("worker:release-bot", "producer", [], None)
         headers = {"authorization": f"Bearer {secret}"}
         body = json.dumps(event("Too late.", idempotency_key="late")).encode()
         link = connected(url)
@@ -376,7 +376,7 @@ def test_a_token_that_is_revoked_while_a_body_comes_is_refused(location: Locatio
         # The server sends this once it has judged the header and reads the body.
         assert link.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
         link.sendall(body[:20])
-        access.revoke("worker:release-bot")
+        access.tokens.revoke("worker:release-bot")
         until(
             lambda: httpx.get(f"{url}/v1/token", headers=headers, timeout=HANG_SECONDS).status_code == 401,
             "the revocation takes effect",
@@ -384,7 +384,7 @@ def test_a_token_that_is_revoked_while_a_body_comes_is_refused(location: Locatio
         link.sendall(body[20:])
         assert link.recv(65536).startswith(b"HTTP/1.1 401")
         link.close()
-        _, good = access.issue("worker:release-bot", "producer", [], None)
+        _, good = access.tokens.issue("worker:release-bot", "producer", [], None)
         found = httpx.get(
             f"{url}/v1/submissions/by-key/late", headers={"authorization": f"Bearer {good}"}, timeout=HANG_SECONDS
         )
@@ -395,9 +395,9 @@ def test_a_session_that_ends_while_a_form_comes_is_signed_out(live: tuple[str, s
     """When a session ends while a form arrives, the sign-in page shows the typed text."""
     url, _, _ = live
     with app.opened_access(Location(data=tmp_path / "data")) as access:
-        access.add_user("bob", "curator", None, None)
+        access.accounts.add("bob", "curator", None, None)
         with httpx.Client(base_url=url, timeout=HANG_SECONDS) as browser:
-            assert browser.post("/login", data={"link": access.link("bob")}).status_code == 303
+            assert browser.post("/login", data={"link": access.sign_in.create_link("bob")}).status_code == 303
             cookie = f"Cookie: antechamber={browser.cookies['antechamber']}\r\n"
             body = b"content=What+was+typed.&csrf=x"
             head = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n"
@@ -405,7 +405,7 @@ def test_a_session_that_ends_while_a_form_comes_is_signed_out(live: tuple[str, s
             link.sendall(request("POST", "/review/x/edit", None, f"{cookie}{head}Expect: 100-continue\r\n\r\n"))
             assert link.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
             link.sendall(body[:10])
-            assert access.disable("bob")
+            assert access.accounts.disable("bob")
             until(lambda: browser.get("/review").status_code == 303, "the account is disabled")
             link.sendall(body[10:])
             text = link.recv(65536)

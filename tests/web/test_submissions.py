@@ -146,7 +146,7 @@ def test_what_was_counted_under_a_clock_that_ran_ahead_is_left_out(service: Serv
     assert page.count("<rect") == 48
 
 
-def test_the_list_says_by_which_way_an_event_came(service: Service) -> None:
+def test_the_list_shows_the_channel_of_an_event(service: Service) -> None:
     """Submissions by batch and by tool are labelled; those by HTTP, the usual channel, are not."""
     service.submit(event("By hand.", idempotency_key="by-hand"))
     service.submit(event("By a tool.", idempotency_key="by-tool"), submission_channel="mcp")

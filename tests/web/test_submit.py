@@ -760,9 +760,9 @@ def test_a_bad_token_is_401(shared: Service, header: str | None) -> None:
 
 def test_a_revoked_token_is_401(service: Service) -> None:
     """A revoked token gives 401."""
-    token_id, secret = service.state.access.issue("worker:release-bot", "producer", [], None)
+    token_id, secret = service.state.access.tokens.issue("worker:release-bot", "producer", [], None)
     headers = {"authorization": f"Bearer {secret}"}
-    assert service.state.access.revoke(token_id) == 1
+    assert service.state.access.tokens.revoke(token_id) == 1
     answer = check_shape(service.client.post("/v1/submissions", json=event(), headers=headers))
     assert said(answer) == (401, None, ["unauthorized"], True, False)
 
@@ -979,7 +979,7 @@ def test_too_many_attempts_are_429(location: Location) -> None:
         assert check_shape(service.submit(event("Other.", producer_identity="tool:watcher")))["status"] == 201
 
 
-def test_a_text_with_too_many_look_alikes_is_refused_and_says_so(service: Service) -> None:
+def test_a_text_with_too_many_look_alikes_is_refused_with_the_remedy(service: Service) -> None:
     """A text that exceeds the scan budget counts as private; the reason names the remedy, and nothing is kept."""
     text = " ".join(belgian(number) for number in range(1, 3_600))
     answer = check_shape(service.submit(event(text)))

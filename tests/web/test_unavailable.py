@@ -24,10 +24,10 @@ def test_a_decision_that_cannot_be_stored_keeps_what_was_typed(service: Service)
     assert desk.post(f"/review/{proposal}/edit", fields).status_code == 303
 
 
-def test_a_sign_in_that_cannot_be_stored_says_when_to_come_back(service: Service) -> None:
+def test_a_sign_in_that_cannot_be_stored_names_the_time_to_retry(service: Service) -> None:
     """A sign-in that cannot be stored gives 503 with a time to retry, and the link stays valid."""
-    service.state.access.add_user("bob", "curator", None, None)
-    link = {"link": service.state.access.link("bob")}
+    service.state.access.accounts.add("bob", "curator", None, None)
+    link = {"link": service.state.access.sign_in.create_link("bob")}
     with locked(service.location):
         answer = service.client.post("/login", data=link, follow_redirects=False)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

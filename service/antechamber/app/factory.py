@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib
 import importlib.util
 import os
 import socket
@@ -16,21 +15,24 @@ from typing import Any, Final
 
 from litestar import Litestar
 
+from antechamber.app.access import connect_access
 from antechamber.app.http_connection import OpenConnections
 from antechamber.app.maintenance import clock, open_log, open_store
 from antechamber.background import Background
 from antechamber.core.access.callers import Bearer
 from antechamber.core.errors import AntechamberError
+from antechamber.core.mcp_tools import Submitting
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
-from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
+from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.clock import SteadyClock
 from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.mcp_tools import InProcessTools
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
@@ -57,7 +59,9 @@ FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
 BEAT_EVERY: Final = 5.0
 """Seconds between two heartbeats, when several processes share a database."""
-Act = tuple[str, Callable[[], None], float]
+ServeMcp = Callable[[Callable[[Any], Submitting]], contextlib.AbstractAsyncContextManager[AsgiApplication]]
+"""Serves the MCP tools of the submitter that each request gets."""
+PeriodicWork = tuple[str, Callable[[], None], float]
 """Name of periodic work, its function, and the seconds between two runs."""
 
 
@@ -95,21 +99,23 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     background = Background()
     store = open_store(settings.location, serving=True, background=background)
     secret, now = load_secret(settings.data), SteadyClock(clock, elapsed)
-    log = _opened_log(store, settings, policies, now)
-    name = f"{socket.gethostname()}:{settings.port}"
-    heartbeat = Heartbeat(store, policies, now, process_id=str(uuid.uuid4()), name=name)
-    guarded = WriteGate(store, log)
-    access = Access(guarded, now, os.urandom, secret, log.check)
+    checkpoints = _open_recorded_log(store, settings, policies, now)
+    proofs = LogProofs(store, checkpoints)
+    heartbeat = _heartbeat(store, settings, policies, now)
+    guarded = WriteGate(store, checkpoints)
+    access = connect_access(guarded, now, os.urandom, secret, checkpoints.check)
     admission = Admission(guarded, policies, secret, now, RandomBytes())
     services = Services(
         admission=admission,
         recall=Recall(store, policies),
         desk=Desk(guarded, policies, now, os.urandom),
+        desk_views=DeskViews(guarded, policies, now),
         quarantine=Quarantine(guarded, policies, admission, now, os.urandom),
         access=access,
-        export=Export(store, log, now, os.urandom),
-        log=log,
-        dashboard=Dashboard(store, policies, now, heartbeat, log, background),
+        export=Export(store, checkpoints, proofs, now, os.urandom),
+        checkpoints=checkpoints,
+        proofs=proofs,
+        dashboard=Dashboard(store, policies, now, heartbeat, checkpoints, background),
         passwords=Passwords(),
         background=background,
     )
@@ -125,17 +131,15 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         sorting = threading.Thread(target=sorter.run, name="sorter")
         sorting.start()
         # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
-        for once in (log.look, policies.refresh, partial(access.note_address, settings.url)):
-            with contextlib.suppress(AntechamberError):
-                await asyncio.to_thread(once)
-        acts = _acts(services, policies, settings.url)
-        acts += [] if settings.database_url is None else [("giving a sign of life", heartbeat.beat, BEAT_EVERY)]
-        tasks = _begin(background, acts, connections, app)
+        await _attempt(checkpoints.look, policies.refresh, partial(access.address.note, settings.url))
+        periodic = _list_periodic_work(services, policies, settings.url)
+        periodic += [] if settings.database_url is None else [("sending heartbeats", heartbeat.beat, BEAT_EVERY)]
+        tasks = _start_tasks(background, periodic, connections, app)
         try:
             yield
         finally:
             await app.state.tools.stop()
-            await _cancelled(tasks)
+            await _cancel_all(tasks)
             sorter.stop()
             await asyncio.to_thread(sorting.join)
             # The remaining work of these threads needs the store.
@@ -147,45 +151,58 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     return app
 
 
-async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
+def _heartbeat(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Heartbeat:
+    """Return this process's heartbeat, under a new id and the name of its address."""
+    name = f"{socket.gethostname()}:{settings.port}"
+    return Heartbeat(store, policies, now, process_id=str(uuid.uuid4()), name=name)
+
+
+async def _attempt(*acts: Callable[[], object]) -> None:
+    """Run functions once, one after another, in a thread; an error of one does not stop the others."""
+    for act in acts:
+        with contextlib.suppress(AntechamberError):
+            await asyncio.to_thread(act)
+
+
+async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
     """Cancel tasks and wait until they have ended."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _acts(services: Services, policies: PolicyReloader, url: str) -> list[Act]:
+def _list_periodic_work(services: Services, policies: PolicyReloader, url: str) -> list[PeriodicWork]:
     return [
-        ("noting the address", partial(services.access.note_address, url), POLICY_EVERY),
+        ("noting the address", partial(services.access.address.note, url), POLICY_EVERY),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
-        ("signing the log", services.log.tick, SIGN_LOOK_EVERY),
-        ("pinning checkpoints", services.log.pin, PIN_EVERY),
+        ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
+        ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
-        ("noting when tokens and sessions are used", services.access.flush, FLUSH_EVERY),
+        ("noting when tokens and sessions are used", services.access.last_use.flush, FLUSH_EVERY),
     ]
 
 
-def _begin(
-    background: Background, acts: list[Act], connections: OpenConnections, app: Litestar
+def _start_tasks(
+    background: Background, periodic: list[PeriodicWork], connections: OpenConnections, app: Litestar
 ) -> list[asyncio.Task[None]]:
     """Start the periodic work and the deadline checks of uploads and connections."""
-    tasks = [asyncio.create_task(background.work(name).repeat(act, seconds)) for name, act, seconds in acts]
+    tasks = [asyncio.create_task(background.work(name).repeat(act, seconds)) for name, act, seconds in periodic]
     watches = {"ending uploads that take too long": app.state.uploads.watch, "watching connections": connections.watch}
     for name, watch in watches.items():
         tasks.append(asyncio.create_task(background.work(name).keep(partial(watch, app.state.stopping))))
     return tasks
 
 
-def _opened_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Log:
+def _open_recorded_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Checkpoints:
     """Open the log and record the policy in it; if that fails, close the store."""
     try:
-        log = open_log(store, settings.location, now, settings.pin_url)
+        checkpoints = open_log(store, settings.location, now, settings.pin_url)
         # Recorded only after the first check: an older backup must not grow before it is compared with the checkpoint.
-        policies.keep_record(WriteGate(store, log), now)
+        policies.keep_record(WriteGate(store, checkpoints), now)
     except BaseException:
         store.close()
         raise
-    return log
+    return checkpoints
 
 
 def _mcp(services: Services) -> Start | None:
@@ -195,20 +212,24 @@ def _mcp(services: Services) -> Start | None:
 
     @contextlib.asynccontextmanager
     async def start(bearer_of: Callable[[Any], Bearer]) -> AsyncIterator[AsgiApplication]:
-        server = await asyncio.to_thread(importlib.import_module, "antechamber.mcp_server")
+        serve = await asyncio.to_thread(_import_mcp)
         admission, recall = services.admission, services.recall
-        async with server.serving_http(
-            lambda request: InProcessTools(admission, recall, bearer_of(request))
-        ) as application:
+        async with serve(lambda request: InProcessTools(admission, recall, bearer_of(request))) as application:
             yield application
 
     return start
 
 
+def _import_mcp() -> ServeMcp:
+    from antechamber.mcp_server import serving_http  # noqa: PLC0415 -- an optional extra that is slow to import
+
+    return serving_http
+
+
 def _shut(services: Services, heartbeat: Heartbeat, store: Store) -> None:
     """Write the last counters, unregister this process and finish all accepted work."""
     admission, access = services.admission, services.access
-    for flush in (admission.flush, access.flush, heartbeat.leave):
+    for flush in (admission.flush, access.last_use.flush, heartbeat.leave):
         with contextlib.suppress(AntechamberError):
             flush()
     services.passwords.close()

@@ -1,12 +1,12 @@
 """Data locations: opening, checking and changing a folder or a database, for the service and the command line."""
 
 import contextlib
-import importlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from antechamber.app.access import connect_access
 from antechamber.app.data_folder import alone, protect
 from antechamber.background import Background
 from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, FileSigner, new_name
@@ -15,9 +15,11 @@ from antechamber.core.ids import uuid7
 from antechamber.core.log.checkpoint_text import read_key
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
+from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.export import Export
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
+from antechamber.flows.sessions import list_planted
 from antechamber.resources import how_to_install
 from antechamber.secret_key import SECRET, load_secret, secret_check
 from antechamber.settings import DATABASE, Location, SettingsError
@@ -112,11 +114,11 @@ def bind_secret(store: Store, location: Location, *, create: bool = True) -> byt
     """
     if not create:
         _refuse_mistyped(location)
-    with store.read() as rows:
-        known = rows.meta(_KEPT_WITH)
+    with store.read() as tx:
+        known = tx.reports.meta(_KEPT_WITH)
     secret = _secret(location, begun=known is not None or not create)
     if known is None:
-        known = store.write(lambda rows: rows.claim_meta(_KEPT_WITH, secret_check(secret))).result()
+        known = store.write(lambda tx: tx.reports.claim_meta(_KEPT_WITH, secret_check(secret))).result()
     if known != secret_check(secret):
         message = (
             f"{location.data / SECRET} is not the secret that this database was made with; copy the file from the "
@@ -126,18 +128,19 @@ def bind_secret(store: Store, location: Location, *, create: bool = True) -> byt
     return secret
 
 
-def migrate(location: Location, tell_moved: Callable[[str, int], None] | None = None) -> list[str]:
+def migrate(location: Location, report_moved: Callable[[str, int], None] | None = None) -> list[str]:
     """Create the schema or update an older one; return the names of the applied steps.
 
-    With `tell_moved` the data of the folder's own database is moved too; it gets each table's name and number of rows.
+    With `report_moved` the data of the folder's own database is moved too; it gets each table's name and its number of
+    rows.
 
     Raises AntechamberError.
     """
     location.check()
     if location.database_url is not None:
-        taken: list[str] = _postgres().migrate(location.database_url)
-        if tell_moved is not None:
-            _move(location, location.database_url, tell_moved)
+        steps: list[str] = _postgres().migrate(location.database_url)
+        if report_moved is not None:
+            _move(location, location.database_url, report_moved)
         # Created here, so that it can be copied to other machines together with the secret.
         store = open_store(location)
         try:
@@ -148,13 +151,13 @@ def migrate(location: Location, tell_moved: Callable[[str, int], None] | None = 
         protect(location.data)
         _secret(location)
         upgraded = SqliteStore(location.data / DATABASE, exclusive_checkpoints=False, upgrade=True)
-        taken = upgraded.upgraded
+        steps = upgraded.upgraded
         upgraded.close()
         open_store(location).close()
-    return taken
+    return steps
 
 
-def _move(location: Location, database_url: str, tell: Callable[[str, int], None]) -> None:
+def _move(location: Location, database_url: str, report: Callable[[str, int], None]) -> None:
     file = location.data / DATABASE
     if not file.exists():
         message = f"{location.data} holds no data of Antechamber; check the folder's name"
@@ -168,11 +171,11 @@ def _move(location: Location, database_url: str, tell: Callable[[str, int], None
             _refuse_doubt(store, own)
         finally:
             store.close()
-        _postgres().move(file, database_url, tell)
+        _postgres().move(file, database_url, report)
 
 
 @contextlib.contextmanager
-def opened_access(location: Location, *, create: bool = False, grants: bool = False) -> Iterator[Access]:
+def opened_access(location: Location, *, create: bool = False, grants: bool = False) -> Iterator[AccessFlows]:
     """Open a store for the command line's work on tokens and people; it is created only with `create`.
 
     `grants` is for work that lets someone in: it raises LogError while the log contradicts the last signed checkpoint.
@@ -181,7 +184,7 @@ def opened_access(location: Location, *, create: bool = False, grants: bool = Fa
     try:
         if grants:
             _refuse_doubt(store, location)
-        yield Access(store, clock, os.urandom, load_secret(location.data))
+        yield connect_access(store, clock, os.urandom, load_secret(location.data))
     finally:
         store.close()
 
@@ -198,34 +201,50 @@ def _refuse_doubt(store: Store, location: Location) -> None:
         raise ContradictionError(message)
 
 
-def open_log(store: Store, location: Location, now: Clock, pin_url: str | None = None, *, lost: bool = False) -> Log:
+def open_log(
+    store: Store, location: Location, now: Clock, pin_url: str | None = None, *, lost: bool = False
+) -> Checkpoints:
     """Open a folder's log with its key, created at first use; `lost` means that the key no longer exists.
 
     Raises LogError if it is missing or damaged.
     """
-    with store.read() as rows:
-        keys = rows.log_keys()
+    with store.read() as tx:
+        keys = tx.log.verifier_keys()
     # A new key in place of a lost one keeps the log's name, because earlier checkpoints must still match.
     name = read_key(keys[-1]).name if keys and lost else None if keys else new_name()
-    # Imported only here: few services pin, and the HTTP client is slow to import.
-    publish = importlib.import_module("antechamber.app.pinning").pinning(pin_url) if pin_url else None
+    publish = _publisher(pin_url) if pin_url else None
     if lost and (location.data / KEY_FILE).exists():
         message = f"{location.data / KEY_FILE} is there; change the key without --lost"
         raise LogError(message)
     signer = FileSigner(location.data, location.checkpoint_file, name=name, alone=location.database_url is None)
-    log = Log(store, signer, now, publish)
+    checkpoints = Checkpoints(store, signer, now, publish)
     if not lost:
-        log.enter_key()
-    return log
+        checkpoints.enter_key()
+    return checkpoints
+
+
+class OpenedLog(NamedTuple):
+    """The command line's services for the log."""
+
+    checkpoints: Checkpoints
+    proofs: LogProofs
+    export: Export
+
+
+def _publisher(pin_url: str) -> Callable[[str], None]:
+    from antechamber.app.pinning import pinning  # noqa: PLC0415 -- few services pin, and httpx is slow to import
+
+    return pinning(pin_url)
 
 
 @contextlib.contextmanager
-def opened_log(location: Location, *, lost: bool = False) -> Iterator[tuple[Log, Export]]:
+def opened_log(location: Location, *, lost: bool = False) -> Iterator[OpenedLog]:
     """Open a store for the command line's work on the log, and for its exports."""
     store = open_store(location, create=False)
     try:
-        log = open_log(store, location, clock, lost=lost)
-        yield log, Export(store, log, clock, os.urandom)
+        checkpoints = open_log(store, location, clock, lost=lost)
+        proofs = LogProofs(store, checkpoints)
+        yield OpenedLog(checkpoints, proofs, Export(store, checkpoints, proofs, clock, os.urandom))
     finally:
         store.close()
 
@@ -240,7 +259,7 @@ def erase(location: Location, subject: str, reason_code: str) -> None:
         _refuse_doubt(store, location)
         now = clock()
         erasure_id = uuid7(now, os.urandom(10))
-        store.promote(lambda rows: rows.erase(erasure_id, subject, reason_code, now)).result()
+        store.promote(lambda tx: tx.log.erase(erasure_id, subject, reason_code, now)).result()
     finally:
         store.close()
 
@@ -249,9 +268,9 @@ def examine(location: Location, pinned: str | None = None) -> list[str]:
     """Check a store, also against a checkpoint kept elsewhere, and return the findings."""
     store = open_store(location, create=False)
     try:
-        with store.read() as rows:
-            found, begun = list(rows.check()), bool(rows.log_keys())
-        found += Access(store, clock, os.urandom, load_secret(location.data)).planted()
+        with store.read() as tx:
+            found, begun = list(tx.doctor.check()), bool(tx.log.verifier_keys())
+        found += list_planted(store, load_secret(location.data))
         return found + (
             open_log(store, location, clock).contradictions(pinned) if begun else _unsigned(store, location)
         )

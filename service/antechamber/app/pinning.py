@@ -25,7 +25,7 @@ def pinning(url: str) -> Callable[[str], None]:
 
     def post(note: str) -> None:
         try:
-            response = _posted(url, note)
+            response = _post_note(url, note)
         except httpx.HTTPError as error:
             message = f"{where} cannot be reached: {error}"
             raise PinError(message) from None
@@ -40,7 +40,7 @@ def pinning(url: str) -> Callable[[str], None]:
     return post
 
 
-def _posted(url: str, note: str) -> httpx.Response:
+def _post_note(url: str, note: str) -> httpx.Response:
     """Post a note; credentials of the address go into a header, so that no library logs them with the address."""
     address = httpx.URL(url)
     return httpx.post(

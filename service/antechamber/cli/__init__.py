@@ -65,5 +65,7 @@ def main() -> None:
       antechamber user add ada --role curator --data data       prints a sign-in link
       antechamber token issue worker:release-bot --data data    prints a token
       ANTECHAMBER_TOKEN=… antechamber submit events.jsonl
+
+    All documents are at /help of the running service, for people who signed in and for agents with a token.
     """  # noqa: D301 -- click does not rewrap a paragraph after this character
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

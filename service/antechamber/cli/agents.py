@@ -1,6 +1,5 @@
 """Verbs for programs and people that submit events."""
 
-import contextlib
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -11,17 +10,24 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.cli.options import fail, json_option, own_token, service_option, show
-from antechamber.client.http import Answer, Sender, SendError, batches
+from antechamber.client.delivery import divide_into_batches
+from antechamber.client.errors import OperationError
+from antechamber.client.submitter import Submitter
+from antechamber.client.wire import AddressError
+from antechamber.core.addresses import redact_address
 from antechamber.core.admission.canonical import decode
-from antechamber.core.admission.submission import read_draft, read_event
-from antechamber.core.contract import Disposition, Reason
+from antechamber.core.admission.receipt import refusal_detail
+from antechamber.core.contract import Disposition, Reason, Receipt
 from antechamber.core.errors import AntechamberError, RequestRefusedError
-from antechamber.core.outgoing import fill_in, hash_event
+from antechamber.core.outcomes import OUTCOMES
+from antechamber.core.outgoing import body_of, hash_event
 
 _DISPOSITIONS: Final[tuple[str, ...]] = get_args(Disposition)
 _REJECTED: Final = frozenset(name for name in _DISPOSITIONS if name.startswith("rejected-"))
-_MOST: Final = 20
+_MAX_LISTED: Final = 20
 """Number of invalid lines that are listed."""
+_TIMEOUT_SECONDS: Final = 30.0
+"""Time to wait for the answer to a batch."""
 
 
 class _Line(Struct, frozen=True):
@@ -30,6 +36,9 @@ class _Line(Struct, frozen=True):
     number: int
     body: bytes
     key: str
+
+
+_Answer = tuple[_Line, Receipt]
 
 
 @click.command()
@@ -53,108 +62,127 @@ def submit(file: Any, fail_on: tuple[str, ...], url: str, *, as_json: bool) -> N
     and send the file again.
     """
     token = own_token()
-    lines = _completed(file.read())
+    lines = _complete(file.read())
     answers, problem = _send(url, token, lines)
-    answered = list(zip(lines, answers, strict=False))
+    receipts = [receipt for _, receipt in answers]
     if as_json:
-        show(_counts(answers) | {"lines": [_shown(*one) for one in answered]})
+        show(_count(receipts) | {"lines": [_describe(line, receipt) for line, receipt in answers]})
     else:
-        first = {answer.submission_id: line.number for line, answer in reversed(answered) if not _refused(answer)}
-        for line, answer in answered:
-            click.echo(_sentence(line, answer, first.get(answer.submission_id)), err=_refused(answer))
-        _summarize(answers)
+        first = {receipt.submission_id: line.number for line, receipt in reversed(answers) if not _is_refused(receipt)}
+        for line, receipt in answers:
+            click.echo(_sentence(line, receipt, first.get(receipt.submission_id)), err=_is_refused(receipt))
+        _summarize(receipts)
     if not lines:
         click.echo("No line was sent: there is none.", err=True)
     if problem is not None:
         fail(AntechamberError(f"{len(answers)} of {len(lines)} lines were answered. {problem}"))
-    wanted = {one for name in fail_on for one in (_REJECTED if name == "rejected" else (name,))}
-    if any(not _recorded(answer) or answer.disposition in wanted for answer in answers):
+    failures = {name for choice in fail_on for name in (_REJECTED if choice == "rejected" else (choice,))}
+    if any(not _is_recorded(receipt) or receipt.disposition in failures for receipt in receipts):
         sys.exit(1)
 
 
-def _send(url: str, token: str, lines: list[_Line]) -> tuple[list[Answer], SendError | None]:
-    """Send all lines with a progress bar; return the answers in order, and the error that stopped the rest."""
-    answers: list[Answer] = []
+def _send(url: str, token: str, lines: list[_Line]) -> tuple[list[_Answer], str | None]:
+    """Send all lines in order, with a progress bar; stop after a batch in which a line got no answer.
+
+    Returns the answers in order, and why some lines have none; None if all have one.
+    """
+    answers: list[_Answer] = []
+    batches = list(divide_into_batches(lines, lambda line: len(line.body)))
+    hidden = not sys.stderr.isatty()
     try:
         with (
-            contextlib.closing(Sender(url, token)) as sender,
-            click.progressbar(
-                batches([one.body for one in lines]),
-                label="Submitting",
-                file=sys.stderr,
-                hidden=not sys.stderr.isatty(),
-            ) as groups,
+            Submitter(url, token, timeout=_TIMEOUT_SECONDS) as submitter,
+            click.progressbar(batches, label="Submitting", file=sys.stderr, hidden=hidden) as progress,
         ):
-            for group in groups:
-                answers += sender.send(group)
-    except SendError as error:
-        return answers, error
+            for batch in progress:
+                outcomes = submitter.submit_batch(line.body for line in batch)
+                problem: str | None = None
+                for line, outcome in zip(batch, outcomes, strict=True):
+                    if (receipt := _receipt_of(outcome)) is not None:
+                        answers.append((line, receipt))
+                    elif problem is None and isinstance(outcome, OperationError):
+                        problem = f"{redact_address(url)}: {outcome.reason.rstrip('.')} (line {line.number})"
+                if problem is not None:
+                    return answers, f"{problem}. Nothing is lost: send the same file again."
+    except AddressError as error:
+        return answers, str(error)
     return answers, None
 
 
-def _refused(answer: Answer) -> bool:
-    return answer.status >= 400  # noqa: PLR2004 -- HTTP's range of errors
+def _receipt_of(outcome: Receipt | OperationError) -> Receipt | None:
+    """Return the service's answer to a line; None if there is none, or if it refused the token and read no line."""
+    receipt = outcome if isinstance(outcome, Receipt) else outcome.receipt
+    return None if receipt is None or receipt.status == OUTCOMES["unauthorized"].status else receipt
 
 
-def _recorded(answer: Answer) -> bool:
+def _is_refused(receipt: Receipt) -> bool:
+    return receipt.status >= 400  # noqa: PLR2004 -- HTTP's range of errors
+
+
+def _is_recorded(receipt: Receipt) -> bool:
     """Return whether the service stores an answer to the line; every other answer left its key free."""
-    return answer.status < 300 or answer.status == 422  # noqa: PLR2004 -- the contract's statuses
+    return receipt.status < 300 or receipt.status == 422  # noqa: PLR2004 -- the contract's statuses
 
 
-def _name(answer: Answer) -> str:
+def _name(receipt: Receipt) -> str:
     """Return the disposition of a line, or the status of its refusal."""
-    return answer.disposition or f"refused ({answer.status})"
+    return receipt.disposition or f"refused ({receipt.status})"
 
 
-def _counts(answers: Iterable[Answer]) -> dict[str, Any]:
-    counts = Counter(map(_name, answers))
-    return {**counts, "replayed": sum(answer.duplicate for answer in answers)}
+def _count(receipts: list[Receipt]) -> dict[str, Any]:
+    counts = Counter(map(_name, receipts))
+    return {**counts, "replayed": sum(receipt.duplicate for receipt in receipts)}
 
 
-def _shown(line: _Line, answer: Answer) -> dict[str, Any]:
+def _describe(line: _Line, receipt: Receipt) -> dict[str, Any]:
     """Return the JSON output about one line."""
-    return msgspec.to_builtins(answer) | {"line": line.number, "idempotency_key": line.key}  # type: ignore[no-any-return]
+    detail = refusal_detail(receipt.reasons, OUTCOMES[receipt.reasons[0].code]) if _is_refused(receipt) else None
+    own = {"line": line.number, "idempotency_key": line.key, "detail": detail}
+    return msgspec.to_builtins(receipt) | own  # type: ignore[no-any-return]
 
 
-def _sentence(line: _Line, answer: Answer, first: int | None) -> str:
+def _sentence(line: _Line, receipt: Receipt, first: int | None) -> str:
     """Return a sentence about the result of a line; `first` is the line of this file that owns the submission."""
-    said = f"line {line.number}: {_name(answer)}{', replayed' if answer.duplicate else ''}"
-    if any(reason.code == "key-reused" for reason in answer.reasons):
+    sentence = f"line {line.number}: {_name(receipt)}{', replayed' if receipt.duplicate else ''}"
+    if any(reason.code == "key-reused" for reason in receipt.reasons):
         owner = f"line {first}" if first else "an earlier event"
-        return f'{said}: key "{line.key}" belongs to {owner}, submission {answer.submission_id}'
-    if answer.submission_id is not None:
-        said += f", submission {answer.submission_id}"
-    return f"{said}: {_why(answer.reasons)}" if _refused(answer) else said
+        return f'{sentence}: key "{line.key}" belongs to {owner}, submission {receipt.submission_id}'
+    if receipt.submission_id is not None:
+        sentence += f", submission {receipt.submission_id}"
+    return f"{sentence}: {_explain(receipt.reasons)}" if _is_refused(receipt) else sentence
 
 
-def _why(reasons: Iterable[Reason]) -> str:
+def _explain(reasons: Iterable[Reason]) -> str:
     """Return the reasons of a refusal, each with its pointer."""
-    return "; ".join(f"{one.code}: {one.message}{f' at {one.pointer}' if one.pointer else ''}" for one in reasons)
+    return "; ".join(
+        f"{reason.code}: {reason.message}{f' at {reason.pointer}' if reason.pointer else ''}" for reason in reasons
+    )
 
 
-def _summarize(answers: list[Answer]) -> None:
+def _summarize(receipts: list[Receipt]) -> None:
     """Print the number of lines by disposition; each number includes replays."""
-    again = Counter(_name(answer) for answer in answers if answer.duplicate)
-    for name, number in sorted(Counter(map(_name, answers)).items()):
-        replays = f", of which {again[name]} replayed" if again[name] else ""
+    replayed = Counter(_name(receipt) for receipt in receipts if receipt.duplicate)
+    for name, number in sorted(Counter(map(_name, receipts)).items()):
+        replays = f", of which {replayed[name]} replayed" if replayed[name] else ""
         click.echo(f"{number:>7} {name}{replays}")
 
 
-def _completed(raw: bytes) -> list[_Line]:
+def _complete(raw: bytes) -> list[_Line]:
     """Complete and check every line before the first one is sent, so that an invalid line prevents a partial send."""
-    lines, bad = list[_Line](), list[str]()
+    lines, invalid = list[_Line](), list[str]()
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip():
             try:
-                body = fill_in(line)
-                lines.append(_Line(number, body, read_event(read_draft(body)).idempotency_key))
+                event = body_of(line, None)
+                lines.append(_Line(number, event.body, event.key))
             except RequestRefusedError as error:
-                bad.append(f"line {number}: {_why(error.reasons)}")
-    if bad:
-        for one in bad[:_MOST]:
-            click.echo(one, err=True)
-        rest = f" The other {len(bad) - _MOST} are not shown." if len(bad) > _MOST else ""
-        fail(AntechamberError(f"{len(bad)} of {len(bad) + len(lines)} lines are no events, so nothing was sent.{rest}"))
+                invalid.append(f"line {number}: {_explain(error.reasons)}")
+    if invalid:
+        for sentence in invalid[:_MAX_LISTED]:
+            click.echo(sentence, err=True)
+        rest = f" The other {len(invalid) - _MAX_LISTED} are not shown." if len(invalid) > _MAX_LISTED else ""
+        total = len(invalid) + len(lines)
+        fail(AntechamberError(f"{len(invalid)} of {total} lines are no events, so nothing was sent.{rest}"))
     return lines
 
 

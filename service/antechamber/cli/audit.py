@@ -45,13 +45,13 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: A
     if what == "log" and (form == "csv" or since or until):
         fail(AntechamberError("the log is exported whole and as JSONL: leave out --format, --since and --until"))
     try:
-        with app.opened_log(location) as (_, records):
+        with app.opened_log(location) as opened:
             if what == "log":
-                chunks = records.log(_TAKER)
+                chunks = opened.export.log(_TAKER)
             elif what == "dispositions":
-                chunks = records.dispositions(SubmissionFilter(**times), form, _TAKER)
+                chunks = opened.export.dispositions(SubmissionFilter(**times), form, _TAKER)
             else:
-                chunks = records.review_records(AuditFilter(**times), form, _TAKER)
+                chunks = opened.export.review_records(AuditFilter(**times), form, _TAKER)
             _write(chunks, output)
     except AntechamberError as error:
         fail(error)
@@ -108,8 +108,9 @@ def log() -> None:
 def checkpoint(location: Location, size: int | None) -> None:
     """Sign all changes so far and print the checkpoint. Keep a copy that no one who runs this service can reach."""
     try:
-        with app.opened_log(location) as (opened, _):
-            click.echo((opened.checkpoint() if size is None else opened.published(size)).note, nl=False)
+        with app.opened_log(location) as opened:
+            signed = opened.checkpoints.checkpoint() if size is None else opened.proofs.published_checkpoint(size)
+            click.echo(signed.note, nl=False)
     except AntechamberError as error:
         fail(error)
 
@@ -119,8 +120,8 @@ def checkpoint(location: Location, size: int | None) -> None:
 def key(location: Location) -> None:
     """Print the verifier keys, the one in use first."""
     try:
-        with app.opened_log(location) as (opened, _):
-            click.echo("\n".join(opened.verifier_keys()))
+        with app.opened_log(location) as opened:
+            click.echo("\n".join(opened.proofs.verifier_keys()))
     except AntechamberError as error:
         fail(error)
 
@@ -144,24 +145,24 @@ def new_key(location: Location, *, restored: bool, lost: bool, as_json: bool) ->
     """  # noqa: D301 -- click does not rewrap a paragraph after this character
     ended = None
     try:
-        with app.opened_log(location, lost=lost) as (opened, _):
+        with app.opened_log(location, lost=lost) as opened:
             if restored:
-                made, ended = opened.give_up()
+                made, ended = opened.checkpoints.give_up()
             else:
-                made = opened.change_key()
+                made = opened.checkpoints.change_key()
     except AntechamberError as error:
         fail(error)
     if as_json:
-        show({"verifier_key": made} | ({} if ended is None else _ended(ended)))
+        show({"verifier_key": made} | ({} if ended is None else _list_ended(ended)))
         return
     click.echo(made)
-    for name, rows in ({} if ended is None else _ended(ended)).items():
+    for name, rows in ({} if ended is None else _list_ended(ended)).items():
         click.echo(f"{name.replace('_', ' ')}: {len(rows)}")
         for row in rows:
             click.echo("  " + "  ".join(row.values()))
 
 
-def _ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
+def _list_ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
     """Return the access that ended and the accounts that can sign in again."""
     return {
         "revoked_tokens": [{"token_id": one.token_id, "role": one.role, "name": one.name} for one in ended.tokens],

@@ -11,10 +11,10 @@ import msgspec
 
 from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, show
-from antechamber.core.access.callers import PERSON_ROLES, TOKEN_ROLES
+from antechamber.core.access.callers import ACCOUNT_ROLES, TOKEN_ROLES
 from antechamber.core.errors import AntechamberError
 from antechamber.core.times import format_time
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.settings import Location
 
 _DAYS: Final = re.compile(r"(\d{1,5})([dhm])")
@@ -44,7 +44,7 @@ def issue(
     For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do.
     """
     with _access(location, grants=True) as access:
-        token_id, secret = access.issue(name, role, list(read), _lifetime(expires))
+        token_id, secret = access.tokens.issue(name, role, list(read), _lifetime(expires))
     if as_json:
         show({"token_id": token_id, "token": secret})
     else:
@@ -67,7 +67,7 @@ def _lifetime(text: str | None) -> int | None:
 def list_tokens(location: Location, *, as_json: bool) -> None:
     """List tokens: whose, what for, when last used. The secrets are nowhere."""
     with _access(location) as access:
-        rows = access.tokens()
+        rows = access.tokens.all()
     if as_json:
         show(rows)
         return
@@ -90,7 +90,7 @@ def _expiry(expires_at: int | None) -> str:
 def revoke(name: str, location: Location, *, as_json: bool) -> None:
     """Revoke tokens by token id or by name; a running service notices within a second."""
     with _access(location) as access:
-        number = access.revoke(name)
+        number = access.tokens.revoke(name)
     if as_json:
         show({"revoked": number})
     elif number:
@@ -112,7 +112,7 @@ def user() -> None:
 
 @user.command("add")
 @click.argument("name")
-@click.option("--role", type=click.Choice(PERSON_ROLES), required=True, help="What this account may do.")
+@click.option("--role", type=click.Choice(ACCOUNT_ROLES), required=True, help="What this account may do.")
 @click.option("--person", help="The human behind the account, where one has several. Default: NAME.")
 @click.option("--password-stdin", is_flag=True, help="Read a password of at least 12 characters from standard input.")
 @_url_option
@@ -131,7 +131,7 @@ def add_user(  # noqa: PLR0913 -- one parameter per option
     """Add an account. Without a password, print a sign-in link that works once within 15 minutes."""
     with _access(location, grants=True) as access:
         password = app.hash_password(_read_password()) if password_stdin else None
-        access.add_user(name, role, person, password)
+        access.accounts.add(name, role, person, password)
         link = None if password_stdin else _link(access, name, url)
     if as_json:
         show({"name": name, "role": role, "person": person or name, "link": link})
@@ -147,9 +147,9 @@ def _read_password() -> str:
         raise AntechamberError(message) from None
 
 
-def _link(access: Access, name: str, url: str | None) -> str:
-    address = url or access.address() or _DEFAULT_URL
-    return f"{address.rstrip('/')}/login?link={access.link(name)}"
+def _link(access: AccessFlows, name: str, url: str | None) -> str:
+    address = url or access.address.last() or _DEFAULT_URL
+    return f"{address.rstrip('/')}/login?link={access.sign_in.create_link(name)}"
 
 
 @user.command("link")
@@ -188,7 +188,7 @@ def _asked_password(name: str) -> str:
 def list_users(location: Location, *, as_json: bool) -> None:
     """List accounts."""
     with _access(location) as access:
-        rows = access.users()
+        rows = access.accounts.all()
     if as_json:
         hidden = [msgspec.structs.asdict(row) | {"password": row.password is not None} for row in rows]
         show(hidden)
@@ -206,14 +206,14 @@ def list_users(location: Location, *, as_json: bool) -> None:
 def disable_user(name: str, location: Location) -> None:
     """Disable an account and end its sessions. Its decisions stay."""
     with _access(location) as access:
-        done = access.disable(name)
+        done = access.accounts.disable(name)
     if not done:
         fail(AntechamberError(f"no active account is called {name}; see: antechamber user list"))
     click.echo(f"Disabled {name}.")
 
 
 @contextlib.contextmanager
-def _access(location: Location, *, grants: bool = False) -> Iterator[Access]:
+def _access(location: Location, *, grants: bool = False) -> Iterator[AccessFlows]:
     """Open a data folder; every error ends the program with a text that states what to do."""
     try:
         with app.opened_access(location, grants=grants) as access:

@@ -93,12 +93,12 @@ def migrate(location: Location, *, move: bool, as_json: bool) -> None:
         fail(AntechamberError("--move needs --database-url: where the data is to be moved"))
     moved: dict[str, int] = {}
 
-    def tell(table: str, number: int) -> None:
+    def report(table: str, number: int) -> None:
         moved[table] = number
         click.echo(f"{number:>9}  {table}", err=True)
 
     try:
-        taken = app.migrate(location, tell if move else None)
+        taken = app.migrate(location, report if move else None)
     except AntechamberError as error:
         fail(error)
     if as_json:

@@ -41,6 +41,10 @@ class OperationStore(Protocol):
         """Record an event and return its operation id."""
         ...
 
+    def prepare_all(self, events: Iterable[Mapping[str, Any] | bytes]) -> list[str]:
+        """Record the events of a batch as one write, all or none, and return their operation ids in order."""
+        ...
+
     def entry(self, operation_id: str) -> Operation:
         """Return one operation."""
         ...
@@ -195,14 +199,14 @@ class Delivery:
         if entry.state in SETTLED:
             return entry
         with self._interrupted([operation_id]):
-            what = yield Call(method="PUT", path=f"{SUBMISSIONS}/by-key/{entry.operation_id}/seal")
+            what = yield Call(method="PUT", path=f"{SUBMISSIONS}/by-key/{entry.key}/seal")
         answer = self._learn(what)
         return self._book.settle(
             operation_id,
             lambda now: rule_seal(
                 answer,
                 producer=now.name,
-                key=now.operation_id,
+                key=now.key,
                 source_event_hash=now.source_event_hash or "",
                 sole=now.in_flight == 1,
             ),
@@ -214,7 +218,7 @@ class Delivery:
         settled: Counter[State] = Counter()
         left: Counter[str] = Counter()
         found = 0
-        for group in grouped(uncertain):
+        for group in divide_into_batches(uncertain, body_size):
             entries, refused = yield from self.send_all([entry.operation_id for entry in group])
             for one in entries:
                 entry = one
@@ -243,19 +247,24 @@ class Delivery:
         return read_as(what, kind)
 
 
-def grouped(entries: Iterable[Operation]) -> Iterator[list[Operation]]:
-    """Divide operations into batches that the service accepts: at most 1,000 lines and 4 MiB each."""
-    group: list[Operation] = []
+def divide_into_batches(lines: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """Divide lines into batches that the service accepts: at most 1,000 lines and 4 MiB each, line ends included."""
+    batch: list[T] = []
     size = 0
-    for entry in entries:
-        own = len(entry.body or b"") + 1
-        if group and (len(group) == MAX_LINES or size + own > MAX_BATCH):
-            yield group
-            group, size = [], 0
-        group.append(entry)
-        size += own
-    if group:
-        yield group
+    for line in lines:
+        line_size = size_of(line) + 1
+        if batch and (len(batch) == MAX_LINES or size + line_size > MAX_BATCH):
+            yield batch
+            batch, size = [], 0
+        batch.append(line)
+        size += line_size
+    if batch:
+        yield batch
+
+
+def body_size(entry: Operation) -> int:
+    """Return the bytes of an operation's body; 0 if it was erased."""
+    return len(entry.body or b"")
 
 
 def _batch(entries: list[Operation]) -> Call:
@@ -266,7 +275,7 @@ def _batch(entries: list[Operation]) -> Call:
 def _judged(entry: Operation, answer: ServerAnswer) -> DeliveryRuling:
     hash_ = entry.source_event_hash or ""
     sole = entry.in_flight == 1
-    return rule(answer, producer=entry.name, key=entry.operation_id, source_event_hash=hash_, sole=sole)
+    return rule(answer, producer=entry.name, key=entry.key, source_event_hash=hash_, sole=sole)
 
 
 def _kept(answer: ServerAnswer) -> bytes | None:

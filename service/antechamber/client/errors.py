@@ -18,7 +18,7 @@ class InvalidEventError(errors.RequestRefusedError):
 
 
 def completed(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
-    """Complete an event with its hash and this key, or with a key derived from its content.
+    """Complete an event with its hash and this key; without a key, with its own or one derived from its content.
 
     Raises InvalidEventError.
     """
@@ -42,11 +42,15 @@ class OperationError(AntechamberError):
         said = f"{entry.operation_id}: {entry.reason}"
         AntechamberError.__init__(self, f"{said.rstrip('.')}. {self.advice}" if self.advice else said)
         self.operation_id = entry.operation_id
+        self.reason = entry.reason
         self.receipt = entry.typed_receipt()
 
 
 class UncertainError(OperationError):
-    """It is unknown whether the event was stored; the ledger has the operation, and `send` or `recover` resolves it."""
+    """It is unknown whether the event was stored; the ledger has the operation, and `send` or `recover` resolves it.
+
+    Without a ledger, `receipt` is the service's refusal if the last attempt was refused.
+    """
 
     retry_same_key = True
 

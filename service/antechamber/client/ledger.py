@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -137,6 +137,11 @@ class Ledger:
             )
         return operation_id
 
+    def prepare_all(self, events: Iterable[Mapping[str, Any] | bytes]) -> list[str]:
+        """Record events in one transaction, all or none, and return their operation ids; see `prepare`."""
+        with self.together():
+            return [self.prepare(event) for event in events]
+
     def record_call(self, name: str, fingerprint: bytes, body_of: Callable[[str], bytes], *, named: bool) -> str:
         """Record a call to be made and return its operation id, which is its correlation token.
 
@@ -145,12 +150,11 @@ class Ledger:
 
         Raises LedgerError.
         """
-        operation_id = self._mint()
-        body = body_of(operation_id)
+        body = body_of(operation_id := self._mint())
         with self.together() as connection:
             entry = self._same(connection, "call", name, fingerprint)
             void = entry and entry.state == "failed" and entry.receipt is None
-            if entry and not void and (named or not self._over(connection, entry)):
+            if entry and not void and (named or not self._is_handed_over(connection, entry)):
                 return entry.operation_id
             self._add(
                 connection,
@@ -164,9 +168,11 @@ class Ledger:
             )
         return operation_id
 
-    def _over(self, connection: sqlite3.Connection, entry: Operation) -> bool:
+    def _is_handed_over(self, connection: sqlite3.Connection, entry: Operation) -> bool:
         """Return whether a call has ended and its outcome was handed over."""
-        return entry.state in {"committed", "failed"} and self._is_handed_over(connection, entry)
+        if entry.state not in {"committed", "failed"}:
+            return False
+        return connection.execute("SELECT 1 FROM handed_over WHERE entry = ?", (entry.id,)).fetchone() is not None
 
     def _mint(self) -> str:
         return uuid7(self._clock(), self._randomness(10))
@@ -389,11 +395,6 @@ class Ledger:
 
     def hand_over(self, operation_id: str, *, heard: bool = True) -> None:
         """Record that the outcome of a call was handed over to its caller, or that it did not arrive."""
-        statement = (
-            "INSERT OR IGNORE INTO handed_over VALUES (?)" if heard else "DELETE FROM handed_over WHERE entry = ?"
-        )
+        sql = "INSERT OR IGNORE INTO handed_over VALUES (?)" if heard else "DELETE FROM handed_over WHERE entry = ?"
         with self.together() as connection:
-            connection.execute(statement, (self._one(connection, operation_id).id,))
-
-    def _is_handed_over(self, connection: sqlite3.Connection, entry: Operation) -> bool:
-        return connection.execute("SELECT 1 FROM handed_over WHERE entry = ?", (entry.id,)).fetchone() is not None
+            connection.execute(sql, (self._one(connection, operation_id).id,))

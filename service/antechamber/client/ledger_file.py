@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from antechamber.core.errors import AntechamberError
+from antechamber.durable_files import drafted
 
 BUSY_SECONDS: Final = 30
 _APPLICATION: Final = 0x416E7443
@@ -157,26 +158,13 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 def _make(path: Path) -> None:
     """Create the complete file under another name, then link it, so that no incomplete ledger has its name."""
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    try:
-        with explained(path), contextlib.closing(_connected(draft)) as connection:
-            marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
-            connection.executescript(f"BEGIN; {_SCHEMA} {marks} COMMIT;")
-        with contextlib.suppress(FileExistsError):
-            path.hardlink_to(draft)
-        _sync_folder(path.parent)
-    finally:
-        draft.unlink()
-        draft.with_name(f"{draft.name}-journal").unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with drafted(path) as draft:
+        try:
+            with explained(path), contextlib.closing(_connected(draft)) as connection:
+                marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
+                connection.executescript(f"BEGIN; {_SCHEMA} {marks} COMMIT;")
+        finally:
+            draft.with_name(f"{draft.name}-journal").unlink(missing_ok=True)
 
 
 def _check(path: Path, connection: sqlite3.Connection) -> None:

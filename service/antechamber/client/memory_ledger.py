@@ -1,8 +1,9 @@
-"""In-memory replacement for the ledger; idempotency keys are derived from content."""
+"""In-memory replacement for the ledger; an event has its own idempotency key, or one derived from content."""
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +13,7 @@ from antechamber.client.ledger_file import LedgerError
 from antechamber.client.operation import Operation
 from antechamber.core.admission.canonical import NORMAL_FORM
 from antechamber.core.delivery_rules import SETTLED, DeliveryRuling
+from antechamber.core.outgoing import Body
 
 MAX_OPERATIONS: Final = 5000
 """Maximum number of operations kept, so that the current ones can be reported; more than one batch holds."""
@@ -28,36 +30,39 @@ class MemoryLedger:
         return contextlib.nullcontext()
 
     def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False) -> str:
-        """Derive an operation from an event; the same event is always the same operation, also with `again`.
+        """Derive an operation from an event, under the event's own key or one derived from content.
+
+        The same event is the same operation until that is settled, also with `again`.
 
         Raises InvalidEventError if the event is malformed.
         """
         del again
-        found = completed(event, None)
-        entry = self._entries.get(found.key)
-        if entry is None or entry.state in SETTLED:
-            self._keep(
-                Operation(
-                    id=0,
-                    operation_id=found.key,
-                    kind="submission",
-                    name=found.producer_identity,
-                    body=found.body,
-                    fingerprint=found.fingerprint,
-                    source_event_hash=found.source_event_hash,
-                    normal_form=NORMAL_FORM,
-                    # Another process may have sent it; in_flight counts the attempts of this process.
-                    state="uncertain",
-                    attempts=1,
-                    in_flight=0,
-                    session=None,
-                    receipt=None,
-                    reason="never sent by this process",
-                    recorded_at=0,
-                    changed_at=0,
-                )
-            )
-        return found.key
+        return self._prepare(event, ())
+
+    def prepare_all(self, events: Iterable[Mapping[str, Any] | bytes]) -> list[str]:
+        """Derive an operation of its own from each line of a batch, also from lines with the same key.
+
+        Raises InvalidEventError if an event is malformed.
+        """
+        operations: dict[str, None] = {}
+        for event in events:
+            operations[self._prepare(event, operations)] = None
+        return list(operations)
+
+    def _prepare(self, event: Mapping[str, Any] | bytes, taken: Container[str]) -> str:
+        """Return the event's unsettled operation, or a new one under the first free id; skip the ids in `taken`."""
+        body = completed(event, None)
+        for operation_id in _ids(body.key):
+            entry = self._entries.get(operation_id)
+            if operation_id in taken:
+                continue
+            if entry is None or entry.state in SETTLED:
+                self._keep(_operation(operation_id, body))
+                break
+            if (entry.name, entry.fingerprint) == (body.producer_identity, body.fingerprint):
+                break
+        self._entries.move_to_end(operation_id)
+        return operation_id
 
     def _keep(self, entry: Operation) -> Operation:
         self._entries[entry.operation_id] = entry
@@ -98,6 +103,8 @@ class MemoryLedger:
         if entry.state in SETTLED:
             return entry
         ruling = judge(entry)
+        # A refusal that ends no operation is kept too, so that the caller can read its reasons.
+        receipt = answer if ruling.final or ruling.over else None
         if ruling.state == "failed" and not ruling.final:
             # An attempt of another process may still arrive, so a new key would not be safe.
             ruling = msgspec.structs.replace(ruling, state="uncertain", over=False)
@@ -108,6 +115,38 @@ class MemoryLedger:
                 state=entry.state if as_before else ruling.state,
                 reason=ruling.reason,
                 in_flight=entry.in_flight - ruling.over,
-                receipt=answer if ruling.final or as_before else None,
+                receipt=receipt,
             )
         )
+
+
+def _ids(key: str) -> Iterator[str]:
+    """Yield the possible ids of operations under a key: the key itself, then the key with a number.
+
+    Several events, or several lines of a batch with the same event, can be unsettled under one key at the same time.
+    """
+    yield key
+    for number in count(2):
+        yield f"{key}#{number}"
+
+
+def _operation(operation_id: str, body: Body) -> Operation:
+    return Operation(
+        id=0,
+        operation_id=operation_id,
+        kind="submission",
+        name=body.producer_identity,
+        body=body.body,
+        fingerprint=body.fingerprint,
+        source_event_hash=body.source_event_hash,
+        normal_form=NORMAL_FORM,
+        # Another process may have sent it; in_flight counts the attempts of this process.
+        state="uncertain",
+        attempts=1,
+        in_flight=0,
+        session=None,
+        receipt=None,
+        reason="never sent by this process",
+        recorded_at=0,
+        changed_at=0,
+    )

@@ -18,7 +18,7 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     id: int
     operation_id: str
-    """UUIDv7; the idempotency key of a submission, the correlation token of a call."""
+    """UUIDv7; the idempotency key of a submission, the correlation token of a call. See also `key`."""
     kind: OperationKind
     name: str
     """The producer of a submission, or the tool of a call."""
@@ -41,6 +41,11 @@ class Operation(Struct, frozen=True, kw_only=True):
     recorded_at: int
     """Microseconds since 1970 UTC."""
     changed_at: int
+
+    @property
+    def key(self) -> str:
+        """The idempotency key: the id, without the number that MemoryLedger adds to a key that is in use."""
+        return self.operation_id.partition("#")[0]
 
     def typed_receipt(self) -> Receipt | None:
         """Return the receipt of a submission that ended; None if the service kept none."""

@@ -11,7 +11,16 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from antechamber.client.delivery import SUBMISSIONS, Delivery, DeliverySteps, OperationStore, Recovery, Step, grouped
+from antechamber.client.delivery import (
+    SUBMISSIONS,
+    Delivery,
+    DeliverySteps,
+    OperationStore,
+    Recovery,
+    Step,
+    body_size,
+    divide_into_batches,
+)
 from antechamber.client.errors import OperationError, outcome, outcome_or_error
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
@@ -84,10 +93,10 @@ class _Base:
         outcomes: list[Receipt | OperationError] = []
         rest = iter(events)
         while some := list(islice(rest, MAX_LINES)):
-            with self._book.together():
-                operations = [self._book.prepare(event) for event in some]
+            operations = self._book.prepare_all(some)
             known: dict[str, Receipt | OperationError] = {}
-            for group in grouped(self._book.entry(one) for one in dict.fromkeys(operations)):
+            entries_to_send = map(self._book.entry, dict.fromkeys(operations))
+            for group in divide_into_batches(entries_to_send, body_size):
                 entries, _ = yield from self._sending.send_all([entry.operation_id for entry in group])
                 known |= {entry.operation_id: outcome_or_error(entry) for entry in entries}
             outcomes += [known[one] for one in operations]
@@ -118,7 +127,9 @@ class Submitter(_Base):
         channel: Channel = "http",
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """Connect to a service with a producer's token and a ledger; without one, keys are derived from content.
+        """Connect to a service with a producer's token and a ledger.
+
+        Without a ledger, an event may have an `idempotency_key` of its own; otherwise its key is derived from content.
 
         `timeout` is the seconds to wait for an answer, `attempts` how often an unclear answer is retried before the
         operation is left `uncertain`; `channel` is the channel that the service records; `transport` is httpx's, for
@@ -178,6 +189,8 @@ class Submitter(_Base):
 
     def submit_batch(self, events: Iterable[Event]) -> list[Receipt | OperationError]:
         """Propose many events; return the receipt or error of each, in order.
+
+        With a ledger, the same event is sent once. Without one, each event is a line of its own.
 
         Raises InvalidEventError if one of a thousand is malformed, before any of these is recorded.
         """

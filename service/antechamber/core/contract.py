@@ -1,7 +1,7 @@
 """The contract: closed lists, grammars, limits and the structs of requests and answers."""
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -50,9 +50,9 @@ MemoryState = Literal["active", "superseded", "retracted", "expired"]
 QuarantineState = Literal["waiting", "settled"]
 Channel = Literal["http", "batch", "mcp"]
 
-SCOPES: Final[tuple[Scope, ...]] = Scope.__args__  # type: ignore[attr-defined]
-CODES: Final[tuple[Code, ...]] = Code.__args__  # type: ignore[attr-defined]
-REASON_CODES: Final[tuple[ReasonCode, ...]] = ReasonCode.__args__  # type: ignore[attr-defined]
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+CODES: Final[tuple[Code, ...]] = get_args(Code)
+REASON_CODES: Final[tuple[ReasonCode, ...]] = get_args(ReasonCode)
 
 KEY_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}"
 NAME_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._/@-]{0,127}"
@@ -81,32 +81,38 @@ class Payload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The candidate memory itself."""
 
     kind: Annotated[str, Meta(description="What sort of memory this is.", examples=["procedure"])]
-    content: Annotated[str, Meta(description="The text to remember; not blank.", min_length=1)]
+    content: Annotated[str, Meta(description="The text to remember; not blank.", extra_json_schema={"minLength": 1})]
     tags: (
         Annotated[
-            list[Annotated[str, Meta(min_length=1, max_length=MAX_TAG)]],
-            Meta(description="Unique and sorted in normal form, at most 32 of them.", max_length=MAX_TAGS),
+            list[Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": MAX_TAG})]],
+            Meta(
+                description="Unique and sorted in normal form, at most 32 of them.",
+                extra_json_schema={"maxItems": MAX_TAGS},
+            ),
         ]
         | UnsetType
     ) = UNSET
     attributes: (
         Annotated[
-            dict[Annotated[str, Meta(pattern=f"^{MEMBER_PATTERN}$")], Any],
-            Meta(description="Free members within the profile: no floats."),
+            dict[str, Any],
+            Meta(
+                description="Free members within the profile: no floats.",
+                extra_json_schema={"propertyNames": {"pattern": f"^{MEMBER_PATTERN}$"}},
+            ),
         ]
         | UnsetType
     ) = UNSET
 
 
-LineNumber = Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
+_LINE_RANGE: Final = {"minimum": 1, "maximum": MAX_INTEGER}
 
 
 class SourceSpan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the event was seen."""
 
-    uri: Annotated[str, Meta(min_length=1, examples=["repo://apollo/RUNBOOK.md"])]
-    start: Annotated[LineNumber, Meta(description="First line, from 1.")] | UnsetType = UNSET
-    end: Annotated[LineNumber, Meta(description="Last line, included.")] | UnsetType = UNSET
+    uri: Annotated[str, Meta(examples=["repo://apollo/RUNBOOK.md"], extra_json_schema={"minLength": 1})]
+    start: Annotated[int, Meta(description="First line, from 1.", extra_json_schema=_LINE_RANGE)] | UnsetType = UNSET
+    end: Annotated[int, Meta(description="Last line, included.", extra_json_schema=_LINE_RANGE)] | UnsetType = UNSET
     revision: str | UnsetType = UNSET
     heading: str | UnsetType = UNSET
 
@@ -114,14 +120,27 @@ class SourceSpan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class SubmissionBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One candidate event as an agent posts it."""
 
+    # Decoding checks members and types alone. Patterns and limits apply to the normal form, which `core.admission`
+    # checks after normalization; they are documented in `extra_json_schema`, which msgspec does not enforce.
+
     idempotency_key: (
-        Annotated[str, Meta(pattern=f"^{KEY_PATTERN}$", description="Here or as header `Idempotency-Key`.")] | UnsetType
+        Annotated[
+            str,
+            Meta(description="Here or as header `Idempotency-Key`.", extra_json_schema={"pattern": f"^{KEY_PATTERN}$"}),
+        ]
+        | UnsetType
     ) = UNSET
-    producer_identity: Annotated[str, Meta(pattern=f"^{PRODUCER_PATTERN}$", examples=["worker:release-bot"])]
+    producer_identity: Annotated[
+        str, Meta(examples=["worker:release-bot"], extra_json_schema={"pattern": f"^{PRODUCER_PATTERN}$"})
+    ]
     submission_scope: Scope
-    scope_id: Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$", examples=["apollo"])]
+    scope_id: Annotated[str, Meta(examples=["apollo"], extra_json_schema={"pattern": f"^{NAME_PATTERN}$"})]
     source_event_hash: Annotated[
-        str, Meta(pattern=f"^{HASH_PATTERN}$", description="BLAKE3-256 of the canonical event; recomputed here.")
+        str,
+        Meta(
+            description="BLAKE3-256 of the canonical event; recomputed here.",
+            extra_json_schema={"pattern": f"^{HASH_PATTERN}$"},
+        ),
     ]
     payload: Payload
     source_span: SourceSpan

@@ -4,7 +4,7 @@ A client cannot know whether a call that failed on the network was executed. The
 it is sent, every unclear answer leaves it `uncertain`, and only a proof ends it.
 """
 
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ State = Literal["pending", "committed", "failed", "uncertain", "needs_review"]
 
 `uncertain`: either of the two; sending the same bytes again resolves it. `needs_review`: a person decides.
 """
-STATES: Final[tuple[State, ...]] = State.__args__  # type: ignore[attr-defined]
+STATES: Final[tuple[State, ...]] = get_args(State)
 SETTLED: Final[frozenset[State]] = frozenset({"committed", "failed", "needs_review"})
 """States in which nothing is sent any more."""
 
@@ -62,7 +62,7 @@ class DeliveryRuling(Struct, frozen=True, kw_only=True):
     """
 
 
-def _refused(answer: ServerAnswer) -> Receipt | None:
+def _refusal_of(answer: ServerAnswer) -> Receipt | None:
     """Return the receipt of a refusal that the service itself made before anything was stored, else None.
 
     A proxy may replace any answer by its own page, so the receipt has to name a code of the closed list whose row has
@@ -77,11 +77,11 @@ def _refused(answer: ServerAnswer) -> Receipt | None:
 
 def refuses_bearer(answer: ServerAnswer) -> bool:
     """Return whether the service refused the token (401; 403 if another producer's or unlisted), not the event."""
-    receipt = _refused(answer)
+    receipt = _refusal_of(answer)
     return receipt is not None and receipt.reasons[0].code in _BEARER
 
 
-def _without_effect(answer: ServerAnswer, *, sole: bool) -> DeliveryRuling | None:
+def _rule_without_effect(answer: ServerAnswer, *, sole: bool) -> DeliveryRuling | None:
     """Return the ruling on an attempt that is proven to have stored nothing; None if that is not proven.
 
     If the request was never sent, or its token was refused, the operation keeps its earlier state: the same bytes under
@@ -90,11 +90,11 @@ def _without_effect(answer: ServerAnswer, *, sole: bool) -> DeliveryRuling | Non
     """
     if not answer.sent:
         return DeliveryRuling(state="pending" if sole else "uncertain", final=False, reason=answer.reason, over=True)
-    receipt = _refused(answer)
+    receipt = _refusal_of(answer)
     if receipt is None:
         return None
     ended: State = "pending" if receipt.reasons[0].code in _BEARER else "failed"
-    return DeliveryRuling(state=ended if sole else "uncertain", final=False, reason=_said(receipt), over=True)
+    return DeliveryRuling(state=ended if sole else "uncertain", final=False, reason=_describe(receipt), over=True)
 
 
 def rule(answer: ServerAnswer, *, producer: str, key: str, source_event_hash: str, sole: bool) -> DeliveryRuling:
@@ -113,10 +113,10 @@ def rule(answer: ServerAnswer, *, producer: str, key: str, source_event_hash: st
     if receipt is not None and ours and receipt.status == answer.status == 422:  # noqa: PLR2004 -- as the contract says
         state: State = "needs_review" if receipt.disposition == "rejected-conflict" else "failed"
         return DeliveryRuling(
-            state=state, final=True, reason=_said(receipt), erase=receipt.disposition == "rejected-private"
+            state=state, final=True, reason=_describe(receipt), erase=receipt.disposition == "rejected-private"
         )
-    said = (_said(receipt) if receipt else answer.reason) or f"status {answer.status}"
-    return _without_effect(answer, sole=sole) or DeliveryRuling(state="uncertain", final=False, reason=said)
+    said = (_describe(receipt) if receipt else answer.reason) or f"status {answer.status}"
+    return _rule_without_effect(answer, sole=sole) or DeliveryRuling(state="uncertain", final=False, reason=said)
 
 
 def rule_seal(
@@ -130,7 +130,9 @@ def rule_seal(
     receipt = answer.receipt
     if not answer.sent or refuses_bearer(answer):
         state: State = "pending" if sole else "uncertain"
-        return DeliveryRuling(state=state, final=False, reason=_said(receipt) if receipt else answer.reason, over=True)
+        return DeliveryRuling(
+            state=state, final=False, reason=_describe(receipt) if receipt else answer.reason, over=True
+        )
     ours = receipt is not None and (receipt.idempotency_key, receipt.producer_identity) == (key, producer)
     if receipt is None or not ours or answer.status not in _ACCEPTED:
         return DeliveryRuling(state="uncertain", final=False, reason=answer.reason or f"status {answer.status}")
@@ -145,6 +147,6 @@ def rule_seal(
     )
 
 
-def _said(receipt: Receipt) -> str:
+def _describe(receipt: Receipt) -> str:
     """Return the codes of a receipt with their messages, which never contain a submitted value."""
     return "; ".join(f"{reason.code}: {reason.message}" for reason in receipt.reasons)

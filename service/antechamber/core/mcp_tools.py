@@ -13,10 +13,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from antechamber.core.contract import (
+    MAX_INTEGER,
     MAX_TAG,
     MAX_TAGS,
     NAME_PATTERN,
-    LineNumber,
     MemoryPage,
     Reason,
     Receipt,
@@ -30,6 +30,7 @@ MAX_ARGUMENT_CHARACTERS: Final = 128 * 1024
 """Maximum number of characters of all arguments of a call together."""
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 ScopeId = Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$", description="Which one of that kind of scope, e.g. apollo.")]
+LineNumber = Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
 ScopeKind = Annotated[Scope, Meta(description="For whom it is: the kind of scope.")]
 
 

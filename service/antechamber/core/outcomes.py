@@ -46,7 +46,7 @@ DUPLICATE: Final = Outcome(
 )
 
 
-def _mended(
+def _fixable_row(
     title: str, advice: str, status: int = 400, disposition: Disposition | None = "rejected-invalid"
 ) -> Outcome:
     """Return a row of refusals that leave the key unbound: the request is fixed and sent under the same key."""
@@ -61,7 +61,7 @@ def _mended(
     )
 
 
-def _final(
+def _final_row(
     title: str,
     advice: str,
     disposition: Disposition = "rejected-invalid",
@@ -82,76 +82,82 @@ def _final(
 
 
 OUTCOMES: Final[dict[Code, Outcome]] = {
-    "key-missing": _mended("Idempotency key missing", "Send idempotency_key in the body or as header Idempotency-Key."),
-    "key-invalid": _mended(
+    "key-missing": _fixable_row(
+        "Idempotency key missing", "Send idempotency_key in the body or as header Idempotency-Key."
+    ),
+    "key-invalid": _fixable_row(
         "Idempotency key invalid", "Use 1 to 128 characters of A-Z a-z 0-9 . _ : ~ - and begin with a letter or digit."
     ),
-    "key-header-differs": _mended(
+    "key-header-differs": _fixable_row(
         "Header and body name different keys", "Send one key, or the same key in both places."
     ),
-    "malformed": _mended("Malformed request", "Mend the member that the pointer names and send the same key again."),
-    "unknown-member": _mended("Unknown member", "Remove the member or move it into payload.attributes."),
-    "duplicate-member": _mended("Duplicate member name", "Give every name once in each object."),
-    "out-of-profile": _mended(
+    "malformed": _fixable_row(
+        "Malformed request", "Mend the member that the pointer names and send the same key again."
+    ),
+    "unknown-member": _fixable_row("Unknown member", "Remove the member or move it into payload.attributes."),
+    "duplicate-member": _fixable_row("Duplicate member name", "Give every name once in each object."),
+    "out-of-profile": _fixable_row(
         "Outside the JSON profile",
         "No floats, integers within 2^53-1, names of a-z 0-9 _, null only in attributes, depth at most 16.",
     ),
-    "hash-missing": _mended(
+    "hash-missing": _fixable_row(
         "Source-event hash missing", "Send source_event_hash as blake3: and 64 lower-case hex digits."
     ),
-    "hash-mismatch": _mended(
+    "hash-mismatch": _fixable_row(
         "Source-event hash differs", "Compute the hash over the normal form; the contract page says how."
     ),
-    "direct-write": _mended(
+    "direct-write": _fixable_row(
         "Direct write refused", "Only a curator writes durable memory. Submit without durable and wait for review.", 403
     ),
-    "producer-mismatch": _mended(
+    "producer-mismatch": _fixable_row(
         "Token of another producer",
         "Submit as the producer you are, and have the operator list it in the policy.",
         403,
         None,
     ),
-    "unauthorized": _mended("Not authenticated", "Authenticate as the operator of this service told you.", 401, None),
-    "body-too-large": _mended(
+    "unauthorized": _fixable_row(
+        "Not authenticated", "Authenticate as the operator of this service told you.", 401, None
+    ),
+    "body-too-large": _fixable_row(
         "Body too large", "Shorten the body to 64 KiB; a batch to 1,000 lines and 4 MiB.", 413, None
     ),
-    "rate-limited": _mended(
+    "rate-limited": _fixable_row(
         "Too many requests", "Wait as Retry-After says, then send the same key and bytes again.", 429, None
     ),
-    "busy": _mended(
+    "busy": _fixable_row(
         "Key held by another process", "Wait as Retry-After says, then send the same key and bytes again.", 409, None
     ),
-    "unavailable": _mended(
+    "unavailable": _fixable_row(
         "Temporarily unavailable",
         "Nothing was stored. Wait as Retry-After says, then send the same key and bytes again.",
         503,
         None,
     ),
-    "scope-not-granted": _final(
+    "scope-not-granted": _final_row(
         "Scope not granted", "Ask the operator for this scope, or submit to a granted one under a new key."
     ),
-    "kind-unsupported": _final(
+    "kind-unsupported": _final_row(
         "Kind not supported in this scope", "Choose a supported kind and submit under a new key."
     ),
-    "stale": _final("Observed too long ago", "Observe again and submit under a new key."),
-    "observed-in-future": _final("Observed in the future", "Mend the clock and submit under a new key."),
-    "too-large-for-scope": _final("Too large for this scope", "Shorten the event and submit under a new key."),
-    "private-declared": _final(
+    "stale": _final_row("Observed too long ago", "Observe again and submit under a new key."),
+    "observed-in-future": _final_row("Observed in the future", "Mend the clock and submit under a new key."),
+    "too-large-for-scope": _final_row("Too large for this scope", "Shorten the event and submit under a new key."),
+    "private-declared": _final_row(
         "Declared private",
         "Private events are not remembered. Submit a shareable one under a new key.",
         "rejected-private",
     ),
-    "private-detected": _final(
+    "private-detected": _final_row(
         "Private data found", "Remove what the pointers name and submit under a new key.", "rejected-private"
     ),
-    "key-reused": _final(
+    "key-reused": _final_row(
         "Key already used for another event",
         "The original stands. A new event needs a new key; a retry needs the original's bytes.",
         "rejected-conflict",
         bound=None,
         new_key=False,
     ),
-    "sealed": _final("Key sealed", "This key will never admit an event. Submit under a new key.", bound=None),
+    "sealed": _final_row("Key sealed", "This key will never admit an event. Submit under a new key.", bound=None),
     "already-decided": DUPLICATE,
 }
 """Every code of the closed list, with its row of the table in service/antechamber/client/README.md."""

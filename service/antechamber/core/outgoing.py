@@ -23,19 +23,21 @@ class Body(Struct, frozen=True, kw_only=True):
 
 
 def body_of(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
-    """Complete an event with its hash and this key, or with a key derived from its content.
+    """Complete an event with its hash and this key; without a key, with its own or one derived from its content.
 
-    Raises RequestRefusedError if it is malformed, or has its own key or a hash that differs.
+    Raises RequestRefusedError if it is malformed, has a hash that differs, or has its own key although one is given.
     """
     body = decode(event if isinstance(event, bytes) else _encoded(event))
     if not isinstance(body, dict):
         raise refuse("malformed", "an event must be a JSON object")
-    if "idempotency_key" in body:
+    own_key = "idempotency_key" in body
+    if own_key and key is not None:
         raise refuse("malformed", "the key is not the sender's to choose; leave it out", "/idempotency_key")
     if "source_event_hash" not in body:
         body["source_event_hash"] = hash_event(body)
     submission = read_event(read_draft(msgspec.json.encode({"idempotency_key": key or "unset", **body})))
-    key = key or derived_key(submission)
+    if key is None:
+        key = submission.idempotency_key if own_key else derived_key(submission)
     return Body(
         body=msgspec.json.encode({"idempotency_key": key, **body}),
         key=key,
@@ -53,22 +55,6 @@ def _encoded(event: Mapping[str, Any]) -> bytes:
         raise refuse("out-of-profile", "a string holds a lone surrogate") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise refuse("malformed", f"no JSON: {error}") from None
-
-
-def fill_in(raw: bytes) -> bytes:
-    """Complete a body: a missing hash is computed, and a missing key is derived from the content.
-
-    Raises RequestRefusedError if the event is malformed or a given hash differs.
-    """
-    body = decode(raw)
-    if not isinstance(body, dict):
-        raise refuse("malformed", "a line must be a JSON object")
-    if "source_event_hash" not in body:
-        body["source_event_hash"] = hash_event(body)
-    if "idempotency_key" not in body:
-        draft = read_draft(msgspec.json.encode({**body, "idempotency_key": "unset"}))
-        body["idempotency_key"] = derived_key(read_event(draft))
-    return msgspec.json.encode(body)
 
 
 def hash_event(value: Any) -> str:

@@ -12,10 +12,17 @@ from msgspec import Struct
 
 from antechamber.core.access.callers import Bearer
 from antechamber.core.admission.canonical import canonical
-from antechamber.core.admission.disposition import AdmissionWrite, AssignedIds, Candidate, Judgement, candidate, decide
+from antechamber.core.admission.disposition import (
+    AdmissionWrite,
+    AssignedIds,
+    Candidate,
+    Judgement,
+    build_candidate,
+    decide,
+)
 from antechamber.core.admission.fast_path import read_fast
 from antechamber.core.admission.group_facts import GroupFacts
-from antechamber.core.admission.ndjson_batch import numbered, split_batch
+from antechamber.core.admission.ndjson_batch import number_line, split_batch
 from antechamber.core.admission.receipt import Echo, echo_of, form_receipt, public_echo
 from antechamber.core.admission.submission import Submission, read_draft, read_event, read_key_header
 from antechamber.core.contract import KEY, Channel, Code, Reason
@@ -24,16 +31,16 @@ from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER, Outcome
 from antechamber.core.policy import Verdict
-from antechamber.core.ports.admission import AdmissionRows, ReplayKey
+from antechamber.core.ports.admission import ReplayKey
 from antechamber.core.ports.clock import Clock, Randomness
-from antechamber.core.ports.store import Store
+from antechamber.core.ports.store import Rows, Store
 from antechamber.core.privacy import Finding, is_clean, scan
 from antechamber.flows.direct_writes import HOUR, DirectWrites
 from antechamber.flows.live_policy import ActivePolicy, PolicyReloader
 from antechamber.flows.microbatch import MicroBatcher
 from antechamber.flows.rate_limit import TokenBuckets
 from antechamber.flows.replay_counter import ReplayCounter
-from antechamber.flows.replies import Reply, first_reply, guess_echo, kept, replay, reply_of
+from antechamber.flows.replies import Reply, first_reply, guess_echo, redact_receipt, replay, reply_of
 from antechamber.flows.worker_thread import WorkerThread
 
 MAX_TEXT: Final = 1 << 18
@@ -88,9 +95,9 @@ class Admission:
 
     async def submit(self, raw: bytes, key_header: list[str], bearer: Bearer, channel: Channel = "http") -> Reply:
         """Answer one submission; failures are answers too."""
-        return await self.judged(await self.parsed(raw, key_header, bearer), channel)
+        return await self.judge(await self.parse(raw, key_header, bearer), channel)
 
-    async def parsed(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Submission | Reply:
+    async def parse(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Submission | Reply:
         """Parse a body as `read` does; a long one is parsed in a worker thread."""
         if len(raw) <= LONG:
             return self.read(raw, key_header, bearer)
@@ -108,9 +115,9 @@ class Admission:
             self._check_listed(event.producer_identity)
         except RequestRefusedError as error:
             return self.refusal(error.reasons, echo_of(event))
-        return await self.judged(event)
+        return await self.judge(event)
 
-    async def judged(self, parsed: Submission | Reply, channel: Channel = "http") -> Reply:
+    async def judge(self, parsed: Submission | Reply, channel: Channel = "http") -> Reply:
         """Answer one parsed submission; its bytes can be freed while it waits."""
         if isinstance(parsed, Reply):
             return parsed
@@ -131,7 +138,7 @@ class Admission:
     def _gather(self, prepared: Sequence[Prepared | Reply]) -> Future[list[JudgedReply]]:
         """Judge candidates in one group with all others that wait, and count the attempts that have no row."""
         size = sum(one.candidate.submission.size for one in prepared if isinstance(one, Prepared))
-        waiting = self._store.gather(self._settle, prepared, size)
+        waiting = self._store.gather(self._judge_group, prepared, size)
         waiting.add_done_callback(self._count)
         return waiting
 
@@ -151,7 +158,7 @@ class Admission:
             settled = await asyncio.wrap_future(self._gather(prepared))
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)])
-        return [numbered(number, one.reply.body) for (number, _), one in zip(lines, settled, strict=True)]
+        return [number_line(number, one.reply.body) for (number, _), one in zip(lines, settled, strict=True)]
 
     def _prepare_batch(self, lines: list[bytes], bearer: Bearer) -> list[Prepared | Reply]:
         """Prepare a batch; this runs in a thread, because scanning 4 MiB takes long."""
@@ -187,7 +194,7 @@ class Admission:
             texts = [_text(one) for one in some]
             clean = is_clean(texts)
             prepared += (
-                self._judge(one, [] if clean else _findings(one, text, force.off), channel, force, now)
+                self._prepare_one(one, [] if clean else _findings(one, text, force.off), channel, force, now)
                 for one, text in zip(some, texts, strict=True)
             )
         return prepared
@@ -206,7 +213,7 @@ class Admission:
         if identity not in self._policies.current.policy.producers:
             raise refuse("producer-mismatch", "the policy does not list this producer", "/producer_identity")
 
-    def _judge(
+    def _prepare_one(
         self, submission: Submission, findings: list[Finding], channel: Channel, force: ActivePolicy, now: int
     ) -> Prepared | Reply:
         if findings and any(finding.pointer == "/idempotency_key" for finding in findings):
@@ -214,20 +221,20 @@ class Admission:
             reason = Reason(code="key-invalid", message=message, pointer="/idempotency_key")
             return self.refusal([reason], echo_of(submission))
         return Prepared(
-            candidate=candidate(submission, findings, self._secret),
+            candidate=build_candidate(submission, findings, self._secret),
             verdict=force.judge(submission, now),
             channel=channel,
             now=now,
         )
 
-    def _settle(self, group: Sequence[Prepared | Reply], rows: AdmissionRows) -> list[JudgedReply]:
+    def _judge_group(self, group: Sequence[Prepared | Reply], tx: Rows) -> list[JudgedReply]:
         """Judge the candidates of a group in order, inside the transaction, and write their entries."""
-        book = rows.open_batch([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
-        settled = [JudgedReply(one, None) if isinstance(one, Reply) else self._settle_one(one, book) for one in group]
-        rows.record(book)
+        book = tx.admission.open_batch([prepared.candidate for prepared in group if isinstance(prepared, Prepared)])
+        settled = [JudgedReply(one, None) if isinstance(one, Reply) else self._judge_one(one, book) for one in group]
+        tx.admission.record(book)
         return settled
 
-    def _settle_one(self, prepared: Prepared, book: GroupFacts) -> JudgedReply:
+    def _judge_one(self, prepared: Prepared, book: GroupFacts) -> JudgedReply:
         judgement = decide(prepared.candidate, prepared.verdict, book.known(prepared.candidate))
         counted: ReplayKey | None = None
         if judgement.original is not None and not judgement.quarantine:
@@ -237,7 +244,7 @@ class Admission:
             if judgement.withdraw:
                 book.enter(_entry(prepared, judgement, AssignedIds(), b""))
             return JudgedReply(replay(prepared.candidate.submission, judgement.replay), counted)
-        named = self._name(prepared, judgement)
+        named = self._assign_ids(prepared, judgement)
         receipt = form_receipt(
             judgement.outcome,
             judgement.reasons,
@@ -247,11 +254,11 @@ class Admission:
             prepared.now,
         )
         reply = first_reply(receipt)
-        stored = kept(receipt) if prepared.candidate.private else reply.body
+        stored = redact_receipt(receipt) if prepared.candidate.private else reply.body
         book.enter(_entry(prepared, judgement, named, stored))
         return JudgedReply(reply, counted)
 
-    def _name(self, prepared: Prepared, judgement: Judgement) -> AssignedIds:
+    def _assign_ids(self, prepared: Prepared, judgement: Judgement) -> AssignedIds:
         proposal, drawn, now = judgement.proposal, self._randomness(30 + SALT_SIZE), prepared.now
         proposal_id = proposal.proposal_id if proposal else None
         return AssignedIds(
@@ -270,7 +277,7 @@ class Admission:
         except RequestRefusedError as error:
             return self.refusal(error.reasons, echo)
         if bearer.role != "producer" or bearer.name not in self._policies.current.policy.producers:
-            return self.refusal([_denied()], echo)
+            return self.refusal([_denial()], echo)
         if not KEY.fullmatch(key):
             reason = Reason(code="key-invalid", message="not a key", pointer="/idempotency_key")
             return self.refusal([reason], echo)
@@ -284,8 +291,8 @@ class Admission:
         except (BusyError, UnavailableError) as error:
             return self.refusal([_failure(error)], echo)
 
-    def _seal(self, key: str, producer: str, rows: AdmissionRows) -> Reply:
-        known = rows.known_key(producer, key)
+    def _seal(self, key: str, producer: str, tx: Rows) -> Reply:
+        known = tx.admission.known_key(producer, key)
         if known is not None:
             members = {**msgspec.json.decode(known[1]), "duplicate": True}
             return msgspec.structs.replace(reply_of(msgspec.json.encode(members), key), status=200, problem=False)
@@ -296,7 +303,7 @@ class Admission:
             OUTCOMES["sealed"], [reason], Echo(idempotency_key=key, producer_identity=producer), named, digest, now
         )
         body = msgspec.json.encode(receipt)
-        rows.seal(producer, key, named, body, digest, now)
+        tx.admission.seal(producer, key, named, body, digest, now)
         return msgspec.structs.replace(reply_of(body, key), status=201, problem=False)
 
     def refusal(self, reasons: list[Reason], echo: Echo | None = None, outcome: Outcome | None = None) -> Reply:
@@ -316,7 +323,7 @@ class Admission:
         if not counted:
             return
         try:
-            self._store.write(lambda rows: rows.count_replays(counted)).result()
+            self._store.write(lambda tx: tx.admission.count_replays(counted)).result()
         except AntechamberError:
             self._tally.add(counted)
 
@@ -334,7 +341,7 @@ def _entry(prepared: Prepared, judgement: Judgement, named: AssignedIds, receipt
     )
 
 
-def _denied() -> Reason:
+def _denial() -> Reason:
     return Reason(code="producer-mismatch", message="only the token of a producer that the policy lists may do this")
 
 

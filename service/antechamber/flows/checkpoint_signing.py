@@ -8,19 +8,13 @@ from typing import Final
 
 from antechamber.core.access.sessions import ABSOLUTE, EndedAccess
 from antechamber.core.errors import AntechamberError, BusyError, ClosedError, ContradictionError, LogError
-from antechamber.core.log.checkpoint_text import (
-    Checkpoint,
-    NoteError,
-    VerifierKey,
-    read_checkpoint,
-    read_key,
-    read_text,
-)
-from antechamber.core.log.ports import Signer
+from antechamber.core.log.checkpoint_text import Checkpoint, read_key
+from antechamber.core.log.ports import LogRows, Signer
 from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.log.tree import Tree
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Rows, Store
+from antechamber.flows.checkpoint_comparison import compare, parsed
 
 SIGN_EVERY: Final = 60_000_000
 """Microseconds after which a changed log is signed, even without a request."""
@@ -62,14 +56,14 @@ class Checkpoints:
 
         Raises LogError if the store has another key, BusyError or UnavailableError.
         """
-        with self._store.read() as rows:
-            known = rows.log_keys()
+        with self._store.read() as tx:
+            known = tx.log.verifier_keys()
         if not known:
             now = self._clock()
-            self._store.write(lambda rows: _enter_key(rows, str(self._signer.key), now)).result()
+            self._store.write(lambda tx: _enter_key(tx.log, str(self._signer.key), now)).result()
             # Another process may have stored its key first.
-            with self._store.read() as rows:
-                known = rows.log_keys()
+            with self._store.read() as tx:
+                known = tx.log.verifier_keys()
         self._check_key(known)
 
     def look(self) -> None:
@@ -78,8 +72,8 @@ class Checkpoints:
         Raises BusyError or UnavailableError.
         """
         try:
-            with self._signer.turn() as kept, self._store.read() as rows:
-                _, last = self._hold(rows, kept)
+            with self._signer.turn() as kept, self._store.read() as tx:
+                _, last = self._hold(tx.log, kept)
                 self._witness(kept, last)
         except LogError as error:
             self._raise_alarm(error)
@@ -101,13 +95,13 @@ class Checkpoints:
             raise ClosedError(self.doubt)
         return self._held.size if self._held is not None else 0
 
-    def check_inside(self, rows: Rows, size: int) -> None:
+    def check_inside(self, log: LogRows, size: int) -> None:
         """Check inside a transaction that the log is open and has not become shorter than `size`.
 
         Raises ClosedError if it is not.
         """
         self.check()
-        if rows.log_size() < size:
+        if log.size() < size:
             self.doubt = f"The log had {size} leaves and has fewer now. It is compared with what was signed last."
             raise ClosedError(self.doubt)
 
@@ -119,14 +113,14 @@ class Checkpoints:
         if self.doubt is not None:
             self.look()
         with contextlib.suppress(LogError):
-            if at_once or self._due():
+            if at_once or self._is_due():
                 self._sign(everything=True)
 
-    def _due(self) -> bool:
-        with self._store.read() as rows:
-            size = rows.log_size()
-            last = self._last = rows.checkpoint()
-            changed = last is not None and size != last.size and rows.changed_since(last.size)
+    def _is_due(self) -> bool:
+        with self._store.read() as tx:
+            size = tx.log.size()
+            last = self._last = tx.log.checkpoint()
+            changed = last is not None and size != last.size and tx.log.changed_since(last.size)
         if self.doubt is None and self._held is not None and (last != self._held or size < self._held.size):
             # Another process signed the log, or the log was altered.
             self.look()
@@ -159,12 +153,23 @@ class Checkpoints:
         """
         return self._sign(everything=False)
 
+    def covering(self, sequence: int) -> SignedCheckpoint:
+        """Return the last checkpoint, or a new one if the last does not cover this leaf yet.
+
+        Raises LogError, BusyError or UnavailableError.
+        """
+        last = self._last
+        if last is None:
+            with self._store.read() as tx:
+                last = tx.log.checkpoint()
+        return last if last is not None and sequence < last.size else self._sign(everything=True)
+
     def _sign(self, *, everything: bool) -> SignedCheckpoint:
         with self._turn():
             self._tried_at = self._clock()
             try:
                 with self._signer.turn() as kept:
-                    signed = self._signed(kept, everything=everything)
+                    signed = self._sign_in_turn(kept, everything=everything)
             except LogError as error:
                 self._raise_alarm(error)
                 raise
@@ -185,21 +190,21 @@ class Checkpoints:
         finally:
             self._gate.release()
 
-    def _signed(self, kept: str | None, *, everything: bool, missing: bool = False) -> SignedCheckpoint:
-        with self._store.read() as rows:
-            tree, last = self._hold(rows, kept, missing=missing)
+    def _sign_in_turn(self, kept: str | None, *, everything: bool, missing: bool = False) -> SignedCheckpoint:
+        with self._store.read() as tx:
+            tree, last = self._hold(tx.log, kept, missing=missing)
             self._witness(kept, last)
-            keys = rows.log_keys()
+            keys = tx.log.verifier_keys()
             retiring = self._check_key(keys)
             if retiring:
-                leaf = rows.leaf_of(keys[-1])
+                leaf = tx.log.leaf_of(keys[-1])
                 size = leaf.sequence + 1 if leaf else tree.size
                 everything = True
             else:
                 size = tree.size
             known = last is not None and last.note.startswith(f"{self._signer.key.name}\n")
             current = last if last and known else None
-            if current and (size <= current.size or not (everything or rows.changed_since(current.size))):
+            if current and (size <= current.size or not (everything or tx.log.changed_since(current.size))):
                 signed, root = current, b""
             else:
                 signed, root = None, tree.root(size)
@@ -208,20 +213,22 @@ class Checkpoints:
         if retiring:
             # The old key's last checkpoint ends with the leaf that names the new key.
             self._signer.refresh(keys[-1])
-            return self._signed(signed.note, everything=everything)
+            return self._sign_in_turn(signed.note, everything=everything)
         return signed
 
-    def _hold(self, rows: Rows, kept: str | None, *, missing: bool = False) -> tuple[Tree, SignedCheckpoint | None]:
+    def _hold(self, log: LogRows, kept: str | None, *, missing: bool = False) -> tuple[Tree, SignedCheckpoint | None]:
         """Compare the log with all known checkpoints; return its tree and the last checkpoint.
 
         `missing` allows that the folder holds no checkpoint although the log was signed.
 
         Raises ContradictionError, or LogError if a checkpoint cannot be compared.
         """
-        tree, last, held = Tree(rows), rows.checkpoint(), self._held
+        tree, last, held = Tree(log), log.checkpoint(), self._held
         if kept is None and not missing and last is not None and self._signer.alone:
-            raise ContradictionError(self._signer.missed)
-        self._compare(rows, tree, [note for note in (kept, last and last.note, held and held.note) if note])
+            raise ContradictionError(self._signer.advice_if_missing)
+        compare(
+            log, tree, [note for note in (kept, last and last.note, held and held.note) if note], self._signer.verify
+        )
         if (lost := self._store.lost()) is not None:
             raise ContradictionError(lost)
         later = held is not None and last is not None and _name(held.note) == _name(last.note) and held.size > last.size
@@ -235,14 +242,14 @@ class Checkpoints:
         """Store a checkpoint that another machine signed, so that this machine can compare the log with it, too."""
         if last is None or self._signer.alone:
             return
-        before = _said(kept)
+        before = parsed(kept)
         if before is None or before.origin != _name(last.note) or before.size < last.size:
             self._signer.keep(last.note, _name(last.note))
 
     def _write(self, tree: Tree, size: int, root: bytes) -> SignedCheckpoint:
         note = self._signer.sign(Checkpoint(self._signer.key.name, size, root))
         signed = SignedCheckpoint(size=size, note=note, signed_at=self._clock())
-        self._store.write(lambda rows: _keep(rows, tree, signed)).result()
+        self._store.write(lambda tx: _keep(tx.log, tree, signed)).result()
         return signed
 
     def change_key(self) -> str:
@@ -253,14 +260,14 @@ class Checkpoints:
         Raises LogError, BusyError or UnavailableError; the next attempt completes an interrupted change.
         """
         with self._turn(), self._signer.turn() as kept:
-            with self._store.read() as rows:
-                keys = rows.log_keys()
+            with self._store.read() as tx:
+                keys = tx.log.verifier_keys()
                 self._refuse_stranger(keys)
-                self._hold(rows, kept)
+                self._hold(tx.log, kept)
             made, now = str(self._signer.key) not in keys, self._clock()
             new = self._signer.key if made else self._signer.draft()
-            self._store.write(lambda rows: rows.add_log_key(str(new), now)).result()
-            self._last, self.alarm = self._signed(kept, everything=True), None
+            self._store.write(lambda tx: tx.log.add_verifier_key(str(new), now)).result()
+            self._last, self.alarm = self._sign_in_turn(kept, everything=True), None
             return str(new)
 
     def give_up(self) -> tuple[str, EndedAccess]:
@@ -272,22 +279,22 @@ class Checkpoints:
         Raises LogError, BusyError or UnavailableError; the next attempt completes an interrupted change.
         """
         with self._turn(), self._signer.turn(missing=True) as kept:
-            with self._store.read() as rows:
-                made = str(self._signer.key) not in rows.log_keys()
+            with self._store.read() as tx:
+                made = str(self._signer.key) not in tx.log.verifier_keys()
                 if kept:
-                    self._refuse_needless(rows, kept)
+                    self._refuse_needless(tx.log, kept)
             new, now = self._signer.key if made else self._signer.draft(other_log=True), self._clock()
-            gone = _said(kept)
+            gone = parsed(kept)
             told = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
 
-            def begin(rows: Rows) -> EndedAccess:
-                rows.add_log_key(str(new), now, **told)
-                return rows.end_access(now, now - ABSOLUTE)
+            def begin(tx: Rows) -> EndedAccess:
+                tx.log.add_verifier_key(str(new), now, **told)
+                return tx.access.end_access(now, now - ABSOLUTE)
 
             ended = self._store.write(begin).result()
             self._store.accept_loss()
             self._signer.refresh(str(new))
-            self._last, self.alarm = self._signed(None, everything=True, missing=True), None
+            self._last, self.alarm = self._sign_in_turn(None, everything=True, missing=True), None
             return str(new), ended
 
     def _refuse_stranger(self, keys: list[str]) -> None:
@@ -295,9 +302,9 @@ class Checkpoints:
             message = f"The folder's log.key is of another log, {self._signer.key.name}: restore the right one."
             raise LogError(message)
 
-    def _refuse_needless(self, rows: Rows, kept: str) -> None:
+    def _refuse_needless(self, log: LogRows, kept: str) -> None:
         try:
-            self._hold(rows, kept)
+            self._hold(log, kept)
         except LogError:
             return
         message = "The log begins with what was signed last, so nothing was lost; change the key without --restored."
@@ -311,7 +318,7 @@ class Checkpoints:
         own = str(self._signer.key)
         if own == keys[-1]:
             return False
-        if self._signer.drafted(keys[-1]) and own in keys and read_key(keys[-1]).name == self._signer.key.name:
+        if self._signer.has_draft(keys[-1]) and own in keys and read_key(keys[-1]).name == self._signer.key.name:
             return True
         self._signer.refresh(keys[-1])
         if keys[-1] != str(self._signer.key):
@@ -322,55 +329,14 @@ class Checkpoints:
             raise LogError(message)
         return False
 
-    def _compare(self, rows: Rows, tree: Tree, notes: list[str], *, pinned: bool = False) -> None:
-        """Compare the log with earlier checkpoints; those of an abandoned log are compared only if `pinned`.
-
-        Raises ContradictionError if one of them is not a prefix of the log.
-        """
-        keys = [read_key(key) for key in rows.log_keys()]
-        for note in notes:
-            before = self._read(note, keys, "The pinned checkpoint" if pinned else "The checkpoint that is kept")
-            if before.origin != keys[-1].name and not pinned:
-                continue
-            if before.size > tree.size:
-                message = (
-                    f"It had {before.size} leaves when it was signed last, and has {tree.size} now: an older backup "
-                    "was put in its place, or leaves were taken away. Restore the newest backup; if there is no "
-                    "newer one, auditors have to know: antechamber log new-key --restored"
-                )
-                raise ContradictionError(message)
-            if tree.root(before.size) != before.root:
-                message = (
-                    f"Its first {before.size} leaves are not those that were signed: the database was altered, or an "
-                    "older backup was restored and grew into something else. Restore the newest backup; if there is no "
-                    "newer one, auditors have to know: antechamber log new-key --restored"
-                )
-                raise ContradictionError(message)
-
-    def _read(self, note: str, keys: list[VerifierKey], what: str) -> Checkpoint:
-        """Read a checkpoint with the key of the log that signed it.
-
-        Raises ContradictionError if it is damaged, or belongs to another log.
-        """
-        for key in keys:
-            try:
-                return read_checkpoint(note, key, self._signer.verify)
-            except NoteError:
-                continue
-        said = _said(note)
-        if said is not None and said.origin not in {key.name for key in keys}:
-            message = f"{what} is of another log, {said.origin[:80]!a}: they do not belong together."
-            raise ContradictionError(message)
-        message = f"{what} is damaged: it is no signed note, or its signature is wrong."
-        raise ContradictionError(message)
-
     def contradictions(self, pinned: str | None = None) -> list[str]:
         """Return how the log contradicts the last checkpoint and a pinned one; change nothing."""
         try:
-            with self._signer.turn() as kept, self._store.read() as rows:
-                tree, _ = self._hold(rows, kept)
-                self._compare(rows, tree, [pinned] if pinned is not None else [], pinned=True)
-                self._check_key(rows.log_keys())
+            with self._signer.turn() as kept, self._store.read() as tx:
+                tree, _ = self._hold(tx.log, kept)
+                if pinned is not None:
+                    compare(tx.log, tree, [pinned], self._signer.verify, pinned=True)
+                self._check_key(tx.log.verifier_keys())
         except LogError as error:
             return [str(error)]
         return []
@@ -381,20 +347,12 @@ def _name(note: str) -> str:
     return note.partition("\n")[0]
 
 
-def _said(kept: str | None) -> Checkpoint | None:
-    """Return the parsed text of a checkpoint, or None if it is not readable."""
-    try:
-        return read_text(kept or "")
-    except NoteError:
-        return None
+def _enter_key(log: LogRows, key: str, now: int) -> None:
+    if not log.verifier_keys():
+        log.add_verifier_key(key, now)
 
 
-def _enter_key(rows: Rows, key: str, now: int) -> None:
-    if not rows.log_keys():
-        rows.add_log_key(key, now)
-
-
-def _keep(rows: Rows, tree: Tree, signed: SignedCheckpoint) -> None:
+def _keep(log: LogRows, tree: Tree, signed: SignedCheckpoint) -> None:
     for level, (first, hashes) in tree.grown.items():
-        rows.add_nodes(level, first, hashes)
-    rows.add_checkpoint(signed)
+        log.add_nodes(level, first, hashes)
+    log.add_checkpoint(signed)

@@ -13,11 +13,11 @@ from antechamber.core.policy import Policy
 from antechamber.core.ports.store import Store
 from antechamber.core.rows.access import TokenRow, UserRow
 from antechamber.core.rows.reports import CountRow, OldestPending
+from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.clock import SteadyClock
 from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
-from antechamber.flows.log_proofs import Log
 
 _DAY_HOURS: Final = 24
 _MAX_COUNTED: Final = 1001
@@ -97,12 +97,12 @@ class Dashboard:
         policies: PolicyReloader,
         clock: SteadyClock,
         heartbeat: Heartbeat,
-        log: Log,
+        checkpoints: Checkpoints,
         background: Background,
     ) -> None:
         self._background = background
         self._heartbeat = heartbeat
-        self._log = log
+        self._checkpoints = checkpoints
         self._store = store
         self._policies = policies
         self._clock = clock
@@ -111,11 +111,15 @@ class Dashboard:
         """Return the alarms that need an operator now."""
         alarm = self._policies.alarm
         edited = f"The edited policy is not in force, the earlier one still is. {alarm}" if alarm else None
-        told = (
-            self._store.trouble(), edited, self._heartbeat.alarm, self._clock.alarm, self._log.alarm or self._log.doubt,
-            self._log.pin_alarm,
-        )  # fmt: skip
-        return [text for text in told if text is not None] + self._background.alarms()
+        texts = (
+            self._store.trouble(),
+            edited,
+            self._heartbeat.alarm,
+            self._clock.alarm,
+            self._checkpoints.alarm or self._checkpoints.doubt,
+            self._checkpoints.pin_alarm,
+        )
+        return [text for text in texts if text is not None] + self._background.alarms()
 
     def stores(self) -> bool:
         """Return whether the store accepts writes."""
@@ -126,8 +130,8 @@ class Dashboard:
 
         Raises UnavailableError if the store cannot be read.
         """
-        with self._store.read() as rows:
-            rows.meta("ready")
+        with self._store.read() as tx:
+            tx.reports.meta("ready")
         return {"policy_digest": self._policies.current.digest, "alarms": self.alarms()}
 
     def figures(self, days: int = 1) -> Figures:
@@ -135,12 +139,16 @@ class Dashboard:
         now = self._clock()
         step = HOUR if days == 1 else _DAY_HOURS * HOUR
         first = now // step * step - (days * _DAY_HOURS * HOUR // step - 1) * step
-        with self._store.read() as rows:
-            hours = rows.tally_by_hour(first // HOUR)
-            by_producer = rows.tally_by_producer(first // HOUR)
-            retries = rows.retries(first // HOUR, now // HOUR, MAX_RETRIES)
-            decisions = rows.decisions_since(first)
-            totals, pending, oldest = rows.totals(), rows.count_pending(_MAX_COUNTED), rows.oldest_pending()
+        with self._store.read() as tx:
+            hours = tx.reports.tally_by_hour(first // HOUR)
+            by_producer = tx.reports.tally_by_producer(first // HOUR)
+            retries = tx.reports.retries(first // HOUR, now // HOUR, MAX_RETRIES)
+            decisions = tx.reports.decisions_since(first)
+            totals, pending, oldest = (
+                tx.reports.totals(),
+                tx.queue.count_pending(_MAX_COUNTED),
+                tx.reports.oldest_pending(),
+            )
         waits = sorted(one.waited for one in decisions if one.decision != "undo")
         reasons = Counter(one.reason_code for one in decisions if one.decision in {"reject", "merge"})
         return Figures(
@@ -168,8 +176,8 @@ class Dashboard:
     def standing(self) -> AccessList:
         """Return tokens, accounts and producers."""
         force = self._policies.current
-        with self._store.read() as rows:
-            tokens, users = rows.tokens(), rows.users()
+        with self._store.read() as tx:
+            tokens, users = tx.access.tokens(), tx.access.users()
         producers = [(producer.identity, producer.owner) for producer in force.policy.producers.values()]
         return AccessList(policy_digest=force.digest, producers=producers, tokens=tokens, users=users)
 

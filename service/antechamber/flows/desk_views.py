@@ -6,9 +6,9 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.errors import NotFoundError
-from antechamber.core.ports.clock import Clock, Randomness
+from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.core.review.queue_filter import QueueFilter
 from antechamber.core.review.queue_order import QueueCursor
@@ -22,7 +22,7 @@ R = TypeVar("R")
 PAGE: Final = 50
 MAX_COUNTED: Final = 1000
 """Counters stop here, because exact numbers beyond a thousand are of no use."""
-_PLACE: Final = re.compile(r"(?P<rank>\d)\.(?P<turn>\d{1,18})\.(?P<fold>\d{1,18})\.(?P<proposal>\d{1,18})", re.ASCII)
+_CURSOR: Final = re.compile(r"(?P<rank>\d)\.(?P<turn>\d{1,18})\.(?P<fold>\d{1,18})\.(?P<proposal>\d{1,18})", re.ASCII)
 
 
 class Counters(Struct, frozen=True, kw_only=True):
@@ -56,13 +56,13 @@ class Provenance(Struct, frozen=True, kw_only=True):
     """The memory's proposal, with the decisions that are possible now."""
 
 
-def read_place(text: str | None) -> QueueCursor | None:
-    """Parse the cursor of a page; any text not written by `place_after` is the beginning."""
-    require = _PLACE.fullmatch(text or "")
-    return QueueCursor(**{name: int(number) for name, number in require.groupdict().items()}) if require else None
+def read_cursor(text: str | None) -> QueueCursor | None:
+    """Parse the cursor of a page; any text not written by `cursor_after` is the beginning."""
+    match = _CURSOR.fullmatch(text or "")
+    return QueueCursor(**{name: int(digits) for name, digits in match.groupdict().items()}) if match else None
 
 
-def place_after(row: QueueRow) -> str:
+def cursor_after(row: QueueRow) -> str:
     """Return the cursor of the page behind a row."""
     return f"{row.rank}.{row.turn}.{row.fold}.{row.id}"
 
@@ -81,19 +81,18 @@ def require(row: R | None) -> R:
 class DeskViews:
     """Reads what the pages of the desk show."""
 
-    def __init__(self, store: Store, policies: PolicyReloader, clock: Clock, randomness: Randomness) -> None:
+    def __init__(self, store: Store, policies: PolicyReloader, clock: Clock) -> None:
         self._store = store
         self._policies = policies
         self._clock = clock
-        self._randomness = randomness
 
     def counters(self, proposal_id: str | None = None) -> Counters:
         """Count waiting items, up to 1,001, and read the state of one proposal."""
-        with self._store.read() as rows:
-            proposal = rows.proposal(proposal_id) if proposal_id else None
+        with self._store.read() as tx:
+            proposal = tx.review.proposal(proposal_id) if proposal_id else None
             return Counters(
-                pending=rows.count_pending(MAX_COUNTED + 1),
-                quarantined=rows.count_quarantined(MAX_COUNTED + 1),
+                pending=tx.queue.count_pending(MAX_COUNTED + 1),
+                quarantined=tx.quarantine.count(MAX_COUNTED + 1),
                 proposal=f"{proposal.state} {proposal.version}" if proposal else None,
             )
 
@@ -101,55 +100,57 @@ class DeskViews:
         """Call `wake` from any thread after a change of queue or quarantine in any process; return a stop function."""
         return self._store.watch(wake)
 
-    def queue_matching(self, chosen: QueueFilter, after: str | None, person: Person) -> Queue:
+    def queue_matching(self, chosen: QueueFilter, after: str | None, account: Account) -> Queue:
         """Return one page of the queue that matches a filter; `next` also continues after the scan limit."""
         now = self._clock()
-        with self._store.read() as rows:
-            items, end = rows.matching(chosen, read_place(after), PAGE + 1)
-            held = rows.count_held(person.person, now)
-        following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
+        with self._store.read() as tx:
+            items, end = tx.queue.matching(chosen, read_cursor(after), PAGE + 1)
+            held = tx.queue.count_held(account.person, now)
+        following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         if following is None and end is not None:
             following = f"{end.rank}.{end.turn}.{end.fold}.0"
         return Queue(items=items[:PAGE], for_second=[], next=following, held=held, now=now)
 
-    def queue(self, after: str | None, person: Person) -> Queue:
+    def queue(self, after: str | None, account: Account) -> Queue:
         """Return one page of the queue by risk and turn; the first page also has what needs a second person."""
-        now, place = self._clock(), read_place(after)
-        with self._store.read() as rows:
-            items, held = rows.queue_page(place, PAGE + 1), rows.count_held(person.person, now)
-            for_second = rows.for_second(person.person, PAGE) if place is None and person.role == "curator" else []
-        following = place_after(items[PAGE - 1]) if len(items) > PAGE else None
+        now, place = self._clock(), read_cursor(after)
+        with self._store.read() as tx:
+            items, held = tx.queue.page(place, PAGE + 1), tx.queue.count_held(account.person, now)
+            for_second = (
+                tx.queue.for_second(account.person, PAGE) if place is None and account.role == "curator" else []
+            )
+        following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         above = {row.proposal_id for row in for_second}
         shown = [row for row in items[:PAGE] if row.like_it > 1 or row.proposal_id not in above]
         return Queue(items=shown, for_second=for_second, next=following, held=held, now=now)
 
-    def dossier(self, proposal_id: str, person: Person) -> Dossier:
+    def dossier(self, proposal_id: str, account: Account) -> Dossier:
         """Gather one proposal with its evidence, history and findings.
 
         Raises NotFoundError if there is no such proposal.
         """
-        with self._store.read() as rows:
-            proposal = require(rows.proposal(proposal_id))
-            return gather(rows, self._policies.current.policy, proposal, person.person, self._clock())
+        with self._store.read() as tx:
+            proposal = require(tx.review.proposal(proposal_id))
+            return gather(tx, self._policies.current.policy, proposal, account.person, self._clock())
 
     def latest(self, number: int) -> list[LatestDecision]:
         """Return the latest decisions of all curators, newest first."""
-        with self._store.read() as rows:
-            return rows.latest_decisions(number)
+        with self._store.read() as tx:
+            return tx.review.latest_decisions(number)
 
     def memories(self, chosen: MemoryFilter, after: str | None) -> tuple[list[BrowsedMemory], str | None]:
         """Return one page of memories, newest first, and the cursor of the next page."""
-        with self._store.read() as rows:
-            items = rows.browse_memories(chosen, after, PAGE + 1)
+        with self._store.read() as tx:
+            items = tx.review.browse_memories(chosen, after, PAGE + 1)
         return items[:PAGE], items[PAGE - 1].memory_id if len(items) > PAGE else None
 
-    def memory(self, memory_id: str, person: Person) -> Provenance:
+    def memory(self, memory_id: str, account: Account) -> Provenance:
         """Return one memory with the decisions behind it and the decisions that this person can make on it.
 
         Raises NotFoundError if there is no such memory.
         """
-        with self._store.read() as rows:
-            memory = require(rows.memory(memory_id))
-            records, changes = rows.review_records(memory.proposal), rows.memory_changes(memory.id)
-        dossier = self.dossier(memory.proposal_id, person)
+        with self._store.read() as tx:
+            memory = require(tx.review.memory(memory_id))
+            records, changes = tx.review.records(memory.proposal), tx.review.memory_changes(memory.id)
+        dossier = self.dossier(memory.proposal_id, account)
         return Provenance(memory=memory, records=records, changes=changes, dossier=dossier)

@@ -28,7 +28,7 @@ class DirectWrites:
             return
         self._noted[producer_identity] = hour
         try:
-            noted = self._store.write(lambda rows: rows.note_direct_write(producer_identity, hour, now))
+            noted = self._store.write(lambda tx: tx.log.note_direct_write(producer_identity, hour, now))
         except AntechamberError:
             self._noted.pop(producer_identity, None)
             return

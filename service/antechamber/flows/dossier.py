@@ -7,6 +7,7 @@ from msgspec import Struct
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.contract import MemoryState
 from antechamber.core.policy import Policy
+from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.store import Rows
 from antechamber.core.privacy import Finding, scan
 from antechamber.core.review.decision import (
@@ -104,12 +105,12 @@ class Dossier(Struct, frozen=True, kw_only=True):
     """The policy's guidelines for the curator; only while the proposal waits."""
 
 
-def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
+def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
     """Gather the dossier of a proposal."""
-    records = rows.review_records(proposal.id)
-    duplicates, duplicate_replays = rows.own_duplicates(proposal.id)
-    facts = reviewed(rows, policy, proposal, records)
-    last, conflicts = facts.standing, rows.conflicts(proposal.id)
+    records = tx.review.records(proposal.id)
+    duplicates, duplicate_replays = tx.review.own_duplicates(proposal.id)
+    facts = build_facts(tx, policy, proposal, records)
+    last, conflicts = facts.standing, tx.review.conflicts(proposal.id)
     shown_hash = text_hash(canonical(proposal.payload))
     pending = proposal.state == "pending"
     seen = situation(policy, proposal, facts, person)
@@ -117,11 +118,11 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
     blockers = {kind: blocker(facts, person, kind) for kind in open_decisions(facts)}
     if pending:
         blockers["approve"] = blockers["approve"] or obstacle(needed)
-    near = rows.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if pending else []
+    near = tx.review.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if pending else []
     return Dossier(
         proposal=proposal,
         shown_hash=shown_hash,
-        evidence=rows.evidence(proposal.id),
+        evidence=tx.review.evidence(proposal.id),
         own_duplicates=duplicates,
         replays=proposal.replays + duplicate_replays,
         records=records,
@@ -133,8 +134,8 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
         approved_by=sorted(standing_approvals(facts)),
         required=required_persons(facts),
         requirements=needed,
-        producer=rows.producer_record(proposal.producer_identity),
-        same_text=rows.same_text(proposal.id, shown_hash),
+        producer=tx.review.producer_record(proposal.producer_identity),
+        same_text=tx.review.same_text(proposal.id, shown_hash),
         blockers=blockers,
         standing=last,
         undo_needs_reason=last is not None and undo_needs_reason(last, person, now),
@@ -143,12 +144,12 @@ def gather(rows: Rows, policy: Policy, proposal: ProposalRow, person: str, now: 
     )
 
 
-def member(rows: Rows, proposal: ProposalRow) -> Member:
+def member(review: ReviewRows, proposal: ProposalRow) -> Member:
     """Gather what the page of a group shows of a proposal."""
     return Member(
         proposal=proposal,
         shown_hash=text_hash(canonical(proposal.payload)),
-        marks=_marks(proposal, rows.conflicts(proposal.id)),
+        marks=_marks(proposal, review.conflicts(proposal.id)),
         whole=fits_in_group(proposal),
     )
 
@@ -168,20 +169,20 @@ def _marks(proposal: ProposalRow, conflicts: list[ConflictMark]) -> list[Mark]:
     )
 
 
-def owners_of(rows: Rows, policy: Policy, producer_identity: str, *then: str | None) -> frozenset[str]:
+def owners_of(tx: Rows, policy: Policy, producer_identity: str, *then: str | None) -> frozenset[str]:
     """Return a producer's owners then and now; if no policy lists it any more, its last owner counts."""
-    now = policy.owner(producer_identity) or rows.last_owner(producer_identity)
+    now = policy.owner(producer_identity) or tx.log.last_owner(producer_identity)
     return frozenset(owner for owner in (now, *then) if owner)
 
 
-def reviewed(rows: Rows, policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
+def build_facts(tx: Rows, policy: Policy, proposal: ProposalRow, records: list[ReviewRecordRow]) -> ReviewedProposal:
     """Return the facts about a proposal that the rules of review need."""
-    refused = rows.refused_owners(proposal.id)
+    refused = tx.review.refused_owners(proposal.id)
     return ReviewedProposal(
         state=proposal.state,
         version=proposal.version,
         payload=proposal.payload,
-        owners=owners_of(rows, policy, proposal.producer_identity, proposal.owner, *refused),
+        owners=owners_of(tx, policy, proposal.producer_identity, proposal.owner, *refused),
         edited=proposal.edited,
         withdrawn=proposal.withdrawn,
         approvals=[
@@ -197,7 +198,7 @@ def reviewed(rows: Rows, policy: Policy, proposal: ProposalRow, records: list[Re
     )
 
 
-def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
+def values_by_pointer(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
     """Return all values of a proposal that a memory would repeat, by JSON pointer, for a scan by the current rules."""
     return {
         "/scope_id": proposal.scope_id,
@@ -209,14 +210,14 @@ def places(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:
 
 def situation(policy: Policy, proposal: ProposalRow, facts: ReviewedProposal, person: str) -> Situation:
     """Return the facts for requirements; the text is scanned once, or twice if rules are switched off."""
-    looked_through, off = places(proposal, proposal.payload), frozenset(policy.privacy.off)
-    findings = scan(looked_through, off)
+    values, off = values_by_pointer(proposal, proposal.payload), frozenset(policy.privacy.off)
+    findings = scan(values, off)
     return Situation(
         proposal=facts,
         person=person,
         rules=policy.rules(proposal.submission_scope),
         findings=findings,
-        passed=scan(looked_through) if off and not findings else [],
+        passed=scan(values) if off and not findings else [],
     )
 
 

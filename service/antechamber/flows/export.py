@@ -26,7 +26,8 @@ from antechamber.core.ports.store import Rows, Store
 from antechamber.core.rows.review import AuditFilter, AuditRow
 from antechamber.core.rows.submissions import ListedSubmission, SubmissionFilter
 from antechamber.core.times import format_time
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.checkpoint_signing import Checkpoints
+from antechamber.flows.log_proofs import LogProofs
 
 MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 CLOSING: Final = "closing"
@@ -36,7 +37,7 @@ _WINDOW: Final = 256
 """Sequences covered by one read; each has a text of 64 kB at most."""
 _LEAVES: Final = 4096
 """Leaves of one read."""
-_OWN: Final = {"place", "leaf", "salt"}
+_OWN: Final = {"leaf", "salt"}
 """Members of a row that an export writes in a different form."""
 _END_COLUMNS: Final = ("count", "complete", "last_sequence")
 COLUMNS: Final = ("record", *sorted({*AuditRow.__struct_fields__, "leaf_hash"} - _OWN), *_END_COLUMNS)
@@ -58,44 +59,47 @@ class Exporter(Struct, frozen=True):
 
 
 class Export:
-    """Lists and exports decisions and stored answers from a store; `log` signs the checkpoint of each export."""
+    """Lists and exports decisions and stored answers from a store; `checkpoints` signs one for each export."""
 
-    def __init__(self, store: Store, log: Log, clock: Clock, randomness: Randomness) -> None:
+    def __init__(
+        self, store: Store, checkpoints: Checkpoints, proofs: LogProofs, clock: Clock, randomness: Randomness
+    ) -> None:
         self._store = store
-        self._log = log
+        self._checkpoints = checkpoints
+        self._proofs = proofs
         self._clock = clock
         self._randomness = randomness
 
     def latest(self, chosen: AuditFilter, after: str | None, number: int) -> tuple[list[AuditRow], str | None]:
         """Return review records, newest first, and the cursor of the next page."""
-        with self._store.read() as rows:
-            items = rows.latest_review_records(chosen, after, number + 1)
+        with self._store.read() as tx:
+            items = tx.reports.latest_review_records(chosen, after, number + 1)
         return items[:number], items[number - 1].review_record_id if len(items) > number else None
 
     def submissions(
         self, chosen: SubmissionFilter, after: str | None, number: int
     ) -> tuple[list[ListedSubmission], str | None]:
         """Return submissions, newest first, and the cursor of the next page."""
-        with self._store.read() as rows:
-            items, end = rows.listed_submissions(chosen, after, number + 1)
-        return items[:number], items[number - 1].place if len(items) > number else end
+        with self._store.read() as tx:
+            items, end = tx.reports.listed_submissions(chosen, after, number + 1)
+        return items[:number], items[number - 1].cursor if len(items) > number else end
 
     def history(self, number: int) -> list[ExportRow]:
         """Return the latest exports."""
-        with self._store.read() as rows:
-            return rows.exports(number)
+        with self._store.read() as tx:
+            return tx.log.exports(number)
 
     def record(self, review_record_id: str, grants: list[str] | None = None) -> dict[str, Any]:
         """Return one review record with the proof that the log includes its leaf.
 
         Raises NotFoundError if there is no such record or the auditor may not see it; raises LogError.
         """
-        with self._store.read() as rows:
-            row = rows.review_record(review_record_id)
-        if row is None or not _covered(grants, row):
+        with self._store.read() as tx:
+            row = tx.reports.review_record(review_record_id)
+        if row is None or not _may_see(grants, row):
             message = "There is no such review record."
             raise NotFoundError(message)
-        return _reviewed(row, None) | {"tlog_proof": self._log.included(row.sequence).proof}
+        return _review_record(row, None) | {"tlog_proof": self._proofs.prove_inclusion(row.sequence).proof}
 
     def review_records(self, chosen: AuditFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
         """Yield review records in chunks; the last record contains their number.
@@ -112,10 +116,10 @@ class Export:
         signed = self._begin(kind.exported, form, chosen, taker)
         write, head = _writer(form, kind.columns)
 
-        def records(rows: Rows, first: int) -> Iterator[dict[str, Any]]:
-            tree = Tree(rows, signed.size) if form == "jsonl" else None
-            for row in kind.read(rows, chosen, first, min(first + _WINDOW, signed.size)):
-                if _covered(taker.grants, row):
+        def records(tx: Rows, first: int) -> Iterator[dict[str, Any]]:
+            tree = Tree(tx.log, signed.size) if form == "jsonl" else None
+            for row in kind.read(tx, chosen, first, min(first + _WINDOW, signed.size)):
+                if _may_see(taker.grants, row):
                     yield kind.record(row, tree)
 
         return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, chosen, taker)))
@@ -136,8 +140,8 @@ class Export:
     def _leaves(self, size: int, closing: dict[str, Any]) -> Iterator[bytes]:
         sha256 = hashlib.sha256
         for first in range(0, size, _LEAVES):
-            with self._store.read() as rows:
-                leaves = rows.leaf_texts(first, min(_LEAVES, size - first))
+            with self._store.read() as tx:
+                leaves = tx.log.leaf_texts(first, min(_LEAVES, size - first))
             for sequence, text in enumerate(leaves, first):
                 # A leaf is in canonical form, and so is the line, because its members are sorted by name.
                 leaf = text.encode()
@@ -156,7 +160,7 @@ class Export:
 
         Raises LogError, BusyError or UnavailableError.
         """
-        signed = self._log.checkpoint()
+        signed = self._checkpoints.checkpoint()
         now = self._clock()
         row = ExportRow(
             export_id=uuid7(now, self._randomness(10)),
@@ -169,7 +173,7 @@ class Export:
             exported_at=now,
         )
         salt = self._randomness(SALT_SIZE)
-        self._store.write(lambda rows: rows.add_export(row, salt)).result()
+        self._store.write(lambda tx: tx.log.add_export(row, salt)).result()
         return signed
 
     def _closing(
@@ -194,8 +198,8 @@ class Export:
         count, last = 0, None
         yield head
         for first in range(0, end, _WINDOW):
-            with self._store.read() as rows:
-                lines = [(record["sequence"], write(record)) for record in records(rows, first)]
+            with self._store.read() as tx:
+                lines = [(record["sequence"], write(record)) for record in records(tx, first)]
             for sequence, line in lines:
                 count, last = count + 1, sequence
                 yield line
@@ -207,7 +211,7 @@ def _filters(chosen: AuditFilter | SubmissionFilter | None) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _covered(grants: list[str] | None, row: AuditRow | DispositionRow) -> bool:
+def _may_see(grants: list[str] | None, row: AuditRow | DispositionRow) -> bool:
     # A quarantined event with a private scope has no scope here; only auditors of all scopes may see it.
     return grants is None or covers(grants, row.submission_scope or "", row.scope_id or "")
 
@@ -216,7 +220,7 @@ def _base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
 
 
-def _proven(row: LeafRow | AuditRow, tree: Tree | None) -> dict[str, Any]:
+def _prove(row: LeafRow | AuditRow, tree: Tree | None) -> dict[str, Any]:
     """Return a record's leaf hash and sequence and, if there is a tree, its leaf and inclusion proof."""
     proven = {"sequence": row.sequence, "leaf_hash": leaf_hash(row.leaf.encode()).hex()}
     if tree is None:
@@ -229,17 +233,17 @@ def _proven(row: LeafRow | AuditRow, tree: Tree | None) -> dict[str, Any]:
     }
 
 
-def _reviewed(row: AuditRow, tree: Tree | None) -> dict[str, Any]:
+def _review_record(row: AuditRow, tree: Tree | None) -> dict[str, Any]:
     members = {name: value for name, value in msgspec.structs.asdict(row).items() if name not in _OWN}
-    return members | {"record": "review", "decided_at": format_time(row.decided_at)} | _proven(row, tree)
+    return members | {"record": "review", "decided_at": format_time(row.decided_at)} | _prove(row, tree)
 
 
-def _answered(row: DispositionRow, tree: Tree | None) -> dict[str, Any]:
+def _disposition_record(row: DispositionRow, tree: Tree | None) -> dict[str, Any]:
     """Return a stored answer with the exact texts that its leaf commits to; null texts if the commitment has no salt.
 
     Without a tree, return the members of a table row from the leaf.
     """
-    members = {"record": "disposition"} | _proven(row, tree)
+    members = {"record": "disposition"} | _prove(row, tree)
     if tree is not None:
         kept = {"receipt": row.receipt, "payload": row.payload, "source_span": row.source_span}
         return members | (dict.fromkeys(kept) if row.salt is None else kept)
@@ -268,14 +272,14 @@ class _Kind(Struct, Generic[_Filter, _Row], frozen=True):
 _REVIEW_RECORDS: Final[_Kind[AuditFilter, AuditRow]] = _Kind(
     "review-records",
     COLUMNS,
-    lambda rows, chosen, first, end: rows.export_review_records(chosen, first, end),
-    _reviewed,
+    lambda tx, chosen, first, end: tx.reports.export_review_records(chosen, first, end),
+    _review_record,
 )
 _DISPOSITIONS: Final[_Kind[SubmissionFilter, DispositionRow]] = _Kind(
     "dispositions",
     _DISPOSITION_COLUMNS,
-    lambda rows, chosen, first, end: rows.logged_dispositions(chosen, first, end),
-    _answered,
+    lambda tx, chosen, first, end: tx.log.dispositions(chosen, first, end),
+    _disposition_record,
 )
 
 

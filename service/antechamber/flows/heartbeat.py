@@ -34,9 +34,9 @@ class Heartbeat:
         """
         now, digest = self._clock(), self._policies.current.digest
         own = ProcessRow(process_id=self._process_id, name=self._name, policy_digest=digest, seen_at=now)
-        self._store.write(lambda rows: rows.note_process(own, now - GONE_AFTER)).result()
-        with self._store.read() as rows:
-            others = rows.processes(now - GONE_AFTER)
+        self._store.write(lambda tx: tx.reports.note_process(own, now - GONE_AFTER)).result()
+        with self._store.read() as tx:
+            others = tx.reports.processes(now - GONE_AFTER)
         self._first = min((row.process_id for row in others), default=self._process_id)
         differing = sorted(row.name for row in others if row.policy_digest != digest)
         self.alarm = (
@@ -55,4 +55,4 @@ class Heartbeat:
 
         Raises BusyError or UnavailableError.
         """
-        self._store.write(lambda rows: rows.forget_process(self._process_id)).result()
+        self._store.write(lambda tx: tx.reports.forget_process(self._process_id)).result()

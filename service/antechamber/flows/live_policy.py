@@ -39,7 +39,7 @@ class ActivePolicy(Struct, frozen=True):
         return replace(passed, reasons=reasons) if reasons else passed
 
 
-def _in_force(policy: Policy) -> ActivePolicy:
+def _activate(policy: Policy) -> ActivePolicy:
     digest = policy.digest()
     stranger = Verdict(reasons=[], owner="", policy_digest=digest, limits=policy.limits)
     passed = {name: replace(stranger, owner=producer.owner) for name, producer in policy.producers.items()}
@@ -58,7 +58,7 @@ class PolicyReloader:
         self._read = read
         self._seen = self._fingerprint()
         policy = read(folder)
-        self.current = _in_force(policy)
+        self.current = _activate(policy)
         self._record: Callable[[ActivePolicy], None] = lambda _: None
         self._unrecorded = False
         self.alarm: str | None = None
@@ -73,11 +73,11 @@ class PolicyReloader:
         """
 
         def record(force: ActivePolicy) -> None:
-            with store.read() as rows:
-                if rows.recorded_policy() == force.digest:
+            with store.read() as tx:
+                if tx.log.recorded_policy() == force.digest:
                     return
             text, now = canonical(to_builtins(force.policy)).decode(), clock()
-            store.write(lambda rows: rows.note_policy(force.digest, text, now)).result()
+            store.write(lambda tx: tx.log.note_policy(force.digest, text, now)).result()
 
         self._record = record
         self._record_current()
@@ -116,7 +116,7 @@ class PolicyReloader:
             self.alarm = str(error)
             _log.error("policy not reloaded, the old one stays in force: %s", error)
         else:
-            force = _in_force(policy)
+            force = _activate(policy)
             # If this raises, `_seen` keeps the old fingerprint, so that the next refresh, a second later, retries.
             self._record(force)
             self.current, self.alarm = force, None

@@ -7,6 +7,7 @@ from antechamber.core.log.checkpoint_text import Proof, write_proof
 from antechamber.core.log.merkle import consistency_proof, inclusion_proof
 from antechamber.core.log.rows import LeafRow, SignedCheckpoint
 from antechamber.core.log.tree import Tree
+from antechamber.core.ports.store import Store
 from antechamber.flows.checkpoint_signing import Checkpoints
 
 
@@ -36,16 +37,20 @@ class Consistent(Struct, frozen=True, kw_only=True):
     checkpoint: SignedCheckpoint
 
 
-class Log(Checkpoints):
-    """Forms proofs based on the signed checkpoints."""
+class LogProofs:
+    """Forms proofs over a store's log, based on the checkpoints that `checkpoints` signs."""
 
-    def published(self, size: int | None = None) -> SignedCheckpoint:
+    def __init__(self, store: Store, checkpoints: Checkpoints) -> None:
+        self._store = store
+        self._checkpoints = checkpoints
+
+    def published_checkpoint(self, size: int | None = None) -> SignedCheckpoint:
         """Return the last checkpoint, or the one of a size.
 
         Raises NotFoundError if there is none.
         """
-        with self._store.read() as rows:
-            found = rows.checkpoint(size)
+        with self._store.read() as tx:
+            found = tx.log.checkpoint(size)
         if found is None:
             message = "There is no checkpoint of that size."
             raise NotFoundError(message)
@@ -53,40 +58,35 @@ class Log(Checkpoints):
 
     def standing(self) -> LogStatus:
         """Return the size of the log, its last checkpoint and its alarm."""
-        with self._store.read() as rows:
-            return LogStatus(size=rows.log_size(), signed=rows.checkpoint(), alarm=self.alarm)
+        with self._store.read() as tx:
+            return LogStatus(size=tx.log.size(), signed=tx.log.checkpoint(), alarm=self._checkpoints.alarm)
 
     def verifier_keys(self) -> list[str]:
         """Return the verifier keys, the current one first."""
-        with self._store.read() as rows:
-            return rows.log_keys()[::-1]
+        with self._store.read() as tx:
+            return tx.log.verifier_keys()[::-1]
 
-    def included(self, sequence: int) -> Included:
+    def prove_inclusion(self, sequence: int) -> Included:
         """Prove that the last signed log includes a leaf.
 
         Raises NotFoundError if there is no such leaf, LogError, BusyError or UnavailableError.
         """
-        last = self._covering(sequence)
-        with self._store.read() as rows:
-            leaves = rows.leaf_texts(sequence, 1) if 0 <= sequence < last.size else []
+        last = self._checkpoints.covering(sequence)
+        with self._store.read() as tx:
+            leaves = tx.log.leaf_texts(sequence, 1) if 0 <= sequence < last.size else []
             if not leaves:
                 message = f"The log has no leaf {sequence}."
                 raise NotFoundError(message)
-            path = inclusion_proof(sequence, last.size, Tree(rows, last.size).nodes)
+            path = inclusion_proof(sequence, last.size, Tree(tx.log, last.size).nodes)
         return Included(sequence=sequence, leaf=leaves[0], proof=write_proof(Proof(sequence, path, last.note)))
-
-    def _covering(self, sequence: int) -> SignedCheckpoint:
-        """Return the last checkpoint, or a new one if the last does not cover the leaf yet."""
-        last = self._last or self.standing().signed
-        return last if last is not None and sequence < last.size else self._sign(everything=True)
 
     def sequence_of(self, subject: str) -> LeafRow:
         """Return the last leaf about a subject.
 
         Raises NotFoundError if there is none.
         """
-        with self._store.read() as rows:
-            found = rows.leaf_of(subject)
+        with self._store.read() as tx:
+            found = tx.log.leaf_of(subject)
         if found is None:
             message = "The log has no leaf about that."
             raise NotFoundError(message)
@@ -94,24 +94,24 @@ class Log(Checkpoints):
 
     def scope_of(self, sequence: int) -> tuple[str, str]:
         """Return the scope and scope id of a leaf's subject; both are empty if it has none."""
-        with self._store.read() as rows:
-            scope, scope_id = rows.scope_of(sequence)
+        with self._store.read() as tx:
+            scope, scope_id = tx.log.scope_of(sequence)
         return scope or "", scope_id or ""
 
-    def consistent(self, old: int) -> Consistent:
+    def prove_consistency(self, old: int) -> Consistent:
         """Prove that the log of an earlier size is a prefix of the last signed one.
 
         Raises NotFoundError if the log never had that size, LogError, BusyError or UnavailableError.
         """
-        last = self.checkpoint()
+        last = self._checkpoints.checkpoint()
         if not 0 < old <= last.size:
             message = f"The signed log has {last.size} leaves; ask for a size from 1 up to that."
             raise NotFoundError(message)
-        with self._store.read() as rows:
-            path = consistency_proof(old, last.size, Tree(rows, last.size).nodes)
+        with self._store.read() as tx:
+            path = consistency_proof(old, last.size, Tree(tx.log, last.size).nodes)
         return Consistent(size=old, path=path, checkpoint=last)
 
     def item(self, proposal_id: str) -> list[LeafRow]:
         """Return all leaves about a proposal, in order of their sequence."""
-        with self._store.read() as rows:
-            return rows.leaves_of_item(proposal_id)
+        with self._store.read() as tx:
+            return tx.log.leaves_of_item(proposal_id)

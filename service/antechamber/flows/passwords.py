@@ -1,9 +1,9 @@
-"""Passwords of accounts: set by an operator, or changed by the account's person."""
+"""Passwords of accounts: set by an operator, or changed by its person."""
 
 from collections.abc import Callable
 from typing import Any
 
-from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.access.sessions import check_signed_in, no_account
 from antechamber.core.ids import uuid7
 from antechamber.core.ports.clock import Clock, Randomness
@@ -31,10 +31,10 @@ class AccountPasswords:
         if not self._active(name):
             raise no_account(name)
 
-    def is_set(self, person: Person) -> bool:
+    def is_set(self, account: Account) -> bool:
         """Return whether the account has a password, which must be given to set a new one."""
-        with self._store.read() as rows:
-            user = rows.user(person.name)
+        with self._store.read() as tx:
+            user = tx.access.user(account.name)
         return user is not None and user.password is not None
 
     def set(self, name: str, password: str) -> None:
@@ -51,11 +51,11 @@ class AccountPasswords:
             session="",
             changed_at=self._clock(),
         )
-        if not self._store.write(lambda rows: rows.set_password(change)).result():
+        if not self._store.write(lambda tx: tx.access.set_password(change)).result():
             raise no_account(name)
 
-    def change(self, person: Person, verify: Callable[[str], bool], make: Callable[[], str]) -> bool:
-        """Set a person's own password; the session that makes the change stays open.
+    def change(self, account: Account, verify: Callable[[str], bool], make: Callable[[], str]) -> bool:
+        """Set an account's own password; the session that makes the change stays open.
 
         `verify` returns whether the current password was given, and is called only if there is one; `make` hashes the
         new one. Return False if the current password is wrong. Each attempt counts as a failed sign-in until it
@@ -63,44 +63,44 @@ class AccountPasswords:
 
         Raises TooManyAttemptsError, SignedOutError, BusyError or UnavailableError, and what `make` raises.
         """
-        subjects = subjects_of(person.name)
+        subjects = subjects_of(account.name)
 
-        def count(rows: Rows) -> tuple[list[int], str | None]:
-            check_signed_in(person, rows.signed_in(person.session), self._clock())
-            user = rows.user(person.name)
-            return count_attempt(rows, subjects, self._clock()), user.password if user else None
+        def count(tx: Rows) -> tuple[list[int], str | None]:
+            check_signed_in(account, tx.access.signed_in(account.session), self._clock())
+            user = tx.access.user(account.name)
+            return count_attempt(tx.access, subjects, self._clock()), user.password if user else None
 
         counted, known = self._store.write(count).result()
         if known is not None and not verify(known):
             return False
         # The current password was right, so a refused new password does not count as a guess.
-        self._store.write(lambda rows: forgive(rows, subjects, counted, self._clock())).result()
+        self._store.write(lambda tx: forgive(tx.access, subjects, counted, self._clock())).result()
         password = make()
 
-        def replace(rows: Rows) -> bool:
+        def replace(tx: Rows) -> bool:
             now = self._clock()
             # The exclusive lock is taken first: two changes that both upgraded from a shared lock would deadlock.
-            rows.hold_sessions()
-            check_signed_in(person, rows.session(person.session), now)
-            user = rows.user(person.name)
+            tx.access.hold_sessions()
+            check_signed_in(account, tx.access.session(account.session), now)
+            user = tx.access.user(account.name)
             if user is None or user.password != known:
                 return False
             change = PasswordChange(
                 change_id=uuid7(now, self._randomness(10)),
-                user=person.name,
+                user=account.name,
                 password=password,
-                actor=person.name,
-                role=person.role,
-                session=person.session,
+                actor=account.name,
+                role=account.role,
+                session=account.session,
                 changed_at=now,
             )
-            return rows.set_password(change)
+            return tx.access.set_password(change)
 
         done = self._store.write(replace).result()
         self._forget_sessions()
         return done
 
     def _active(self, name: str) -> bool:
-        with self._store.read() as rows:
-            user = rows.user(name)
+        with self._store.read() as tx:
+            user = tx.access.user(name)
         return user is not None and user.disabled_at is None

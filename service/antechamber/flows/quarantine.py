@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import check_signed_in
 from antechamber.core.admission.canonical import canonical, join_event
 from antechamber.core.admission.submission import Submission
@@ -25,7 +25,15 @@ from antechamber.core.review.decision import (
 )
 from antechamber.core.review.hidden_text import fits, pretty, texts_of
 from antechamber.core.review.history import last_standing
-from antechamber.core.review.quarantine import QuarantineForm, check_settlement, opened_key, settle, settlement_blocker
+from antechamber.core.review.quarantine import (
+    QuarantineDecision,
+    QuarantineFacts,
+    QuarantineForm,
+    check_settlement,
+    key_for_opening,
+    settle,
+    settlement_blocker,
+)
 from antechamber.core.review.text_diff import Hunk, compare, hunks
 from antechamber.core.rows.quarantine import QuarantineRow
 from antechamber.core.rows.review import ReviewRecordRow
@@ -39,7 +47,7 @@ IN_LIST: Final = 4000
 """Maximum weight of all texts of a quarantined event and its original to be shown whole in a list."""
 
 
-class RefusedEvent(Struct, frozen=True, kw_only=True):
+class QuarantinedEvent(Struct, frozen=True, kw_only=True):
     """Everything that a curator sees of one quarantined event."""
 
     event: QuarantineRow
@@ -69,50 +77,50 @@ class Quarantine:
         self._clock = clock
         self._randomness = randomness
 
-    def waiting(self, after: str | None, person: Person) -> tuple[list[RefusedEvent], str | None]:
+    def waiting(self, after: str | None, account: Account) -> tuple[list[QuarantinedEvent], str | None]:
         """Return one page of waiting quarantined events, newest first, and the cursor of the next page."""
-        with self._store.read() as rows:
-            items = rows.quarantined(after, PAGE + 1)
-            told = [self._gathered(rows, event, person, listed=True) for event in items[:PAGE]]
+        with self._store.read() as tx:
+            items = tx.quarantine.waiting(after, PAGE + 1)
+            told = [self._gather(tx, event, account, listed=True) for event in items[:PAGE]]
         return told, items[PAGE - 1].quarantine_id if len(items) > PAGE else None
 
-    def refused(self, quarantine_id: str, person: Person) -> RefusedEvent:
+    def event(self, quarantine_id: str, account: Account) -> QuarantinedEvent:
         """Return one quarantined event, waiting or settled.
 
         Raises NotFoundError if there is no such event.
         """
-        with self._store.read() as rows:
-            return self._gathered(rows, require(rows.quarantined_event(quarantine_id)), person)
+        with self._store.read() as tx:
+            return self._gather(tx, require(tx.quarantine.event(quarantine_id)), account)
 
-    def _gathered(self, rows: Rows, event: QuarantineRow, person: Person, *, listed: bool = False) -> RefusedEvent:
-        records = rows.settlements(event.id) if event.version else []
+    def _gather(self, tx: Rows, event: QuarantineRow, account: Account, *, listed: bool = False) -> QuarantinedEvent:
+        records = tx.quarantine.settlements(event.id) if event.version else []
         standing = last_standing(records)
-        owners = self._owners(rows, event)
+        owners = self._owners(tx, event)
         before, after, whole = event.original_payload, event.payload, not listed or _fits_in_list(event)
-        return RefusedEvent(
+        return QuarantinedEvent(
             event=event,
             difference=hunks(compare(before["content"], after["content"])) if before and after and whole else [],
             whole=whole,
             records=records,
             standing=standing,
-            undo_needs_reason=standing is not None and undo_needs_reason(standing, person.person, self._clock()),
+            undo_needs_reason=standing is not None and undo_needs_reason(standing, account.person, self._clock()),
             owners=owners,
-            blocker=settlement_blocker(owners, person.person),
+            blocker=settlement_blocker(owners, account.person),
         )
 
-    def taken(self, quarantine_id: str, person: Person) -> RefusedEvent | None:
+    def own_last_decision(self, quarantine_id: str, account: Account) -> QuarantinedEvent | None:
         """Return the quarantined event that this person just decided on; None if another decision is current."""
-        with self._store.read() as rows:
-            event = rows.quarantined_event(quarantine_id)
-            one = self._gathered(rows, event, person) if event else None
+        with self._store.read() as tx:
+            event = tx.quarantine.event(quarantine_id)
+            one = self._gather(tx, event, account) if event else None
         return one if one and one.standing and not one.undo_needs_reason and not one.blocker else None
 
-    def _owners(self, rows: Rows, event: QuarantineRow) -> frozenset[str]:
+    def _owners(self, tx: Rows, event: QuarantineRow) -> frozenset[str]:
         """Return the owners of the producers of both events, then and now."""
         policy = self._policies.current.policy
-        return owners_of(rows, policy, event.producer_identity, event.owner, event.original_owner)
+        return owners_of(tx, policy, event.producer_identity, event.owner, event.original_owner)
 
-    async def settle(self, quarantine_id: str, form: QuarantineForm, person: Person) -> str | None:
+    async def settle(self, quarantine_id: str, form: QuarantineForm, account: Account) -> str | None:
         """Settle a quarantined event or undo that; return the id of the proposal if the event was opened as one.
 
         Opening admits the event under a key that no producer can use, and then writes the record. If the service is
@@ -122,23 +130,23 @@ class Quarantine:
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError.
         """
-        if person.role != "curator":
+        if account.role != "curator":
             message = "Only a curator decides."
             raise ForbiddenDecisionError(message)
-        one = await asyncio.to_thread(self._refused_to, quarantine_id, person)
-        check_settlement(one.event, one.standing, form, one.owners, person.person)
+        one = await asyncio.to_thread(self._read_for, quarantine_id, account)
+        check_settlement(_facts(one.event, one.standing, one.owners), form, account.person)
         check_note(form.reason_text, self._policies.current.off)
         opened = await self._open(one.event) if form.kind == "open" else None
-        await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, person)))
+        await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, account)))
         return opened
 
-    def _refused_to(self, quarantine_id: str, person: Person) -> RefusedEvent:
-        with self._store.read() as rows:
-            check_signed_in(person, rows.session(person.session), self._clock())
-        return self.refused(quarantine_id, person)
+    def _read_for(self, quarantine_id: str, account: Account) -> QuarantinedEvent:
+        with self._store.read() as tx:
+            check_signed_in(account, tx.access.session(account.session), self._clock())
+        return self.event(quarantine_id, account)
 
     async def _open(self, row: QuarantineRow) -> str | None:
-        reply = await self._admission.open(_opened(row))
+        reply = await self._admission.open(_to_submission(row))
         answer: dict[str, Any] = msgspec.json.decode(reply.body)
         if answer["proposal_id"] is None:
             said = "; ".join(reason["message"] for reason in answer["reasons"])
@@ -147,25 +155,35 @@ class Quarantine:
         proposal_id: str = answer["proposal_id"]
         return proposal_id
 
-    def _record(self, quarantine_id: str, form: QuarantineForm, person: Person, rows: Rows) -> None:
-        check_signed_in(person, rows.signed_in(person.session), self._clock())
-        if not form.decision_key or rows.decision_with_key(form.decision_key):
+    def _record(self, quarantine_id: str, form: QuarantineForm, account: Account, tx: Rows) -> None:
+        check_signed_in(account, tx.access.signed_in(account.session), self._clock())
+        if not form.decision_key or tx.review.decision_with_key(form.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
-        rows.hold_quarantine(quarantine_id)
-        event, now = require(rows.quarantined_event(quarantine_id)), self._clock()
-        settlement = settle(
-            event,
-            last_standing(rows.settlements(event.id)),
-            form,
-            owners=self._owners(rows, event),
-            person=person.person,
-            policy_digest=self._policies.current.digest,
+        tx.quarantine.hold(quarantine_id)
+        event, now = require(tx.quarantine.event(quarantine_id)), self._clock()
+        facts = _facts(event, last_standing(tx.quarantine.settlements(event.id)), self._owners(tx, event))
+        settlement = QuarantineDecision(
+            form=form,
+            ruling=settle(facts, form, account.person, now),
             review_record_id=uuid7(now, self._randomness(10)),
-            now=now,
+            policy_digest=self._policies.current.digest,
+            decided_at=now,
             salt=self._randomness(SALT_SIZE),
         )
-        rows.settle(event, person, settlement)
+        tx.quarantine.settle(event, account, settlement)
+
+
+def _facts(event: QuarantineRow, standing: CurrentDecision | None, owners: frozenset[str]) -> QuarantineFacts:
+    """Return the facts that a decision depends on; a conflict's text is kept unless the event is private or erased."""
+    return QuarantineFacts(
+        state=event.state,
+        version=event.version,
+        payload=event.payload,
+        erased=event.kind == "conflict" and not event.keyed and event.payload is None,
+        owners=owners,
+        standing=standing,
+    )
 
 
 def _fits_in_list(event: QuarantineRow) -> bool:
@@ -175,11 +193,11 @@ def _fits_in_list(event: QuarantineRow) -> bool:
     return fits([*spans, *claims, *(text for payload in payloads for text in texts_of(payload))], IN_LIST)
 
 
-def _opened(row: QuarantineRow) -> Submission:
+def _to_submission(row: QuarantineRow) -> Submission:
     """Return a quarantined event as a submission; it was parsed and hashed when it was quarantined."""
     payload, span = canonical(row.payload), canonical(row.source_span)
     return Submission(
-        idempotency_key=opened_key(row.quarantine_id),
+        idempotency_key=key_for_opening(row.quarantine_id),
         producer_identity=row.producer_identity,
         submission_scope=cast("Scope", row.submission_scope),
         scope_id=cast("str", row.scope_id),

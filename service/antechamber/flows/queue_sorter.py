@@ -8,6 +8,7 @@ from typing import Final
 
 from antechamber.background import Work
 from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.hidden_text import reveal
 from antechamber.core.review.queue_order import FoldAssignment, Mark, Unsorted, marks_of, risk_of, sort
@@ -55,7 +56,7 @@ class QueueSorter:
             number = 0
         # The sorter's own writes do not wake it, so the event means writes of others.
         busy = number > 0 and self._news.is_set()
-        self._work.worked()
+        self._work.note_success()
         if busy:
             self._over.wait(MIN_INTERVAL_SECONDS)
         elif number < self._most:
@@ -73,16 +74,16 @@ class QueueSorter:
 
         Raises BusyError or UnavailableError.
         """
-        with self._store.read() as rows:
-            unsorted = rows.unsorted(most)
-            places = [
-                index
+        with self._store.read() as tx:
+            unsorted = tx.queue.unsorted(most)
+            assignments = [
+                assignment
                 for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
-                for index in _sorted(rows, scope, list(some))
+                for assignment in _sort_scope(tx.queue, scope, list(some))
             ]
-        if places:
+        if assignments:
             texts = {one.id: (one.payload["kind"], plain(one.payload["content"])) for one in unsorted}
-            ordered = sorted(places, key=lambda one: one.proposal)
+            ordered = sorted(assignments, key=lambda one: one.proposal)
             self._store.write(partial(_write, ordered, [texts[one.proposal] for one in ordered])).result()
         return len(unsorted)
 
@@ -91,10 +92,12 @@ def _scope(one: Unsorted) -> tuple[str, str]:
     return one.submission_scope, one.scope_id
 
 
-def _sorted(rows: Rows, scope: tuple[str, str], some: list[Unsorted]) -> list[FoldAssignment]:
+def _sort_scope(queue: QueueRows, scope: tuple[str, str], some: list[Unsorted]) -> list[FoldAssignment]:
     risks = [risk_of(marks_of_unsorted(one)) for one in some]
-    lines = {(one.producer, risk): rows.line(one.producer, risk) for one, risk in zip(some, risks, strict=True)}
-    return sort(some, rows.fold_heads(*scope, NEAR), risks, lines)
+    lines = {
+        (one.producer, risk): queue.producer_turn(one.producer, risk) for one, risk in zip(some, risks, strict=True)
+    }
+    return sort(some, queue.fold_heads(*scope, NEAR), risks, lines)
 
 
 def marks_of_unsorted(one: Unsorted) -> list[Mark]:
@@ -109,5 +112,5 @@ def marks_of_unsorted(one: Unsorted) -> list[Mark]:
     )
 
 
-def _write(places: list[FoldAssignment], texts: list[tuple[str, str]], rows: Rows) -> None:
-    rows.sort(places, texts)
+def _write(assignments: list[FoldAssignment], texts: list[tuple[str, str]], tx: Rows) -> None:
+    tx.queue.sort(assignments, texts)

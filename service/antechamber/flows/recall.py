@@ -32,11 +32,11 @@ class Recall:
         Raises NotFoundError in all other cases, without the cause.
         """
         if bearer.role == "producer" and (key is None or KEY.fullmatch(key)):
-            with self._store.read() as rows:
+            with self._store.read() as tx:
                 stored = (
-                    rows.receipt_by_id(bearer.name, submission_id)
+                    tx.memories.receipt_by_id(bearer.name, submission_id)
                     if submission_id is not None
-                    else rows.receipt_by_key(bearer.name, key or "")
+                    else tx.memories.receipt_by_key(bearer.name, key or "")
                 )
             if stored is not None:
                 return {**msgspec.json.decode(stored.receipt), "review": review_of(stored)}
@@ -47,7 +47,7 @@ class Recall:
         """Return the holder of a token and its rights; a producer that the policy does not list has none."""
         producer = self._policies.current.policy.producers.get(bearer.name) if bearer.role == "producer" else None
         granted = producer.read if producer else bearer.read if bearer.role == "reader" else []
-        own = _shared(bearer.read, granted) if bearer.read else granted
+        own = _intersect(bearer.read, granted) if bearer.read else granted
         return Holder(name=bearer.name, role=bearer.role, submit=producer.submit if producer else [], read=own)
 
     def memories(
@@ -66,18 +66,18 @@ class Recall:
         """
         words = _check(submission_scope, scope_id, q, limit)
         scope, identity = str(submission_scope), str(scope_id)
-        with self._store.read() as rows:
-            submitted = scope == "session" and rows.submitted_in_session(bearer.name, identity)
-            if not self._granted(bearer, scope, identity, submitted=submitted):
+        with self._store.read() as tx:
+            submitted = scope == "session" and tx.memories.submitted_in_session(bearer.name, identity)
+            if not self._may_read(bearer, scope, identity, submitted=submitted):
                 raise refuse("scope-not-granted", "reading this scope is not granted", "/submission_scope")
-            before = rows.memory_position(scope, identity, after) if after else None
+            before = tx.memories.cursor_of(scope, identity, after) if after else None
             if after and before is None:
                 raise refuse("malformed", "after names no memory of this scope", "/after")
-            hits = rows.memories(scope, identity, words, before, limit + 1)
+            hits = tx.memories.search(scope, identity, words, before, limit + 1)
         items = [_item(hit) for hit in hits[:limit]]
         return MemoryPage(items=items, next=items[-1].memory_id if len(hits) > limit else None)
 
-    def _granted(self, bearer: Bearer, scope: str, scope_id: str, *, submitted: bool) -> bool:
+    def _may_read(self, bearer: Bearer, scope: str, scope_id: str, *, submitted: bool) -> bool:
         if bearer.role == "reader":
             return may_read(bearer.read, scope, scope_id, submitted=False)
         producer = self._policies.current.policy.producers.get(bearer.name)
@@ -88,14 +88,14 @@ class Recall:
         return all(may_read(grants, scope, scope_id, submitted=submitted) for grants in (producer.read, own))
 
 
-def _shared(some: list[str], others: list[str]) -> list[str]:
+def _intersect(some: list[str], others: list[str]) -> list[str]:
     """Return the grants that both lists include; `*` as id includes every id of its scope."""
-    return [one for one in some if _given(others, one)] + [
-        one for one in others if one not in some and _given(some, one)
+    return [one for one in some if _includes(others, one)] + [
+        one for one in others if one not in some and _includes(some, one)
     ]
 
 
-def _given(grants: list[str], grant: str) -> bool:
+def _includes(grants: list[str], grant: str) -> bool:
     return grant in grants or f"{grant.partition(':')[0]}:*" in grants
 
 

@@ -34,7 +34,7 @@ def replay(submission: Submission, stored: str) -> Reply:
     return reply_of(msgspec.json.encode(members), submission.idempotency_key)
 
 
-def kept(receipt: Receipt) -> bytes:
+def redact_receipt(receipt: Receipt) -> bytes:
     """Return the answer to a private event as it is stored, which is without the event's hash."""
     return msgspec.json.encode(msgspec.structs.replace(receipt, source_event_hash=None))
 
@@ -54,7 +54,7 @@ def first_reply(receipt: Receipt) -> Reply:
 
 def reply_of(body: bytes, key: str | None, retry_after: int | None = None) -> Reply:
     """Return the reply with an encoded answer."""
-    members = msgspec.json.decode(body, type=_Said)
+    members = msgspec.json.decode(body, type=_RepeatedMembers)
     return Reply(
         status=members.status,
         body=body,
@@ -67,7 +67,7 @@ def reply_of(body: bytes, key: str | None, retry_after: int | None = None) -> Re
     )
 
 
-class _Said(Struct):
+class _RepeatedMembers(Struct):
     """The members of a body that headers repeat."""
 
     status: int

@@ -8,14 +8,17 @@ from typing import Final, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import SignedOutError, check_signed_in
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.policy import Policy
-from antechamber.core.ports.store import Rows
+from antechamber.core.ports.clock import Clock, Randomness
+from antechamber.core.ports.review import ReviewRows
+from antechamber.core.ports.review_queue import QueueRows
+from antechamber.core.ports.store import Rows, Store
 from antechamber.core.privacy import scan
 from antechamber.core.review.decision import (
     CurrentDecision,
@@ -35,8 +38,9 @@ from antechamber.core.review.queue_order import QueueCursor
 from antechamber.core.review.requirements import Situation, evaluate
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.review import ProposalRow
-from antechamber.flows.desk_views import DeskViews, require
-from antechamber.flows.dossier import Member, fits_in_group, member, places, reviewed, situation
+from antechamber.flows.desk_views import require
+from antechamber.flows.dossier import Member, build_facts, fits_in_group, member, situation, values_by_pointer
+from antechamber.flows.live_policy import PolicyReloader
 
 R = TypeVar("R")
 
@@ -112,34 +116,40 @@ def _failure_of(future: Future[None]) -> AntechamberError | None:
     return None
 
 
-class Desk(DeskViews):
-    """The desk for curators; auditors see the same, but cannot decide."""
+class Desk:
+    """The desk of curators: claims, decisions, and what a decision would change."""
 
-    def taken(self, proposal_id: str, person: Person) -> LastDecision | None:
+    def __init__(self, store: Store, policies: PolicyReloader, clock: Clock, randomness: Randomness) -> None:
+        self._store = store
+        self._policies = policies
+        self._clock = clock
+        self._randomness = randomness
+
+    def own_last_decision(self, proposal_id: str, account: Account) -> LastDecision | None:
         """Return the decision that this person just made on a proposal; None if another decision is current."""
-        with self._store.read() as rows:
-            proposal = rows.proposal(proposal_id)
+        with self._store.read() as tx:
+            proposal = tx.review.proposal(proposal_id)
             if proposal is None:
                 return None
-            facts = reviewed(rows, self._policies.current.policy, proposal, rows.review_records(proposal.id))
+            facts = build_facts(tx, self._policies.current.policy, proposal, tx.review.records(proposal.id))
         last = facts.standing
-        if last is None or undo_needs_reason(last, person.person, self._clock()):
+        if last is None or undo_needs_reason(last, account.person, self._clock()):
             return None
-        if blocker(facts, person.person, "undo") is not None:
+        if blocker(facts, account.person, "undo") is not None:
             return None
         return LastDecision(proposal=proposal, shown_hash=text_hash(canonical(proposal.payload)), standing=last)
 
-    def draft(self, proposal_id: str, decision: Decision, person: Person) -> EditPreview:
+    def draft(self, proposal_id: str, decision: Decision, account: Account) -> EditPreview:
         """Return what an edit would change, without recording anything.
 
         Raises what `decide` would: SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError,
         InvalidDecisionError, BusyError or UnavailableError.
         """
-        _check_role(person)
-        with self._store.read() as rows:
-            check_signed_in(person, rows.session(person.session), self._clock())
-            proposal = require(rows.proposal(proposal_id))
-            ruling = self._ruled(rows, proposal, decision, person, self._clock())
+        _check_role(account)
+        with self._store.read() as tx:
+            check_signed_in(account, tx.access.session(account.session), self._clock())
+            proposal = require(tx.review.proposal(proposal_id))
+            ruling = self._rule(tx, proposal, decision, account, self._clock())
         after = msgspec.json.decode(ruling.text)["content"]
         difference = differ(proposal.payload["content"], after)
         return EditPreview(
@@ -147,29 +157,31 @@ class Desk(DeskViews):
         )
 
     def decide(
-        self, proposal_id: str, decision: Decision, person: Person, within: QueueFilter | None = None
+        self, proposal_id: str, decision: Decision, account: Account, within: QueueFilter | None = None
     ) -> DecisionResult:
         """Make one decision and all its effects in one transaction; the next proposal matches the filter `within`.
 
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError; then nothing was recorded.
         """
-        _check_role(person)
-        return self._store.promote(partial(self._decide, proposal_id, decision, person, within=within)).result()
+        _check_role(account)
+        return self._store.promote(partial(self._decide, proposal_id, decision, account, within=within)).result()
 
-    def _ruled(self, rows: Rows, proposal: ProposalRow, decision: Decision, person: Person, now: int) -> Ruling:
+    def _rule(self, tx: Rows, proposal: ProposalRow, decision: Decision, account: Account, now: int) -> Ruling:
         """Return the ruling of a decision on a proposal as it is now; writes nothing."""
         force = self._policies.current
-        if not decision.decision_key or rows.decision_with_key(decision.decision_key):
+        if not decision.decision_key or tx.review.decision_with_key(decision.decision_key):
             message = "this form was sent before, and counted once"
             raise StaleDecisionError(message)
-        target = rows.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
-        facts = reviewed(rows, force.policy, proposal, rows.review_records(proposal.id))
+        target = (
+            tx.review.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
+        )
+        facts = build_facts(tx, force.policy, proposal, tx.review.records(proposal.id))
         check_note(decision.reason_text, force.off)
-        seen = situation(force.policy, proposal, facts, person.person) if decision.kind == "approve" else None
+        seen = situation(force.policy, proposal, facts, account.person) if decision.kind == "approve" else None
         if seen is not None:
             _check_requirements(seen)
-        ruling = rule(facts, decision, person.person, now, target)
+        ruling = rule(facts, decision, account.person, now, target)
         _check_text(force.policy, proposal, ruling, seen)
         return ruling
 
@@ -177,16 +189,16 @@ class Desk(DeskViews):
         self,
         proposal_id: str,
         decision: Decision,
-        person: Person,
-        rows: Rows,
+        account: Account,
+        tx: Rows,
         *,
         going_on: bool = True,
         within: QueueFilter | None = None,
     ) -> DecisionResult:
         now = self._clock()
-        check_signed_in(person, rows.signed_in(person.session), now)
-        proposal = _held(rows, proposal_id, decision.target)
-        ruling = self._ruled(rows, proposal, decision, person, now)
+        check_signed_in(account, tx.access.signed_in(account.session), now)
+        proposal = _hold(tx.review, proposal_id, decision.target)
+        ruling = self._rule(tx, proposal, decision, account, now)
         entry = DecisionWrite(
             decision=decision,
             ruling=ruling,
@@ -197,40 +209,40 @@ class Desk(DeskViews):
             salt=self._randomness(SALT_SIZE),
         )
         goes_on = going_on and decision.kind not in STAYING
-        place = rows.queue_position(proposal_id) if goes_on else None
-        rows.decide(proposal, person, entry)
-        rows.release(proposal_id, None)
+        place = tx.queue.cursor_of(proposal_id) if goes_on else None
+        tx.review.decide(proposal, account, entry)
+        tx.queue.release(proposal_id, None)
         return DecisionResult(
             proposal_id=proposal_id,
             outcome=_outcome(decision.kind, ruling),
             memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
-            next=self._claim_next(rows, person, place, now, within=within) if place else None,
+            next=self._claim_next(tx.queue, account, place, now, within=within) if place else None,
         )
 
     def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
         """Return near duplicates of a proposal, or a producer's proposals of the last hour; at most 100."""
-        with self._store.read() as rows:
-            ids = rows.group_like(like, MAX_AT_ONCE + 1) if like else []
+        with self._store.read() as tx:
+            ids = tx.queue.group_like(like, MAX_AT_ONCE + 1) if like else []
             if producer:
-                ids = rows.group_of_producer(producer, self._clock() - HOUR, MAX_AT_ONCE + 1)
-            require = [rows.proposal(one) for one in ids[:MAX_AT_ONCE]]
-            items = [member(rows, one) for one in require if one is not None]
+                ids = tx.queue.group_of_producer(producer, self._clock() - HOUR, MAX_AT_ONCE + 1)
+            proposals = [tx.review.proposal(proposal_id) for proposal_id in ids[:MAX_AT_ONCE]]
+            items = [member(tx.review, proposal) for proposal in proposals if proposal is not None]
         approves = self._policies.current.policy.limits.bulk_approve
         return Group(items=items, more=len(ids) > MAX_AT_ONCE, approves=approves)
 
-    def decide_many(self, decisions: Sequence[tuple[str, Decision]], person: Person) -> list[tuple[str, str | None]]:
+    def decide_many(self, decisions: Sequence[tuple[str, Decision]], account: Account) -> list[tuple[str, str | None]]:
         """Make the same decision on each proposal of a group, each with its own record; return ids and errors.
 
         Raises ForbiddenDecisionError if a decision is neither approve nor reject or the person is no curator,
         SignedOutError if nothing was recorded because the session ended.
         """
-        _check_role(person)
+        _check_role(account)
         for _, decision in decisions:
             if decision.kind not in {"reject", "approve"}:
                 message = "A group is approved or rejected, nothing else."
                 raise ForbiddenDecisionError(message)
         waiting = [
-            (one, self._promoted(partial(self._decide_in_group, one, decision, person)))
+            (one, self._promote(partial(self._decide_in_group, one, decision, account)))
             for one, decision in decisions[:MAX_AT_ONCE]
         ]
         results = [(one, _failure_of(future)) for one, future in waiting]
@@ -238,7 +250,7 @@ class Desk(DeskViews):
             raise SignedOutError
         return [(one, None if failure is None else str(failure)) for one, failure in results]
 
-    def _promoted(self, work: Callable[[Rows], None]) -> Future[None]:
+    def _promote(self, work: Callable[[Rows], None]) -> Future[None]:
         """Start one decision of a group; if the store accepts no writes any more, return that error as its result."""
         try:
             return self._store.promote(work)
@@ -247,61 +259,61 @@ class Desk(DeskViews):
             refused.set_exception(error)
             return refused
 
-    def _decide_in_group(self, proposal_id: str, decision: Decision, person: Person, rows: Rows) -> None:
-        proposal = require(rows.proposal(proposal_id))
+    def _decide_in_group(self, proposal_id: str, decision: Decision, account: Account, tx: Rows) -> None:
+        proposal = require(tx.review.proposal(proposal_id))
         if not fits_in_group(proposal):
             message = "It is too long to be shown whole in a group; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
         if decision.kind == "approve":
-            self._check_bulk_approval(rows, proposal)
-        self._decide(proposal_id, decision, person, rows, going_on=False)
+            self._check_bulk_approval(tx.review, proposal)
+        self._decide(proposal_id, decision, account, tx, going_on=False)
         if decision.kind == "reject":
-            rows.sink(proposal_id)
+            tx.queue.sink(proposal_id)
 
-    def _check_bulk_approval(self, rows: Rows, proposal: ProposalRow) -> None:
+    def _check_bulk_approval(self, review: ReviewRows, proposal: ProposalRow) -> None:
         policy = self._policies.current.policy
         if not policy.limits.bulk_approve:
             message = "The policy lets nobody approve a group at once."
             raise ForbiddenDecisionError(message)
-        if member(rows, proposal).marks:
+        if member(review, proposal).marks:
             message = "It asks for care; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
 
-    def start(self, person: Person, within: QueueFilter | None = None) -> str | None:
+    def start(self, account: Account, within: QueueFilter | None = None) -> str | None:
         """Claim the first proposal that this person may judge and that matches a filter; return None without one."""
-        return self._go_on(person, None, within)
+        return self._go_on(account, None, within)
 
-    def skip(self, proposal_id: str, person: Person, within: QueueFilter | None = None) -> str | None:
+    def skip(self, proposal_id: str, account: Account, within: QueueFilter | None = None) -> str | None:
         """Release a proposal and claim the next one that matches a filter; return None if there is no other."""
-        return self._go_on(person, proposal_id, within)
+        return self._go_on(account, proposal_id, within)
 
-    def _go_on(self, person: Person, after: str | None, within: QueueFilter | None) -> str | None:
-        def work(rows: Rows) -> str | None:
-            check_signed_in(person, rows.signed_in(person.session), self._clock())
+    def _go_on(self, account: Account, after: str | None, within: QueueFilter | None) -> str | None:
+        def work(tx: Rows) -> str | None:
+            check_signed_in(account, tx.access.signed_in(account.session), self._clock())
             if after is not None:
-                rows.release(after, person.person)
-            place = rows.queue_position(after) if after is not None else None
-            return self._claim_next(rows, person, place, self._clock(), after, within)
+                tx.queue.release(after, account.person)
+            place = tx.queue.cursor_of(after) if after is not None else None
+            return self._claim_next(tx.queue, account, place, self._clock(), after, within)
 
         return self._store.write(work).result()
 
-    def claim(self, proposal_id: str, person: Person) -> None:
+    def claim(self, proposal_id: str, account: Account) -> None:
         """Claim a proposal, even if another person holds a claim on it.
 
         Raises NotFoundError if no such proposal waits, SignedOutError.
         """
         now = self._clock()
 
-        def work(rows: Rows) -> bool:
-            check_signed_in(person, rows.signed_in(person.session), now)
-            return rows.claim(proposal_id, person.person, now, now + LEASE, override=True)
+        def work(tx: Rows) -> bool:
+            check_signed_in(account, tx.access.signed_in(account.session), now)
+            return tx.queue.claim(proposal_id, account.person, now, now + LEASE, override=True)
 
         require(self._store.write(work).result() or None)
 
     def _claim_next(
         self,
-        rows: Rows,
-        person: Person,
+        queue: QueueRows,
+        account: Account,
         place: QueueCursor | None,
         now: int,
         skipped: str | None = None,
@@ -311,29 +323,29 @@ class Desk(DeskViews):
 
         def free(after: QueueCursor | None) -> list[str]:
             if within is None:
-                return rows.free_proposals(person.person, after, now)
-            return rows.free_matching(within, person.person, after, now)
+                return queue.free(account.person, after, now)
+            return queue.free_matching(within, account.person, after, now)
 
         for proposal_id in free(place) or free(None):
-            if proposal_id != skipped and rows.claim(proposal_id, person.person, now, now + LEASE, override=False):
+            if proposal_id != skipped and queue.claim(proposal_id, account.person, now, now + LEASE, override=False):
                 return proposal_id
         return None
 
 
-def _check_role(person: Person) -> None:
-    if person.role != "curator":
+def _check_role(account: Account) -> None:
+    if account.role != "curator":
         message = "Only a curator decides."
         raise ForbiddenDecisionError(message)
 
 
-def _held(rows: Rows, proposal_id: str, target: str) -> ProposalRow:
+def _hold(review: ReviewRows, proposal_id: str, target: str) -> ProposalRow:
     """Return a proposal after locking it and the memories that a decision on it may change."""
-    rows.hold_proposal(proposal_id)
-    proposal = require(rows.proposal(proposal_id))
+    review.hold_proposal(proposal_id)
+    proposal = require(review.proposal(proposal_id))
     touched = sorted({proposal.replaces or "", proposal.memory_id or "", target} - {""})
     for memory_id in touched:
-        rows.hold_memory(memory_id)
-    return require(rows.proposal(proposal_id)) if touched else proposal
+        review.hold_memory(memory_id)
+    return require(review.proposal(proposal_id)) if touched else proposal
 
 
 def _check_requirements(seen: Situation) -> None:
@@ -351,8 +363,8 @@ def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling, seen: Sit
     if len(ruling.resulting) > most:
         message = f"The text is too long: this scope takes {most} bytes."
         raise InvalidDecisionError(message)
-    looked_through = places(proposal, msgspec.json.decode(ruling.resulting))
-    if findings := seen.findings if seen else scan(looked_through, frozenset(policy.privacy.off)):
+    values = values_by_pointer(proposal, msgspec.json.decode(ruling.resulting))
+    if findings := seen.findings if seen else scan(values, frozenset(policy.privacy.off)):
         rules = ", ".join(sorted({finding.rule_id for finding in findings}))
         message = f"The text holds private data ({rules}). Remove it, or reject the proposal with the reason private."
         raise InvalidDecisionError(message)

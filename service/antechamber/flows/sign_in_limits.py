@@ -8,7 +8,7 @@ from typing import Final
 from blake3 import blake3
 
 from antechamber.core.errors import AntechamberError
-from antechamber.core.ports.store import Rows
+from antechamber.core.ports.access import AccessRows
 
 MAX_FAILURES: Final = 5
 """Failures of one name within `COUNTED_MICROSECONDS` after which further attempts are refused."""
@@ -29,31 +29,31 @@ def subjects_of(name: str, address: str = "") -> list[str]:
     return [_digest("name", name)] + ([_digest("address", address)] if address else [])
 
 
-def check_attempts(rows: Rows, subjects: list[str], now: int) -> None:
+def check_attempts(access: AccessRows, subjects: list[str], now: int) -> None:
     """Refuse a further attempt after too many failures.
 
     Raises TooManyAttemptsError if a subject reached its limit.
     """
     for subject, most in zip(subjects, (MAX_FAILURES, MAX_FAILURES_OF_ADDRESS), strict=False):
-        number, last = rows.failures(subject, now - COUNTED_MICROSECONDS)
+        number, last = access.failures(subject, now - COUNTED_MICROSECONDS)
         if number >= most:
             raise TooManyAttemptsError((last + COUNTED_MICROSECONDS - now) // 1_000_000)
 
 
-def count_attempt(rows: Rows, subjects: list[str], now: int) -> list[int]:
+def count_attempt(access: AccessRows, subjects: list[str], now: int) -> list[int]:
     """Count an attempt as failed; return the ids of the counted failures.
 
     Raises TooManyAttemptsError if a subject reached its limit.
     """
-    rows.hold_failures()
-    check_attempts(rows, subjects, now)
-    return [rows.add_failure(subject, now) for subject in subjects]
+    access.hold_failures()
+    check_attempts(access, subjects, now)
+    return [access.add_failure(subject, now) for subject in subjects]
 
 
-def forgive(rows: Rows, subjects: list[str], counted: list[int], now: int) -> None:
+def forgive(access: AccessRows, subjects: list[str], counted: list[int], now: int) -> None:
     """Delete the count of an attempt that succeeded, and the failures of its name."""
-    rows.take_back_failures(counted)
-    rows.forget_failures(subjects[0], now - COUNTED_MICROSECONDS)
+    access.take_back_failures(counted)
+    access.forget_failures(subjects[0], now - COUNTED_MICROSECONDS)
 
 
 def _digest(kind: str, value: str) -> str:

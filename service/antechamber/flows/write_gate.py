@@ -13,23 +13,23 @@ T = TypeVar("T")
 class _Checked(NamedTuple):
     """Work that checks the log again before it starts.
 
-    Two are equal if log and work are equal, so that the store still groups them.
+    Two are equal if both members are equal, so that the store still groups them.
     """
 
-    log: Checkpoints
+    checkpoints: Checkpoints
     work: Callable[..., Any]
 
     def __call__(self, *arguments: Any) -> Any:
-        self.log.check()
+        self.checkpoints.check()
         return self.work(*arguments)
 
 
 class WriteGate:
     """Wraps a store (implements core.ports.store.Store); each write raises ClosedError while the log is in doubt."""
 
-    def __init__(self, store: Store, log: Checkpoints) -> None:
+    def __init__(self, store: Store, checkpoints: Checkpoints) -> None:
         self._store = store
-        self._log = log
+        self._checkpoints = checkpoints
         self.read = store.read
         self.watch = store.watch
         self.trouble = store.trouble
@@ -39,22 +39,22 @@ class WriteGate:
 
     def write(self, work: Callable[[Rows], T]) -> Future[T]:
         """Run `work` in a transaction, which first checks the size of the log."""
-        size = self._log.check()
-        return self._store.write(lambda rows: self._inside(work, size, rows))
+        size = self._checkpoints.check()
+        return self._store.write(lambda tx: self._inside(work, size, tx))
 
     def gather(
         self, work: Callable[[Sequence[Item], Rows], list[T]], items: Sequence[Item], size: int
     ) -> Future[list[T]]:
         """Run `work` on these items and all others that wait for the same `work`; this adds no query."""
-        self._log.check()
-        checked = cast("Callable[[Sequence[Item], Rows], list[T]]", _Checked(self._log, work))
+        self._checkpoints.check()
+        checked = cast("Callable[[Sequence[Item], Rows], list[T]]", _Checked(self._checkpoints, work))
         return self._store.gather(checked, items, size)
 
     def promote(self, work: Callable[[Rows], T]) -> Future[T]:
         """Run a decision in a transaction, which first checks the size of the log."""
-        size = self._log.check()
-        return self._store.promote(lambda rows: self._inside(work, size, rows))
+        size = self._checkpoints.check()
+        return self._store.promote(lambda tx: self._inside(work, size, tx))
 
-    def _inside(self, work: Callable[[Rows], T], size: int, rows: Rows) -> T:
-        self._log.check_inside(rows, size)
-        return work(rows)
+    def _inside(self, work: Callable[[Rows], T], size: int, tx: Rows) -> T:
+        self._checkpoints.check_inside(tx.log, size)
+        return work(tx)

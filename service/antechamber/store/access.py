@@ -7,18 +7,21 @@ import msgspec
 from antechamber.core.access.callers import PasswordChange
 from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess
 from antechamber.core.admission.canonical import canonical, digest
-from antechamber.core.log.leaf import granted, known_as, of_access, of_password
-from antechamber.core.rows.access import SessionRow, TokenCheck, TokenRow, UserRow
+from antechamber.core.log.leaf import account_members, of_access, of_password, token_members
+from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
 from antechamber.store.memories import decoded
 from antechamber.store.statements import Statements
 
 
-class AccessQueries(Statements):
+class AccessQueries:
     """Implements core.ports.access.AccessRows with named statements."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
 
     def add_token(self, row: TokenRow, digest: str) -> None:
         self.share_sessions()
-        self.run(
+        self._sql.run(
             "add_token",
             token_id=row.token_id,
             name=row.name,
@@ -28,27 +31,27 @@ class AccessQueries(Statements):
             created_at=row.created_at,
             expires_at=row.expires_at,
         )
-        named = granted(msgspec.structs.asdict(row) | {"digest": digest})
-        self.log([of_access("issue-token", row.created_at, "issued", **named)])
+        named = token_members(msgspec.structs.asdict(row) | {"digest": digest})
+        self._sql.append_leaves([of_access("issue-token", row.created_at, "issued", **named)])
 
     def tokens(self) -> list[TokenRow]:
-        return [msgspec.convert(decoded(row, "read"), TokenRow) for row in self.all("tokens")]
+        return [msgspec.convert(decoded(row, "read"), TokenRow) for row in self._sql.all("tokens")]
 
-    def token(self, digest: str) -> TokenCheck | None:
-        row = self.one("token_with_digest", digest=digest)
-        return msgspec.convert(decoded(row, "read"), TokenCheck) if row else None
+    def token(self, digest: str) -> TokenFacts | None:
+        row = self._sql.one("token_with_digest", digest=digest)
+        return msgspec.convert(decoded(row, "read"), TokenFacts) if row else None
 
     def revoke_tokens(self, name: str, now: int) -> int:
-        revoked = self.all("revoke_tokens", name=name, revoked_at=now)
-        self.log(of_access("revoke-token", now, "revoked", token_id=row["token_id"]) for row in revoked)
+        revoked = self._sql.all("revoke_tokens", name=name, revoked_at=now)
+        self._sql.append_leaves(of_access("revoke-token", now, "revoked", token_id=row["token_id"]) for row in revoked)
         return len(revoked)
 
     def touch_tokens(self, used: Mapping[int, int]) -> None:
         moments = [{"id": token, "last_used_at": moment} for token, moment in sorted(used.items())]
-        self.repeat("touch_token", moments)
+        self._sql.repeat("touch_token", moments)
 
     def add_user(self, user: UserRow) -> bool:
-        added = self.run(
+        added = self._sql.run(
             "add_user",
             name=user.name,
             person=user.person,
@@ -57,90 +60,93 @@ class AccessQueries(Statements):
             created_at=user.created_at,
         )
         if added:
-            named = known_as(user.name, user.person, user.password)
-            self.log([of_access("add-user", user.created_at, user.role, **named)])
+            named = account_members(user.name, user.person, user.password)
+            self._sql.append_leaves([of_access("add-user", user.created_at, user.role, **named)])
         return added > 0
 
     def users(self) -> list[UserRow]:
-        return msgspec.convert(self.all("users"), list[UserRow])
+        return msgspec.convert(self._sql.all("users"), list[UserRow])
 
     def user(self, name: str) -> UserRow | None:
-        row = self.one("user_named", name=name)
+        row = self._sql.one("user_named", name=name)
         return msgspec.convert(row, UserRow) if row else None
 
     def disable_user(self, name: str, now: int) -> bool:
         self.hold_sessions()
-        self.run("end_sessions_of_user", name=name, ended_at=now)
-        disabled = self.run("disable_user", name=name, disabled_at=now) > 0
+        self._sql.run("end_sessions_of_user", name=name, ended_at=now)
+        disabled = self._sql.run("disable_user", name=name, disabled_at=now) > 0
         if disabled:
-            self.log([of_access("disable-user", now, "disabled", user=name)])
+            self._sql.append_leaves([of_access("disable-user", now, "disabled", user=name)])
         return disabled
 
     def set_password(self, change: PasswordChange) -> bool:
         self.hold_sessions()
-        if not self.run("set_password", user=change.user, password=change.password):
+        if not self._sql.run("set_password", user=change.user, password=change.password):
             return False
-        self.run("end_other_sessions", name=change.user, kept=change.session, ended_at=change.changed_at)
-        self.run("end_links_of_user", name=change.user, ended_at=change.changed_at)
+        self._sql.run("end_other_sessions", name=change.user, kept=change.session, ended_at=change.changed_at)
+        self._sql.run("end_links_of_user", name=change.user, ended_at=change.changed_at)
         values = {"user": change.user, "actor": change.actor, "role": change.role, "changed_at": change.changed_at}
         hashed = digest(change.password.encode())
-        self.run("add_password_change", password_change_id=change.change_id, password_digest=hashed, **values)
-        self.log([of_password(change)])
+        self._sql.run("add_password_change", password_change_id=change.change_id, password_digest=hashed, **values)
+        self._sql.append_leaves([of_password(change)])
         return True
 
     def add_link(self, digest: str, user: int, expires_at: int, proof: str = "") -> None:
         self.share_sessions()
-        self.run("add_link", digest=digest, user=user, expires_at=expires_at, proof=proof)
+        self._sql.run("add_link", digest=digest, user=user, expires_at=expires_at, proof=proof)
 
     def link(self, digest: str) -> BegunAccess | None:
-        row = self.one("link", digest=digest)
+        row = self._sql.one("link", digest=digest)
         return msgspec.convert(row, BegunAccess) if row else None
 
     def links(self) -> list[BegunAccess]:
-        return msgspec.convert(self.all("links"), list[BegunAccess])
+        return msgspec.convert(self._sql.all("links"), list[BegunAccess])
 
     def sessions(self) -> list[BegunAccess]:
-        return msgspec.convert(self.all("sessions"), list[BegunAccess])
+        return msgspec.convert(self._sql.all("sessions"), list[BegunAccess])
 
     def end_access(self, now: int, begun_after: int) -> EndedAccess:
         self.hold_sessions()
         tokens = [row for row in self.tokens() if row.revoked_at is None]
-        links = msgspec.convert(self.all("open_links", now=now), list[BegunAccess])
-        sessions = msgspec.convert(self.all("open_sessions", begun_after=begun_after), list[BegunAccess])
-        self.run("revoke_all_tokens", now=now)
-        self.run("end_links", now=now)
-        self.run("end_sessions", now=now, begun_after=begun_after)
-        self.log(of_access("revoke-token", now, "revoked", token_id=row.token_id) for row in tokens)
+        links = msgspec.convert(self._sql.all("open_links", now=now), list[BegunAccess])
+        sessions = msgspec.convert(self._sql.all("open_sessions", begun_after=begun_after), list[BegunAccess])
+        self._sql.run("revoke_all_tokens", now=now)
+        self._sql.run("end_links", now=now)
+        self._sql.run("end_sessions", now=now, begun_after=begun_after)
+        self._sql.append_leaves(of_access("revoke-token", now, "revoked", token_id=row.token_id) for row in tokens)
         for action, ended in (("end-link", links), ("end-session", sessions)):
             name = action.removeprefix("end-")
-            self.log(of_access(action, now, "ended", **{name: one.digest[:SHOWN], "user": one.name}) for one in ended)
+            self._sql.append_leaves(
+                of_access(action, now, "ended", **{name: access.digest[:SHOWN], "user": access.name})
+                for access in ended
+            )
         users = [row for row in self.users() if row.disabled_at is None]
         return EndedAccess(tokens=tokens, links=links, sessions=sessions, users=users)
 
     def use_link(self, digest: str, now: int) -> UserRow | None:
-        row = self.one("link_user", digest=digest, now=now)
-        if row is None or not self.run("use_link", digest=digest, now=now):
+        row = self._sql.one("link_user", digest=digest, now=now)
+        if row is None or not self._sql.run("use_link", digest=digest, now=now):
             return None
         return msgspec.convert(row, UserRow)
 
     def set_views(self, user: int, views: str) -> None:
-        self.run("set_views", user=user, views=views)
+        self._sql.run("set_views", user=user, views=views)
 
-    def set_keys(self, user: int, keys: str | None) -> None:
-        self.run("set_keys", user=user, keys=keys)
+    def set_shortcuts(self, user: int, shortcuts: str | None) -> None:
+        self._sql.run("set_shortcuts", user=user, shortcuts=shortcuts)
 
     def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:
-        self.run("add_session", digest=digest, user=user, now=now, proof=proof)
+        self._sql.run("add_session", digest=digest, user=user, now=now, proof=proof)
 
     def session(self, digest: str) -> SessionRow | None:
-        row = self.one("session_user", digest=digest)
+        row = self._sql.one("session_user", digest=digest)
         return msgspec.convert(row, SessionRow) if row else None
 
     def share_sessions(self) -> None:
-        self.one("share_sessions")
+        self._sql.one("share_sessions")
 
     def hold_sessions(self) -> None:
-        self.one("hold_sessions")
+        self._sql.one("hold_sessions")
 
     def signed_in(self, digest: str) -> SessionRow | None:
         self.share_sessions()
@@ -148,24 +154,24 @@ class AccessQueries(Statements):
 
     def touch_sessions(self, seen: Mapping[str, int]) -> None:
         moments = [{"digest": digest, "seen_at": moment} for digest, moment in sorted(seen.items())]
-        self.repeat("touch_session", moments)
+        self._sql.repeat("touch_session", moments)
 
     def end_session(self, digest: str, now: int) -> None:
         self.hold_sessions()
-        self.run("end_session", digest=digest, ended_at=now)
+        self._sql.run("end_session", digest=digest, ended_at=now)
 
     def failures(self, subject: str, since: int) -> tuple[int, int]:
-        row = self.one("count_failures", subject=subject, since=since)
+        row = self._sql.one("count_failures", subject=subject, since=since)
         return (row["number"], row["last"] or 0) if row else (0, 0)
 
     def hold_failures(self) -> None:
-        self.one("hold_failures")
+        self._sql.one("hold_failures")
 
     def add_failure(self, subject: str, now: int) -> int:
-        return int(self.all("add_failure", subject=subject, failed_at=now)[0]["id"])
+        return int(self._sql.all("add_failure", subject=subject, failed_at=now)[0]["id"])
 
     def take_back_failures(self, ids: Sequence[int]) -> None:
-        self.repeat("take_back_failure", [{"id": one} for one in ids])
+        self._sql.repeat("take_back_failure", [{"id": failure} for failure in ids])
 
     def forget_failures(self, subject: str, before: int) -> None:
-        self.run("forget_failures", subject=subject, before=before)
+        self._sql.run("forget_failures", subject=subject, before=before)

@@ -15,7 +15,7 @@ from antechamber.core.admission.disposition import (
     KnownProposal,
     KnownSubmission,
 )
-from antechamber.core.admission.group_facts import GroupFacts, content_of, kept_fingerprint, key_of
+from antechamber.core.admission.group_facts import GroupFacts, content_of, key_of, stored_fingerprint
 from antechamber.core.log.leaf import LeafWrite, of_disposition, of_seal, of_withdrawal
 from antechamber.core.ports.admission import ReplayKey
 from antechamber.store.memories import HOUR
@@ -32,22 +32,26 @@ def _text(value: Any) -> str:
     return canonical(value).decode()
 
 
-class AdmissionQueries(Statements):
-    """Implements core.ports.admission.AdmissionRows with named statements."""
+class AdmissionQueries:
+    """Implements core.ports.admission.AdmissionRows with named statements.
 
-    lane: int
-    """Counter lane of this process: processes that share a store use different lanes, as far as there are enough."""
-    known_producers: dict[str, int]
-    """Cache of integer keys of producers; it must be emptied when a transaction is rolled back."""
+    `lane` is the counter lane of this process: processes that share a store use different lanes, as far as there are
+    enough. `known_producers` caches integer keys of producers; its owner empties it when a transaction is rolled back.
+    """
+
+    def __init__(self, sql: Statements, lane: int, known_producers: dict[str, int]) -> None:
+        self._sql = sql
+        self._lane = lane
+        self._known_producers = known_producers
 
     def open_batch(self, candidates: Sequence[Candidate]) -> GroupFacts:
         """Look up keys, contents, earlier conflicts and caps, and only as far as the judgements need them."""
-        book = GroupFacts()
-        submissions = [one.submission for one in candidates]
-        book.producers = producers = self._numbers({one.producer_identity: 0 for one in submissions})
+        facts = GroupFacts()
+        submissions = [candidate.submission for candidate in candidates]
+        facts.producers = producers = self._numbers({submission.producer_identity: 0 for submission in submissions})
         keys = dict.fromkeys(map(key_of, submissions))
-        contents = dict.fromkeys((content_of(one), one.producer_identity) for one in submissions)
-        known, proposals = self.find_all(
+        contents = dict.fromkeys((content_of(submission), submission.producer_identity) for submission in submissions)
+        known, proposals = self._sql.find_all(
             ("known_submission", [{"producer": producers[name], "idempotency_key": key} for name, key in keys]),
             (
                 "known_proposal",
@@ -57,62 +61,68 @@ class AdmissionQueries(Statements):
                 ],
             ),
         )
-        book.distinct = len(candidates) == len(keys) == len({content for content, _ in contents})
+        facts.distinct = len(candidates) == len(keys) == len({content for content, _ in contents})
         for key, row in zip(keys, known, strict=True):
             if row is not None:
-                book.note_submission(key, msgspec.convert(row, KnownSubmission, strict=False))
+                facts.note_submission(key, msgspec.convert(row, KnownSubmission, strict=False))
         for (content, name), row in zip(contents, proposals, strict=True):
             if row is not None:
-                book.note_proposal(content, name, msgspec.convert(row, KnownProposal))
-        self._note_refusals(book, book.refusable(candidates))
-        return book
+                facts.note_proposal(content, name, msgspec.convert(row, KnownProposal))
+        self._note_refusals(facts, facts.refusable(candidates))
+        return facts
 
     def _numbers(self, producers: dict[str, int]) -> dict[str, int]:
         """Return the integer keys of producers; 0 for a producer without a row."""
-        asked = [name for name in producers if name not in self.known_producers]
-        found = self.find("producer_id", [{"producer_identity": name} for name in asked]) if asked else []
-        self.known_producers.update({name: row["id"] for name, row in zip(asked, found, strict=True) if row})
-        return {name: self.known_producers.get(name, 0) for name in producers}
+        asked = [name for name in producers if name not in self._known_producers]
+        rows = self._sql.find("producer_id", [{"producer_identity": name} for name in asked]) if asked else []
+        self._known_producers.update({name: row["id"] for name, row in zip(asked, rows, strict=True) if row})
+        return {name: self._known_producers.get(name, 0) for name in producers}
 
-    def _note_refusals(self, book: GroupFacts, candidates: Sequence[Candidate]) -> None:
+    def _note_refusals(self, facts: GroupFacts, candidates: Sequence[Candidate]) -> None:
         """Look up the caps and the earlier conflicts of candidates that may end in quarantine."""
-        waiting = sorted({book.producers[one.submission.producer_identity] for one in candidates} - {0})
-        names = {number: identity for identity, number in book.producers.items()}
-        self.find("hold_producer", [{"producer": producer} for producer in waiting])
+        waiting = sorted({facts.producers[candidate.submission.producer_identity] for candidate in candidates} - {0})
+        names = {number: identity for identity, number in facts.producers.items()}
+        self._sql.find("hold_producer", [{"producer": producer} for producer in waiting])
         for producer, row in zip(
-            waiting, self.find("count_waiting", [{"producer": producer} for producer in waiting]), strict=True
+            waiting, self._sql.find("count_waiting", [{"producer": producer} for producer in waiting]), strict=True
         ):
-            book.note_waiting(names[producer], row["number"] if row else 0)
-        reused = [(one, original) for one in candidates if (original := book.original(one)) is not None]
-        asked = [
-            {"submission": original.id, "fingerprint": one.fingerprint, "keyed_fingerprint": one.keyed_fingerprint}
-            for one, original in reused
+            facts.note_waiting(names[producer], row["number"] if row else 0)
+        reused = [
+            (candidate, original) for candidate in candidates if (original := facts.original(candidate)) is not None
         ]
-        counts = self.find("count_conflicts", [{"submission": original.id} for _, original in reused])
-        for (_, original), row, count in zip(reused, self.find("known_conflict", asked), counts, strict=True):
-            book.note_conflicts_of_key(original.submission_id, count["number"] if count else 0)
+        asked = [
+            {
+                "submission": original.id,
+                "fingerprint": candidate.fingerprint,
+                "keyed_fingerprint": candidate.keyed_fingerprint,
+            }
+            for candidate, original in reused
+        ]
+        counts = self._sql.find("count_conflicts", [{"submission": original.id} for _, original in reused])
+        for (_, original), row, count in zip(reused, self._sql.find("known_conflict", asked), counts, strict=True):
+            facts.note_conflicts_of_key(original.submission_id, count["number"] if count else 0)
             if row is not None:
-                book.note_conflict(original.submission_id, row["fingerprint"], KnownConflict(answer=row["answer"]))
+                facts.note_conflict(original.submission_id, row["fingerprint"], KnownConflict(answer=row["answer"]))
 
-    def record(self, book: GroupFacts) -> None:
+    def record(self, facts: GroupFacts) -> None:
         """Write the rows of a group's judgements; the ids in a receipt are also the ids of its rows."""
-        entries = book.entries
-        bound = [one for one in entries if one.judgement.bind]
-        made = [one for one in entries if one.judgement.propose]
-        taken = self.take(len(bound)) if bound else []
+        entries = facts.entries
+        bound = [entry for entry in entries if entry.judgement.bind]
+        proposing = [entry for entry in entries if entry.judgement.propose]
+        taken = self._sql.take(len(bound)) if bound else []
         writing = _Writing(
-            self._known_or_new(book.producers) if bound else book.producers,
-            {one.named.submission_id: key for one, key in zip(bound, taken, strict=True)},
-            {one.named.proposal_id: key for one, key in zip(bound, taken, strict=True) if one.judgement.propose},
+            self._known_or_new(facts.producers) if bound else facts.producers,
+            {entry.named.submission_id: key for entry, key in zip(bound, taken, strict=True)},
+            {entry.named.proposal_id: key for entry, key in zip(bound, taken, strict=True) if entry.judgement.propose},
         )
-        self._add("add_proposal", map(writing.proposal, made))
+        self._add("add_proposal", map(writing.proposal, proposing))
         self._add("add_submission", map(writing.submission, bound))
-        self._add("add_evidence", [writing.evidence(one) for one in bound if one.judgement.evidence])
-        self._count(book, writing.producers)
-        self._add("add_quarantine", [writing.quarantine(one) for one in entries if one.judgement.quarantine])
-        self.log(leaf for one in entries for leaf in self._leaves(one))
-        if any(one.judgement.propose or one.judgement.quarantine or one.judgement.withdraw for one in entries):
-            self.announce()
+        self._add("add_evidence", [writing.evidence(entry) for entry in bound if entry.judgement.evidence])
+        self._count(facts, writing.producers)
+        self._add("add_quarantine", [writing.quarantine(entry) for entry in entries if entry.judgement.quarantine])
+        self._sql.append_leaves(leaf for entry in entries for leaf in self._leaves(entry))
+        if any(entry.judgement.propose or entry.judgement.quarantine or entry.judgement.withdraw for entry in entries):
+            self._sql.announce()
 
     def _leaves(self, entry: AdmissionWrite) -> Iterator[LeafWrite]:
         """Yield the leaves of one judgement; withdraw its proposal if it demands so (only the first has a leaf)."""
@@ -120,17 +130,22 @@ class AdmissionQueries(Statements):
         if judgement.bind or judgement.quarantine:
             yield of_disposition(entry)
         proposal_id = judgement.original.proposal_id if judgement.withdraw and judgement.original else None
-        if proposal_id and self.run("withdraw_proposal", proposal_id=proposal_id):
+        if proposal_id and self._sql.run("withdraw_proposal", proposal_id=proposal_id):
             yield of_withdrawal(entry, proposal_id)
 
-    def _count(self, book: GroupFacts, producers: Mapping[str, int]) -> None:
+    def _count(self, facts: GroupFacts, producers: Mapping[str, int]) -> None:
         """Count the dispositions of a group; attempts without a row (replays) are counted by `count_replays`."""
         counted = Counter(
-            (one.received_at // HOUR, producers[one.candidate.submission.producer_identity], _name(one), one.channel)
-            for one in book.entries
-            if one.judgement.bind or one.judgement.quarantine
+            (
+                entry.received_at // HOUR,
+                producers[entry.candidate.submission.producer_identity],
+                _name(entry),
+                entry.channel,
+            )
+            for entry in facts.entries
+            if entry.judgement.bind or entry.judgement.quarantine
         )
-        self.repeat(
+        self._sql.repeat(
             "count",
             [
                 {
@@ -138,7 +153,7 @@ class AdmissionQueries(Statements):
                     "producer": producer,
                     "name": name,
                     "channel": channel,
-                    "lane": self.lane,
+                    "lane": self._lane,
                     "number": number,
                 }
                 for (hour, producer, name, channel), number in sorted(counted.items())
@@ -147,15 +162,15 @@ class AdmissionQueries(Statements):
 
     def _add(self, statement: str, rows: Iterable[Row]) -> None:
         if ordered := list(rows):
-            self.add(statement, ordered, _UNIQUE[statement])
+            self._sql.add(statement, ordered, _UNIQUE[statement])
 
     def _known_or_new(self, producers: Mapping[str, int]) -> Mapping[str, int]:
         """Add the producers without a row; another process may add the same ones at the same time."""
         fresh = sorted(identity for identity, number in producers.items() if not number)
         for identity in fresh:
-            self.run("add_producer", producer_identity=identity)
-        found = self.find("producer_id", [{"producer_identity": identity} for identity in fresh])
-        return {**producers, **{name: row["id"] for name, row in zip(fresh, found, strict=True) if row}}
+            self._sql.run("add_producer", producer_identity=identity)
+        rows = self._sql.find("producer_id", [{"producer_identity": identity} for identity in fresh])
+        return {**producers, **{name: row["id"] for name, row in zip(fresh, rows, strict=True) if row}}
 
     def seal(
         self, producer_identity: str, key: str, named: AssignedIds, receipt: bytes, policy_digest: str, now: int
@@ -163,7 +178,7 @@ class AdmissionQueries(Statements):
         """Bind a free key to a receipt that no event will ever match."""
         producers = self._known_or_new(self._numbers({producer_identity: 0}))
         row = dict.fromkeys(_SEAL_LACKS) | {
-            "id": self.take(1)[0],
+            "id": self._sql.take(1)[0],
             "submission_id": named.submission_id,
             "producer": producers[producer_identity],
             "idempotency_key": key,
@@ -177,22 +192,24 @@ class AdmissionQueries(Statements):
             "receipt": receipt.decode(),
         }
         self._add("add_submission", [row])
-        self.log([of_seal(producer_identity, named.submission_id or "", receipt, policy_digest, now, named.salt)])
+        self._sql.append_leaves(
+            [of_seal(producer_identity, named.submission_id or "", receipt, policy_digest, now, named.salt)]
+        )
         count = {"hour": now // HOUR, "producer": row["producer"], "name": row["disposition"], "channel": "http"}
-        self.run("count", **count, lane=self.lane, number=1)
+        self._sql.run("count", **count, lane=self._lane, number=1)
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
         producer = self._numbers({producer_identity: 0})[producer_identity]
-        found = self.one("known_submission", producer=producer, idempotency_key=key)
-        return (found["submission_id"], found["receipt"]) if found else None
+        submission = self._sql.one("known_submission", producer=producer, idempotency_key=key)
+        return (submission["submission_id"], submission["receipt"]) if submission else None
 
     def count_replays(self, attempts: Mapping[ReplayKey, int]) -> None:
         counted = [
             {"submission_id": submission_id, "hour": hour, "channel": channel, "attempts": number}
             for (submission_id, hour, channel), number in sorted(attempts.items())
         ]
-        self.repeat("add_replays", counted)
-        self.repeat("add_producer_replays", counted)
+        self._sql.repeat("add_replays", counted)
+        self._sql.repeat("add_producer_replays", counted)
 
 
 _UNIQUE: Final = {
@@ -272,7 +289,7 @@ class _Writing:
             "scope_id": None if candidate.hides_scope else submission.scope_id,
             "source_event_hash": None if private else submission.source_event_hash,
             "visibility": submission.visibility,
-            "fingerprint": kept_fingerprint(candidate),
+            "fingerprint": stored_fingerprint(candidate),
             "keyed": int(private),
             "channel": entry.channel,
             "proposal": self._proposal(entry),
@@ -300,7 +317,7 @@ class _Writing:
             "kind": "conflict" if original else "private",
             "submission": known or self._submissions[entry.named.submission_id],
             "producer": self._producer(entry),
-            "fingerprint": kept_fingerprint(candidate),
+            "fingerprint": stored_fingerprint(candidate),
             "keyed": int(private),
             "source_event_hash": None if private else event.source_event_hash,
             "submission_scope": event.submission_scope,

@@ -77,7 +77,7 @@ class _Job:
     def kind(self) -> object:
         return self.work if self.items is not None else self
 
-    def settle(self) -> None:
+    def resolve(self) -> None:
         if self.future.set_running_or_notify_cancel():
             if self.error is None:
                 self.future.set_result(self.result)
@@ -161,10 +161,10 @@ class GroupCommit:
             self._number -= sum(job.number for job in jobs)
             self._size -= sum(job.size for job in jobs)
         for job in jobs:
-            job.settle()
+            job.resolve()
 
     def _failed(self, error: BaseException) -> None:
-        self._pause = self._work.failed(error)
+        self._pause = self._work.note_failure(error)
 
     def _end(self, jobs: list[_Job]) -> None:
         """Refuse new work, and fail the waiting work if the thread ends because of an error."""
@@ -176,7 +176,7 @@ class GroupCommit:
                 left += filter(None, [self._waiting.get_nowait()])
         for job in left:
             job.error = UnavailableError("the writer ended; the service has to be started again")
-            job.settle()
+            job.resolve()
         self._transactions.close()
 
     def _take(self) -> tuple[list[_Job], bool]:
@@ -203,29 +203,35 @@ class GroupCommit:
 
     def _run(self, jobs: list[_Job]) -> None:
         """Run the jobs in one transaction; if it cannot commit, every job gets the error and nothing is stored."""
-        error: Exception = UnavailableError(_CANNOT)
+        error: Exception | None = AgainError()
         for _ in range(MAX_TRIES):
-            try:
-                self._transactions.begin()
-                for _, group in groupby(jobs, key=lambda job: job.kind):
-                    self._attempt(list(group))
-                self._transactions.commit()
-            except Exception as raised:  # noqa: BLE001 -- every error of the transaction must reach all callers
-                self._roll_back()
-                translated = self._transactions.translate(raised)
-                if isinstance(translated, AgainError):
-                    continue
-                if isinstance(translated, AntechamberError):
-                    error = translated
-                else:
-                    self._failed(raised)
-            else:
-                self._pause = None
-                self._work.worked()
-                return
-            break
+            if not isinstance(error := self._commit_once(jobs), AgainError):
+                break
+        if error is None:
+            self._pause = None
+            self._work.note_success()
+            return
         for job in jobs:
-            job.error = error
+            job.error = UnavailableError(_CANNOT) if isinstance(error, AgainError) else error
+
+    def _commit_once(self, jobs: list[_Job]) -> Exception | None:
+        """Try to run the jobs in one transaction and commit it; return None, or the error that undid everything.
+
+        After AgainError another try may succeed.
+        """
+        try:
+            self._transactions.begin()
+            for _, group in groupby(jobs, key=lambda job: job.kind):
+                self._attempt(list(group))
+            self._transactions.commit()
+        except Exception as raised:  # noqa: BLE001 -- every error of the transaction must reach all callers
+            self._roll_back()
+            error = self._transactions.translate(raised)
+            if isinstance(error, AgainError | AntechamberError):
+                return error
+            self._failed(raised)
+            return UnavailableError(_CANNOT)
+        return None
 
     def _roll_back(self) -> None:
         """Undo everything; an error in doing so must not end the writer thread."""
@@ -254,6 +260,6 @@ class GroupCommit:
         if first.items is None:
             return [self._transactions.attempt(first.work, promotes=first.promotes)]
         items = [item for job in jobs for item in job.items or ()]
-        results = self._transactions.attempt(lambda rows: first.work(items, rows), promotes=False)
+        results = self._transactions.attempt(lambda tx: first.work(items, tx), promotes=False)
         parts = iter(results)
         return [[next(parts) for _ in job.items or ()] for job in jobs]

@@ -19,117 +19,126 @@ _POLICIES: Final = 100
 """Number of recorded policies, latest first, that are searched for the last owner of a producer."""
 
 
-class LogQueries(Statements):
+class LogQueries:
     """Implements core.log.ports.LogRows with named statements."""
 
-    def log_size(self) -> int:
-        return int(self.all("log_size")[0]["size"])
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def size(self) -> int:
+        return int(self._sql.all("log_size")[0]["size"])
 
     def leaf_texts(self, first: int, number: int) -> list[str]:
-        return [row["leaf"] for row in self.all("leaf_texts", first=first, end=first + number)]
+        return [row["leaf"] for row in self._sql.all("leaf_texts", first=first, end=first + number)]
 
     def leaf_of(self, subject: str) -> LeafRow | None:
-        row = self.one("leaf_of", subject=subject)
+        row = self._sql.one("leaf_of", subject=subject)
         return LeafRow(**row) if row else None
 
     def leaves_of_item(self, proposal_id: str) -> list[LeafRow]:
-        return [LeafRow(**row) for row in self.all("leaves_of_item", proposal_id=proposal_id)]
+        return [LeafRow(**row) for row in self._sql.all("leaves_of_item", proposal_id=proposal_id)]
 
     def scope_of(self, sequence: int) -> tuple[str | None, str | None]:
-        row = self.one("scope_of", sequence=sequence)
+        row = self._sql.one("scope_of", sequence=sequence)
         return (row["submission_scope"], row["scope_id"]) if row else (None, None)
 
     def changed_since(self, size: int) -> bool:
-        return self.one("changed_since", size=size) is not None
+        return self._sql.one("changed_since", size=size) is not None
 
     def count_nodes(self, level: int) -> int:
-        return int(self.all("count_nodes", level=level)[0]["number"])
+        return int(self._sql.all("count_nodes", level=level)[0]["number"])
 
     def nodes(self, level: int, first: int, number: int) -> list[bytes]:
-        return [row["hash"] for row in self.all("nodes", level=level, first=first, end=first + number)]
+        return [row["hash"] for row in self._sql.all("nodes", level=level, first=first, end=first + number)]
 
     def add_nodes(self, level: int, first: int, hashes: Sequence[bytes]) -> None:
         rows = [{"level": level, "number": number, "hash": value} for number, value in enumerate(hashes, first)]
-        self.repeat("add_node", rows)
+        self._sql.repeat("add_node", rows)
 
-    def log_keys(self) -> list[str]:
-        return [row["verifier_key"] for row in self.all("log_keys")]
+    def verifier_keys(self) -> list[str]:
+        return [row["verifier_key"] for row in self._sql.all("log_keys")]
 
-    def add_log_key(self, key: str, now: int, **abandoned: str) -> None:
-        known = self.log_keys()
-        self.run("add_log_key", verifier_key=key, added_at=now)
-        self.log([of_key(key, known[-1] if known else None, now, **abandoned)])
+    def add_verifier_key(self, key: str, now: int, **abandoned: str) -> None:
+        known = self.verifier_keys()
+        self._sql.run("add_log_key", verifier_key=key, added_at=now)
+        self._sql.append_leaves([of_key(key, known[-1] if known else None, now, **abandoned)])
 
     def checkpoint(self, size: int | None = None) -> SignedCheckpoint | None:
-        row = self.one("last_checkpoint") if size is None else self.one("checkpoint_of_size", size=size)
+        row = self._sql.one("last_checkpoint") if size is None else self._sql.one("checkpoint_of_size", size=size)
         return SignedCheckpoint(**row) if row else None
 
     def add_checkpoint(self, signed: SignedCheckpoint) -> None:
-        self.run("add_checkpoint", **msgspec.structs.asdict(signed))
+        if self.checkpoint() is None:
+            # A copy of the database file alone then shows that the log was signed.
+            self._sql.write_through()
+        self._sql.run("add_checkpoint", **msgspec.structs.asdict(signed))
 
     def add_export(self, row: ExportRow, salt: bytes) -> None:
-        self.run("add_export", **msgspec.structs.asdict(row))
-        self.log([of_export(row, salt)])
+        self._sql.run("add_export", **msgspec.structs.asdict(row))
+        self._sql.append_leaves([of_export(row, salt)])
 
     def exports(self, number: int) -> list[ExportRow]:
-        return msgspec.convert(self.all("exports", number=number), list[ExportRow])
+        return msgspec.convert(self._sql.all("exports", number=number), list[ExportRow])
 
-    def logged_dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
-        rows = self.all("logged_dispositions", first=first, end=end, **msgspec.structs.asdict(chosen))
+    def dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
+        rows = self._sql.all("logged_dispositions", first=first, end=end, **msgspec.structs.asdict(chosen))
         return [DispositionRow(**row) for row in rows]
 
     def last_owner(self, producer_identity: str) -> str | None:
         """Return the producer's owner in the last policy that lists it, among the latest hundred policies."""
-        for row in self.all("recorded_policies", number=_POLICIES):
+        for row in self._sql.all("recorded_policies", number=_POLICIES):
             producer = msgspec.json.decode(row["policy"])["producers"].get(producer_identity)
             if producer is not None:
                 return str(producer["owner"])
         return None
 
     def recorded_policy(self) -> str | None:
-        row = self.one("last_policy")
+        row = self._sql.one("last_policy")
         return row["policy_digest"] if row else None
 
     def note_policy(self, digest: str, policy: str, now: int) -> None:
-        self.all("hold_policy")
+        self._sql.all("hold_policy")
         previous = self.recorded_policy()
         if previous != digest:
-            self.run("add_policy", policy_digest=digest, previous=previous, policy=policy, changed_at=now)
-            self.log([of_policy(digest, previous, now)])
+            self._sql.run("add_policy", policy_digest=digest, previous=previous, policy=policy, changed_at=now)
+            self._sql.append_leaves([of_policy(digest, previous, now)])
 
     def note_direct_write(self, producer_identity: str, hour: int, now: int) -> None:
-        if self.run("add_direct_write", producer_identity=producer_identity, hour=hour, asked_at=now):
-            self.log([of_direct_write(producer_identity, now)])
+        if self._sql.run("add_direct_write", producer_identity=producer_identity, hour=hour, asked_at=now):
+            self._sql.append_leaves([of_direct_write(producer_identity, now)])
 
     def erase(self, erasure_id: str, subject: str, reason_code: str, now: int) -> None:
-        proposal, event = self.one("erasable_proposal", subject=subject), self.one("erasable_event", subject=subject)
-        found = _erasable(subject, proposal, event)
-        ids = {"proposal": found["id"] if proposal else None, "quarantine": None if proposal else found["id"]}
-        self.run("add_erasure", erasure_id=erasure_id, reason_code=reason_code, erased_at=now, **ids)
+        proposal, event = (
+            self._sql.one("erasable_proposal", subject=subject),
+            self._sql.one("erasable_event", subject=subject),
+        )
+        row = _erasable(subject, proposal, event)
+        ids = {"proposal": row["id"] if proposal else None, "quarantine": None if proposal else row["id"]}
+        self._sql.run("add_erasure", erasure_id=erasure_id, reason_code=reason_code, erased_at=now, **ids)
         if proposal:
-            self._forget_words(found["id"])
-            self.run("erase_memories", id=found["id"], mark=ERASED, span=ERASED_SPAN)
-            self.run("erase_proposal", id=found["id"], mark=ERASED, span=ERASED_SPAN)
-            self._erase_fold(found["id"])
+            self._forget_words(row["id"])
+            self._sql.run("erase_memories", id=row["id"], mark=ERASED, span=ERASED_SPAN)
+            self._sql.run("erase_proposal", id=row["id"], mark=ERASED, span=ERASED_SPAN)
+            self._erase_fold(row["id"])
         else:
-            self.run("erase_event", id=found["id"])
-        self.run("erase_records", mark=ERASED, **ids)
-        self.run("erase_salts", **ids)
+            self._sql.run("erase_event", id=row["id"])
+        self._sql.run("erase_records", mark=ERASED, **ids)
+        self._sql.run("erase_salts", **ids)
         name = "proposal_id" if proposal else "quarantine_id"
-        self.log([of_erasure(erasure_id, reason_code, now, **{name: subject})])
+        self._sql.append_leaves([of_erasure(erasure_id, reason_code, now, **{name: subject})])
 
     def _erase_fold(self, proposal: int) -> None:
         """Show another waiting text in the queue row that showed the erased proposal's text, or no text."""
-        other = self.one("other_of_fold", id=proposal)
+        other = self._sql.one("other_of_fold", id=proposal)
         content = plain(msgspec.json.decode(other["payload"])["content"]) if other else ""
-        self.run("erase_fold", id=proposal, content=content)
+        self._sql.run("erase_fold", id=proposal, content=content)
 
     def _forget_words(self, proposal: int) -> None:
         """Remove the words of the proposal's memories from the full-text index."""
-        for row in self.all("memories_of_proposal", id=proposal):
+        for row in self._sql.all("memories_of_proposal", id=proposal):
             words = " ".join(words_of(msgspec.json.decode(row["payload"])["content"]))
-            self.run("forget_words", memory=row["id"], words=words)
-        self.run("tidy_words")
+            self._sql.run("forget_words", memory=row["id"], words=words)
+        self._sql.run("tidy_words")
 
 
 def _erasable(subject: str, proposal: dict[str, Any] | None, event: dict[str, Any] | None) -> dict[str, Any]:
@@ -137,15 +146,15 @@ def _erasable(subject: str, proposal: dict[str, Any] | None, event: dict[str, An
 
     Raises EraseError if there is none, or if it must not be erased.
     """
-    found = proposal or event
-    if found is None:
+    row = proposal or event
+    if row is None:
         message = f"there is no proposal and no refused event {subject}"
-    elif found["erased"] is not None:
+    elif row["erased"] is not None:
         message = f"{subject} was erased before"
-    elif found["state"] in {"pending", "waiting"}:
+    elif row["state"] in {"pending", "waiting"}:
         message = f"{subject} still waits; decide it at the desk first"
-    elif found.get("active"):
+    elif row.get("active"):
         message = f"{subject} is a memory; retract it at the desk first"
     else:
-        return found
+        return row
     raise EraseError(message)

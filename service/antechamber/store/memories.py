@@ -24,35 +24,40 @@ def decoded(row: dict[str, Any], *members: str) -> dict[str, Any]:
     }
 
 
-class MemoryQueries(Statements):
+class MemoryQueries:
     """Implements core.ports.memories.MemoryRows with named statements."""
+
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
 
     def receipt_by_id(self, producer_identity: str, submission_id: str) -> StoredReceipt | None:
         return self._receipt(
-            self.one("receipt_by_id", producer_identity=producer_identity, submission_id=submission_id)
+            self._sql.one("receipt_by_id", producer_identity=producer_identity, submission_id=submission_id)
         )
 
     def receipt_by_key(self, producer_identity: str, key: str) -> StoredReceipt | None:
-        return self._receipt(self.one("receipt_by_key", producer_identity=producer_identity, idempotency_key=key))
+        return self._receipt(self._sql.one("receipt_by_key", producer_identity=producer_identity, idempotency_key=key))
 
     def _receipt(self, row: dict[str, Any] | None) -> StoredReceipt | None:
         if row is None:
             return None
         proposal = row.pop("proposal")
-        reason = self.one("last_reason", proposal=proposal) if row["state"] not in {None, "pending"} else None
-        memory = self.one("memory_of_proposal", proposal=proposal) if row["state"] == "approved" else None
+        reason = self._sql.one("last_reason", proposal=proposal) if row["state"] not in {None, "pending"} else None
+        memory = self._sql.one("memory_of_proposal", proposal=proposal) if row["state"] == "approved" else None
         return msgspec.convert(
             {"reason_code": None, "memory_id": None, **row, **(reason or {}), **(memory or {})}, StoredReceipt
         )
 
     def submitted_in_session(self, producer_identity: str, scope_id: str) -> bool:
-        return self.one("submitted_in_session", producer_identity=producer_identity, scope_id=scope_id) is not None
+        return self._sql.one("submitted_in_session", producer_identity=producer_identity, scope_id=scope_id) is not None
 
-    def memory_position(self, submission_scope: str, scope_id: str, memory_id: str) -> int | None:
-        row = self.one("memory_position", submission_scope=submission_scope, scope_id=scope_id, memory_id=memory_id)
+    def cursor_of(self, submission_scope: str, scope_id: str, memory_id: str) -> int | None:
+        row = self._sql.one(
+            "memory_position", submission_scope=submission_scope, scope_id=scope_id, memory_id=memory_id
+        )
         return row["id"] if row else None
 
-    def memories(
+    def search(
         self, submission_scope: str, scope_id: str, words: Sequence[str], before: int | None, number: int
     ) -> list[MemoryHit]:
         wanted = words_of(" ".join(words))
@@ -65,8 +70,8 @@ class MemoryQueries(Statements):
             "number": number,
         }
         rows = (
-            self.all("memories_of_scope_matching", words=" ".join(wanted), **values)
+            self._sql.all("memories_of_scope_matching", words=" ".join(wanted), **values)
             if wanted
-            else self.all("memories_of_scope", **values)
+            else self._sql.all("memories_of_scope", **values)
         )
         return [msgspec.convert(decoded(row, "payload", "source_span", "supersedes"), MemoryHit) for row in rows]

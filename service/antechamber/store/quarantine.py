@@ -4,8 +4,9 @@ from typing import Any
 
 import msgspec
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.log.leaf import of_settlement
+from antechamber.core.review.decision import text_hash
 from antechamber.core.review.quarantine import QuarantineDecision
 from antechamber.core.rows.quarantine import QuarantineRow
 from antechamber.core.rows.review import ReviewRecordRow
@@ -19,25 +20,30 @@ def _refused(row: dict[str, Any]) -> QuarantineRow:
     return msgspec.convert(decoded(row, *members), QuarantineRow, strict=False)
 
 
-class QuarantineQueries(Statements):
+class QuarantineQueries:
     """Implements core.ports.quarantine.QuarantineRows with named statements."""
 
-    def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
-        return [_refused(row) for row in self.all("waiting_quarantine", after=after, number=number)]
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
 
-    def quarantined_event(self, quarantine_id: str) -> QuarantineRow | None:
-        row = self.one("quarantined_event", quarantine_id=quarantine_id)
+    def waiting(self, after: str | None, number: int) -> list[QuarantineRow]:
+        return [_refused(row) for row in self._sql.all("waiting_quarantine", after=after, number=number)]
+
+    def event(self, quarantine_id: str) -> QuarantineRow | None:
+        row = self._sql.one("quarantined_event", quarantine_id=quarantine_id)
         return _refused(row) if row else None
 
-    def hold_quarantine(self, quarantine_id: str) -> None:
-        self.one("hold_quarantine", quarantine_id=quarantine_id)
+    def hold(self, quarantine_id: str) -> None:
+        self._sql.one("hold_quarantine", quarantine_id=quarantine_id)
 
     def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
-        return msgspec.convert(self.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow])
+        return msgspec.convert(
+            self._sql.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow]
+        )
 
-    def settle(self, event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> None:
-        form = settlement.form
-        self.all(
+    def settle(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
+        form, ruling = settlement.form, settlement.ruling
+        self._sql.all(
             "add_review_record",
             review_record_id=settlement.review_record_id,
             proposal=None,
@@ -45,12 +51,12 @@ class QuarantineQueries(Statements):
             version=event.version,
             resulting_version=event.version + 1,
             decision=form.kind,
-            reason_code=settlement.reason_code,
+            reason_code=ruling.reason_code,
             reason_text=form.reason_text,
-            curator=person.id,
-            person=person.person,
-            shown=settlement.shown.decode(),
-            shown_hash=settlement.shown_hash,
+            curator=account.id,
+            person=account.person,
+            shown=ruling.shown.decode(),
+            shown_hash=text_hash(ruling.shown),
             resulting=None,
             resulting_hash=None,
             approvals_required=1,
@@ -60,10 +66,10 @@ class QuarantineQueries(Statements):
             policy_digest=settlement.policy_digest,
             decided_at=settlement.decided_at,
         )
-        self.log([of_settlement(event, person, settlement)])
-        self.run("settle_quarantine", quarantine=event.id, state=settlement.state)
-        self.announce()
+        self._sql.append_leaves([of_settlement(event, account, settlement)])
+        self._sql.run("settle_quarantine", quarantine=event.id, state=ruling.state)
+        self._sql.announce()
 
-    def count_quarantined(self, most: int) -> int:
-        row = self.one("count_quarantined", most=most)
+    def count(self, most: int) -> int:
+        row = self._sql.one("count_quarantined", most=most)
         return row["number"] if row else 0

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.contract import MemoryState, ProposalState
 from antechamber.core.errors import StaleDecisionError
@@ -42,74 +42,80 @@ class _Changing(NamedTuple):
     """A decision that changes memories: the key of its review record, the curator, and everything that it writes."""
 
     record: int
-    person: Person
+    account: Account
     entry: DecisionWrite
 
 
-class ReviewQueries(Statements):
-    """Implements core.ports.review.ReviewRows with named statements."""
+class ReviewQueries:
+    """Implements core.ports.review.ReviewRows with named statements; `lane` is the counter lane of this process."""
 
-    lane: int
+    def __init__(self, sql: Statements, lane: int) -> None:
+        self._sql = sql
+        self._lane = lane
 
     def proposal(self, proposal_id: str) -> ProposalRow | None:
-        row = self.one("proposal", proposal_id=proposal_id)
+        row = self._sql.one("proposal", proposal_id=proposal_id)
         return msgspec.convert(with_text(row), ProposalRow, strict=False) if row else None
 
     def hold_proposal(self, proposal_id: str) -> None:
-        self.one("hold_proposal", proposal_id=proposal_id)
+        self._sql.one("hold_proposal", proposal_id=proposal_id)
 
     def evidence(self, proposal: int) -> list[EvidenceRow]:
-        return msgspec.convert(self.all("evidence_of_proposal", proposal=proposal), list[EvidenceRow])
+        return msgspec.convert(self._sql.all("evidence_of_proposal", proposal=proposal), list[EvidenceRow])
 
     def refused_owners(self, proposal: int) -> list[str]:
-        return [row["owner"] for row in self.all("refused_owners_of_proposal", proposal=proposal)]
+        return [row["owner"] for row in self._sql.all("refused_owners_of_proposal", proposal=proposal)]
 
     def own_duplicates(self, proposal: int) -> tuple[int, int]:
-        row = self.one("own_duplicates_of_proposal", proposal=proposal)
+        row = self._sql.one("own_duplicates_of_proposal", proposal=proposal)
         return (row["submissions"], row["replays"]) if row else (0, 0)
 
-    def review_records(self, proposal: int) -> list[ReviewRecordRow]:
-        return msgspec.convert(self.all("review_records_of_proposal", proposal=proposal), list[ReviewRecordRow])
+    def records(self, proposal: int) -> list[ReviewRecordRow]:
+        return msgspec.convert(self._sql.all("review_records_of_proposal", proposal=proposal), list[ReviewRecordRow])
 
     def conflicts(self, proposal: int) -> list[ConflictMark]:
-        return msgspec.convert(self.all("conflicts_of_proposal", proposal=proposal), list[ConflictMark], strict=False)
+        return msgspec.convert(
+            self._sql.all("conflicts_of_proposal", proposal=proposal), list[ConflictMark], strict=False
+        )
 
     def producer_record(self, producer_identity: str) -> ProducerRecord:
-        row = self.one("producer_record", producer_identity=producer_identity)
+        row = self._sql.one("producer_record", producer_identity=producer_identity)
         return msgspec.convert(row, ProducerRecord)
 
     def same_text(self, proposal: int, shown_hash: str) -> list[LatestDecision]:
-        rows = self.all("same_text", proposal=proposal, shown_hash=shown_hash)
+        rows = self._sql.all("same_text", proposal=proposal, shown_hash=shown_hash)
         return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
     def decision_with_key(self, decision_key: str) -> bool:
-        return self.one("decision_with_key", decision_key=decision_key) is not None
+        return self._sql.one("decision_with_key", decision_key=decision_key) is not None
 
     def target(self, memory_id: str, submission_scope: str, scope_id: str) -> Target | None:
-        row = self.one("memory_in_scope", memory_id=memory_id, submission_scope=submission_scope, scope_id=scope_id)
+        row = self._sql.one(
+            "memory_in_scope", memory_id=memory_id, submission_scope=submission_scope, scope_id=scope_id
+        )
         return msgspec.convert(row, Target) if row else None
 
     def memories_near(self, submission_scope: str, scope_id: str, number: int) -> list[NearMemory]:
-        rows = self.all("memories_near", submission_scope=submission_scope, scope_id=scope_id, number=number)
+        rows = self._sql.all("memories_near", submission_scope=submission_scope, scope_id=scope_id, number=number)
         return [msgspec.convert(decoded(row, "payload"), NearMemory) for row in rows]
 
     def hold_memory(self, memory_id: str) -> None:
-        self.one("hold_memory", memory_id=memory_id)
+        self._sql.one("hold_memory", memory_id=memory_id)
 
     def latest_decisions(self, number: int) -> list[LatestDecision]:
-        rows = self.all("latest_decisions", number=number)
+        rows = self._sql.all("latest_decisions", number=number)
         return [msgspec.convert(decoded(row, "shown"), LatestDecision) for row in rows]
 
-    def decide(self, proposal: ProposalRow, person: Person, entry: DecisionWrite) -> None:
+    def decide(self, proposal: ProposalRow, account: Account, entry: DecisionWrite) -> None:
         """Write the review record, apply the ruling to the proposal and its memories, and admit a memory if ruled so.
 
         Raises StaleDecisionError if another transaction moved the proposal first.
         """
         ruling = entry.ruling
-        record = self._add_review_record(proposal, person, entry)
+        record = self._add_review_record(proposal, account, entry)
         text = ruling.text.decode()
         changed = entry.decision.kind == "edit" or (proposal.edited and text != canonical(proposal.proposed).decode())
-        moved = self.run(
+        moved = self._sql.run(
             "move_proposal",
             proposal=proposal.id,
             from_version=proposal.version,
@@ -126,18 +132,18 @@ class ReviewQueries(Statements):
             message = "somebody else decided first"
             raise StaleDecisionError(message)
         if more := (ruling.state == "pending") - (proposal.state == "pending"):
-            self.run("count_in_fold", more=more, proposal=proposal.id)
+            self._sql.run("count_in_fold", more=more, proposal=proposal.id)
         self._count_decided(proposal, ruling.state, entry.decided_at)
-        self.log([of_decision(proposal, person, entry)])
-        changing = _Changing(record, person, entry)
+        self._sql.append_leaves([of_decision(proposal, account, entry)])
+        changing = _Changing(record, account, entry)
         if ruling.undoes is not None:
-            for row in self.all("ended_by", review_record_id=ruling.undoes):
+            for row in self._sql.all("ended_by", review_record_id=ruling.undoes):
                 self._change(row["memory_id"], "active", changing)
         if ruling.memory is not None and ruling.memory != "active" and proposal.memory_id is not None:
             self._change(proposal.memory_id, ruling.memory, changing)
         if ruling.admits:
             self._admit(proposal.id, text, changing)
-        self.announce()
+        self._sql.announce()
 
     def _count_decided(self, proposal: ProposalRow, state: ProposalState, now: int) -> None:
         """Update the counts of decided proposals by producer and hour; a decision that is undone is subtracted."""
@@ -145,13 +151,13 @@ class ReviewQueries(Statements):
             return
         for name, number in ((proposal.state, -1), (state, 1)):
             if name != "pending":
-                self.run(
-                    "count_proposal", proposal=proposal.id, hour=now // HOUR, name=name, lane=self.lane, number=number
+                self._sql.run(
+                    "count_proposal", proposal=proposal.id, hour=now // HOUR, name=name, lane=self._lane, number=number
                 )
 
-    def _add_review_record(self, proposal: ProposalRow, person: Person, entry: DecisionWrite) -> int:
+    def _add_review_record(self, proposal: ProposalRow, account: Account, entry: DecisionWrite) -> int:
         decision, ruling = entry.decision, entry.ruling
-        record = self.all(
+        record = self._sql.all(
             "add_review_record",
             review_record_id=entry.review_record_id,
             proposal=proposal.id,
@@ -161,8 +167,8 @@ class ReviewQueries(Statements):
             decision=decision.kind,
             reason_code=ruling.reason_code,
             reason_text=decision.reason_text,
-            curator=person.id,
-            person=person.person,
+            curator=account.id,
+            person=account.person,
             shown=ruling.shown.decode(),
             shown_hash=text_hash(ruling.shown),
             resulting=ruling.resulting.decode() if ruling.resulting else None,
@@ -178,7 +184,7 @@ class ReviewQueries(Statements):
 
     def _admit(self, proposal: int, text: str, changing: "_Changing") -> None:
         entry = changing.entry
-        memory = self.all(
+        memory = self._sql.all(
             "add_memory",
             memory_id=entry.memory_id,
             proposal=proposal,
@@ -188,22 +194,24 @@ class ReviewQueries(Statements):
             admitted_at=entry.decided_at,
         )[0]["id"]
         self._add_change(memory, entry.memory_id, None, "active", changing)
-        self.run("index_memory", memory=memory, words=" ".join(words_of(msgspec.json.decode(text)["content"])))
+        self._sql.run("index_memory", memory=memory, words=" ".join(words_of(msgspec.json.decode(text)["content"])))
         if entry.ruling.replaces is not None:
             self._change(entry.ruling.replaces, "superseded", changing)
 
     def _change(self, memory_id: str, state: MemoryState, changing: "_Changing") -> None:
-        found = self.one("memory_number", memory_id=memory_id)
-        if found is not None:
-            self._add_change(found["id"], memory_id, found["state"], state, changing)
-            self.run("move_memory", memory=found["id"], state=state)
+        row = self._sql.one("memory_number", memory_id=memory_id)
+        if row is not None:
+            self._add_change(row["id"], memory_id, row["state"], state, changing)
+            self._sql.run("move_memory", memory=row["id"], state=state)
 
     def _add_change(
         self, memory: int, memory_id: str, before: str | None, state: MemoryState, changing: "_Changing"
     ) -> None:
-        record, person, entry = changing
-        self.run("add_memory_change", memory=memory, state=state, review_record=record, changed_at=entry.decided_at)
-        self.log([of_memory(memory_id, before, state, person, entry)])
+        record, account, entry = changing
+        self._sql.run(
+            "add_memory_change", memory=memory, state=state, review_record=record, changed_at=entry.decided_at
+        )
+        self._sql.append_leaves([of_memory(memory_id, before, state, account, entry)])
 
     def browse_memories(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
         wanted = words_of(" ".join(chosen.words))
@@ -212,16 +220,16 @@ class ReviewQueries(Statements):
         scope = {"submission_scope": chosen.submission_scope, "scope_id": chosen.scope_id}
         page = {"at": chosen.at, "after": after, "number": number}
         if wanted:
-            rows = self.all("all_memories_matching", words=" ".join(wanted), **scope, **page)
+            rows = self._sql.all("all_memories_matching", words=" ".join(wanted), **scope, **page)
         elif chosen.scope_id:
-            rows = self.all("memories_by_scope", **scope, **page)
+            rows = self._sql.all("memories_by_scope", **scope, **page)
         else:
-            rows = self.all("all_memories", **page)
+            rows = self._sql.all("all_memories", **page)
         return [msgspec.convert(decoded(row, "payload"), BrowsedMemory) for row in rows]
 
     def memory(self, memory_id: str) -> MemoryRow | None:
-        row = self.one("memory", memory_id=memory_id)
+        row = self._sql.one("memory", memory_id=memory_id)
         return msgspec.convert(decoded(row, "payload", "source_span", "supersedes"), MemoryRow) if row else None
 
     def memory_changes(self, memory: int) -> list[MemoryChange]:
-        return msgspec.convert(self.all("changes_of_memory", memory=memory), list[MemoryChange])
+        return msgspec.convert(self._sql.all("changes_of_memory", memory=memory), list[MemoryChange])

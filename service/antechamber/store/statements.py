@@ -26,14 +26,14 @@ def parse(text: str) -> dict[str, str]:
     return {name: body.strip() for name, body in zip(names, bodies, strict=True)}
 
 
-def _scripts(*place: str) -> list[tuple[str, str]]:
+def _scripts(*folder: str) -> list[tuple[str, str]]:
     """Return names and texts of the `.sql` files of one folder, sorted by name; none if there is no such folder."""
-    folder = files("antechamber.store").joinpath(*place)
-    if not folder.is_dir():
+    directory = files("antechamber.store").joinpath(*folder)
+    if not directory.is_dir():
         return []
     return sorted(
         (file.name.removesuffix(".sql"), file.read_text(encoding="utf-8"))
-        for file in folder.iterdir()
+        for file in directory.iterdir()
         if file.name.endswith(".sql")
     )
 
@@ -44,14 +44,14 @@ def statements(engine: str) -> dict[str, str]:
 
     Raises ValueError if two shared statements have the same name.
     """
-    found: dict[str, str] = {}
+    shared: dict[str, str] = {}
     for _, text in _scripts("sql"):
         for name, body in parse(text).items():
-            if name in found:
+            if name in shared:
                 message = f"statement {name} is written twice"
                 raise ValueError(message)
-            found[name] = body
-    return found | overrides(engine)
+            shared[name] = body
+    return shared | overrides(engine)
 
 
 def overrides(engine: str) -> dict[str, str]:
@@ -98,8 +98,14 @@ class Statements(Protocol):
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         """Run a write once for each set of values."""
 
-    def log(self, leaves: Iterable[LeafWrite], /) -> None:
+    def append_leaves(self, leaves: Iterable[LeafWrite], /) -> None:
         """Append leaves to the log at the end of the transaction, so that its lock is held only briefly."""
 
     def announce(self) -> None:
         """Notify all watchers, after the commit, that the queue or the quarantine changed."""
+
+    def write_through(self) -> None:
+        """Have the database's own file hold this transaction soon after the commit, not only the log beside it."""
+
+    def check_files(self) -> Iterator[str]:
+        """Yield what the engine itself finds broken in its files or schema."""

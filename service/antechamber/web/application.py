@@ -1,6 +1,7 @@
 """Builds the application: routes, pages, error handlers and headers around the given flows."""
 
 import asyncio
+import mimetypes
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import cache
@@ -26,11 +27,13 @@ from antechamber.core.review.edit_field import to_field
 from antechamber.core.review.hidden_text import glimpse, pretty, reveal, shorten
 from antechamber.core.review.shortcuts import SHORTCUTS
 from antechamber.core.times import format_time
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.admit import Admission
+from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
@@ -49,6 +52,7 @@ from antechamber.web import (
     quarantine,
     submit,
 )
+from antechamber.web import help as help_pages
 from antechamber.web import mcp as mcp_endpoint
 from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, SignInNeededError
@@ -74,10 +78,12 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     admission: Admission
     recall: Recall
     desk: Desk
+    desk_views: DeskViews
     quarantine: Quarantine
-    access: Access
+    access: AccessFlows
     export: Export
-    log: Log
+    checkpoints: Checkpoints
+    proofs: LogProofs
     dashboard: Dashboard
     passwords: Passwords
     background: Background
@@ -107,6 +113,8 @@ def build(
             "tools": mcp_endpoint.ToolServer(mcp, services.background.work("serving MCP clients")),
         }
     )
+    # Python 3.11 and 3.12 do not know this type, and browsers are asked not to guess types.
+    mimetypes.add_type("image/webp", ".webp")
     assets = create_static_files_router(
         "/assets",
         directories=[templates / "assets"],
@@ -148,7 +156,7 @@ def _handlers() -> list[Any]:
                 desk.ReviewPages,
                 decisions.DecisionRoutes,
                 quarantine.show_quarantine,
-                quarantine.show_refused,
+                quarantine.show_event,
                 quarantine.settle,
                 desk.memories,
                 desk.memory,
@@ -158,7 +166,9 @@ def _handlers() -> list[Any]:
         live.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path must be in one router: Litestar 2.25 wraps a separate one again for each later handler.
-        Router("/", route_handlers=[preferences.show_settings, preferences.choose_keys, preferences.change_password]),
+        Router(
+            "/", route_handlers=[preferences.show_settings, preferences.choose_shortcuts, preferences.change_password]
+        ),
         *audit_api.ROUTES,
         audit_pages.audit,
         audit_pages.item,
@@ -171,6 +181,8 @@ def _handlers() -> list[Any]:
         contract_pages.openapi,
         contract_pages.schema,
         contract_pages.contract,
+        help_pages.help_front,
+        help_pages.help_chapter,
     ]
 
 

@@ -19,8 +19,9 @@ from antechamber.core.review.decision import DECISIONS, SETTLEMENTS
 from antechamber.core.rows.review import AuditFilter
 from antechamber.core.rows.submissions import SubmissionFilter
 from antechamber.core.times import parse_time
+from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.export import MEDIA_TYPES, Export, Exporter
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.web.auth import needs_auditor
 from antechamber.web.pages import NO_STORE
 
@@ -153,33 +154,35 @@ def export_log(request: AuditRequest, export: NamedDependency[Export]) -> Stream
 
 
 @get("/v1/audit/checkpoint", guards=[needs_auditor], sync_to_thread=True)
-def checkpoint(request: AuditRequest, log: NamedDependency[Log]) -> Response[str]:
+def checkpoint(
+    request: AuditRequest, checkpoints: NamedDependency[Checkpoints], proofs: NamedDependency[LogProofs]
+) -> Response[str]:
     """Return a signed checkpoint of all changes, or an earlier one by its size."""
     _only(request, "size")
     size = _number(request, "size")
-    signed = log.checkpoint() if size is None else log.published(size)
+    signed = checkpoints.checkpoint() if size is None else proofs.published_checkpoint(size)
     name = "checkpoint" if size is None else f"checkpoint-{size}"
     headers = NO_STORE | {"content-disposition": f'inline; filename="{name}.txt"'}
     return Response(signed.note, media_type=_PLAIN, headers=headers)
 
 
 @get("/v1/audit/key", guards=[needs_auditor], sync_to_thread=True)
-def key(log: NamedDependency[Log]) -> Response[str]:
+def key(proofs: NamedDependency[LogProofs]) -> Response[str]:
     """Return the verifier keys, one per line, the current one first."""
-    return Response("".join(f"{one}\n" for one in log.verifier_keys()), media_type=_PLAIN, headers=NO_STORE)
+    return Response("".join(f"{one}\n" for one in proofs.verifier_keys()), media_type=_PLAIN, headers=NO_STORE)
 
 
 @get("/v1/audit/proof/inclusion", guards=[needs_auditor], sync_to_thread=True)
-def inclusion(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict[str, Any]]:
+def inclusion(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Response[dict[str, Any]]:
     """Return the proof that the log contains a leaf, given its sequence or the id of its subject."""
     _only(request, "sequence", "subject")
     sequence, subject = _number(request, "sequence"), request.query_params.get("subject")
     if (sequence is None) == (subject is None):
         raise refuse("malformed", "name the leaf, by sequence or by subject", "/sequence")
-    found = log.included(log.sequence_of(subject or "").sequence if sequence is None else sequence)
+    found = proofs.prove_inclusion(proofs.sequence_of(subject or "").sequence if sequence is None else sequence)
     leaf = msgspec.json.decode(found.leaf)
     grants = _taker(request).grants
-    if grants is not None and not covers(grants, *log.scope_of(found.sequence)):
+    if grants is not None and not covers(grants, *proofs.scope_of(found.sequence)):
         # The same message as for a missing leaf: this caller must not learn that it exists.
         message = "The log has no leaf about that." if sequence is None else f"The log has no leaf {sequence}."
         raise NotFoundError(message)
@@ -187,7 +190,7 @@ def inclusion(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict
 
 
 @get("/v1/audit/proof/consistency", guards=[needs_auditor], sync_to_thread=True)
-def consistency(request: AuditRequest, log: NamedDependency[Log]) -> Response[dict[str, Any]]:
+def consistency(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Response[dict[str, Any]]:
     """Return the proof that the log at an earlier size is a prefix of the current log."""
     _only(request, "old_size")
     old = _number(request, "old_size")
@@ -195,7 +198,7 @@ def consistency(request: AuditRequest, log: NamedDependency[Log]) -> Response[di
         raise refuse("malformed", "name the size of the earlier checkpoint", "/old_size")
     if old == 0:
         raise refuse("malformed", "old_size must be at least 1: a log of 0 leaves is the beginning of any", "/old_size")
-    proven = log.consistent(old)
+    proven = proofs.prove_consistency(old)
     path = [base64.b64encode(one).decode() for one in proven.path]
     told = {"old_size": old, "size": proven.checkpoint.size, "proof": path, "checkpoint": proven.checkpoint.note}
     return Response(told, headers=NO_STORE)

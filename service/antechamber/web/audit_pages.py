@@ -13,11 +13,11 @@ from antechamber.core.errors import NotFoundError, RequestRefusedError
 from antechamber.core.rows.review import AuditFilter, AuditRow
 from antechamber.core.rows.submissions import ListedSubmission, SubmissionFilter
 from antechamber.flows.export import Export
-from antechamber.flows.log_proofs import Log
+from antechamber.flows.log_proofs import LogProofs
 from antechamber.resources import verifier
 from antechamber.web.audit_api import CHOICES, DISPOSITIONS, read_filter, read_submission_filter
 from antechamber.web.auth import needs_role
-from antechamber.web.pages import PersonRequest, page
+from antechamber.web.pages import AccountRequest, page
 
 _PAGE: Final = 50
 
@@ -30,7 +30,7 @@ _ID: Final = re.compile(r"[0-9a-f-]{36}")
 
 
 @get("/audit", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def audit(request: PersonRequest, export: NamedDependency[Export], log: NamedDependency[Log]) -> Template:
+def audit(request: AccountRequest, export: NamedDependency[Export], proofs: NamedDependency[LogProofs]) -> Template:
     """Show review records, or submissions if a disposition is selected, and how far the log is signed."""
     query = request.query_params
     answers = bool(query.get("disposition"))
@@ -49,7 +49,7 @@ def audit(request: PersonRequest, export: NamedDependency[Export], log: NamedDep
         reason_codes=(*REASON_CODES, *CODES) if answers else REASON_CODES,
         decisions=CHOICES["decision"],
         dispositions=DISPOSITIONS,
-        standing=log.standing(),
+        standing=proofs.standing(),
         exports=export.history(_EXPORTS),
     )
 
@@ -74,12 +74,12 @@ def _answers(query: Any, export: Export) -> tuple[tuple[list[ListedSubmission], 
 
 
 @get("/audit/items/{proposal_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def item(request: PersonRequest, proposal_id: FromPath[str], log: NamedDependency[Log]) -> Template:
+def item(request: AccountRequest, proposal_id: FromPath[str], proofs: NamedDependency[LogProofs]) -> Template:
     """Show everything in the log about a proposal, from its submissions to its memory."""
-    leaves = log.item(proposal_id)
+    leaves = proofs.item(proposal_id)
     if not leaves:
         raise NotFoundError(proposal_id)
-    return page(request, "item.html", 200, proposal_id=proposal_id, leaves=leaves, standing=log.standing())
+    return page(request, "item.html", 200, proposal_id=proposal_id, leaves=leaves, standing=proofs.standing())
 
 
 @get("/audit/verify_export.py", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
@@ -90,7 +90,7 @@ def verifier_file() -> Response[bytes]:
 
 
 @get("/submissions", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def submissions(request: PersonRequest, export: NamedDependency[Export]) -> Template:
+def submissions(request: AccountRequest, export: NamedDependency[Export]) -> Template:
     """Show submissions and their dispositions, newest first, with filters; without texts."""
     query = request.query_params
     (items, following), error = _answers(query, export)

@@ -13,11 +13,12 @@ from litestar.exceptions import ClientException, PermissionDeniedException
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware.authentication import AbstractAuthenticationMiddleware, AuthenticationResult
 
-from antechamber.core.access.callers import Bearer, Caller, Person
+from antechamber.core.access.callers import Account, Bearer, Caller
 from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.contract import Reason
 from antechamber.core.errors import AntechamberError, RequestRefusedError, refuse
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
+from antechamber.flows.token_check import TokenCheck
 from antechamber.web import thread_pools
 from antechamber.web.connections import connection_of
 
@@ -54,12 +55,13 @@ class Authentication(AbstractAuthenticationMiddleware):
 async def caller_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Caller | None:
     """Return the caller of a request by its token or, without one, its session; None if neither is valid."""
     state = connection.app.state
-    access: Access = state.access
+    access: AccessFlows = state.access
     header = connection.headers.get("authorization")
     if header is not None:
-        return await looked_up(access, access.bearer, secret_of(header))
+        return await look_up_bearer(access.token_check, secret_of(header))
     secret = connection.cookies.get(cookie_name(secure=state.settings.secure), "")
-    return await looked_up(access, access.person, secret)
+    sessions = access.sessions
+    return await _look_up(sessions.account, secret, at_once=sessions.needs_no_read(secret))
 
 
 def secret_of(header: str) -> str:
@@ -68,11 +70,14 @@ def secret_of(header: str) -> str:
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
-async def looked_up(access: Access, look_up: Callable[[str], T], secret: str) -> T:
-    """Look up a secret; in a thread if it is not cached, because the store may be on another machine."""
-    return (
-        look_up(secret) if access.remembers(secret) else await thread_pools.run(thread_pools.LOOK_UPS, look_up, secret)
-    )
+async def look_up_bearer(check: TokenCheck, secret: str) -> Bearer | None:
+    """Return the bearer of a token, or None if the token is unknown, expired or revoked."""
+    return await _look_up(check.bearer, secret, at_once=check.needs_no_read(secret))
+
+
+async def _look_up(look_up: Callable[[str], T], secret: str, *, at_once: bool) -> T:
+    """Look up a secret; in a thread if the look-up reads from the store, because that may be on another machine."""
+    return look_up(secret) if at_once else await thread_pools.run(thread_pools.LOOK_UPS, look_up, secret)
 
 
 def host_name(host: str) -> str:
@@ -122,29 +127,29 @@ def needs_role(*roles: str) -> Any:
     """Return a guard for pages that only some roles may see."""
 
     async def guard(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-        person = connection.scope["user"]
-        if not isinstance(person, Person):
+        account = connection.scope["user"]
+        if not isinstance(account, Account):
             raise SignInNeededError
-        if person.role not in roles:
-            message = f"This page is for {' and '.join(roles)} accounts; you are signed in as {person.role}."
+        if account.role not in roles:
+            message = f"This page is for {' and '.join(roles)} accounts; you are signed in as {account.role}."
             raise PermissionDeniedException(detail=message)
 
     return guard
 
 
-def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Person:
+def check_form(request: Request[Any, Any, Any], form: dict[str, str]) -> Account:
     """Return the sender of a form, after the checks against forged requests.
 
     Raises SignInNeededError with the typed text, or PermissionDeniedException.
     """
     check_origin(request)
-    person = request.scope["user"]
-    if not isinstance(person, Person):
-        raise SignInNeededError(typed_in(form))
-    expected = csrf_token(request.app.state.secret, person)
+    account = request.scope["user"]
+    if not isinstance(account, Account):
+        raise SignInNeededError(typed_text(form))
+    expected = csrf_token(request.app.state.secret, account)
     if not hmac.compare_digest(form.get("csrf", "").encode(), expected.encode()):
         raise PermissionDeniedException(detail="This form is not from your session. Reload the page and send it again.")
-    return person
+    return account
 
 
 async def act(form: dict[str, str], work: Callable[..., T], *arguments: Any) -> T:
@@ -155,17 +160,17 @@ async def act(form: dict[str, str], work: Callable[..., T], *arguments: Any) -> 
     try:
         return await asyncio.to_thread(work, *arguments)
     except SignedOutError:
-        raise SignInNeededError(typed_in(form)) from None
+        raise SignInNeededError(typed_text(form)) from None
 
 
-def typed_in(form: dict[str, str]) -> str:
+def typed_text(form: dict[str, str]) -> str:
     """Return the text that was typed into a form."""
     return "\n\n".join(filter(None, (form.get("content"), form.get("reason_text"))))
 
 
-def csrf_token(secret: bytes, person: Person) -> str:
+def csrf_token(secret: bytes, account: Account) -> str:
     """Return the token that binds a form to a session: BLAKE3 of its digest, keyed with the folder's secret."""
-    return blake3(b"csrf " + person.session.encode(), key=secret).hexdigest()
+    return blake3(b"csrf " + account.session.encode(), key=secret).hexdigest()
 
 
 def check_origin(request: Request[Any, Any, Any]) -> None:

@@ -12,23 +12,23 @@ from antechamber.core.outcomes import FIXTURES, OUTCOMES
 from antechamber.web.audit_api import DISPOSITIONS
 from antechamber.web.auth import needs_role, needs_token_or_sign_in
 from antechamber.web.openapi import document
-from antechamber.web.pages import PersonRequest, page
+from antechamber.web.pages import AccountRequest, page
 from antechamber.web.problems import AnyRequest
 
 
 @get("/schema/openapi.json", guards=[needs_token_or_sign_in], sync_to_thread=False)
 def openapi() -> Response[bytes]:
     """Return the OpenAPI document."""
-    return Response(_encoded_document(), media_type="application/json")
+    return Response(_encode_document(), media_type="application/json")
 
 
 @cache
-def _encoded_document() -> bytes:
+def _encode_document() -> bytes:
     return msgspec.json.encode(document())
 
 
 @get("/schema", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
-def schema(request: PersonRequest) -> Template:
+def schema(request: AccountRequest) -> Template:
     """Show the OpenAPI document to people."""
     return page(request, "schema.html", document=document())
 

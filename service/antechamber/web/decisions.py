@@ -8,28 +8,29 @@ from litestar.exceptions import PermissionDeniedException
 from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.errors import (
     AntechamberError,
     BusyError,
     ForbiddenDecisionError,
+    NotFoundError,
     StaleDecisionError,
     UnavailableError,
 )
 from antechamber.core.review.decision import DECISIONS, NAMING, Decision, DecisionKind, InvalidDecisionError
 from antechamber.core.review.edit_field import FieldError, from_field
 from antechamber.core.review.queue_filter import FilterError, read_filter
-from antechamber.flows.access import Access
+from antechamber.flows.access import AccessFlows
+from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.review import MAX_AT_ONCE, DecisionResult, Desk
 from antechamber.web import thread_pools
 from antechamber.web.auth import act, check_form
-from antechamber.web.desk import filter_of, place_of, show_draft, show_group, show_proposal, show_queue
+from antechamber.web.desk import address_of, filter_of, show_draft, show_group, show_proposal, show_queue
 from antechamber.web.pages import MAX_FORM, read_form
-from antechamber.web.problems import AnyRequest
+from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
 _MAX_DIGITS: Final = 10
 _KINDS: Final[dict[str, DecisionKind]] = {kind: kind for kind in DECISIONS}
-_STATUS: Final[dict[type[AntechamberError], int]] = {ForbiddenDecisionError: 403, InvalidDecisionError: 400}
 
 
 class DecisionRoutes(Controller):
@@ -41,27 +42,29 @@ class DecisionRoutes(Controller):
     path = "/review"
 
     @post("/next", request_max_body_size=MAX_FORM)
-    async def start(self, request: AnyRequest, desk: NamedDependency[Desk]) -> Template | Redirect:
+    async def start(
+        self, request: AnyRequest, desk: NamedDependency[Desk], desk_views: NamedDependency[DeskViews]
+    ) -> Template | Redirect:
         """Claim the first free proposal that matches the queue's filter, and show it."""
         form = await read_form(request)
-        person, within = curator(request, form), form.get("q", "")
+        account, within = curator(request, form), form.get("q", "")
         try:
             read_filter(within)
         except FilterError as error:
-            return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk, within, str(error))
-        return _show_next(await act(form, desk.start, person, filter_of(within)), within)
+            return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk_views, within, str(error))
+        return _show_next(await act(form, desk.start, account, filter_of(within)), within)
 
     @post("/views", request_max_body_size=MAX_FORM)
     async def save_view(
-        self, request: AnyRequest, access: NamedDependency[Access], desk: NamedDependency[Desk]
+        self, request: AnyRequest, access: NamedDependency[AccessFlows], desk_views: NamedDependency[DeskViews]
     ) -> Template | Redirect:
         """Store the current filter under a name, or delete a stored one."""
         form = await read_form(request)
-        person, text = check_form(request, form), form.get("q", "")
+        account, text = check_form(request, form), form.get("q", "")
         try:
-            await act(form, access.save_view, person, form.get("name", ""), text)
+            await act(form, access.accounts.save_view, account, form.get("name", ""), text)
         except FilterError as error:
-            return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk, text, str(error))
+            return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk_views, text, str(error))
         return Redirect("/review", query_params={"q": text, "done": "kept"}, status_code=303)
 
     @post("/group/{decision:str}", request_max_body_size=MAX_FORM)
@@ -72,9 +75,9 @@ class DecisionRoutes(Controller):
         reports that it was decided before.
         """
         form = await read_form(request)
-        person = curator(request, form)
+        account = curator(request, form)
         try:
-            results = await act(form, desk.decide_many, read_group(_KINDS[decision], form), person)
+            results = await act(form, desk.decide_many, read_group(_KINDS[decision], form), account)
         except (ForbiddenDecisionError, InvalidDecisionError, KeyError, ValueError) as error:
             text = "No such decision." if isinstance(error, KeyError) else str(error)
             return await thread_pools.run(thread_pools.PAGES, show_group, request, desk, None, text)
@@ -84,73 +87,78 @@ class DecisionRoutes(Controller):
     async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
         """Release a proposal, claim the next one and show it."""
         form = await read_form(request)
-        person, within = curator(request, form), form.get("q", "")
-        return _show_next(await act(form, desk.skip, proposal_id, person, filter_of(within)), within)
+        account, within = curator(request, form), form.get("q", "")
+        return _show_next(await act(form, desk.skip, proposal_id, account, filter_of(within)), within)
 
     @post("/{proposal_id:str}/claim", request_max_body_size=MAX_FORM)
     async def claim(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
         """Claim a proposal, even if another curator holds it."""
         form = await read_form(request)
         await act(form, desk.claim, proposal_id, curator(request, form))
-        return Redirect(place_of(f"/review/{proposal_id}", form.get("q", ""), done="claimed"), status_code=303)
+        return Redirect(address_of(f"/review/{proposal_id}", form.get("q", ""), done="claimed"), status_code=303)
 
     @post("/{proposal_id:str}/{decision:str}", request_max_body_size=MAX_FORM)
     async def decide(
-        self, proposal_id: FromPath[str], decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]
+        self,
+        proposal_id: FromPath[str],
+        decision: FromPath[str],
+        request: AnyRequest,
+        desk: NamedDependency[Desk],
+        desk_views: NamedDependency[DeskViews],
     ) -> Template | Redirect:
         """Make one decision and show the next proposal; an edit first shows its difference."""
         form = await read_form(request)
-        person = curator(request, form)
+        account = curator(request, form)
         kind = _KINDS.get(decision)
         if kind is None:
+            unknown = NotFoundError("No such decision.")
             return await thread_pools.run(
-                thread_pools.PAGES, _refused, request, desk, proposal_id, form, "No such decision.", 404
+                thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, unknown
             )
         try:
             said = read_decision(kind, form)
-            if kind == "edit" and (draft := await act(form, _unseen, request, desk, proposal_id, said, form)):
+            if kind == "edit" and (
+                draft := await act(form, _preview_edit, request, desk, desk_views, proposal_id, said, form)
+            ):
                 return draft
             within = filter_of(form.get("q", ""))
-            decided = await act(form, desk.decide, proposal_id, said, person, within)
-        except StaleDecisionError as error:
-            return await thread_pools.run(thread_pools.PAGES, _stale, request, desk, proposal_id, form, str(error))
-        except (BusyError, UnavailableError) as error:
-            text = f"The service cannot store anything right now: {error}. Try again in a moment."
-            return await thread_pools.run(thread_pools.PAGES, _refused, request, desk, proposal_id, form, text, 503)
-        except (ForbiddenDecisionError, InvalidDecisionError) as error:
+            decided = await act(form, desk.decide, proposal_id, said, account, within)
+        except DECISION_ERRORS as error:
             return await thread_pools.run(
-                thread_pools.PAGES, _refused, request, desk, proposal_id, form, str(error), _STATUS[type(error)]
+                thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, error
             )
-        return Redirect(_next_place(kind, decided, form.get("q", "")), status_code=303)
+        return Redirect(_next_address(kind, decided, form.get("q", "")), status_code=303)
 
 
-def _unseen(request: AnyRequest, desk: Desk, proposal_id: str, said: Decision, form: dict[str, str]) -> Template | None:
+def _preview_edit(
+    request: AnyRequest, desk: Desk, desk_views: DeskViews, proposal_id: str, said: Decision, form: dict[str, str]
+) -> Template | None:
     """Return the page with the difference of an edit; None if the form contains the hash of exactly this result."""
     if "again" in form:
-        return show_proposal(request, desk, proposal_id, form=form)
+        return show_proposal(request, desk_views, proposal_id, form=form)
     draft = desk.draft(proposal_id, said, request.scope["user"])
     return None if form.get("resulting_hash") == draft.resulting_hash else show_draft(request, draft, form)
 
 
-def curator(request: AnyRequest, form: dict[str, str]) -> Person:
+def curator(request: AnyRequest, form: dict[str, str]) -> Account:
     """Return the curator who sent a form.
 
     Raises PermissionDeniedException for any other role.
     """
-    person = check_form(request, form)
-    if person.role != "curator":
+    account = check_form(request, form)
+    if account.role != "curator":
         raise PermissionDeniedException(detail="Only a curator decides.")
-    return person
+    return account
 
 
 def _show_next(proposal_id: str | None, within: str) -> Redirect:
     """Redirect to the next proposal of a filter, or to the queue with a notice if there is none."""
     if proposal_id is not None:
-        return Redirect(place_of(f"/review/{proposal_id}", within), status_code=303)
-    return Redirect(place_of("/review", within, done="filter-done" if within else "all-held"), status_code=303)
+        return Redirect(address_of(f"/review/{proposal_id}", within), status_code=303)
+    return Redirect(address_of("/review", within, done="filter-done" if within else "all-held"), status_code=303)
 
 
-def _next_place(kind: DecisionKind, decided: DecisionResult, within: str) -> str:
+def _next_address(kind: DecisionKind, decided: DecisionResult, within: str) -> str:
     """Return the address after a decision: the next proposal, the empty queue, or the item that was decided on."""
     if kind == "undo":
         place = f"/review/{decided.proposal_id}"
@@ -159,7 +167,7 @@ def _next_place(kind: DecisionKind, decided: DecisionResult, within: str) -> str
     else:
         place = "/review" if decided.next is None else f"/review/{decided.next}"
     last = {} if kind == "undo" else {"last": decided.proposal_id}
-    return place_of(place, within, done=decided.outcome, **last)
+    return address_of(place, within, done=decided.outcome, **last)
 
 
 def read_number(text: str, *, otherwise: int) -> int:
@@ -209,11 +217,13 @@ def read_group(kind: DecisionKind, form: dict[str, str]) -> list[tuple[str, Deci
     return decisions
 
 
-def _stale(request: AnyRequest, desk: Desk, proposal_id: str, form: dict[str, str], why: str) -> Template:
-    return show_proposal(request, desk, proposal_id, form=form, stale=why, status=409)
-
-
-def _refused(
-    request: AnyRequest, desk: Desk, proposal_id: str, form: dict[str, str], why: str, status: int
+def _show_again(
+    request: AnyRequest, desk_views: DeskViews, proposal_id: str, form: dict[str, str], error: AntechamberError
 ) -> Template:
-    return show_proposal(request, desk, proposal_id, form=form, error=why, status=status)
+    """Render the proposal again with what was typed, and why the decision was not made."""
+    text, status = str(error), status_of(error)
+    if isinstance(error, StaleDecisionError):
+        return show_proposal(request, desk_views, proposal_id, form=form, stale=text, status=status)
+    if isinstance(error, BusyError | UnavailableError):
+        text = f"The service cannot store anything right now: {error}. Try again in a moment."
+    return show_proposal(request, desk_views, proposal_id, form=form, error=text, status=status)

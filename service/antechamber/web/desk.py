@@ -18,10 +18,11 @@ from antechamber.core.review.queue_filter import NAMES, FilterError, QueueFilter
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.memories import MemoryFilter
 from antechamber.core.times import parse_time
+from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.dossier import Dossier
 from antechamber.flows.review import Desk, EditPreview
 from antechamber.web.auth import needs_role
-from antechamber.web.pages import PersonRequest, page
+from antechamber.web.pages import AccountRequest, page
 from antechamber.web.problems import AnyRequest
 
 _DAY: Final = 86_400_000_000
@@ -39,38 +40,40 @@ class ReviewPages(Controller):
     guards = (needs_role("curator", "auditor"),)
 
     @get("/", sync_to_thread=True)
-    def queue(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def queue(self, request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
         """Show pending proposals in the queue's order."""
-        return show_queue(request, desk, request.query_params.get("q", ""))
+        return show_queue(request, desk_views, request.query_params.get("q", ""))
 
     @get("/latest", sync_to_thread=True)
-    def latest(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def latest(self, request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
         """Show the latest decisions, each with a way to undo it."""
-        return page(request, "latest.html", items=desk.latest(_LATEST))
+        return page(request, "latest.html", items=desk_views.latest(_LATEST))
 
     @get("/group", sync_to_thread=True)
-    def group(self, request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def group(self, request: AccountRequest, desk: NamedDependency[Desk]) -> Template:
         """Show a group of proposals with their full texts, to decide on them together."""
         return show_group(request, desk)
 
     @get("/{proposal_id:str}", sync_to_thread=True)
-    def proposal(self, proposal_id: FromPath[str], request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+    def proposal(
+        self, proposal_id: FromPath[str], request: AccountRequest, desk_views: NamedDependency[DeskViews]
+    ) -> Template:
         """Show one proposal with everything needed for a decision."""
-        return show_proposal(request, desk, proposal_id)
+        return show_proposal(request, desk_views, proposal_id)
 
 
-def show_queue(request: AnyRequest, desk: Desk, text: str, error: str | None = None) -> Template:
+def show_queue(request: AnyRequest, desk_views: DeskViews, text: str, error: str | None = None) -> Template:
     """Render one page of the filtered queue; `error` states why a form was refused."""
-    person, after, chosen = request.scope["user"], request.query_params.get("after"), QueueFilter()
+    account, after, chosen = request.scope["user"], request.query_params.get("after"), QueueFilter()
     try:
         chosen = read_filter(text)
     except FilterError as refused:
         error = str(refused)
     plain = chosen == QueueFilter()
-    queue = desk.queue(after, person) if plain else desk.queue_matching(chosen, after, person)
-    context = {"queue": queue, "q": text, "error": error, "views": views_of(person.views), "names": NAMES}
+    queue = desk_views.queue(after, account) if plain else desk_views.queue_matching(chosen, after, account)
+    context = {"queue": queue, "q": text, "error": error, "views": views_of(account.views), "names": NAMES}
     context |= {"filtered": not plain, "within": "" if plain else text}
-    context |= {"again": place_of("/review", text)} if request.method == "POST" else {}
+    context |= {"again": address_of("/review", text)} if request.method == "POST" else {}
     return page(request, "queue.html", 400 if error else 200, **context)
 
 
@@ -82,7 +85,7 @@ def filter_of(text: str) -> QueueFilter | None:
     return None
 
 
-def place_of(path: str, within: str, **query: str) -> str:
+def address_of(path: str, within: str, **query: str) -> str:
     """Return the address of a page of the desk that keeps the filter."""
     query |= {"q": within} if within else {}
     return f"{path}?{urlencode(query)}" if query else path
@@ -90,7 +93,7 @@ def place_of(path: str, within: str, **query: str) -> str:
 
 def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides the proposal
     request: AnyRequest,
-    desk: Desk,
+    desk_views: DeskViews,
     proposal_id: str,
     *,
     form: dict[str, str] | None = None,
@@ -99,11 +102,11 @@ def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides th
     status: int = 200,
 ) -> Template:
     """Render a proposal; after a refused decision with the typed text."""
-    dossier, form = desk.dossier(proposal_id, request.scope["user"]), _with_tokens(form or {})
+    dossier, form = desk_views.dossier(proposal_id, request.scope["user"]), _with_tokens(form or {})
     text = form.get("q", request.query_params.get("q", ""))
     within = text if filter_of(text) else ""
     context = {"dossier": dossier, "form": form, "error": error, "stale": stale, "within": within}
-    context["again"] = place_of(f"/review/{proposal_id}", within)
+    context["again"] = address_of(f"/review/{proposal_id}", within)
     return page(request, "proposal.html", status, **context, **(_differences(dossier, form) if stale else {}))
 
 
@@ -129,7 +132,7 @@ def show_draft(request: AnyRequest, draft: EditPreview, form: dict[str, str]) ->
     proposal, text = draft.proposal, form.get("q", "")
     within = text if filter_of(text) else ""
     context: dict[str, Any] = {"draft": draft, "form": form, "field": to_field(draft.content), "within": within}
-    return page(request, "change.html", **context, again=place_of(f"/review/{proposal.proposal_id}", within))
+    return page(request, "change.html", **context, again=address_of(f"/review/{proposal.proposal_id}", within))
 
 
 def show_group(
@@ -139,13 +142,13 @@ def show_group(
     query = request.query_params
     like, producer = query.get("like"), query.get("producer")
     group = desk.group(like=like, producer=producer)
-    again = place_of("/review/group", "", **({"like": like} if like else {"producer": producer or ""}))
+    again = address_of("/review/group", "", **({"like": like} if like else {"producer": producer or ""}))
     context = {"group": group, "like": like, "producer": producer, "results": results, "error": error, "again": again}
     return page(request, "group.html", 400 if error else 200, **context)
 
 
 @get("/memories", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def memories(request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+def memories(request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
     """Show memories, newest first."""
     query = {name: request.query_params.get(name, "").replace("\0", " ") for name in ("q", "scope", "at")}
     chosen, error = MemoryFilter(), None
@@ -153,7 +156,7 @@ def memories(request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
         chosen = _read_memory_filter(query)
     except ValueError as refused:
         error = str(refused)
-    items, following = desk.memories(chosen, request.query_params.get("after"))
+    items, following = desk_views.memories(chosen, request.query_params.get("after"))
     given = {name: value for name, value in query.items() if value}
     context = {"items": items, "following": following, "given": given, "error": error}
     return page(request, "memories.html", 400 if error else 200, **context)
@@ -179,6 +182,6 @@ def _read_memory_filter(query: dict[str, str]) -> MemoryFilter:
 
 
 @get("/memories/{memory_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def memory(memory_id: FromPath[str], request: PersonRequest, desk: NamedDependency[Desk]) -> Template:
+def memory(memory_id: FromPath[str], request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
     """Show one memory and the decisions that admitted it."""
-    return page(request, "memory.html", provenance=desk.memory(memory_id, request.user))
+    return page(request, "memory.html", provenance=desk_views.memory(memory_id, request.user))

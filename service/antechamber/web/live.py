@@ -12,9 +12,9 @@ from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
 from antechamber.core.errors import BusyError, UnavailableError
-from antechamber.flows.review import Desk
+from antechamber.flows.desk_views import DeskViews
 from antechamber.web.auth import needs_role
-from antechamber.web.pages import PersonRequest
+from antechamber.web.pages import AccountRequest
 
 MIN_INTERVAL_SECONDS: Final = 1.0
 """Minimum seconds between two messages, so that a busy queue does not flood a page."""
@@ -25,23 +25,27 @@ MAX_MESSAGES: Final = 40
 
 
 @get("/review/changes", guards=[needs_role("curator", "auditor")])
-async def changes(request: PersonRequest, desk: NamedDependency[Desk]) -> ServerSentEvent:
+async def changes(request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> ServerSentEvent:
     """Stream the counters of queue and quarantine (event `counters`, JSON {pending, quarantined, proposal}).
 
     `proposal` is state and version of the proposal that the query names, null without one.
     """
     watched = request.query_params.get("proposal")
-    return ServerSentEvent(_counters(desk, request.app.state.stopping, watched), headers={"cache-control": "no-store"})
+    return ServerSentEvent(
+        _counters(desk_views, request.app.state.stopping, watched), headers={"cache-control": "no-store"}
+    )
 
 
-async def _counters(desk: Desk, stopping: asyncio.Event, watched: str | None) -> AsyncIterator[ServerSentEventMessage]:
+async def _counters(
+    desk_views: DeskViews, stopping: asyncio.Event, watched: str | None
+) -> AsyncIterator[ServerSentEventMessage]:
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
-    end = desk.watch(lambda: loop.call_soon_threadsafe(changed.set))
+    end = desk_views.watch(lambda: loop.call_soon_threadsafe(changed.set))
     try:
         for _ in range(MAX_MESSAGES):
             changed.clear()
             with contextlib.suppress(BusyError, UnavailableError):
-                counters = await asyncio.to_thread(desk.counters, watched)
+                counters = await asyncio.to_thread(desk_views.counters, watched)
                 yield ServerSentEventMessage(event="counters", data=msgspec.json.encode(counters).decode())
             await _first(changed, stopping, KEEPALIVE_SECONDS)
             await _first(stopping, stopping, MIN_INTERVAL_SECONDS)

@@ -10,25 +10,26 @@ from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.response import Redirect, Template
 
-from antechamber.core.access.callers import Person, PersonRole
-from antechamber.flows.access import Access, SignedIn
+from antechamber.core.access.callers import Account, AccountRole
+from antechamber.flows.access import AccessFlows
+from antechamber.flows.sessions import SignedIn
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.web.auth import check_form, check_origin, cookie_name
 from antechamber.web.client_address import client_address, forwarded_address
 from antechamber.web.pages import NO_STORE, read_form
 from antechamber.web.passwords import Passwords, TooManySignInsError
-from antechamber.web.problems import AnyRequest
+from antechamber.web.problems import AnyRequest, status_of
 
 _log: Final = logging.getLogger(__name__)
 MAX_FORM: Final = 16 * 1024
-HOMES: Final[dict[PersonRole, str]] = {"curator": "/review", "auditor": "/audit", "operator": "/dashboard"}
+HOMES: Final[dict[AccountRole, str]] = {"curator": "/review", "auditor": "/audit", "operator": "/dashboard"}
 _WRONG: Final = "Name and password do not match an account."
 _LINK_USED: Final = "This link was used already or is older than 15 minutes. Ask for a new one."
 
 
-def home(person: Person | None) -> str:
-    """Return the start page of a person's role."""
-    return "/login" if person is None else HOMES[person.role]
+def home(account: Account | None) -> str:
+    """Return the start page of an account's role."""
+    return "/login" if account is None else HOMES[account.role]
 
 
 def local(place: str | None) -> str | None:
@@ -39,15 +40,15 @@ def local(place: str | None) -> str | None:
 
 @get("/", sync_to_thread=False)
 def front(request: AnyRequest) -> Redirect:
-    """Redirect to the start page of the person's role."""
-    person = request.scope["user"]
-    return Redirect(home(person if isinstance(person, Person) else None), status_code=303)
+    """Redirect to the start page of the account's role."""
+    account = request.scope["user"]
+    return Redirect(home(account if isinstance(account, Account) else None), status_code=303)
 
 
 @get("/login", sync_to_thread=False)
 def show_login(request: AnyRequest) -> Template:
     """Show the sign-in form, or the one button of a sign-in link; or why no one can sign in now."""
-    request.app.state.log.check()
+    request.app.state.checkpoints.check()
     query = request.query_params
     context = {"next": local(query.get("next")), "link": query.get("link"), "error": None}
     return Template("login.html", context=context, headers=NO_STORE)
@@ -55,21 +56,20 @@ def show_login(request: AnyRequest) -> Template:
 
 @post("/login", request_max_body_size=MAX_FORM)
 async def login(
-    request: AnyRequest, access: NamedDependency[Access], passwords: NamedDependency[Passwords]
+    request: AnyRequest, access: NamedDependency[AccessFlows], passwords: NamedDependency[Passwords]
 ) -> Response[Any]:
     """Sign in by link or by password; the response is the same for unknown names."""
     check_origin(request)
     form = await read_form(request)
     if form.get("link"):
-        signed_in = await asyncio.to_thread(access.sign_in_by_link, form["link"])
+        signed_in = await asyncio.to_thread(access.sign_in.consume_link, form["link"])
         return _enter(request, signed_in, form) if signed_in else _again(form, _LINK_USED, 400)
     verify = partial(passwords.verify, form.get("password", ""))
     try:
-        sign_in = partial(access.sign_in, form.get("name", ""), _address(request), verify)
+        sign_in = partial(access.sign_in.check_password, form.get("name", ""), _address(request), verify)
         signed_in = await passwords.signing_in(sign_in)
     except (TooManyAttemptsError, TooManySignInsError) as error:
-        status = 429 if isinstance(error, TooManyAttemptsError) else 503
-        return _again(form, str(error), status, {"retry-after": str(error.wait)})
+        return _again(form, str(error), status_of(error), {"retry-after": str(error.wait)})
     return _enter(request, signed_in, form) if signed_in else _again(form, _WRONG, 401)
 
 
@@ -100,15 +100,15 @@ def _again(form: dict[str, str], error: str, status: int, headers: dict[str, str
 
 
 def _enter(request: AnyRequest, signed_in: SignedIn, form: dict[str, str]) -> Redirect:
-    place = local(form.get("next")) or home(signed_in.person)
+    place = local(form.get("next")) or home(signed_in.account)
     return Redirect(place, status_code=303, cookies=[_cookie(request, signed_in.secret)], headers=NO_STORE)
 
 
 @post("/logout", request_max_body_size=MAX_FORM)
-async def logout(request: AnyRequest, access: NamedDependency[Access]) -> Redirect:
+async def logout(request: AnyRequest, access: NamedDependency[AccessFlows]) -> Redirect:
     """End the session."""
-    person = check_form(request, await read_form(request))
-    await asyncio.to_thread(access.sign_out, person)
+    account = check_form(request, await read_form(request))
+    await asyncio.to_thread(access.sessions.end, account)
     return Redirect("/login", status_code=303, cookies=[_cookie(request, "", max_age=0)])
 
 

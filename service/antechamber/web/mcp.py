@@ -15,7 +15,7 @@ from antechamber.background import Work
 from antechamber.core.access.callers import Bearer
 from antechamber.resources import how_to_install
 from antechamber.web.auth import needs_token, unauthorized
-from antechamber.web.request_body import read_body, replayed
+from antechamber.web.request_body import read_body, replay_body
 
 AsgiApplication = Callable[..., Awaitable[None]]
 Start = Callable[[Callable[[Any], Bearer]], AbstractAsyncContextManager[AsgiApplication]]
@@ -55,10 +55,10 @@ class ToolServer:
         try:
             async with start(_bearer) as application:
                 ready.set_result(application)
-                self._work.worked()
+                self._work.note_success()
                 await self._over.wait()
         except Exception as error:  # noqa: BLE001 -- the next request starts it again
-            self._work.failed(error)
+            self._work.note_failure(error)
             self._ready = None
             if not ready.done():
                 ready.set_exception(error)
@@ -90,4 +90,4 @@ async def mcp(scope: HTTPScope, receive: Receive, send: Send) -> None:
     if not isinstance(scope["user"], Bearer):
         raise unauthorized()
     application = await scope["litestar_app"].state.tools.application()
-    await application(scope, replayed(body, receive), send)
+    await application(scope, replay_body(body, receive), send)

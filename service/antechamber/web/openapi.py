@@ -135,7 +135,7 @@ def _problem_response(codes: list[Code], outcome: Outcome | None = None) -> dict
     }
 
 
-def _accepted() -> dict[str, Any]:
+def _acceptances() -> dict[str, Any]:
     """Return the two acceptances; a replay repeats the first one's Location."""
     location = {"Location": {"schema": {"type": "string"}, "description": "Where to read what becomes of it."}}
     decided = {"already-decided": {"summary": DUPLICATE.title, "value": example("already-decided")}}
@@ -165,7 +165,7 @@ def _query(name: str, description: str, *, required: bool = False, **schema: Any
     return {"name": name, "in": "query", "required": required, "description": description, "schema": kind}
 
 
-def _refused_reading() -> dict[str, Any]:
+def _reading_problems() -> dict[str, Any]:
     """Return the problems of a reading route."""
     return _problems(("unauthorized", "busy", "unavailable")) | {
         str(READ_MALFORMED.status): _problem_response(["malformed"], READ_MALFORMED),
@@ -197,7 +197,7 @@ def _submitting() -> dict[str, Any]:
                 "summary": "Submit one candidate event",
                 "parameters": [key_header, channel],
                 "requestBody": {"required": True, "content": _json(_ref("SubmissionBody"))},
-                "responses": _accepted() | _problems(_SUBMIT_CODES),
+                "responses": _acceptances() | _problems(_SUBMIT_CODES),
             }
         },
         "/v1/submissions/batch": {
@@ -272,16 +272,16 @@ def _memories() -> dict[str, Any]:
             _query("limit", "Items a page", type="integer", minimum=1, maximum=200, default=50),
             _query("after", "The `next` of the page before"),
         ],
-        "responses": {"200": {"description": "A page", "content": _json(_ref("MemoryPage"))}} | _refused_reading(),
+        "responses": {"200": {"description": "A page", "content": _json(_ref("MemoryPage"))}} | _reading_problems(),
     }
     memory_id = {"name": "memory_id", "in": "path", "required": True, "schema": {"type": "string"}}
     return {
-        "/v1/memories": {"get": read} | _refused_writes("Memories"),
-        "/v1/memories/{memory_id}": {"parameters": [memory_id]} | _refused_writes("Memory"),
+        "/v1/memories": {"get": read} | _write_refusals("Memories"),
+        "/v1/memories/{memory_id}": {"parameters": [memory_id]} | _write_refusals("Memory"),
     }
 
 
-def _refused_writes(what: str) -> dict[str, Any]:
+def _write_refusals(what: str) -> dict[str, Any]:
     refused = {
         "summary": "Refused: no token writes memories",
         "responses": _problems(("unauthorized", "direct-write")),
@@ -302,12 +302,12 @@ def _audit() -> dict[str, Any]:
     return {
         f"/v1/audit/{name}": {"get": _security | operation}
         for name, operation in (
-            ("review-records", _reading("exportReviewRecords", "Export review records", closed, _decided())),
+            ("review-records", _reading("exportReviewRecords", "Export review records", closed, _decided_parameters())),
             ("review-records/{review_record_id}", _reading(
                 "readReviewRecord", "Read one review record with its tlog-proof",
                 {"200": {"description": "The record", "content": _json({"type": "object"})}} | gone, [record_id],
             )),
-            ("dispositions", _reading("exportDispositions", "Export stored answers", closed, _received())),
+            ("dispositions", _reading("exportDispositions", "Export stored answers", closed, _received_parameters())),
             ("export", _reading(
                 "exportLog", "Export every leaf of the log",
                 {"200": {"description": "All leaves, and their checkpoint", "content": {_NDJSON: lines[_NDJSON]}}},
@@ -344,7 +344,7 @@ def _reading(name: str, summary: str, answers: dict[str, Any], parameters: list[
         "operationId": name,
         "summary": summary,
         "parameters": parameters,
-        "responses": answers | _refused_reading(),
+        "responses": answers | _reading_problems(),
     }
 
 
@@ -367,7 +367,7 @@ def _filters(verb: str) -> list[dict[str, Any]]:
     ]
 
 
-def _decided() -> list[dict[str, Any]]:
+def _decided_parameters() -> list[dict[str, Any]]:
     return [
         *_filters("Decided"),
         _query("decision", "The decision", enum=[*DECISIONS, *SETTLEMENTS]),
@@ -376,7 +376,7 @@ def _decided() -> list[dict[str, Any]]:
     ]
 
 
-def _received() -> list[dict[str, Any]]:
+def _received_parameters() -> list[dict[str, Any]]:
     return [
         *_filters("Received"),
         _query("disposition", "The disposition", enum=[*get_args(Disposition), "any"]),

@@ -6,19 +6,19 @@ from litestar import Request, Response, get
 from litestar.di import NamedDependency
 from litestar.response import Template
 
-from antechamber.core.access.callers import Caller, Person
+from antechamber.core.access.callers import Account, Caller
 from antechamber.core.contract import SCOPES
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.privacy import RULES
 from antechamber.flows.dashboard import MARKED_TAX, Dashboard
 from antechamber.web.auth import needs_role
-from antechamber.web.pages import NO_STORE, PersonRequest, page
+from antechamber.web.pages import NO_STORE, AccountRequest, page
 
 _DAYS: Final = {"1": 1, "7": 7, "30": 30}
 
 
 @get("/dashboard", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
-def show_dashboard(request: PersonRequest, dashboard: NamedDependency[Dashboard]) -> Template:
+def show_dashboard(request: AccountRequest, dashboard: NamedDependency[Dashboard]) -> Template:
     """Show the figures; operators also see tokens, accounts and the policy."""
     operator = request.user.role == "operator"
     days = _DAYS.get(request.query_params.get("days", ""), 1)
@@ -34,7 +34,7 @@ def show_dashboard(request: PersonRequest, dashboard: NamedDependency[Dashboard]
 
 
 @get("/policy", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
-def show_policy(request: PersonRequest, dashboard: NamedDependency[Dashboard]) -> Template:
+def show_policy(request: AccountRequest, dashboard: NamedDependency[Dashboard]) -> Template:
     """Show the policy in force; it is changed only in its files."""
     policy, digest = dashboard.policy()
     rules = [(scope, policy.rules(scope)) for scope in SCOPES]
@@ -60,5 +60,5 @@ def readyz(
         return Response({"status": "unavailable"}, status_code=503, headers=NO_STORE | {"retry-after": "2"})
     stores = dashboard.stores()
     status = {"status": "degraded" if details["alarms"] else "ready"} if stores else {"status": "read-only"}
-    operator = isinstance(request.user, Person) and request.user.role == "operator"
+    operator = isinstance(request.user, Account) and request.user.role == "operator"
     return Response(status | (details if operator else {}), status_code=200 if stores else 503, headers=NO_STORE)

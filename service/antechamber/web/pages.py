@@ -10,13 +10,14 @@ from litestar.exceptions import ClientException, InternalServerException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.response import Template
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import BusyError, RequestRefusedError, UnavailableError
-from antechamber.core.review.shortcuts import keys_of
+from antechamber.core.review.shortcuts import decode_shortcuts
 from antechamber.web.auth import csrf_token
+from antechamber.web.help_chapters import help_address
 from antechamber.web.problems import AnyRequest
-from antechamber.web.request_body import read_body, replayed
+from antechamber.web.request_body import read_body, replay_body
 
 MAX_FORM: Final = 512 * 1024
 
@@ -24,7 +25,7 @@ MAX_FORM: Final = 512 * 1024
 NO_STORE: Final = {"cache-control": "no-store"}
 
 
-PersonRequest = Request[Person, Any, Any]
+AccountRequest = Request[Account, Any, Any]
 
 
 _OF_THE_WAY: Final = frozenset({"done", "last", "refused"})
@@ -57,7 +58,7 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
     try:
         most = request.route_handler.resolve_request_max_body_size() or MAX_FORM
         body = await read_body(request.scope, request.receive, most)
-        form = await Request[Any, Any, Any](request.scope, replayed(body, request.receive)).form()
+        form = await Request[Any, Any, Any](request.scope, replay_body(body, request.receive)).form()
     except (RequestRefusedError, ValueError, LookupError, InternalServerException) as error:
         if isinstance(error, RequestRefusedError) and error.code == "body-too-large":
             raise RequestEntityTooLarge from None
@@ -69,23 +70,24 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
 
 
 def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> Template:
-    """Render a page with the common context: the signed-in person, the counters, the alarms."""
-    state, person = request.app.state, request.scope["user"]
+    """Render a page with the common context: the signed-in account, the counters, the alarms."""
+    state, account = request.app.state, request.scope["user"]
     common = {
-        "person": person,
-        "csrf": csrf_token(state.secret, person),
-        "counters": None if person.role == "operator" else state.desk.counters(),
+        "account": account,
+        "csrf": csrf_token(state.secret, account),
+        "counters": None if account.role == "operator" else state.desk_views.counters(),
         "alarms": state.alarms(),
         "here": request.scope["path"],
         "again": _again(request),
-        "keys": keys_of(person.keys),
+        "help": help_address(request.scope["path"]),
+        "keys": decode_shortcuts(account.shortcuts),
         "reasons": REASON_CODES,
         # Each form gets its own key: a decision counts once, however often its form is sent.
         "one_time_key": lambda: secrets.token_urlsafe(24),
         # The filter that a curator keeps when leaving this page.
         "within": "",
     }
-    common |= _just_done(request, person)
+    common |= _notice(request, account)
     return Template(name, context=common | context, status_code=status, headers=NO_STORE)
 
 
@@ -95,15 +97,15 @@ def _again(request: AnyRequest) -> str:
     return f"{request.scope['path']}?{urlencode(kept)}" if kept else str(request.scope["path"])
 
 
-def _just_done(request: AnyRequest, person: Person) -> dict[str, Any]:
+def _notice(request: AnyRequest, account: Account) -> dict[str, Any]:
     """Return the notice about the last action, and how to undo it while that is still easy."""
     query, state = request.query_params, request.app.state
     if request.method != "GET" or query.get("done", "") not in _DONE:
         return {"done": None, "taken": None, "settled": None}
     last, refused = query.get("last"), query.get("refused")
     taken = settled = None
-    if person.role == "curator":
+    if account.role == "curator":
         with contextlib.suppress(BusyError, UnavailableError):
-            taken = state.desk.taken(last, person) if last else None
-            settled = state.quarantine.taken(refused, person) if refused else None
+            taken = state.desk.own_last_decision(last, account) if last else None
+            settled = state.quarantine.own_last_decision(refused, account) if refused else None
     return {"done": _DONE[query["done"]], "taken": taken, "settled": settled}

@@ -13,11 +13,24 @@ from msgspec.structs import replace
 from antechamber.core.admission.receipt import Echo
 from antechamber.core.admission.submission import read_key_header
 from antechamber.core.contract import Code, Reason
-from antechamber.core.errors import BusyError, ClosedError, LogError, RequestRefusedError, UnavailableError
+from antechamber.core.errors import (
+    AntechamberError,
+    BusyError,
+    ClosedError,
+    ForbiddenDecisionError,
+    LogError,
+    NotFoundError,
+    RequestRefusedError,
+    StaleDecisionError,
+    UnavailableError,
+)
 from antechamber.core.outcomes import NOT_FOUND_TYPE, READ_DENIED, READ_MALFORMED, RETRY_AFTER
+from antechamber.core.review.decision import InvalidDecisionError
 from antechamber.flows.replies import Reply
+from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.web.auth import SAFE_METHODS, SignInNeededError
 from antechamber.web.body_deadline import TOO_LARGE
+from antechamber.web.passwords import TooManySignInsError
 
 PROBLEM: Final = "application/problem+json"
 CLOSED: Final = (
@@ -34,6 +47,33 @@ _PAGE_TEXTS: Final = {
 }
 
 AnyRequest = Request[Any, Any, Any]
+STATUS: Final[dict[type[AntechamberError], HTTPStatus]] = {
+    # Any other error of ours is about what the caller sent.
+    AntechamberError: HTTPStatus.BAD_REQUEST,
+    SignInNeededError: HTTPStatus.UNAUTHORIZED,
+    ForbiddenDecisionError: HTTPStatus.FORBIDDEN,
+    NotFoundError: HTTPStatus.NOT_FOUND,
+    StaleDecisionError: HTTPStatus.CONFLICT,
+    TooManyAttemptsError: HTTPStatus.TOO_MANY_REQUESTS,
+    TooManySignInsError: HTTPStatus.SERVICE_UNAVAILABLE,
+    BusyError: HTTPStatus.SERVICE_UNAVAILABLE,
+    UnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
+    LogError: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+"""Statuses by error, for pages and for the API; errors with a code of the contract have the status of that code."""
+DECISION_ERRORS: Final = (
+    BusyError,
+    ForbiddenDecisionError,
+    InvalidDecisionError,
+    StaleDecisionError,
+    UnavailableError,
+)
+"""Errors of a decision that a page shows together with what was typed."""
+
+
+def status_of(error: AntechamberError) -> HTTPStatus:
+    """Return the status of an error, which is that of its nearest class in `STATUS`."""
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
 def reply_headers(reply: Reply) -> dict[str, str]:
@@ -103,7 +143,7 @@ def _echo(request: AnyRequest) -> Echo:
 
 def on_not_found(request: AnyRequest, error: Exception) -> Response[Any]:
     """Respond identically for a missing item and for one that the caller may not see; auditors get the detail."""
-    return plain(request, HTTPStatus.NOT_FOUND, str(error) if request.scope["path"].startswith("/v1/audit/") else None)
+    return plain(request, STATUS[NotFoundError], str(error) if request.scope["path"].startswith("/v1/audit/") else None)
 
 
 def on_http_error(request: AnyRequest, error: HTTPException) -> Response[Any]:
@@ -123,7 +163,7 @@ def on_unavailable(request: AnyRequest, error: BusyError | LogError | Unavailabl
     if isinstance(error, ClosedError):
         text = CLOSED
     headers = {"retry-after": str(RETRY_AFTER[code])}
-    return plain(request, HTTPStatus.SERVICE_UNAVAILABLE, text, headers)
+    return plain(request, status_of(error), text, headers)
 
 
 def on_sign_in_needed(request: AnyRequest, error: SignInNeededError) -> Response[Any]:
@@ -132,7 +172,7 @@ def on_sign_in_needed(request: AnyRequest, error: SignInNeededError) -> Response
         query = request.scope["query_string"].decode("latin-1")
         place = request.scope["path"] + (f"?{query}" if query else "")
         return Redirect("/login", query_params={"next": place}, status_code=303)
-    return Template("signed-out.html", context={"typed": error.typed}, status_code=HTTPStatus.UNAUTHORIZED)
+    return Template("signed-out.html", context={"typed": error.typed}, status_code=status_of(error))
 
 
 def on_bug(request: AnyRequest, error: Exception) -> Response[Any]:

@@ -8,43 +8,28 @@ from litestar.params import FromPath
 from litestar.response import Redirect, Template
 
 from antechamber.core.access.sessions import SignedOutError
-from antechamber.core.errors import (
-    AntechamberError,
-    BusyError,
-    ForbiddenDecisionError,
-    NotFoundError,
-    StaleDecisionError,
-    UnavailableError,
-)
-from antechamber.core.review.decision import InvalidDecisionError
+from antechamber.core.errors import NotFoundError
 from antechamber.core.review.quarantine import SETTLINGS, QuarantineForm, SettlingKind
 from antechamber.flows.quarantine import Quarantine
 from antechamber.web import thread_pools
-from antechamber.web.auth import SignInNeededError, needs_role, typed_in
+from antechamber.web.auth import SignInNeededError, needs_role, typed_text
 from antechamber.web.decisions import curator, read_number
-from antechamber.web.pages import MAX_FORM, PersonRequest, page, read_form
-from antechamber.web.problems import AnyRequest
+from antechamber.web.pages import MAX_FORM, AccountRequest, page, read_form
+from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
 _KINDS: Final[dict[str, SettlingKind]] = {kind: kind for kind in SETTLINGS}
-_STATUS: Final[dict[type[AntechamberError], int]] = {
-    StaleDecisionError: 409,
-    ForbiddenDecisionError: 403,
-    InvalidDecisionError: 400,
-    BusyError: 503,
-    UnavailableError: 503,
-}
 
 
 @get("/quarantine", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def show_quarantine(request: PersonRequest, quarantine: NamedDependency[Quarantine]) -> Template:
+def show_quarantine(request: AccountRequest, quarantine: NamedDependency[Quarantine]) -> Template:
     """Show quarantined events beside the originals that they conflict with."""
     items, following = quarantine.waiting(request.query_params.get("after"), request.user)
     return page(request, "quarantine.html", items=items, following=following)
 
 
 @get("/quarantine/{quarantine_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
-def show_refused(
-    quarantine_id: FromPath[str], request: PersonRequest, quarantine: NamedDependency[Quarantine]
+def show_event(
+    quarantine_id: FromPath[str], request: AccountRequest, quarantine: NamedDependency[Quarantine]
 ) -> Template:
     """Show one quarantined event, waiting or settled, with the decisions on it."""
     return _page(request, quarantine, quarantine_id)
@@ -56,7 +41,7 @@ async def settle(
 ) -> Template | Redirect:
     """Settle a quarantined event: keep the original, open it as a proposal, dismiss it as misuse; or undo that."""
     form = await read_form(request)
-    person = curator(request, form)
+    account = curator(request, form)
     kind = _KINDS.get(decision)
     if kind is None:
         raise NotFoundError(decision)
@@ -69,18 +54,17 @@ async def settle(
         undoes=form.get("undoes", ""),
     )
     try:
-        opened = await quarantine.settle(quarantine_id, said, person)
+        opened = await quarantine.settle(quarantine_id, said, account)
     except SignedOutError:
-        raise SignInNeededError(typed_in(form)) from None
-    except tuple(_STATUS) as error:
-        status = _STATUS[type(error)]
+        raise SignInNeededError(typed_text(form)) from None
+    except DECISION_ERRORS as error:
         return await thread_pools.run(
-            thread_pools.PAGES, _page, request, quarantine, quarantine_id, str(error), form, status
+            thread_pools.PAGES, _page, request, quarantine, quarantine_id, str(error), form, status_of(error)
         )
-    return Redirect(_next_place(kind, quarantine_id, opened), status_code=303)
+    return Redirect(_next_address(kind, quarantine_id, opened), status_code=303)
 
 
-def _next_place(kind: SettlingKind, quarantine_id: str, opened: str | None) -> str:
+def _next_address(kind: SettlingKind, quarantine_id: str, opened: str | None) -> str:
     if opened is not None:
         return f"/review/{opened}?done=opened&refused={quarantine_id}"
     if kind == "undo":
@@ -97,6 +81,6 @@ def _page(
     status: int = 200,
 ) -> Template:
     """Render one quarantined event; after a refused decision with the typed text."""
-    one = quarantine.refused(quarantine_id, request.scope["user"])
+    one = quarantine.event(quarantine_id, request.scope["user"])
     context = {"one": one, "error": error, "form": form or {}, "again": f"/quarantine/{quarantine_id}"}
     return page(request, "refused.html", status, **context)

@@ -39,7 +39,7 @@ async def read_whole(scope: Scope, receive: Receive, most: int, state: State, ca
         raise
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` that returns this body once, and then the following messages."""
     left: list[bytes] = [body]
 

@@ -1,4 +1,4 @@
-"""`/settings`: a person's own choices."""
+"""`/settings`: the choices of an account."""
 
 from functools import partial
 from typing import Any
@@ -7,28 +7,28 @@ from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.response import Redirect, Template
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.errors import AntechamberError, BusyError, UnavailableError
-from antechamber.core.review.shortcuts import OFF, SHORTCUTS, ShortcutError, keep, keys_of
-from antechamber.flows.access import Access
+from antechamber.core.review.shortcuts import OFF, SHORTCUTS, ShortcutError, decode_shortcuts, encode_shortcuts
+from antechamber.flows.access import AccessFlows
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, act, check_form, needs_role
-from antechamber.web.pages import MAX_FORM, PersonRequest, page, read_form
+from antechamber.web.pages import MAX_FORM, AccountRequest, page, read_form
 from antechamber.web.passwords import Passwords, TooManySignInsError
-from antechamber.web.problems import AnyRequest
+from antechamber.web.problems import AnyRequest, status_of
 
 _DIFFER = "The two new passwords are not the same. Type the new one twice"
 _WRONG = "The present password is another one"
 
 
-def _page(request: AnyRequest, access: Access, status: int = 200, **context: Any) -> Template:
-    """Render the page; `context` overrides the values of the person's account."""
-    kept = request.scope["user"].keys
+def _page(request: AnyRequest, access: AccessFlows, status: int = 200, **context: Any) -> Template:
+    """Render the page; `context` overrides the account's values."""
+    kept = request.scope["user"].shortcuts
     shown: dict[str, Any] = {
         "on": kept != OFF,
-        "chosen": keys_of(None if kept == OFF else kept),
+        "chosen": decode_shortcuts(None if kept == OFF else kept),
         "error": None,
         "password_error": None,
         "has_password": access.passwords.is_set(request.scope["user"]),
@@ -36,55 +36,58 @@ def _page(request: AnyRequest, access: Access, status: int = 200, **context: Any
     return page(request, "settings.html", status, **shown | context)
 
 
-async def _again(request: AnyRequest, access: Access, status: int, **context: Any) -> Template:
+async def _again(request: AnyRequest, access: AccessFlows, status: int, **context: Any) -> Template:
     """Render the page after a refused form; in a thread, because it reads from the store."""
     return await thread_pools.run(thread_pools.PAGES, partial(_page, request, access, status, **context))
 
 
 @get("/settings", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
-def show_settings(request: PersonRequest, access: NamedDependency[Access]) -> Template:
+def show_settings(request: AccountRequest, access: NamedDependency[AccessFlows]) -> Template:
     """Show the keyboard shortcuts and the form for a new password."""
     return _page(request, access)
 
 
 @post("/settings", request_max_body_size=MAX_FORM)
-async def choose_keys(request: AnyRequest, access: NamedDependency[Access]) -> Template | Redirect:
+async def choose_shortcuts(request: AnyRequest, access: NamedDependency[AccessFlows]) -> Template | Redirect:
     """Store a choice of keyboard shortcuts."""
     form = await read_form(request)
-    person = check_form(request, form)
+    account = check_form(request, form)
     chosen = {one.action: form.get(one.action, "") for one in SHORTCUTS}
     try:
-        kept = OFF if "on" not in form else keep(chosen)
-        await act(form, access.choose_keys, person, kept)
+        kept = OFF if "on" not in form else encode_shortcuts(chosen)
+        await act(form, access.accounts.choose_shortcuts, account, kept)
     except ShortcutError as error:
         return await _again(request, access, 400, on=True, chosen=chosen, error=str(error))
     except (BusyError, UnavailableError) as error:
-        return await _again(request, access, 503, on="on" in form, chosen=chosen, error=_unavailable(error))
+        return await _again(
+            request, access, status_of(error), on="on" in form, chosen=chosen, error=_unavailable(error)
+        )
     return Redirect("/settings?done=kept", status_code=303)
 
 
 @post("/settings/password", request_max_body_size=MAX_FORM)
 async def change_password(
-    request: AnyRequest, access: NamedDependency[Access], passwords: NamedDependency[Passwords]
+    request: AnyRequest, access: NamedDependency[AccessFlows], passwords: NamedDependency[Passwords]
 ) -> Template | Redirect:
-    """Set a new password; the person's other sessions end."""
+    """Set a new password; the account's other sessions end."""
     form = await read_form(request)
-    person = check_form(request, form)
+    account = check_form(request, form)
     if form.get("password", "") != form.get("repeated", ""):
         return await _again(request, access, 400, password_error=_DIFFER)
     try:
-        changed = await passwords.signing_in(partial(_change, access, passwords, person, form))
+        changed = await passwords.signing_in(partial(_change, access, passwords, account, form))
     except SignedOutError:
         raise SignInNeededError from None
     except (TooManyAttemptsError, TooManySignInsError) as error:
-        status = 429 if isinstance(error, TooManyAttemptsError) else 503
-        answer = await _again(request, access, status, password_error=str(error).rstrip("."))
+        answer = await _again(request, access, status_of(error), password_error=str(error).rstrip("."))
         answer.headers["retry-after"] = str(error.wait)
         return answer
     except (BusyError, UnavailableError) as error:
-        return await _again(request, access, 503, password_error=_unavailable(error))
+        return await _again(request, access, status_of(error), password_error=_unavailable(error))
     except AntechamberError as error:
-        return await _again(request, access, 400, password_error=f"{str(error)[:1].upper()}{str(error)[1:]}")
+        return await _again(
+            request, access, status_of(error), password_error=f"{str(error)[:1].upper()}{str(error)[1:]}"
+        )
     return (
         # The fragment of the form would scroll past the notice.
         Redirect("/settings?done=password#top", status_code=303)
@@ -93,10 +96,10 @@ async def change_password(
     )
 
 
-def _change(access: Access, passwords: Passwords, person: Person, form: dict[str, str]) -> bool:
+def _change(access: AccessFlows, passwords: Passwords, account: Account, form: dict[str, str]) -> bool:
     """Verify the current password and hash the new one; runs in a password thread."""
     verify = partial(passwords.verify, form.get("current", ""))
-    return access.passwords.change(person, verify, partial(passwords.hash, form.get("password", "")))
+    return access.passwords.change(account, verify, partial(passwords.hash, form.get("password", "")))
 
 
 def _unavailable(error: AntechamberError) -> str:

@@ -15,10 +15,10 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MAX_BODY, Reason
 from antechamber.core.errors import RequestRefusedError, UnavailableError
-from antechamber.flows.access import Access
 from antechamber.flows.admit import Admission
 from antechamber.flows.replies import Reply
-from antechamber.web.auth import host_name, looked_up, secret_of, unauthorized
+from antechamber.flows.token_check import TokenCheck
+from antechamber.web.auth import host_name, look_up_bearer, secret_of, unauthorized
 from antechamber.web.body_deadline import RawHeaders
 from antechamber.web.connections import connection_of
 from antechamber.web.problems import header_echo, raw_headers
@@ -40,7 +40,7 @@ async def submit(scope: HTTPScope, receive: Receive, send: Send) -> None:
     if scope["method"] == "OPTIONS":
         await _send(send, 204, [(b"allow", _ALLOW.encode())], b"")
         return
-    await _answer(send, await _submitted(scope, receive, scope["litestar_app"].state, bearer), ())
+    await _answer(send, await _judge_body(scope, receive, scope["litestar_app"].state, bearer), ())
 
 
 class AntechamberApp(Litestar):
@@ -59,7 +59,7 @@ class AntechamberApp(Litestar):
                 bearer = self._ordinary(request["headers"])
                 if bearer is not None:
                     connection.know()
-                    await _answer(send, await _submitted(request, receive, self.state, bearer), self.common_headers)
+                    await _answer(send, await _judge_body(request, receive, self.state, bearer), self.common_headers)
                     return
             await self.state.turns.take(known=connection.known)
         await super().__call__(scope, receive, send)
@@ -80,34 +80,34 @@ class AntechamberApp(Litestar):
             return None
         if host_name(host.decode("latin-1")) not in self.state.hosts:
             return None
-        access: Access = self.state.access
-        return access.remembered_bearer(token[7:].decode("latin-1"))
+        check: TokenCheck = self.state.access.token_check
+        return check.remembered_bearer(token[7:].decode("latin-1"))
 
 
-async def _submitted(scope: HTTPScope, receive: Receive, state: State, bearer: Bearer) -> Reply:
+async def _judge_body(scope: HTTPScope, receive: Receive, state: State, bearer: Bearer) -> Reply:
     """Read the body and judge it; every failure becomes a reply."""
     headers, admission = scope["headers"], cast("Admission", state.admission)
     keys = [value.decode("latin-1") for name, value in headers if name == b"idempotency-key"]
     by_tool = (b"submission-channel", b"mcp") in headers
     try:
         body = await read_whole(scope, receive, MAX_BODY, state, bearer)
-        await _check_token(headers, state.access)
+        await _check_token(headers, state.access.token_check)
     except RequestRefusedError as error:
         return admission.refusal(error.reasons, header_echo(keys))
     except UnavailableError as error:
         return admission.refusal([Reason(code="unavailable", message=str(error))], header_echo(keys))
-    parsed = await admission.parsed(body, keys, bearer)
+    parsed = await admission.parse(body, keys, bearer)
     del body
-    return await admission.judged(parsed, "mcp" if by_tool else "http")
+    return await admission.judge(parsed, "mcp" if by_tool else "http")
 
 
-async def _check_token(headers: RawHeaders, access: Access) -> None:
+async def _check_token(headers: RawHeaders, check: TokenCheck) -> None:
     """Look up the token again, unless it was looked up a moment ago: the body may have taken long.
 
     Raises RequestRefusedError (`unauthorized`).
     """
     secret = secret_of(next(value for name, value in headers if name == b"authorization").decode("latin-1"))
-    if access.remembered_bearer(secret) is None and await looked_up(access, access.bearer, secret) is None:
+    if check.remembered_bearer(secret) is None and await look_up_bearer(check, secret) is None:
         raise unauthorized()
 
 

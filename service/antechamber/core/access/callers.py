@@ -1,13 +1,13 @@
-"""Callers: the bearer of a token or a signed-in person, each with a role."""
+"""Callers: the bearer of a token or a signed-in account, each with a role."""
 
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
 TokenRole = Literal["producer", "reader", "auditor"]
-PersonRole = Literal["curator", "auditor", "operator"]
-TOKEN_ROLES: Final[tuple[TokenRole, ...]] = TokenRole.__args__  # type: ignore[attr-defined]
-PERSON_ROLES: Final[tuple[PersonRole, ...]] = PersonRole.__args__  # type: ignore[attr-defined]
+AccountRole = Literal["curator", "auditor", "operator"]
+TOKEN_ROLES: Final[tuple[TokenRole, ...]] = get_args(TokenRole)
+ACCOUNT_ROLES: Final[tuple[AccountRole, ...]] = get_args(AccountRole)
 
 
 class Bearer(Struct, frozen=True, kw_only=True):
@@ -19,16 +19,17 @@ class Bearer(Struct, frozen=True, kw_only=True):
     read: list[str]
 
 
-class Person(Struct, frozen=True, kw_only=True):
-    """A person who signed in at the desk."""
+class Account(Struct, frozen=True, kw_only=True):
+    """An account that is signed in at the desk."""
 
     id: int
     name: str
     person: str
-    role: PersonRole
+    """The human behind the account; two accounts of one person count as one."""
+    role: AccountRole
     session: str
     """Digest of the session id."""
-    keys: str | None = None
+    shortcuts: str | None = None
     """The keyboard shortcuts, in the stored form of core.review.shortcuts."""
     views: str | None = None
     """The saved views, in the stored form of core.review.queue_filter."""
@@ -44,11 +45,11 @@ class PasswordChange(Struct, frozen=True, kw_only=True):
     """The password hash."""
     actor: str
     """The account's own name, or `command-line`."""
-    role: PersonRole
+    role: AccountRole
     session: str
     """Digest of the session that stays open; empty if all of the account's sessions end."""
     changed_at: int
     """Microseconds since 1970 UTC."""
 
 
-Caller = Bearer | Person
+Caller = Bearer | Account

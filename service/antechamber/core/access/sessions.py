@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from antechamber.core.access.callers import Person, PersonRole
+from antechamber.core.access.callers import Account, AccountRole
 from antechamber.core.errors import AntechamberError
 from antechamber.core.rows.access import SessionRow, TokenRow, UserRow
 
@@ -31,7 +31,7 @@ class BegunAccess(Struct, frozen=True, kw_only=True):
     digest: str
     user: int
     name: str
-    role: PersonRole
+    role: AccountRole
     at: int
     """When the session began or the link expires, in microseconds since 1970 UTC."""
     proof: str
@@ -52,8 +52,8 @@ def no_account(name: str) -> AccessError:
     return AccessError(f"there is no account {name}; add it with: antechamber user add {name} --role curator")
 
 
-def check_signed_in(person: Person, session: SessionRow | None, now: int) -> None:
-    """Check that a person's session row belongs to the person and has not ended.
+def check_signed_in(account: Account, session: SessionRow | None, now: int) -> None:
+    """Check that the session row of a signed-in account belongs to it and has not ended.
 
     The row is read in the transaction of the request. The idle time is not checked again: it was checked when the
     session was looked up, and the request itself counts as use.
@@ -62,5 +62,5 @@ def check_signed_in(person: Person, session: SessionRow | None, now: int) -> Non
     """
     if session is None or now - session.created_at > ABSOLUTE:
         raise SignedOutError
-    if (session.id, session.role, session.person) != (person.id, person.role, person.person):
+    if (session.id, session.role, session.person) != (account.id, account.role, account.person):
         raise SignedOutError

@@ -49,11 +49,11 @@ def decode(raw: bytes) -> Any:
     except UnicodeDecodeError:
         raise refuse("malformed", "the body is not UTF-8") from None
     except msgspec.DecodeError:
-        raise _undecodable(raw) from None
+        raise _decode_refusal(raw) from None
     return value
 
 
-def _undecodable(raw: bytes) -> RequestRefusedError:
+def _decode_refusal(raw: bytes) -> RequestRefusedError:
     """Return the refusal for a body that the decoder rejects.
 
     It distinguishes text that is not JSON from JSON outside the profile, such as a lone surrogate or an infinite
@@ -111,7 +111,7 @@ def check_profile(value: Any, pointer: str = "", depth: int = 1) -> None:
 def _violations(value: Any, pointer: str, depth: int, *, null_allowed: bool) -> Iterator[Reason]:
     match value:
         case dict() | list() if depth > MAX_DEPTH:
-            yield _outside(pointer, f"nested deeper than {MAX_DEPTH} levels")
+            yield _profile_reason(pointer, f"nested deeper than {MAX_DEPTH} levels")
         case dict():
             yield from _in_object(value, pointer, depth, null_allowed=null_allowed)
         case list():
@@ -119,14 +119,14 @@ def _violations(value: Any, pointer: str, depth: int, *, null_allowed: bool) -> 
                 yield from _violations(item, f"{pointer}/{index}", depth + 1, null_allowed=null_allowed)
         case _:
             if message := _scalar_violation(value, null_allowed=null_allowed and pointer != FREE):
-                yield _outside(pointer, message)
+                yield _profile_reason(pointer, message)
 
 
 def _in_object(value: dict[str, Any], pointer: str, depth: int, *, null_allowed: bool) -> Iterator[Reason]:
     for name, member in value.items():
         place = f"{pointer}/{escape_pointer(name)}"
         if not MEMBER.fullmatch(name):
-            yield _outside(pointer, "a member name does not match [a-z][a-z0-9_]*")
+            yield _profile_reason(pointer, "a member name does not match [a-z][a-z0-9_]*")
         yield from _violations(member, place, depth + 1, null_allowed=null_allowed or place == FREE)
 
 
@@ -142,7 +142,7 @@ def _scalar_violation(value: Any, *, null_allowed: bool) -> str | None:
             return None
 
 
-def _outside(pointer: str, message: str) -> Reason:
+def _profile_reason(pointer: str, message: str) -> Reason:
     return Reason(code="out-of-profile", message=message, pointer=pointer)
 
 
@@ -151,10 +151,10 @@ def order_marks(text: str) -> str:
 
     The standard library sorts such a run by insertion, which takes quadratic time unless the run is in order already.
     """
-    return text if text.isascii() else _MARKS.sub(_ordered_run, text)
+    return text if text.isascii() else _MARKS.sub(_order_run, text)
 
 
-def _ordered_run(run: re.Match[str]) -> str:
+def _order_run(run: re.Match[str]) -> str:
     """Decompose each mark, because some become several, and sort each group of marks between non-reordering ones."""
     marks = "".join(unicodedata.normalize("NFD", mark) for mark in run[0])
     groups = groupby(marks, key=lambda mark: unicodedata.combining(mark) > 0)

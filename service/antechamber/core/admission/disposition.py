@@ -32,7 +32,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return any(finding.pointer == "/scope_id" for finding in self.findings)
 
 
-def candidate(submission: Submission, findings: list[Finding], secret: bytes) -> Candidate:
+def build_candidate(submission: Submission, findings: list[Finding], secret: bytes) -> Candidate:
     """Join a submission with its findings; `secret` is the 32-byte secret kept outside the database."""
     compared = compared_bytes(submission)
     return Candidate(
@@ -108,25 +108,25 @@ class Judgement(Struct, frozen=True, kw_only=True):
 _NEW = Judgement(outcome=ACCEPTED, bind=True, propose=True)
 
 
-def decide(candidate: Candidate, verdict: Verdict, known: Known) -> Judgement:
+def decide(build_candidate: Candidate, verdict: Verdict, known: Known) -> Judgement:
     """Judge a candidate in the order of service/README.md, "The order of judgement": key, privacy, policy, content."""
     if known.submission is not None:
-        return _under_known_key(candidate, verdict, known, known.submission)
+        return _decide_known_key(build_candidate, verdict, known, known.submission)
     room = known.waiting_of_producer < verdict.limits.waiting_per_producer
-    if candidate.private:
-        return _refused(_privacy_reasons(candidate), quarantine=room)
+    if build_candidate.private:
+        return _refuse(_privacy_reasons(build_candidate), quarantine=room)
     if verdict.reasons:
-        return _refused(verdict.reasons)
+        return _refuse(verdict.reasons)
     if known.proposal is not None:
-        return _duplicate(known.proposal)
+        return _accept_duplicate(known.proposal)
     return _NEW
 
 
-def _refused(reasons: list[Reason], *, quarantine: bool = False) -> Judgement:
+def _refuse(reasons: list[Reason], *, quarantine: bool = False) -> Judgement:
     return Judgement(outcome=OUTCOMES[reasons[0].code], reasons=reasons, bind=True, quarantine=quarantine)
 
 
-def _duplicate(proposal: KnownProposal) -> Judgement:
+def _accept_duplicate(proposal: KnownProposal) -> Judgement:
     decided = Reason(code="already-decided", message="a curator has decided on this event; it is not reopened")
     return Judgement(
         outcome=DUPLICATE,
@@ -137,15 +137,17 @@ def _duplicate(proposal: KnownProposal) -> Judgement:
     )
 
 
-def _under_known_key(candidate: Candidate, verdict: Verdict, known: Known, original: KnownSubmission) -> Judgement:
+def _decide_known_key(
+    build_candidate: Candidate, verdict: Verdict, known: Known, original: KnownSubmission
+) -> Judgement:
     if original.reason_code == "sealed":
         return Judgement(outcome=OUTCOMES["sealed"], replay=original.receipt, original=original)
-    own = candidate.keyed_fingerprint if original.keyed else candidate.fingerprint
+    own = build_candidate.keyed_fingerprint if original.keyed else build_candidate.fingerprint
     if own == original.fingerprint:
         outcome = ACCEPTED if original.status == ACCEPTED.status else DUPLICATE
         return Judgement(outcome=outcome, replay=original.receipt, original=original)
     withdraw = (
-        candidate.submission.visibility == "private"
+        build_candidate.submission.visibility == "private"
         and original.visibility != "private"
         and original.disposition == "accepted-for-review"
         and original.proposal_state == "pending"
@@ -158,18 +160,18 @@ def _under_known_key(candidate: Candidate, verdict: Verdict, known: Known, origi
         and known.waiting_of_producer < verdict.limits.waiting_per_producer
     )
     reason = Reason(code="key-reused", message="this key belongs to another event", pointer="/idempotency_key")
-    private = _privacy_reasons(candidate) if candidate.private else []
+    private = _privacy_reasons(build_candidate) if build_candidate.private else []
     return Judgement(outcome=outcome, reasons=[reason, *private], original=original, quarantine=room, withdraw=withdraw)
 
 
-def _privacy_reasons(candidate: Candidate) -> list[Reason]:
+def _privacy_reasons(build_candidate: Candidate) -> list[Reason]:
     reasons = [
         Reason(
             code="private-detected", message=f"{finding.rule_id}: {TITLES[finding.rule_id]}", pointer=finding.pointer
         )
-        for finding in candidate.findings
+        for finding in build_candidate.findings
     ]
-    if candidate.submission.visibility == "private":
+    if build_candidate.submission.visibility == "private":
         declared = Reason(code="private-declared", message="the event declares itself private", pointer="/visibility")
         return [declared, *reasons]
     return reasons

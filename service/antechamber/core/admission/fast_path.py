@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET
 
 from antechamber.core.admission.canonical import NORMAL_TRIM, canonical, check_profile, digest, join_event
 from antechamber.core.admission.submission import Submission
@@ -25,8 +25,7 @@ from antechamber.core.contract import (
     MEMBER,
     NAME,
     PRODUCER,
-    Scope,
-    Visibility,
+    SubmissionBody,
 )
 from antechamber.core.errors import RequestRefusedError
 from antechamber.core.times import parse_time
@@ -41,36 +40,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-class _Payload(Struct, forbid_unknown_fields=True):
-    kind: str
-    content: str
-    tags: list[str] | UnsetType = UNSET
-    attributes: dict[str, Any] | UnsetType = UNSET
-
-
-class _Span(Struct, forbid_unknown_fields=True):
-    uri: str
-    start: int | UnsetType = UNSET
-    end: int | UnsetType = UNSET
-    revision: str | UnsetType = UNSET
-    heading: str | UnsetType = UNSET
-
-
-class _Body(Struct, forbid_unknown_fields=True, kw_only=True):
-    idempotency_key: str | UnsetType = UNSET
-    producer_identity: str
-    submission_scope: Scope
-    scope_id: str
-    source_event_hash: str
-    payload: _Payload
-    source_span: _Span
-    observed_at: str | UnsetType = UNSET
-    visibility: Visibility | UnsetType = UNSET
-    durable: bool | UnsetType = UNSET
-    supersedes: str | UnsetType = UNSET
-
-
-_decoder: Final = msgspec.json.Decoder(_Body)
+_decoder: Final = msgspec.json.Decoder(SubmissionBody)
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -85,7 +55,7 @@ def read_fast(raw: bytes, header_key: str | None = None) -> Submission | None:
         return None
 
 
-def _submission(body: _Body, raw: bytes, header_key: str | None) -> Submission | None:
+def _submission(body: SubmissionBody, raw: bytes, header_key: str | None) -> Submission | None:
     key = header_key if body.idempotency_key is UNSET else body.idempotency_key
     if key is None or header_key not in {None, key} or not KEY.fullmatch(key) or _names_twice(raw, body):
         return None
@@ -109,7 +79,7 @@ def _submission(body: _Body, raw: bytes, header_key: str | None) -> Submission |
     )
 
 
-def _names_twice(raw: bytes, body: _Body) -> bool:
+def _names_twice(raw: bytes, body: SubmissionBody) -> bool:
     """Return whether an object may have named a member twice, of which the decoder keeps only one.
 
     The encoder writes the shortest form of a value without floats, so a body of the same length lost nothing.
@@ -133,7 +103,7 @@ def _is_named(producer_identity: str, scope_id: str, kind: str) -> bool:
     return bool(PRODUCER.fullmatch(producer_identity) and NAME.fullmatch(scope_id) and KIND.fullmatch(kind))
 
 
-def _is_normal(body: _Body) -> bool:
+def _is_normal(body: SubmissionBody) -> bool:
     """Return whether everything except key, composition and line ends is in normal form.
 
     Raises RequestRefusedError if attributes lie outside the profile.

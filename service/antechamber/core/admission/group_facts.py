@@ -77,7 +77,7 @@ class GroupFacts:
     def original(self, candidate: Candidate) -> KnownSubmission | None:
         """Return the stored submission whose key a candidate reuses for another event."""
         known = self._submissions.get(key_of(candidate.submission))
-        if known is None or known.fingerprint in {None, compared(candidate, known)}:
+        if known is None or known.fingerprint in {None, comparable_fingerprint(candidate, known)}:
             return None
         return known
 
@@ -137,7 +137,7 @@ class GroupFacts:
             submission_id=submission_id,
             disposition=judgement.outcome.disposition or "rejected-invalid",
             reason_code=judgement.reasons[0].code if judgement.reasons else None,
-            fingerprint=kept_fingerprint(candidate),
+            fingerprint=stored_fingerprint(candidate),
             keyed=candidate.private,
             visibility=submission.visibility,
             status=judgement.outcome.status,
@@ -151,15 +151,15 @@ class GroupFacts:
         self._waiting[entry.candidate.submission.producer_identity] += 1
         if original is not None:
             conflict = KnownConflict(answer=entry.receipt.decode())
-            self._conflicts[original.submission_id, kept_fingerprint(entry.candidate)] = conflict
+            self._conflicts[original.submission_id, stored_fingerprint(entry.candidate)] = conflict
             self._conflicts_of_key[original.submission_id] += 1
 
 
-def compared(candidate: Candidate, known: KnownSubmission) -> bytes:
+def comparable_fingerprint(candidate: Candidate, known: KnownSubmission) -> bytes:
     """Return the candidate's fingerprint of the same type, keyed or plain, as the known submission's."""
     return candidate.keyed_fingerprint if known.keyed else candidate.fingerprint
 
 
-def kept_fingerprint(candidate: Candidate) -> bytes:
+def stored_fingerprint(candidate: Candidate) -> bytes:
     """Return the fingerprint that is stored; for a private event this is the keyed one."""
     return candidate.keyed_fingerprint if candidate.private else candidate.fingerprint

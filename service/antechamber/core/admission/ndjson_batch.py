@@ -4,7 +4,7 @@ from antechamber.core.contract import MAX_BATCH, MAX_LINES
 from antechamber.core.errors import refuse
 
 
-def numbered(number: int, body: bytes) -> bytes:
+def number_line(number: int, body: bytes) -> bytes:
     """Add the line's number to an answer, which is a non-empty JSON object."""
     return b'%b,"line":%d}\n' % (body[:-1], number)
 

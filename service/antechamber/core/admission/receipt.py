@@ -61,6 +61,14 @@ def form_receipt(
     )
     if outcome.status < 400:  # noqa: PLR2004 -- RFC 9110: below 400 is no error
         return receipt
-    detail = "; ".join(reason.message for reason in reasons)
-    said = {"type": PROBLEM_TYPE + reasons[0].code, "title": outcome.title, "detail": f"{detail}. {outcome.advice}"}
-    return Problem(**(asdict(receipt) | said))
+    return Problem(
+        **asdict(receipt),
+        type=PROBLEM_TYPE + reasons[0].code,
+        title=outcome.title,
+        detail=refusal_detail(reasons, outcome),
+    )
+
+
+def refusal_detail(reasons: list[Reason], outcome: Outcome) -> str:
+    """Return the text of a refusal for people: what is wrong, and what to do next."""
+    return f"{'; '.join(reason.message for reason in reasons)}. {outcome.advice}"

@@ -1,6 +1,7 @@
 """Parse untrusted bytes into an event in normal form, or raise a refusal that explains what to fix."""
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -29,8 +30,10 @@ from antechamber.core.contract import (
     NAME,
     PRODUCER,
     SCOPES,
+    Payload,
     Reason,
     Scope,
+    SourceSpan,
     SubmissionBody,
     Visibility,
 )
@@ -38,23 +41,20 @@ from antechamber.core.errors import RequestRefusedError, refuse
 from antechamber.core.privacy import scan
 from antechamber.core.times import parse_time
 
-_MEMBERS: Final = {
-    "": frozenset(SubmissionBody.__struct_fields__),
-    "/payload": frozenset({"kind", "content", "tags", "attributes"}),
-    "/source_span": frozenset({"uri", "start", "end", "revision", "heading"}),
-}
+_OBJECTS: Final[dict[str, type[Struct]]] = {"": SubmissionBody, "/payload": Payload, "/source_span": SourceSpan}
+_MEMBERS: Final = {pointer: frozenset(struct.__struct_fields__) for pointer, struct in _OBJECTS.items()}
 
 
-_REQUIRED: Final = (
-    "/producer_identity",
-    "/submission_scope",
-    "/scope_id",
-    "/payload",
-    "/payload/kind",
-    "/payload/content",
-    "/source_span",
-    "/source_span/uri",
-)
+def _required(parent: str) -> Iterator[tuple[str, str]]:
+    """Yield the required members of an object as (parent's pointer, name), each object before its own members."""
+    for field in msgspec.structs.fields(_OBJECTS[parent]):
+        if field.required:
+            yield parent, field.name
+            yield from _required(f"{parent}/{field.name}") if f"{parent}/{field.name}" in _OBJECTS else ()
+
+
+_REQUIRED: Final = tuple(member for member in _required("") if member != ("", "source_event_hash"))
+"""Without the hash, which is checked last: its absence is a refusal of its own (`hash-missing`)."""
 
 
 _EXPECTED: Final = {
@@ -234,10 +234,10 @@ def _check_members(body: dict[str, Any]) -> None:
         for name in holder
         if name not in known and (place := _place(parent, name)) is not None
     ]
-    for pointer in _REQUIRED:
-        *parents, name = pointer[1:].split("/")
-        holder = body.get(parents[0]) if parents else body
+    for parent, name in _REQUIRED:
+        holder = body if not parent else body.get(parent[1:])
         if isinstance(holder, dict) and name not in holder:
+            pointer = f"{parent}/{name}"
             reasons.append(Reason(code="malformed", message=f"missing; must be {_EXPECTED[pointer]}", pointer=pointer))
     if reasons:
         raise RequestRefusedError(reasons[:MAX_REASONS])
@@ -250,45 +250,10 @@ def _place(parent: str, name: str) -> str:
 
 def _check_types(body: dict[str, Any]) -> None:
     try:
-        msgspec.convert({**body, "source_event_hash": _PLACEHOLDER}, Shape)
+        # The type of the hash is checked with its value, after everything else.
+        msgspec.convert({**body, "source_event_hash": ""}, SubmissionBody)
     except msgspec.ValidationError as error:
         raise _type_refusal(str(error)) from None
-
-
-class _Payload(Struct, forbid_unknown_fields=True):
-    """The types only; grammar and limits are checked on the normal form."""
-
-    kind: str
-    content: str
-    tags: list[str] = []
-    attributes: dict[str, Any] = {}
-
-
-class _Span(Struct, forbid_unknown_fields=True):
-    uri: str
-    start: int = 1
-    end: int = 1
-    revision: str = ""
-    heading: str = ""
-
-
-class Shape(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The types of a whole body."""
-
-    idempotency_key: str = ""
-    producer_identity: str
-    submission_scope: Scope
-    scope_id: str
-    source_event_hash: str
-    payload: _Payload
-    source_span: _Span
-    observed_at: str = ""
-    visibility: Visibility = "shareable"
-    durable: bool = False
-    supersedes: str = ""
-
-
-_PLACEHOLDER: Final = ""
 
 
 def _type_refusal(text: str) -> RequestRefusedError:

@@ -73,9 +73,9 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Proof(Struct, frozen=True):
-    """The proof that a leaf is at an index of the tree of a checkpoint."""
+    """The proof that a leaf has this sequence in the tree of a checkpoint."""
 
-    index: int
+    sequence: int
     path: Sequence[bytes]
     note: str
     """The signed checkpoint."""
@@ -85,7 +85,7 @@ def _base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     """Decode canonical base64; return empty bytes for any other text."""
     try:
         raw = base64.b64decode(text, validate=True)
@@ -94,12 +94,12 @@ def _decoded(text: str) -> bytes:
     return raw if _base64(raw) == text else b""
 
 
-def _raw(text: str, size: int, what: str) -> bytes:
+def _decode_sized(text: str, size: int, what: str) -> bytes:
     """Decode canonical base64 of an exact size.
 
     Raises NoteError if it is not.
     """
-    raw = _decoded(text)
+    raw = _decode_base64(text)
     if len(raw) != size:
         message = f"{what} is not base64 of {size} bytes"
         raise NoteError(message)
@@ -115,7 +115,7 @@ def read_key(text: str) -> VerifierKey:
     if match is None:
         message = "a verifier key is a name, eight hex digits and base64, joined by +"
         raise NoteError(message)
-    raw = _raw(match[3], KEY_SIZE + 1, "the key")
+    raw = _decode_sized(match[3], KEY_SIZE + 1, "the key")
     key = VerifierKey(match[1], raw[1:])
     if raw[0] != ED25519 or key.key_id.hex() != match[2]:
         message = "the verifier key is no Ed25519 key, or its id does not belong to it"
@@ -123,7 +123,7 @@ def read_key(text: str) -> VerifierKey:
     return key
 
 
-def signed_note(checkpoint: Checkpoint, key: VerifierKey, signature_of: Callable[[bytes], bytes]) -> str:
+def sign_note(checkpoint: Checkpoint, key: VerifierKey, signature_of: Callable[[bytes], bytes]) -> str:
     """Return a signed checkpoint; `signature_of` signs the text with the private key."""
     signature = signature_of(checkpoint.text.encode())
     return f"{checkpoint.text}\n— {key.name} {_base64(key.key_id + signature)}\n"
@@ -152,11 +152,11 @@ def read_checkpoint(note: str, key: VerifierKey, verify: Verify) -> Checkpoint:
     if not all(verify(key.public, signature, text.encode()) for signature in ours):
         message = "the checkpoint's signature is wrong"
         raise NoteError(message)
-    found = _of_text(text)
-    if found.origin != key.name:
+    checkpoint = _parse_text(text)
+    if checkpoint.origin != key.name:
         message = f"the text is no checkpoint of {key.name}"
         raise NoteError(message)
-    return found
+    return checkpoint
 
 
 def _signature(line: str, key: VerifierKey) -> bytes | None:
@@ -169,7 +169,7 @@ def _signature(line: str, key: VerifierKey) -> bytes | None:
     if dash != "—" or not space or not _NAME.fullmatch(name):
         message = "a line below the text is no signature"
         raise NoteError(message)
-    raw = _decoded(text)
+    raw = _decode_base64(text)
     if len(raw) <= _KEY_ID_SIZE:
         message = "a signature is not base64 of a key id and more"
         raise NoteError(message)
@@ -182,17 +182,17 @@ def read_text(note: str) -> Checkpoint:
 
     Raises NoteError if the text is not a checkpoint.
     """
-    return _of_text(note.rpartition("\n\n")[0] + "\n")
+    return _parse_text(note.rpartition("\n\n")[0] + "\n")
 
 
-def _of_text(text: str) -> Checkpoint:
+def _parse_text(text: str) -> Checkpoint:
     """Parse the text of a checkpoint: origin, size, root, and extension lines, which are ignored.
 
     Raises NoteError if the text is not a checkpoint.
     """
     match text.split("\n"):
         case [origin, size, root, *extensions, ""] if origin and _NUMBER.fullmatch(size) and all(extensions):
-            return Checkpoint(origin, int(size), _raw(root, HASH_SIZE, "the root"))
+            return Checkpoint(origin, int(size), _decode_sized(root, HASH_SIZE, "the root"))
         case _:
             message = "the text is no checkpoint: it has to have an origin, a size and a root, and no empty line"
             raise NoteError(message)
@@ -200,7 +200,7 @@ def _of_text(text: str) -> Checkpoint:
 
 def write_proof(proof: Proof) -> str:
     """Return a proof of inclusion as text, which can be verified without this service."""
-    lines = [PROOF_HEAD, f"index {proof.index}", *map(_base64, proof.path), "", ""]
+    lines = [PROOF_HEAD, f"index {proof.sequence}", *map(_base64, proof.path), "", ""]
     return "\n".join(lines[:-1]) + "\n" + proof.note
 
 
@@ -217,4 +217,4 @@ def read_proof(text: str) -> Proof:
     if first != PROOF_HEAD or not blank or word != "index" or not _NUMBER.fullmatch(number):
         message = f"a proof begins with {PROOF_HEAD} and an index"
         raise NoteError(message)
-    return Proof(int(number), [_raw(line, HASH_SIZE, "a hash of the proof") for line in lines[1:]], note)
+    return Proof(int(number), [_decode_sized(line, HASH_SIZE, "a hash of the proof") for line in lines[1:]], note)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.access.callers import PasswordChange, Person
+from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.admission import disposition as admission_moved
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.rows import ExportRow, Role
@@ -87,7 +87,7 @@ def decision_text(decided: DecisionFacts) -> dict[str, Any]:
     return msgspec.structs.asdict(decided)
 
 
-def _logged(leaf: Leaf, subject: str, salt: bytes | None = None) -> LeafWrite:
+def _leaf_write(leaf: Leaf, subject: str, salt: bytes | None = None) -> LeafWrite:
     return LeafWrite(leaf_bytes(leaf), subject, salt if leaf.payload_commitment else None)
 
 
@@ -99,7 +99,7 @@ def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
     """Return the leaf of a submission with a permanent answer, or of an event that was quarantined."""
     judgement, named, submission = entry.judgement, entry.named, entry.candidate.submission
     kept = judgement.propose or (judgement.quarantine and not entry.candidate.private)
-    told = submission_text(
+    text = submission_text(
         submission.payload_json if kept else None,
         entry.receipt.decode(),
         submission.source_span_json if kept else None,
@@ -107,7 +107,7 @@ def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
     leaf = Leaf(
         action="submit",
         actor=submission.producer_identity,
-        payload_commitment=commitment(named.salt, told),
+        payload_commitment=commitment(named.salt, text),
         policy_digest=entry.policy_digest,
         reason_code=judgement.reasons[0].code if judgement.reasons else None,
         role="producer",
@@ -118,7 +118,7 @@ def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
         after=judgement.outcome.disposition,
     )
     own = named.submission_id if judgement.bind else named.quarantine_id
-    return _logged(leaf, own or "", named.salt)
+    return _leaf_write(leaf, own or "", named.salt)
 
 
 def of_withdrawal(entry: admission_moved.AdmissionWrite, proposal_id: str) -> LeafWrite:
@@ -134,7 +134,7 @@ def of_withdrawal(entry: admission_moved.AdmissionWrite, proposal_id: str) -> Le
         time=format_time(entry.received_at),
         after="withdrawn",
     )
-    return _logged(leaf, proposal_id)
+    return _leaf_write(leaf, proposal_id)
 
 
 def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: str, now: int, salt: bytes) -> LeafWrite:
@@ -150,15 +150,15 @@ def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: st
         time=format_time(now),
         after="rejected-invalid",
     )
-    return _logged(leaf, submission_id, salt)
+    return _leaf_write(leaf, submission_id, salt)
 
 
-def of_decision(proposal: ProposalRow, person: Person, entry: review_moved.DecisionWrite) -> LeafWrite:
+def of_decision(proposal: ProposalRow, account: Account, entry: review_moved.DecisionWrite) -> LeafWrite:
     """Return the leaf of a review record."""
     ruling = entry.ruling
     resulting = ruling.resulting.decode() if ruling.resulting else None
-    told = DecisionFacts(
-        person=person.person,
+    facts = DecisionFacts(
+        person=account.person,
         producer_identity=proposal.producer_identity,
         proposal_version=proposal.version,
         reason_text=entry.decision.reason_text,
@@ -170,9 +170,9 @@ def of_decision(proposal: ProposalRow, person: Person, entry: review_moved.Decis
     )
     leaf = Leaf(
         action=entry.decision.kind,
-        actor=person.name,
+        actor=account.name,
         before=proposal.state,
-        payload_commitment=commitment(entry.salt, decision_text(told)),
+        payload_commitment=commitment(entry.salt, decision_text(facts)),
         policy_digest=entry.policy_digest,
         reason_code=ruling.reason_code,
         role="curator",
@@ -180,30 +180,30 @@ def of_decision(proposal: ProposalRow, person: Person, entry: review_moved.Decis
         time=format_time(entry.decided_at),
         after=ruling.state,
     )
-    return _logged(leaf, entry.review_record_id, entry.salt)
+    return _leaf_write(leaf, entry.review_record_id, entry.salt)
 
 
-def of_settlement(event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> LeafWrite:
+def of_settlement(event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> LeafWrite:
     """Return the leaf of a review record of a quarantined event."""
-    form = settlement.form
-    told = DecisionFacts(
-        person=person.person,
+    form, ruling = settlement.form, settlement.ruling
+    facts = DecisionFacts(
+        person=account.person,
         producer_identity=event.producer_identity,
         proposal_version=event.version,
         reason_text=form.reason_text,
         resulting=None,
         scope_id=event.scope_id,
-        shown=settlement.shown.decode(),
+        shown=ruling.shown.decode(),
         submission_scope=event.submission_scope,
         target=None,
     )
     leaf = Leaf(
         action=form.kind,
-        actor=person.name,
+        actor=account.name,
         before=event.state,
-        payload_commitment=commitment(settlement.salt, decision_text(told)),
+        payload_commitment=commitment(settlement.salt, decision_text(facts)),
         policy_digest=settlement.policy_digest,
-        reason_code=settlement.reason_code,
+        reason_code=ruling.reason_code,
         role="curator",
         subject=_ids(
             review_record_id=settlement.review_record_id,
@@ -211,18 +211,18 @@ def of_settlement(event: QuarantineRow, person: Person, settlement: QuarantineDe
             undoes=form.undoes if form.kind == "undo" else None,
         ),
         time=format_time(settlement.decided_at),
-        after=settlement.state,
+        after=ruling.state,
     )
-    return _logged(leaf, settlement.review_record_id, settlement.salt)
+    return _leaf_write(leaf, settlement.review_record_id, settlement.salt)
 
 
 def of_memory(
-    memory_id: str, before: str | None, after: str, person: Person, entry: review_moved.DecisionWrite
+    memory_id: str, before: str | None, after: str, account: Account, entry: review_moved.DecisionWrite
 ) -> LeafWrite:
     """Return the leaf of a memory's change of state by a decision."""
     leaf = Leaf(
         action="memory",
-        actor=person.name,
+        actor=account.name,
         before=before,
         policy_digest=entry.policy_digest,
         role="curator",
@@ -230,7 +230,7 @@ def of_memory(
         time=format_time(entry.decided_at),
         after=after,
     )
-    return _logged(leaf, memory_id)
+    return _leaf_write(leaf, memory_id)
 
 
 def of_access(action: str, now: int, after: str, **subject: str) -> LeafWrite:
@@ -238,7 +238,7 @@ def of_access(action: str, now: int, after: str, **subject: str) -> LeafWrite:
     leaf = Leaf(
         action=action, actor="command-line", role="operator", subject=subject, time=format_time(now), after=after
     )
-    return _logged(leaf, next(iter(subject.values())))
+    return _leaf_write(leaf, next(iter(subject.values())))
 
 
 def of_password(change: PasswordChange) -> LeafWrite:
@@ -255,10 +255,10 @@ def of_password(change: PasswordChange) -> LeafWrite:
         time=format_time(change.changed_at),
         after="set",
     )
-    return _logged(leaf, change.change_id)
+    return _leaf_write(leaf, change.change_id)
 
 
-def granted(token: dict[str, Any]) -> dict[str, str]:
+def token_members(token: dict[str, Any]) -> dict[str, str]:
     """Return the members that the leaf of a token contains: id, name, role, scopes, expiry and the secret's digest.
 
     `token` has the columns of its row; `read` is a list of scopes, `expires_at` microseconds since 1970 UTC or None.
@@ -268,7 +268,7 @@ def granted(token: dict[str, Any]) -> dict[str, str]:
     return named | ends | {"read": " ".join(token["read"])}
 
 
-def known_as(name: str, person: str, password: str | None) -> dict[str, str]:
+def account_members(name: str, person: str, password: str | None) -> dict[str, str]:
     """Return the members that the leaf of an account contains: user, person and the password's digest, if any."""
     return {"user": name, "person": person} | ({} if password is None else {"password": digest(password.encode())})
 
@@ -284,7 +284,7 @@ def of_export(row: ExportRow, salt: bytes) -> LeafWrite:
         time=format_time(row.exported_at),
         after=row.exported,
     )
-    return _logged(leaf, row.export_id, salt)
+    return _leaf_write(leaf, row.export_id, salt)
 
 
 def export_text(row: ExportRow) -> dict[str, Any]:
@@ -304,7 +304,7 @@ def of_policy(digest: str, previous: str | None, now: int) -> LeafWrite:
         time=format_time(now),
         after=digest,
     )
-    return _logged(leaf, digest)
+    return _leaf_write(leaf, digest)
 
 
 def of_direct_write(producer: str, now: int) -> LeafWrite:
@@ -318,7 +318,7 @@ def of_direct_write(producer: str, now: int) -> LeafWrite:
         time=format_time(now),
         after="rejected-invalid",
     )
-    return _logged(leaf, f"direct-write {producer}")
+    return _leaf_write(leaf, f"direct-write {producer}")
 
 
 def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> LeafWrite:
@@ -332,7 +332,7 @@ def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> L
         time=format_time(now),
         after="erased",
     )
-    return _logged(leaf, erasure_id)
+    return _leaf_write(leaf, erasure_id)
 
 
 def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> LeafWrite:
@@ -347,4 +347,4 @@ def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> LeafWr
         time=format_time(now),
         after=key,
     )
-    return _logged(leaf, key)
+    return _leaf_write(leaf, key)

@@ -69,10 +69,10 @@ class Frontier:
         """Return the root of all leaves so far."""
         if not self.hashes:
             return EMPTY_ROOT
-        found = self.hashes[-1]
+        root_hash = self.hashes[-1]
         for left in self.hashes[-2::-1]:
-            found = node_hash(left, found)
-        return found
+            root_hash = node_hash(left, root_hash)
+        return root_hash
 
 
 def frontier_of(size: int, nodes: Nodes) -> Frontier:
@@ -100,18 +100,18 @@ def _split(size: int) -> int:
     return 1 << ((size - 1).bit_length() - 1)
 
 
-def inclusion_proof(index: int, size: int, nodes: Nodes) -> list[bytes]:
-    """Return PATH(index, D[size]) of RFC 6962 section 2.1.1, lowest node first.
+def inclusion_proof(sequence: int, size: int, nodes: Nodes) -> list[bytes]:
+    """Return PATH(sequence, D[size]) of RFC 6962 section 2.1.1, lowest node first.
 
     Raises TreeError if the tree has no such leaf.
     """
-    if not 0 <= index < size:
-        message = f"a tree of {size} leaves has no leaf {index}"
+    if not 0 <= sequence < size:
+        message = f"a tree of {size} leaves has no leaf {sequence}"
         raise TreeError(message)
     path, start, end = [], 0, size
     while end - start > 1:
         middle = start + _split(end - start)
-        if index < middle:
+        if sequence < middle:
             path.append(_range_root(middle, end, nodes))
             end = middle
         else:
@@ -166,16 +166,16 @@ def _are_hashes(*values: bytes) -> bool:
     return all(len(value) == HASH_SIZE for value in values)
 
 
-def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
-    """Return whether a leaf's hash is at an index of the tree with this root (RFC 9162 section 2.1.3.2)."""
-    possible = 0 <= index < size and _are_hashes(leaf, root, *path)
-    lefts = _lefts(index, size - 1, len(path)) if possible else None
+def verify_inclusion(leaf: bytes, sequence: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
+    """Return whether a leaf's hash has this sequence in the tree with this root (RFC 9162 section 2.1.3.2)."""
+    possible = 0 <= sequence < size and _are_hashes(leaf, root, *path)
+    lefts = _lefts(sequence, size - 1, len(path)) if possible else None
     if lefts is None:
         return False
-    found = leaf
+    computed = leaf
     for sibling, left in zip(path, lefts, strict=True):
-        found = node_hash(sibling, found) if left else node_hash(found, sibling)
-    return found == root
+        computed = node_hash(sibling, computed) if left else node_hash(computed, sibling)
+    return computed == root
 
 
 def verify_consistency(old: int, size: int, path: Sequence[bytes], old_root: bytes, root: bytes) -> bool:

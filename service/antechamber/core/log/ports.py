@@ -12,7 +12,7 @@ from antechamber.core.rows.submissions import SubmissionFilter
 class LogRows(Protocol):
     """The log, its tree and its checkpoints."""
 
-    def log_size(self) -> int:
+    def size(self) -> int:
         """Return the number of leaves."""
 
     def leaf_texts(self, first: int, number: int) -> list[str]:
@@ -39,10 +39,10 @@ class LogRows(Protocol):
     def add_nodes(self, level: int, first: int, hashes: Sequence[bytes]) -> None:
         """Store complete nodes; nodes that another process stored meanwhile are identical and skipped."""
 
-    def log_keys(self) -> list[str]:
+    def verifier_keys(self) -> list[str]:
         """Return the verifier keys, the current one last."""
 
-    def add_log_key(self, key: str, now: int, **abandoned: str) -> None:
+    def add_verifier_key(self, key: str, now: int, **abandoned: str) -> None:
         """Store the key that signs from now on, and append its leaf."""
 
     def checkpoint(self, size: int | None = None) -> SignedCheckpoint | None:
@@ -57,7 +57,7 @@ class LogRows(Protocol):
     def exports(self, number: int) -> list[ExportRow]:
         """Return exports, newest first."""
 
-    def logged_dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
+    def dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
         """Return the answers whose leaves have sequences from `first` to `end` (excluded), in order."""
 
     def last_owner(self, producer_identity: str) -> str | None:
@@ -90,7 +90,7 @@ class Signer(Protocol):
     """Whether all checkpoints of the log were signed by this signer."""
 
     @property
-    def missed(self) -> str:
+    def advice_if_missing(self) -> str:
         """The message for operators if the file of the last checkpoint is missing."""
 
     def turn(self, *, missing: bool = False) -> AbstractContextManager[str | None]:
@@ -111,7 +111,7 @@ class Signer(Protocol):
     def refresh(self, wanted: str | None = None) -> None:
         """Load the key again, because it was replaced; a draft that is `wanted` is put in its place first."""
 
-    def drafted(self, key: str) -> bool:
+    def has_draft(self, key: str) -> bool:
         """Return whether this key is a draft that is not in use yet."""
 
     def draft(self, *, other_log: bool = False) -> VerifierKey:

@@ -1,4 +1,4 @@
-"""The Merkle tree over stored rows: leaves, and complete nodes of every eighth level."""
+"""The Merkle tree over stored leaves: leaves, and complete nodes of every eighth level."""
 
 from antechamber.core.log.merkle import BLOCK, BLOCK_LEVELS, Blocks, Frontier, frontier_of, leaf_hash, up
 from antechamber.core.log.ports import LogRows
@@ -14,9 +14,9 @@ class Tree:
     the first `size` leaves, whose nodes are all stored.
     """
 
-    def __init__(self, rows: LogRows, size: int | None = None) -> None:
-        self._rows = rows
-        self.size = rows.log_size() if size is None else size
+    def __init__(self, log: LogRows, size: int | None = None) -> None:
+        self._log = log
+        self.size = log.size() if size is None else size
         self.grown: Grown = {}
         self.nodes = Blocks(self._load)
         if size is None:
@@ -25,15 +25,15 @@ class Tree:
     def _load(self, level: int, block: int) -> list[bytes]:
         first = block * BLOCK
         if level == 0:
-            return [leaf_hash(leaf.encode()) for leaf in self._rows.leaf_texts(first, BLOCK)]
+            return [leaf_hash(leaf.encode()) for leaf in self._log.leaf_texts(first, BLOCK)]
         start, fresh = self.grown.get(level, (0, []))
-        stored = self._rows.nodes(level, first, BLOCK)
+        stored = self._log.nodes(level, first, BLOCK)
         return stored + fresh[max(first + len(stored) - start, 0) : max(first + BLOCK - start, 0)]
 
     def _grow(self) -> None:
         """Compute the complete nodes of each stored level from those of the level below."""
         level = BLOCK_LEVELS
-        while (wanted := self.size >> level) > (known := self._rows.count_nodes(level)):
+        while (wanted := self.size >> level) > (known := self._log.count_nodes(level)):
             self.grown[level] = (known, [self._block_root(level, number) for number in range(known, wanted)])
             level += BLOCK_LEVELS
 

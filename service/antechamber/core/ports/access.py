@@ -5,7 +5,7 @@ from typing import Protocol
 
 from antechamber.core.access.callers import PasswordChange
 from antechamber.core.access.sessions import BegunAccess, EndedAccess
-from antechamber.core.rows.access import SessionRow, TokenCheck, TokenRow, UserRow
+from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
 
 
 class AccessRows(Protocol):
@@ -17,7 +17,7 @@ class AccessRows(Protocol):
     def tokens(self) -> list[TokenRow]:
         """Return all tokens, oldest first."""
 
-    def token(self, digest: str) -> TokenCheck | None:
+    def token(self, digest: str) -> TokenFacts | None:
         """Return the token with this digest."""
 
     def revoke_tokens(self, name: str, now: int) -> int:
@@ -65,7 +65,7 @@ class AccessRows(Protocol):
     def set_views(self, user: int, views: str) -> None:
         """Store an account's saved views."""
 
-    def set_keys(self, user: int, keys: str | None) -> None:
+    def set_shortcuts(self, user: int, shortcuts: str | None) -> None:
         """Store an account's keyboard shortcuts."""
 
     def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:

@@ -17,7 +17,7 @@ class AdmissionRows(Protocol):
     def open_batch(self, candidates: Sequence[Candidate]) -> GroupFacts:
         """Return everything that the judgements of a group depend on."""
 
-    def record(self, book: GroupFacts) -> None:
+    def record(self, facts: GroupFacts) -> None:
         """Write the submissions, proposals, evidence and quarantined events of a group's entries."""
 
     def seal(

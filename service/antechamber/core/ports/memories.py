@@ -19,10 +19,10 @@ class MemoryRows(Protocol):
     def submitted_in_session(self, producer_identity: str, scope_id: str) -> bool:
         """Return whether a submission of this producer in a session was accepted."""
 
-    def memory_position(self, submission_scope: str, scope_id: str, memory_id: str) -> int | None:
+    def cursor_of(self, submission_scope: str, scope_id: str, memory_id: str) -> int | None:
         """Return the cursor of the page that follows this memory."""
 
-    def memories(
+    def search(
         self, submission_scope: str, scope_id: str, words: Sequence[str], before: int | None, number: int
     ) -> list[MemoryHit]:
         """Return active memories of exactly this scope that contain all the words, newest first."""

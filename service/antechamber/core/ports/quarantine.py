@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.review.quarantine import QuarantineDecision
 from antechamber.core.rows.quarantine import QuarantineRow
 from antechamber.core.rows.review import (
@@ -13,20 +13,20 @@ from antechamber.core.rows.review import (
 class QuarantineRows(Protocol):
     """Quarantined events and the decisions on them."""
 
-    def quarantined(self, after: str | None, number: int) -> list[QuarantineRow]:
+    def waiting(self, after: str | None, number: int) -> list[QuarantineRow]:
         """Return waiting quarantined events, newest first."""
 
-    def quarantined_event(self, quarantine_id: str) -> QuarantineRow | None:
+    def event(self, quarantine_id: str) -> QuarantineRow | None:
         """Return one quarantined event, waiting or settled."""
 
-    def hold_quarantine(self, quarantine_id: str) -> None:
+    def hold(self, quarantine_id: str) -> None:
         """Lock a quarantined event: no other transaction decides on it until this one ends."""
 
     def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
         """Return the decisions on a quarantined event, oldest first."""
 
-    def settle(self, event: QuarantineRow, person: Person, settlement: QuarantineDecision) -> None:
+    def settle(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
         """Write the review record of a quarantined event and its new state; the caller holds the event's lock."""
 
-    def count_quarantined(self, most: int) -> int:
+    def count(self, most: int) -> int:
         """Count waiting quarantined events, at most `most`."""

@@ -1,6 +1,5 @@
-"""The store's interface for exports, figures and the `doctor` command."""
+"""The store's interface for exports, figures, and notes about the store itself."""
 
-from collections.abc import Iterator
 from typing import Protocol
 
 from antechamber.core.duplicate_rate import DuplicateRateRow
@@ -61,6 +60,3 @@ class ReportRows(Protocol):
 
     def processes(self, since: int) -> list[ProcessRow]:
         """Return the processes with a heartbeat since a time, by name."""
-
-    def check(self) -> Iterator[str]:
-        """Yield every violation of the store's own invariants."""

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from antechamber.core.access.callers import Person
+from antechamber.core.access.callers import Account
 from antechamber.core.review import decision
 from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow, NearMemory
 from antechamber.core.rows.review import (
@@ -30,7 +30,7 @@ class ReviewRows(Protocol):
     def own_duplicates(self, proposal: int) -> tuple[int, int]:
         """Return how often the producer submitted the event under other keys, and the replays of these."""
 
-    def review_records(self, proposal: int) -> list[ReviewRecordRow]:
+    def records(self, proposal: int) -> list[ReviewRecordRow]:
         """Return the decisions on a proposal, oldest first."""
 
     def conflicts(self, proposal: int) -> list[ConflictMark]:
@@ -60,7 +60,7 @@ class ReviewRows(Protocol):
     def latest_decisions(self, number: int) -> list[LatestDecision]:
         """Return the latest decisions on proposals, newest first."""
 
-    def decide(self, proposal: ProposalRow, person: Person, entry: decision.DecisionWrite) -> None:
+    def decide(self, proposal: ProposalRow, account: Account, entry: decision.DecisionWrite) -> None:
         """Write the review record, update the proposal and its memories as ruled, and admit a memory if so ruled."""
 
     def browse_memories(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:

@@ -13,7 +13,7 @@ from antechamber.core.rows.review import (
 class QueueRows(Protocol):
     """The review queue: its rows, claims on them, and their order."""
 
-    def queue_page(self, after: queue_order.QueueCursor | None, number: int) -> list[QueueRow]:
+    def page(self, after: queue_order.QueueCursor | None, number: int) -> list[QueueRow]:
         """Return rows of the queue in its order: folds first, then proposals that are not sorted yet."""
 
     def matching(
@@ -27,16 +27,16 @@ class QueueRows(Protocol):
     def count_pending(self, most: int) -> int:
         """Count pending proposals, at most `most`."""
 
-    def queue_position(self, proposal_id: str) -> queue_order.QueueCursor | None:
+    def cursor_of(self, proposal_id: str) -> queue_order.QueueCursor | None:
         """Return the cursor of a proposal, also if it has left the queue."""
 
-    def free_proposals(self, person: str, after: queue_order.QueueCursor | None, now: int) -> list[str]:
+    def free(self, person: str, after: queue_order.QueueCursor | None, now: int) -> list[str]:
         """Return a few proposals behind a cursor that this person may judge and no other person has claimed."""
 
     def free_matching(
         self, chosen: QueueFilter, person: str, after: queue_order.QueueCursor | None, now: int
     ) -> list[str]:
-        """Return a few free proposals, as `free_proposals` does, that match a filter."""
+        """Return a few free proposals, as `free` does, that match a filter."""
 
     def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
         """Claim a pending proposal; return False if another person holds a claim."""
@@ -62,8 +62,8 @@ class QueueRows(Protocol):
     def fold_heads(self, submission_scope: str, scope_id: str, number: int) -> list[queue_order.FoldHead]:
         """Return a scope's newest folds that wait."""
 
-    def line(self, producer: int, risk: int) -> queue_order.ProducerTurn:
+    def producer_turn(self, producer: int, risk: int) -> queue_order.ProducerTurn:
         """Return a producer's position in the fair-queueing order of a risk."""
 
-    def sort(self, places: Sequence[queue_order.FoldAssignment], texts: Sequence[tuple[str, str]]) -> None:
+    def sort(self, assignments: Sequence[queue_order.FoldAssignment], texts: Sequence[tuple[str, str]]) -> None:
         """Assign proposals, each with its kind and comparable text, to folds; skip those already sorted or decided."""

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from antechamber.core.log.ports import LogRows
 from antechamber.core.ports.access import AccessRows
 from antechamber.core.ports.admission import AdmissionRows
+from antechamber.core.ports.doctor import DoctorRows
 from antechamber.core.ports.memories import MemoryRows
 from antechamber.core.ports.quarantine import QuarantineRows
 from antechamber.core.ports.reports import ReportRows
@@ -20,8 +21,44 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 
-class Rows(AdmissionRows, MemoryRows, QueueRows, ReviewRows, QuarantineRows, AccessRows, ReportRows, LogRows, Protocol):
-    """One open transaction, or one read snapshot, in which the engine refuses writes."""
+class Rows(Protocol):
+    """One open transaction, or one read snapshot, in which the engine refuses writes: one port for each subject."""
+
+    @property
+    def admission(self) -> AdmissionRows:
+        """What an admission reads and writes."""
+
+    @property
+    def memories(self) -> MemoryRows:
+        """Receipts and memories that agents read back."""
+
+    @property
+    def queue(self) -> QueueRows:
+        """The review queue."""
+
+    @property
+    def review(self) -> ReviewRows:
+        """Proposals, decisions on them, and the memories that decisions change."""
+
+    @property
+    def quarantine(self) -> QuarantineRows:
+        """Quarantined events and the decisions on them."""
+
+    @property
+    def access(self) -> AccessRows:
+        """Tokens, accounts and sessions."""
+
+    @property
+    def reports(self) -> ReportRows:
+        """What auditors and operators read."""
+
+    @property
+    def doctor(self) -> DoctorRows:
+        """The check of the store's own guarantees."""
+
+    @property
+    def log(self) -> LogRows:
+        """The transparency log."""
 
 
 class Store(Protocol):

@@ -186,10 +186,40 @@ def open_decisions(proposal: ReviewedProposal) -> list[DecisionKind]:
     return [*found, "undo"] if proposal.standing is not None else found
 
 
+def owner_obstacle(owners: frozenset[str], person: str, judged: str = "proposals") -> str | None:
+    """Return why an owner cannot judge what a producer submitted, or None for another person."""
+    if person in owners:
+        return f"You answer or answered for this producer, so another person has to judge its {judged}."
+    return None
+
+
+def withdrawal_obstacle(proposal: ReviewedProposal) -> str | None:
+    """Return why a withdrawn proposal cannot be approved, or None if it is not withdrawn."""
+    return (
+        "The producer withdrew this event as private. Reject it with the reason private."
+        if proposal.withdrawn
+        else None
+    )
+
+
+def target_obstacle(proposal: ReviewedProposal) -> str | None:
+    """Return why a proposal cannot supersede the memory that it names, or None."""
+    if proposal.replaces is None or proposal.replaces.state == "active":
+        return None
+    return f"The memory that this would supersede is {proposal.replaces.state} by now. Name another one, or edit."
+
+
+def repeated_approval(proposal: ReviewedProposal, person: str) -> str | None:
+    """Return why a person cannot approve the same text twice, or None before the first approval."""
+    if person in standing_approvals(proposal):
+        return "You have approved this text already. It needs a second person."
+    return None
+
+
 def blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str | None:
     """Return why this person cannot make this decision now, or None."""
-    if person in proposal.owners:
-        return "You answer or answered for this producer, so another person has to judge its proposals."
+    if (obstacle := owner_obstacle(proposal.owners, person)) is not None:
+        return obstacle
     if kind == "undo":
         return _undo_blocker(proposal)
     if kind == "flag" and proposal.second:
@@ -198,13 +228,9 @@ def blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str 
 
 
 def _approval_blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str | None:
-    if proposal.withdrawn:
-        return "The producer withdrew this event as private. Reject it with the reason private."
-    if kind == "approve" and proposal.replaces is not None and proposal.replaces.state != "active":
-        return f"The memory that this would supersede is {proposal.replaces.state} by now. Name another one, or edit."
-    if kind == "approve" and person in standing_approvals(proposal):
-        return "You have approved this text already. It needs a second person."
-    return None
+    if (obstacle := withdrawal_obstacle(proposal)) is not None or kind != "approve":
+        return obstacle
+    return target_obstacle(proposal) or repeated_approval(proposal, person)
 
 
 def _undo_blocker(proposal: ReviewedProposal) -> str | None:
@@ -252,13 +278,13 @@ def _effect(proposal: ReviewedProposal, decision: Decision, as_it_was: Ruling, p
         case "flag":
             return replace(as_it_was, second=True, approvals_required=SECOND_NEEDS)
         case "edit":
-            return _edited(proposal, as_it_was, _changed(proposal, decision))
+            return _edit(proposal, as_it_was, _change_payload(proposal, decision))
         case "undo":
-            return _undone(proposal, as_it_was)
+            return _undo(proposal, as_it_was)
         case "retract" | "expire":
             return replace(as_it_was, memory=_OF_MEMORY[decision.kind])
         case _:
-            return _approved(proposal, as_it_was, person)
+            return _approve(proposal, as_it_was, person)
 
 
 def _check_fresh(proposal: ReviewedProposal, decision: Decision, shown: bytes) -> None:
@@ -291,7 +317,7 @@ def _check_target(decision: Decision, target: Target | None) -> None:
         raise InvalidDecisionError(message)
 
 
-def _approved(proposal: ReviewedProposal, ruling: Ruling, person: str) -> Ruling:
+def _approve(proposal: ReviewedProposal, ruling: Ruling, person: str) -> Ruling:
     """Approve the text; naming another memory to supersede raises the version, so that all persons approve the same."""
     replaces = ruling.target or ruling.replaces
     renamed = replaces != ruling.replaces
@@ -308,7 +334,7 @@ def _approved(proposal: ReviewedProposal, ruling: Ruling, person: str) -> Ruling
     )
 
 
-def _edited(proposal: ReviewedProposal, ruling: Ruling, resulting: bytes) -> Ruling:
+def _edit(proposal: ReviewedProposal, ruling: Ruling, resulting: bytes) -> Ruling:
     """Approve a changed text: the version rises, earlier approvals become void and a second person is required."""
     return replace(
         ruling,
@@ -321,7 +347,7 @@ def _edited(proposal: ReviewedProposal, ruling: Ruling, resulting: bytes) -> Rul
     )
 
 
-def _undone(proposal: ReviewedProposal, ruling: Ruling) -> Ruling:
+def _undo(proposal: ReviewedProposal, ruling: Ruling) -> Ruling:
     """Undo the last current decision with a new record; the version rises, so that earlier approvals become void."""
     # The blocker refuses an undo without a current decision, so this is never None.
     last = cast("CurrentDecision", proposal.standing)
@@ -339,7 +365,7 @@ def _undone(proposal: ReviewedProposal, ruling: Ruling) -> Ruling:
     )
 
 
-def _changed(proposal: ReviewedProposal, decision: Decision) -> bytes:
+def _change_payload(proposal: ReviewedProposal, decision: Decision) -> bytes:
     content = normalize_text(decision.content).strip("\t\n ")
     if not content:
         message = "The changed text is blank. Write the text to remember, or reject the proposal."

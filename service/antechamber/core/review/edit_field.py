@@ -54,7 +54,7 @@ def to_field(text: str) -> Field:
         tokens += text.count(_OPEN, end, found.start())
         parts.append(_plain(text[end : found.start()]))
         end = found.end()
-        for shown, places in groupby(range(found.start(), end), lambda index: _shown(text, index)):
+        for shown, places in groupby(range(found.start(), end), lambda index: _is_shown(text, index)):
             run = "".join(text[index] for index in places)
             made = [run] if shown else [_token(character, sum(1 for _ in same)) for character, same in groupby(run)]
             tokens += 0 if shown else len(made)
@@ -99,7 +99,7 @@ def _token(character: str, number: int) -> str:
     return f"{_OPEN}U+{ord(character):04X}{f'{_TIMES}{number}' if number > 1 else ''}{_CLOSE}"
 
 
-def _shown(text: str, place: int) -> bool:
+def _is_shown(text: str, place: int) -> bool:
     """Return whether a field shows an invisible character as it is, because it changes how its neighbors look.
 
     Such are a non-joiner between Arabic letters, a joiner or a selector inside an emoji, and a wide space before a wide
@@ -108,21 +108,21 @@ def _shown(text: str, place: int) -> bool:
     before, after = text[max(place - 1, 0) : place], text[place + 1 : place + 2]
     match text[place]:
         case "\u200c":
-            return _named(before, ("ARABIC LETTER ",)) and _named(after, ("ARABIC LETTER ",))
+            return _has_name(before, ("ARABIC LETTER ",)) and _has_name(after, ("ARABIC LETTER ",))
         case "\ufe0f":
-            return _pictured(before)
+            return _is_pictured(before)
         case "\u200d":
             styled = 1 if _SKIN.fullmatch(before) else 0
-            return _pictured(text[max(place - 1 - styled, 0) : place - styled]) and _pictured(after)
+            return _is_pictured(text[max(place - 1 - styled, 0) : place - styled]) and _is_pictured(after)
         case "\u3000":
-            return _named(after, _WIDE_LETTERS)
+            return _has_name(after, _WIDE_LETTERS)
         case _:
             return False
 
 
-def _named(character: str, beginnings: tuple[str, ...]) -> bool:
+def _has_name(character: str, beginnings: tuple[str, ...]) -> bool:
     return bool(character) and unicodedata.name(character, "").startswith(beginnings)
 
 
-def _pictured(character: str) -> bool:
+def _is_pictured(character: str) -> bool:
     return bool(character) and unicodedata.category(character) == "So" and not is_hidden(character)

@@ -61,10 +61,10 @@ def read_filter(text: str) -> QueueFilter:
             raise FilterError(message)
         else:
             named[part["name"]] = value
-    return _checked(named, [word for word in words if word])
+    return _check(named, [word for word in words if word])
 
 
-def _checked(named: dict[str, str], words: list[str]) -> QueueFilter:
+def _check(named: dict[str, str], words: list[str]) -> QueueFilter:
     scope, _, scope_id = named.get("scope", "").partition(":")
     if scope and scope not in SCOPES:
         message = "A scope is one of " + ", ".join(SCOPES)

@@ -11,7 +11,15 @@ from msgspec import Struct
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.policy import Rules
 from antechamber.core.privacy import Finding
-from antechamber.core.review.decision import ReviewedProposal, required_persons, standing_approvals
+from antechamber.core.review.decision import (
+    ReviewedProposal,
+    owner_obstacle,
+    repeated_approval,
+    required_persons,
+    standing_approvals,
+    target_obstacle,
+    withdrawal_obstacle,
+)
 
 RequirementState = Literal["satisfied", "unsatisfied", "not-applicable", "overridden", "error"]
 BLOCKING: Final = frozenset({"unsatisfied", "error"})
@@ -42,7 +50,7 @@ class Situation(Struct, frozen=True, kw_only=True):
 
 def evaluate(situation: Situation) -> list[Requirement]:
     """Evaluate all requirements; one whose evaluation fails has the state `error` and blocks."""
-    return [_evaluated(code, check, situation) for code, check in CHECKS.items()]
+    return [_evaluate_one(code, check, situation) for code, check in CHECKS.items()]
 
 
 def obstacle(requirements: list[Requirement]) -> str | None:
@@ -50,7 +58,7 @@ def obstacle(requirements: list[Requirement]) -> str | None:
     return next((one.text for one in requirements if one.blocks and one.state in BLOCKING), None)
 
 
-def _evaluated(code: str, check: Callable[[Situation], Requirement], situation: Situation) -> Requirement:
+def _evaluate_one(code: str, check: Callable[[Situation], Requirement], situation: Situation) -> Requirement:
     try:
         return check(situation)
     except Exception as error:  # noqa: BLE001 -- after any failure the requirement must not count as satisfied
@@ -58,15 +66,13 @@ def _evaluated(code: str, check: Callable[[Situation], Requirement], situation: 
 
 
 def _other_person(situation: Situation) -> Requirement:
-    if situation.person in situation.proposal.owners:
-        text = "You answer or answered for this producer, so another person has to judge its proposals."
+    if (text := owner_obstacle(situation.proposal.owners, situation.person)) is not None:
         return Requirement("other-person", "unsatisfied", text)
     return Requirement("other-person", "satisfied", "Somebody judges who does not answer for the producer.")
 
 
 def _not_withdrawn(situation: Situation) -> Requirement:
-    if situation.proposal.withdrawn:
-        text = "The producer withdrew this event as private. Reject it with the reason private."
+    if (text := withdrawal_obstacle(situation.proposal)) is not None:
         return Requirement("not-withdrawn", "unsatisfied", text)
     return Requirement("not-withdrawn", "satisfied", "Its producer stands by it.")
 
@@ -96,11 +102,9 @@ def _fits(situation: Situation) -> Requirement:
 
 
 def _target_active(situation: Situation) -> Requirement:
-    target = situation.proposal.replaces
-    if target is None:
+    if situation.proposal.replaces is None:
         return Requirement("target-active", "not-applicable", "It supersedes no memory.")
-    if target.state != "active":
-        text = f"The memory that this would supersede is {target.state} by now. Name another one, or edit."
+    if (text := target_obstacle(situation.proposal)) is not None:
         return Requirement("target-active", "unsatisfied", text)
     return Requirement("target-active", "satisfied", "The memory that it supersedes is active.")
 
@@ -110,8 +114,7 @@ def _persons(situation: Situation) -> Requirement:
     if required == 1:
         return Requirement("persons", "satisfied", "One person is enough.", blocks=False)
     who = f"approved by {', '.join(sorted(approved))}" if approved else "nobody has approved it yet"
-    if situation.person in approved:
-        text = "You have approved this text already. It needs a second person."
+    if (text := repeated_approval(situation.proposal, situation.person)) is not None:
         return Requirement("persons", "unsatisfied", text)
     state: RequirementState = "satisfied" if len(approved) + 1 >= required else "unsatisfied"
     return Requirement("persons", state, f"It needs {required} persons: {who}.", blocks=False)

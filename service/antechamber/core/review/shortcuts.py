@@ -42,21 +42,21 @@ class ShortcutError(ValueError):
     """Raised when shortcuts cannot be stored; the message explains what to change."""
 
 
-def keys_of(kept: str | None) -> dict[str, str]:
+def decode_shortcuts(stored: str | None) -> dict[str, str]:
     """Return the key of each action from a person's stored value; empty if shortcuts are switched off.
 
     An action that is newer than the stored value has its default key, unless another action uses that key.
     """
-    if kept is None:
+    if stored is None:
         return dict(USUAL)
-    if kept == OFF:
+    if stored == OFF:
         return {}
-    chosen: dict[str, str] = msgspec.json.decode(kept)
+    chosen: dict[str, str] = msgspec.json.decode(stored)
     own = {action: key for action, key in chosen.items() if action in USUAL}
     return own | {action: key for action, key in USUAL.items() if action not in own and key not in own.values()}
 
 
-def keep(chosen: Mapping[str, str]) -> str | None:
+def encode_shortcuts(chosen: Mapping[str, str]) -> str | None:
     """Return the value to store for a choice of shortcuts; None for the defaults.
 
     Raises ShortcutError unless every action has its own key that is a letter or a sign, neither digit nor space.

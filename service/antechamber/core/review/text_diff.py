@@ -82,7 +82,7 @@ def differ(before: str, after: str) -> Difference:
     """Return how two texts differ; in long texts, long unchanged runs are left out."""
     changes = compare(before, after)
     if sum(len(one.text) for one in changes) > _LONG:
-        changes = [cut for one in changes for cut in _shortened(one)]
+        changes = [cut for one in changes for cut in _shorten(one)]
     shown = _fit(changes)
     return Difference(changes=changes if shown else [], fits=shown)
 
@@ -93,7 +93,7 @@ def _fit(changes: Sequence[TextRun]) -> bool:
     return room >= 0 and fits((one.text for one in changes), room)
 
 
-def _shortened(change: TextRun) -> Iterator[TextRun]:
+def _shorten(change: TextRun) -> Iterator[TextRun]:
     """Yield a run; of a long unchanged one, yield only a few words at both ends."""
     if change.kind != "same" or len(change.text) <= 3 * _AROUND:
         yield change

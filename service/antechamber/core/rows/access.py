@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from antechamber.core.access.callers import PersonRole, TokenRole
+from antechamber.core.access.callers import AccountRole, TokenRole
 
 
 class TokenRow(Struct, frozen=True, kw_only=True):
@@ -18,7 +18,7 @@ class TokenRow(Struct, frozen=True, kw_only=True):
     last_used_at: int | None
 
 
-class TokenCheck(Struct, frozen=True, kw_only=True):
+class TokenFacts(Struct, frozen=True, kw_only=True):
     """The facts that decide whether a presented token is valid."""
 
     id: int
@@ -35,7 +35,7 @@ class UserRow(Struct, frozen=True, kw_only=True):
     id: int
     name: str
     person: str
-    role: PersonRole
+    role: AccountRole
     password: str | None
     created_at: int
     disabled_at: int | None
@@ -47,8 +47,8 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     id: int
     name: str
     person: str
-    role: PersonRole
-    keys: str | None
+    role: AccountRole
+    shortcuts: str | None
     views: str | None
     created_at: int
     seen_at: int

@@ -147,7 +147,6 @@ class ProducerRecord(Struct, frozen=True, kw_only=True):
 class AuditRow(ReviewRecordRow, frozen=True, kw_only=True):
     """One decision with its proposal, as auditors list and export it."""
 
-    place: int
     sequence: int
     """The sequence of its leaf."""
     leaf: str

@@ -30,7 +30,7 @@ class SubmissionFilter(Struct, frozen=True, kw_only=True):
 class ListedSubmission(Struct, frozen=True, kw_only=True):
     """One submission, or one quarantined event under the key of another submission."""
 
-    place: str
+    cursor: str
     """The id, which also orders the list, because ids begin with their time."""
     producer_identity: str
     idempotency_key: str | None

@@ -138,7 +138,7 @@ class WatchedConnection:
             return cursor.fetchall()
 
     def send(self, sql: str, values: Mapping[str, Any] | None = None) -> psycopg.Cursor[DictRow]:
-        """Run a statement; inside a pipeline its outcome is known only after `settle`."""
+        """Run a statement; inside a pipeline its outcome is known only after `sync`."""
         with self._watchdog.over(self.connection):
             return self._send(sql, values)
 
@@ -169,7 +169,7 @@ class WatchedConnection:
             self.connection.cursor().executemany(sql, values)
             self._drain()
 
-    def settle(self) -> None:
+    def sync(self) -> None:
         """Wait until the server has processed everything that was sent.
 
         Raises the first error among it.

@@ -14,7 +14,8 @@ from antechamber.core.review.decision import ERASED
 from antechamber.core.search_terms import words_of
 from antechamber.store.errors import MOVED, StoreError
 from antechamber.store.postgres.connection import Watchdog, WatchedConnection
-from antechamber.store.postgres.rows import PostgresRows, single
+from antechamber.store.postgres.statements import PostgresStatements, single
+from antechamber.store.transaction import Transaction
 
 T = TypeVar("T")
 TABLES: Final = (
@@ -62,7 +63,7 @@ def move(file: Path, url: str, tell: Callable[[str, int], None]) -> None:
     try:
         source.execute("BEGIN IMMEDIATE")
         with psycopg.connect(url, row_factory=dict_row, connect_timeout=5) as target:
-            _move(source, PostgresRows(WatchedConnection(target, watchdog)), target, tell)
+            _move(source, Transaction(PostgresStatements(WatchedConnection(target, watchdog))), target, tell)
         source.execute("INSERT INTO meta (name, value) VALUES (?, 'true')", [MOVED])
         source.execute("COMMIT")
     except (sqlite3.Error, psycopg.Error) as error:
@@ -75,7 +76,7 @@ def move(file: Path, url: str, tell: Callable[[str, int], None]) -> None:
 
 def _move(
     source: sqlite3.Connection,
-    rows: PostgresRows,
+    tx: Transaction,
     target: psycopg.Connection[dict[str, object]],
     tell: Callable[[str, int], None],
 ) -> None:
@@ -98,7 +99,7 @@ def _move(
     target.execute("SET CONSTRAINTS ALL IMMEDIATE")
     for table in _GUARDED:
         target.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
-    if broken := list(rows.check()):
+    if broken := list(tx.doctor.check()):
         message = "the file does not hold what it should, so it was not moved: " + "; ".join(broken[:5])
         raise StoreError(message)
 

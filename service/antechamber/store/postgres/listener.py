@@ -52,7 +52,7 @@ class Listener:
                 connection.execute("LISTEN antechamber")
             # Changes before this LISTEN were not received, so watchers must look once.
             self._watchers.wake()
-            self._work.worked()
+            self._work.note_success()
             tried = time.monotonic()
             while not self._stop.is_set():
                 if list(connection.notifies(timeout=_SILENCE_SECONDS, stop_after=1)):

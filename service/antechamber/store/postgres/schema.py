@@ -7,7 +7,7 @@ from psycopg import errors
 
 from antechamber.store.errors import OLDER_SCHEMA, OTHER_SCHEMA, StoreError
 from antechamber.store.postgres.connection import NO_ROLE
-from antechamber.store.postgres.rows import single
+from antechamber.store.postgres.statements import single
 from antechamber.store.statements import migrations
 
 EMPTY: Final = "the database holds nothing of Antechamber yet; run: antechamber migrate"

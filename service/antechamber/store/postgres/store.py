@@ -27,9 +27,10 @@ from antechamber.store.postgres.connection import (
 )
 from antechamber.store.postgres.import_sqlite import move
 from antechamber.store.postgres.listener import Listener
-from antechamber.store.postgres.rows import PostgresRows
 from antechamber.store.postgres.schema import migrate, verify
+from antechamber.store.postgres.statements import PostgresStatements
 from antechamber.store.postgres.writer import PostgresWriter
+from antechamber.store.transaction import Transaction
 
 __all__ = ["PostgresStore", "migrate", "move"]
 T = TypeVar("T")
@@ -86,14 +87,14 @@ class PostgresStore:
         return self._writer.submit(work, promotes=True)
 
     @contextlib.contextmanager
-    def read(self) -> Iterator[PostgresRows]:
+    def read(self) -> Iterator[Transaction]:
         """Open a read snapshot.
 
         Raises UnavailableError if no connection is free or the database cannot be read.
         """
         connection = self._snapshot()
         try:
-            yield PostgresRows(WatchedConnection(connection, self._watchdog))
+            yield Transaction(PostgresStatements(WatchedConnection(connection, self._watchdog)))
         except (psycopg.Error, OSError) as error:
             translated = translate(error)
             if isinstance(translated, AgainError):

@@ -14,14 +14,15 @@ from antechamber.core.errors import UnavailableError
 from antechamber.store.errors import StoreError
 from antechamber.store.group_commit import MAX_TRIES, AgainError
 from antechamber.store.postgres.connection import Connection, Watchdog, WatchedConnection, connect, is_lost, translate
-from antechamber.store.postgres.rows import PostgresRows, SequenceStock, single
+from antechamber.store.postgres.statements import PostgresStatements, SequenceStock, single
+from antechamber.store.transaction import Transaction
 
 T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
 
 RECONNECT_SECONDS: Final = 3
 """How long work waits for a server that restarts before its callers get a 503."""
-SETTLE_SECONDS: Final = 15
+RESOLVE_SECONDS: Final = 15
 """How long the outcome of a lost COMMIT is queried before its callers get a 503, which asks them to send it again."""
 LANES: Final = 16
 """Number of lanes of counters. Each process counts in one lane, so that few of them wait for each other's rows."""
@@ -85,7 +86,8 @@ class PostgresWriter:
         """
         if is_lost(self.connection):
             self._link = self._reconnected(RECONNECT_SECONDS)
-        self._rows = PostgresRows(self._link, self._stock)
+        self._sql = PostgresStatements(self._link, self._stock)
+        self._tx = Transaction(self._sql, self._stock.lane, self._stock.producers)
         self._stack = contextlib.ExitStack()
         self._link.pipeline = self._stack.enter_context(self.connection.pipeline())
         self._link.send("BEGIN")
@@ -115,7 +117,7 @@ class PostgresWriter:
         for left in reversed(range(MAX_TRIES)):
             try:
                 result = self._attempt(work, promotes=promotes)
-                self._link.settle()
+                self._link.sync()
             except errors.UniqueViolation:
                 self._undo()
                 if not left:
@@ -128,14 +130,14 @@ class PostgresWriter:
                 raise
             else:
                 return result
-        raise AssertionError
+        raise AssertionError  # not reached: the last try returns or raises
 
     def _attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
         self._link.send("SAVEPOINT work")
-        self._logged = len(self._rows.leaves)
+        self._logged = len(self._sql.leaves)
         if promotes:
             self._link.send("SET LOCAL ROLE antechamber_promotion")
-        result = work(self._rows)
+        result = work(self._tx)
         if promotes:
             self._link.send("SET LOCAL ROLE antechamber_admission")
         self._link.send("RELEASE SAVEPOINT work")
@@ -144,16 +146,16 @@ class PostgresWriter:
     def _forget(self) -> None:
         """Drop the producers and leaves that the undone work had added."""
         self._stock.producers.clear()
-        del self._rows.leaves[self._logged :]
+        del self._sql.leaves[self._logged :]
 
     def _undo(self) -> None:
         """Roll back to the savepoint; a connection lost meanwhile is noticed at the next statement."""
         self._forget()
         with contextlib.suppress(psycopg.Error):
-            self._link.settle()
+            self._link.sync()
         with contextlib.suppress(psycopg.Error):
             self._link.send("ROLLBACK TO SAVEPOINT work")
-            self._link.settle()
+            self._link.sync()
 
     def commit(self) -> None:
         """Commit, and find out whether it happened if the answer was lost.
@@ -166,9 +168,9 @@ class PostgresWriter:
         try:
             # The log's lock is taken last: all other writers wait for it until the commit is on disk.
             self._link.send(single("mark_commit"), {"writer_id": self._writer_id, "commits": number})
-            self._rows.write_log()
+            self._sql.write_log()
             ended = self._link.send("COMMIT")
-            self._link.settle()
+            self._link.sync()
         except (psycopg.Error, OSError) as error:
             self._leave_pipeline()
             if not is_lost(self.connection):
@@ -192,11 +194,11 @@ class PostgresWriter:
         """
         self._commits = number + 1
         values = {"writer_id": self._writer_id, "commits": number, "next": number + 1}
-        deadline = time.monotonic() + SETTLE_SECONDS
+        deadline = time.monotonic() + RESOLVE_SECONDS
         while True:
             self._link = self._reconnected(max(0.0, deadline - time.monotonic()))
             try:
-                return bool(self._link.rows(single("settle_commit"), values)[0]["commits"] == number)
+                return bool(self._link.rows(single("resolve_commit"), values)[0]["commits"] == number)
             except (psycopg.Error, OSError) as error:
                 if time.monotonic() > deadline:
                     message = "the database cannot be reached; whether this was stored is not known yet"

@@ -1,11 +1,12 @@
--- name: add_leaf
-INSERT INTO log_leaves (id, leaf, subject, salt) VALUES (:id, :leaf, :subject, :salt)
+-- The SQL that appends a leaf. Overridden in postgres/log.sql, where the statement itself finds the end of the log.
+-- name: append_leaf
+INSERT INTO log_leaves (id, leaf, subject, salt) VALUES (:sequence, :leaf, :subject, :salt)
 
 -- name: leaves_in_order
-SELECT id, leaf FROM log_leaves ORDER BY id
+SELECT id AS sequence, leaf FROM log_leaves ORDER BY id
 
 -- name: leaves_of
-SELECT id, leaf, salt FROM log_leaves WHERE subject = :subject ORDER BY id
+SELECT id AS sequence, leaf, salt FROM log_leaves WHERE subject = :subject ORDER BY id
 
 -- name: logged_submissions
 SELECT s.submission_id, s.disposition, s.reason_code, s.policy_digest, s.received_at, s.receipt, i.producer_identity,
@@ -150,7 +151,7 @@ LEFT JOIN proposals AS p ON p.id = r.proposal
 LEFT JOIN quarantine AS q ON q.id = r.quarantine
 
 -- name: changed_since
-SELECT id FROM log_leaves WHERE id >= :size AND leaf NOT LIKE '{"action":"export",%' ORDER BY id LIMIT 1
+SELECT id AS sequence FROM log_leaves WHERE id >= :size AND leaf NOT LIKE '{"action":"export",%' ORDER BY id LIMIT 1
 
 -- name: count_nodes
 SELECT coalesce(max(number) + 1, 0) AS number FROM log_nodes WHERE level = :level

@@ -10,6 +10,7 @@ WHERE sequence >= :first AND sequence < :end AND (decided_at >= :since OR :since
     AND (reason_code = :reason_code OR :reason_code IS NULL)
 ORDER BY sequence
 
+-- The view audited_records has the record's key as the column place.
 -- name: latest_review_records
 SELECT * FROM audited_records
 WHERE (decided_at >= :since OR :since IS NULL)
@@ -32,7 +33,7 @@ UNION ALL
 SELECT state, count(*) FROM proposals WHERE state <> 'pending' GROUP BY state
 
 -- name: listed_submissions
-SELECT s.submission_id AS place, maker.producer_identity, CASE WHEN s.keyed = 0 THEN s.idempotency_key END AS idempotency_key,
+SELECT s.submission_id AS cursor, maker.producer_identity, CASE WHEN s.keyed = 0 THEN s.idempotency_key END AS idempotency_key,
     s.disposition, s.reason_code, s.submission_scope, s.scope_id, s.received_at, s.replays, s.channel, p.proposal_id,
     (SELECT q.quarantine_id FROM quarantine AS q WHERE q.submission = s.id AND q.kind = 'private') AS quarantine_id
 FROM (
@@ -49,12 +50,12 @@ ORDER BY s.submission_id DESC
 LIMIT :number
 
 -- name: end_of_submissions
-SELECT submission_id AS place FROM submissions WHERE submission_id < :before AND submission_id >= :since
+SELECT submission_id AS cursor FROM submissions WHERE submission_id < :before AND submission_id >= :since
 ORDER BY submission_id DESC
 LIMIT 1 OFFSET :window
 
 -- name: listed_conflicts
-SELECT q.quarantine_id AS place, maker.producer_identity, CASE WHEN q.keyed = 0 THEN s.idempotency_key END AS idempotency_key,
+SELECT q.quarantine_id AS cursor, maker.producer_identity, CASE WHEN q.keyed = 0 THEN s.idempotency_key END AS idempotency_key,
     'rejected-conflict' AS disposition, 'key-reused' AS reason_code, q.submission_scope, q.scope_id, q.received_at,
     0 AS replays, NULL AS channel, NULL AS proposal_id, q.quarantine_id
 FROM (
@@ -71,7 +72,7 @@ ORDER BY q.quarantine_id DESC
 LIMIT :number
 
 -- name: end_of_conflicts
-SELECT quarantine_id AS place FROM quarantine WHERE quarantine_id < :before AND quarantine_id >= :since
+SELECT quarantine_id AS cursor FROM quarantine WHERE quarantine_id < :before AND quarantine_id >= :since
 ORDER BY quarantine_id DESC
 LIMIT 1 OFFSET :window
 

@@ -70,10 +70,10 @@ class LogSizeFile:
     def _identify(self) -> tuple[int, int] | None:
         """Return device and inode, which distinguish files of the same name; None if there is no file."""
         try:
-            found = os.stat(self._database)  # noqa: PTH116 -- once per transaction: half as long as Path.stat
+            status = os.stat(self._database)  # noqa: PTH116 -- once per transaction: half as long as Path.stat
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def tell(self, measure: Callable[[], int]) -> str | None:
         """Return a text about the missing leaves and what to do; None if nothing is missing."""

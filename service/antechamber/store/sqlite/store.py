@@ -14,9 +14,10 @@ from antechamber.background import Background
 from antechamber.store.errors import MOVED, StoreError
 from antechamber.store.group_commit import GroupCommit
 from antechamber.store.sqlite.log_size import LogSizeFile
-from antechamber.store.sqlite.rows import SqliteRows
 from antechamber.store.sqlite.schema import migrate
+from antechamber.store.sqlite.statements import SqliteStatements
 from antechamber.store.sqlite.writer import SqliteWriter, translate
+from antechamber.store.transaction import Transaction
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ class SqliteStore:
                 self._connection.execute("PRAGMA wal_autocheckpoint = 0")
             self.upgraded = migrate(self._connection, upgrade=upgrade)
             _refuse_moved(self._connection)
-            self._reach.compare(SqliteRows(self._connection).log_size)
+            self._reach.compare(Transaction(SqliteStatements(self._connection)).log.size)
             self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
             for _ in range(READERS):
                 self._readers.put(_connect(path, read_only=True))
@@ -121,7 +122,7 @@ class SqliteStore:
         return self._writer.submit(work, promotes=True)
 
     @contextlib.contextmanager
-    def read(self) -> Iterator[SqliteRows]:
+    def read(self) -> Iterator[Transaction]:
         """Open a read snapshot.
 
         Raises UnavailableError or BusyError if SQLite cannot read.
@@ -129,7 +130,7 @@ class SqliteStore:
         connection = self._reader()
         try:
             connection.execute("BEGIN")
-            yield SqliteRows(connection)
+            yield Transaction(SqliteStatements(connection))
         except sqlite3.Error as error:
             raise translate(error) from error
         finally:
@@ -153,13 +154,13 @@ class SqliteStore:
 
     def lost(self) -> str | None:
         """Return a text about the missing end of the log; None if nothing is missing."""
-        with self.read() as rows:
-            return self._reach.tell(rows.log_size)
+        with self.read() as tx:
+            return self._reach.tell(tx.log.size)
 
     def accept_loss(self) -> None:
         """Continue with the log as it is."""
-        with self.read() as rows:
-            self._reach.accept(rows.log_size())
+        with self.read() as tx:
+            self._reach.accept(tx.log.size())
 
     def close(self) -> None:
         """Finish accepted work and release the files."""

@@ -9,7 +9,8 @@ from typing import Any, Final, TypeVar
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.store.group_commit import AgainError
 from antechamber.store.sqlite.log_size import LogSizeFile
-from antechamber.store.sqlite.rows import SqliteRows
+from antechamber.store.sqlite.statements import SqliteStatements
+from antechamber.store.transaction import Transaction
 from antechamber.store.watchers import Watchers
 
 T = TypeVar("T")
@@ -36,7 +37,9 @@ class SqliteWriter:
         self._connection = connection
         self._checkpoints = checkpoints
         self._reach = reach
-        self._rows = SqliteRows(connection)
+        self._sql = SqliteStatements(connection)
+        self._known_producers: dict[str, int] = {}
+        self._tx = Transaction(self._sql, known_producers=self._known_producers)
         self._careful = False
         self.trouble: str | None = None
         self.watchers = Watchers()
@@ -49,8 +52,8 @@ class SqliteWriter:
         self.trouble = self.trouble or self._reach.replaced()
         if self.trouble is not None:
             raise UnavailableError(self.trouble)
-        self._rows.announced = False
-        self._rows.leaves = []
+        self._sql.announced = False
+        self._sql.leaves = []
         self._connection.execute("BEGIN IMMEDIATE")
 
     def attempt(self, work: Callable[[Any], T], *, promotes: bool) -> T:
@@ -58,18 +61,18 @@ class SqliteWriter:
         del promotes  # SQLite has no roles: its triggers alone protect the memories.
         if not self._careful:
             try:
-                return work(self._rows)
+                return work(self._tx)
             except Exception as error:
                 self._careful = True
                 raise AgainError(str(error)) from error
         self._connection.execute("SAVEPOINT work")
-        announced, leaves = self._rows.announced, len(self._rows.leaves)
+        announced, leaves = self._sql.announced, len(self._sql.leaves)
         try:
-            result = work(self._rows)
+            result = work(self._tx)
         except BaseException:
-            self._rows.announced = announced
-            del self._rows.leaves[leaves:]
-            self._rows.forget()
+            self._sql.announced = announced
+            del self._sql.leaves[leaves:]
+            self._forget()
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO work")
                 self._connection.execute("RELEASE work")
@@ -79,32 +82,37 @@ class SqliteWriter:
 
     def commit(self) -> None:
         """Write the leaves of the log, commit, and wake the watchers."""
-        added = len(self._rows.leaves)
-        size = self._rows.write_log()
+        added = len(self._sql.leaves)
+        size = self._sql.write_log()
         self._connection.execute("COMMIT")
         if added:
             self._reach.note(size, added)
         self._careful = False
-        if self._rows.first_signed and self._checkpoints:
+        if self._sql.unmoved and self._checkpoints:
             self._move_into_file()
-        if self._rows.announced:
+        if self._sql.announced:
             self.watchers.wake()
 
     def _move_into_file(self) -> None:
-        """Checkpoint into the database file, so that a copy of that file alone shows that the log was signed.
+        """Checkpoint into the database file, so that a copy of that file alone holds what was written.
 
         If a reader or the disk prevents that, it is tried again after the next commit.
         """
         with contextlib.suppress(sqlite3.Error):
             busy, waiting, moved = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            self._rows.first_signed = bool(busy) or moved < waiting
+            self._sql.unmoved = bool(busy) or moved < waiting
 
     def roll_back(self) -> None:
         """Undo everything in the transaction."""
-        self._rows.forget()
+        self._forget()
         if self._connection.in_transaction:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
+
+    def _forget(self) -> None:
+        """Drop everything that was cached, because a transaction was undone."""
+        self._sql.forget()
+        self._known_producers.clear()
 
     def translate(self, error: Exception) -> Exception:
         """Return one of our errors for SQLite's, and refuse further writes after a failed fsync."""

@@ -212,7 +212,7 @@ CREATE TABLE antechamber.users (
     person TEXT COLLATE "C" NOT NULL,
     role TEXT NOT NULL CHECK (role IN ('curator', 'auditor', 'operator')),
     password TEXT,
-    keys TEXT,
+    shortcuts TEXT,
     views TEXT,
     created_at BIGINT NOT NULL,
     disabled_at BIGINT
@@ -543,7 +543,7 @@ GRANT UPDATE ON antechamber.meta, antechamber.writers, antechamber.processes, an
 TO antechamber_admission;
 GRANT UPDATE (withdrawn, version) ON antechamber.proposals TO antechamber_admission;
 GRANT UPDATE (replays) ON antechamber.submissions TO antechamber_admission;
-GRANT UPDATE (password, disabled_at, keys, views) ON antechamber.users TO antechamber_admission;
+GRANT UPDATE (password, disabled_at, shortcuts, views) ON antechamber.users TO antechamber_admission;
 GRANT UPDATE (revoked_at, last_used_at) ON antechamber.tokens TO antechamber_admission;
 GRANT UPDATE (used_at, logged) ON antechamber.links TO antechamber_admission;
 GRANT UPDATE (seen_at, ended_at, logged) ON antechamber.sessions TO antechamber_admission;

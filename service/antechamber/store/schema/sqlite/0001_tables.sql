@@ -209,7 +209,7 @@ CREATE TABLE users (
     person TEXT NOT NULL,
     role TEXT NOT NULL CHECK (role IN ('curator', 'auditor', 'operator')),
     password TEXT,
-    keys TEXT,
+    shortcuts TEXT,
     views TEXT,
     created_at INTEGER NOT NULL,
     disabled_at INTEGER

@@ -1,14 +1,10 @@
--- name: lock_log
--- Why: several writers share one log, and whoever appends has to know its end; SQLite has only one writer.
-SELECT CAST(pg_advisory_xact_lock(1095648083, 0) AS TEXT) AS held
-
--- name: add_leaf
+-- name: append_leaf
 -- Why: the same statement reads the end of the log and appends, so that it costs no round trip; SQLite reads it before.
 INSERT INTO log_leaves (id, leaf, subject, salt)
-SELECT (SELECT coalesce(max(l.id) + 1, 0) FROM log_leaves AS l) + item.position, CAST(item.leaf AS TEXT), item.subject,
+SELECT (SELECT coalesce(max(l.id) + 1, 0) FROM log_leaves AS l) + item.ordinal, CAST(item.leaf AS TEXT), item.subject,
     item.salt
-FROM json_to_recordset(CAST(:items AS JSON)) AS item (position BIGINT, leaf JSON, subject TEXT, salt BYTEA)
-ORDER BY item.position
+FROM json_to_recordset(CAST(:items AS JSON)) AS item (ordinal BIGINT, leaf JSON, subject TEXT, salt BYTEA)
+ORDER BY item.ordinal
 
 -- name: forget_words
 -- Why: full-text search is a tsvector here and FTS5 there, which must be given the words to remove.
@@ -17,7 +13,3 @@ DELETE FROM memories_search WHERE memory = :memory
 -- name: tidy_words
 -- Why: FTS5 keeps removed words until its segments are merged; PostgreSQL leaves that to VACUUM.
 SELECT 1 AS done
-
--- name: hold_policy
--- Why: processes that load the same new policy take turns, so that it is recorded once; SQLite has only one writer.
-SELECT CAST(pg_advisory_xact_lock(1095648084, 0) AS TEXT) AS held

@@ -2,35 +2,6 @@
 -- Why: several writers share one table, so unused keys come from its sequence instead of its last row.
 SELECT nextval('antechamber.submissions_id_seq') AS id FROM generate_series(1, CAST(:number AS BIGINT))
 
--- name: hold_producer
--- Why: writers take turns to count the waiting quarantined events and apply the cap; SQLite has only one.
-SELECT CAST(pg_advisory_xact_lock(1095648082, CAST(:producer AS INTEGER)) AS TEXT) AS held
-
--- name: share_sessions
--- Why: an action and the end of its session must not run concurrently; SQLite has only one writer.
-SELECT CAST(pg_advisory_xact_lock_shared(1095648085, 0) AS TEXT) AS held
-
--- name: hold_sessions
--- Why: as share_sessions, for who ends sessions. If group commits of two processes each contain a decision and then a
--- sign-out, they deadlock: PostgreSQL rolls one back after deadlock_timeout (one second), and it runs again.
-SELECT CAST(pg_advisory_xact_lock(1095648085, 0) AS TEXT) AS held
-
--- name: hold_failures
--- Why: failed sign-ins at several processes at once must all be counted; SQLite has only one writer.
-SELECT CAST(pg_advisory_xact_lock(1095648086, 0) AS TEXT) AS held
-
--- name: hold_proposal
--- Why: two concurrent first approvals must see each other; SQLite has only one writer.
-SELECT id FROM proposals WHERE proposal_id = :proposal_id FOR NO KEY UPDATE
-
--- name: hold_quarantine
--- Why: two decisions on the same quarantined event must see each other; SQLite has only one writer.
-SELECT id FROM quarantine WHERE quarantine_id = :quarantine_id FOR NO KEY UPDATE
-
--- name: hold_memory
--- Why: two decisions that end the same memory must see each other; SQLite has only one writer.
-SELECT id FROM memories WHERE memory_id = :memory_id FOR NO KEY UPDATE
-
 -- name: index_memory
 -- Why: full-text search is a tsvector here and FTS5 there; both index the same words.
 INSERT INTO memories_search (memory, words) VALUES (:memory, array_to_tsvector(string_to_array(:words, ' ')))
@@ -67,12 +38,12 @@ LIMIT :number
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, 0) ON CONFLICT (writer_id) DO NOTHING
 
 -- name: mark_commit
--- Why: as register_writer; a transaction that settle_commit gave up finds a higher number and fails on the NULL.
+-- Why: as register_writer; a transaction that resolve_commit gave up finds a higher number and fails on the NULL.
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, :commits)
 ON CONFLICT (writer_id) DO UPDATE
 SET commits = CASE WHEN writers.commits < excluded.commits THEN excluded.commits END, seen_at = now()
 
--- name: settle_commit
+-- name: resolve_commit
 -- Why: as register_writer; it waits until the lost transaction has ended, or blocks one that has not arrived yet.
 INSERT INTO writers (writer_id, commits) VALUES (:writer_id, :next)
 ON CONFLICT (writer_id) DO UPDATE
@@ -93,7 +64,7 @@ SELECT name FROM antechamber.steps ORDER BY name
 
 -- name: guards_switched_off
 -- Why: an owner can switch triggers off here; SQLite has no such switch, only its own integrity_check.
-SELECT t.tgname AS name, c.relname AS place
+SELECT t.tgname AS name, c.relname AS relation
 FROM pg_catalog.pg_trigger AS t
 JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace

@@ -1,4 +1,4 @@
-"""Rows over one PostgreSQL connection: the shared statements, with many sets of values in one round trip."""
+"""Statements over one PostgreSQL connection: the shared statements, with many sets of values in one round trip."""
 
 import re
 from collections import deque
@@ -9,15 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from antechamber.core.log.leaf import LeafWrite
-from antechamber.store.access import AccessQueries
-from antechamber.store.admissions import AdmissionQueries
-from antechamber.store.log import LogQueries
-from antechamber.store.memories import MemoryQueries
 from antechamber.store.postgres.connection import WatchedConnection
-from antechamber.store.quarantine import QuarantineQueries
-from antechamber.store.reports import ReportQueries
-from antechamber.store.review_queue import QueueQueries
-from antechamber.store.reviews import ReviewQueries
 from antechamber.store.statements import statements
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
@@ -104,23 +96,15 @@ class SequenceStock:
         self.lane = lane
 
 
-class PostgresRows(
-    AdmissionQueries,
-    MemoryQueries,
-    QueueQueries,
-    ReviewQueries,
-    QuarantineQueries,
-    AccessQueries,
-    ReportQueries,
-    LogQueries,
-):
-    """All rows over one connection, whose owner controls the transaction; `stock` outlives the connection."""
+class PostgresStatements:
+    """Implements store.statements.Statements over one connection, whose owner controls the transaction.
+
+    `stock` holds unused keys and outlives the connection.
+    """
 
     def __init__(self, link: WatchedConnection, stock: SequenceStock | None = None) -> None:
         self._link = link
         self._stock = stock or SequenceStock()
-        self.known_producers = self._stock.producers
-        self.lane = self._stock.lane
         self.leaves: list[LeafWrite] = []
         """Leaves to append to the log at the end of the transaction."""
 
@@ -141,13 +125,13 @@ class PostgresRows(
     def find_all(self, *asked: tuple[str, Sequence[Mapping[str, Any]]]) -> list[list[dict[str, Any] | None]]:
         """Run several independent look-ups in one round trip."""
         sent = [self._ask(statement, keys) if keys else None for statement, keys in asked]
-        found: list[list[dict[str, Any] | None]] = []
+        results: list[list[dict[str, Any] | None]] = []
         for (_, keys), cursor in zip(asked, sent, strict=True):
             rows: list[dict[str, Any] | None] = [None] * len(keys)
             for row in self._link.fetch(cursor) if cursor is not None else ():
                 rows[row.pop("position")] = row
-            found.append(rows)
-        return found
+            results.append(rows)
+        return results
 
     def _ask(self, statement: str, keys: Sequence[Mapping[str, Any]]) -> Any:
         members = tuple((name, _TYPES[type(value)]) for name, value in keys[0].items())
@@ -163,7 +147,7 @@ class PostgresRows(
 
     def run(self, statement: str, /, **values: Any) -> int:
         cursor = self._link.send(single(statement), values)
-        self._link.settle()
+        self._link.sync()
         return cursor.rowcount
 
     def add(self, statement: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], /) -> None:
@@ -175,7 +159,7 @@ class PostgresRows(
         if rows:
             self._link.many(single(statement), rows)
 
-    def log(self, leaves: Iterable[LeafWrite], /) -> None:
+    def append_leaves(self, leaves: Iterable[LeafWrite], /) -> None:
         """Collect leaves; `write_log` appends them at the end of the transaction."""
         self.leaves += leaves
 
@@ -186,18 +170,21 @@ class PostgresRows(
         # A leaf is itself JSON and is sent unescaped, which is half as long; the type JSON keeps its exact bytes.
         items = msgspec.json.encode(
             [
-                {"position": index, "leaf": msgspec.Raw(leaf), "subject": subject, "salt": _hex(salt)}
-                for index, (leaf, subject, salt) in enumerate(self.leaves)
+                {"ordinal": ordinal, "leaf": msgspec.Raw(leaf), "subject": subject, "salt": _hex(salt)}
+                for ordinal, (leaf, subject, salt) in enumerate(self.leaves)
             ]
         ).decode()
         self.leaves = []
         self._link.send(single("lock_log"))
-        self._link.send(single("add_leaf"), {"items": items})
+        self._link.send(single("append_leaf"), {"items": items})
 
     def announce(self) -> None:
         self._link.send(single("announce"))
 
+    def write_through(self) -> None:
+        """Do nothing: the server manages its own files."""
+
     def check_files(self) -> Iterator[str]:
         """Yield the triggers that are switched off; the server checks its files itself."""
         for row in self.all("guards_switched_off"):
-            yield f"{row['name']} on {row['place']} is switched off"
+            yield f"{row['name']} on {row['relation']} is switched off"

@@ -1,4 +1,4 @@
-"""Rows over one SQLite connection: the shared statements, with many sets of values in one call.
+"""Statements over one SQLite connection: the shared statements, with many sets of values in one call.
 
 Each call releases the GIL and must re-acquire it from a busy event loop, which takes longer than SQLite's own work. So
 look-ups and inserts of a whole group are one call each. Their number of rows is padded with NULL to one of a few sizes,
@@ -14,15 +14,6 @@ from operator import itemgetter
 from typing import Any, Final
 
 from antechamber.core.log.leaf import LeafWrite
-from antechamber.core.log.rows import SignedCheckpoint
-from antechamber.store.access import AccessQueries
-from antechamber.store.admissions import AdmissionQueries
-from antechamber.store.log import LogQueries
-from antechamber.store.memories import MemoryQueries
-from antechamber.store.quarantine import QuarantineQueries
-from antechamber.store.reports import ReportQueries
-from antechamber.store.review_queue import QueueQueries
-from antechamber.store.reviews import ReviewQueries
 from antechamber.store.statements import statements
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
@@ -99,30 +90,18 @@ def all_at_once(name: str, number: int) -> tuple[str, Callable[[Mapping[str, Any
     return f"{match[1]} {rows}", itemgetter(*members)
 
 
-class SqliteRows(
-    AdmissionQueries,
-    MemoryQueries,
-    QueueQueries,
-    ReviewQueries,
-    QuarantineQueries,
-    AccessQueries,
-    ReportQueries,
-    LogQueries,
-):
-    """All rows over one connection, whose owner controls the transaction."""
-
-    lane = 0
+class SqliteStatements:
+    """Implements store.statements.Statements over one connection, whose owner controls the transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._statements = statements("sqlite")
         self.announced = False
-        self.known_producers: dict[str, int] = {}
         self._last: int | None = None
         self.leaves: list[LeafWrite] = []
         """Leaves to append to the log at the end of the transaction."""
-        self.first_signed = False
-        """Whether the log's first checkpoint was added and may not be in the database file itself yet."""
+        self.unmoved = False
+        """Whether the database file itself must hold what was written and may not hold it yet."""
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         row = self._connection.execute(self._statements[statement], values).fetchone()
@@ -161,8 +140,7 @@ class SqliteRows(
         return list(range(first, first + number))
 
     def forget(self) -> None:
-        """Drop all cached values, because a transaction was undone."""
-        self.known_producers.clear()
+        """Drop the cached last key, because a transaction was undone."""
         self._last = None
 
     def add(self, statement: str, rows: Sequence[Mapping[str, Any]], _order: Sequence[str], /) -> None:
@@ -175,7 +153,7 @@ class SqliteRows(
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         self._connection.executemany(self._statements[statement], rows)
 
-    def log(self, leaves: Iterable[LeafWrite], /) -> None:
+    def append_leaves(self, leaves: Iterable[LeafWrite], /) -> None:
         """Collect leaves; `write_log` appends them at the end of the transaction."""
         self.leaves += leaves
 
@@ -183,17 +161,17 @@ class SqliteRows(
         """Append the collected leaves; return the log's size, or 0 if there is nothing to append."""
         if not self.leaves:
             return 0
-        first = self.log_size()
+        first = int(self.all("log_size")[0]["size"])
         rows = [
-            {"id": index, **leaf._asdict(), "leaf": leaf.leaf.decode()} for index, leaf in enumerate(self.leaves, first)
+            {"sequence": sequence, **leaf._asdict(), "leaf": leaf.leaf.decode()}
+            for sequence, leaf in enumerate(self.leaves, first)
         ]
         self.leaves = []
-        self.add("add_leaf", rows, ())
+        self.add("append_leaf", rows, ())
         return first + len(rows)
 
-    def add_checkpoint(self, signed: SignedCheckpoint) -> None:
-        self.first_signed |= self.checkpoint() is None
-        super().add_checkpoint(signed)
+    def write_through(self) -> None:
+        self.unmoved = True
 
     def announce(self) -> None:
         """Record that watchers must be called after the commit."""

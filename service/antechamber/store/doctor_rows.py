@@ -1,11 +1,11 @@
-"""Checks rows against each other: values that two tables record must agree."""
+"""The doctor's check of rows against each other: values that two tables record must agree."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.log.leaf import granted, known_as
+from antechamber.core.log.leaf import account_members, token_members
 from antechamber.store.statements import Statements
 
 SqlRow = dict[str, Any]
@@ -20,20 +20,23 @@ _CROSSED: Final = (
 )
 
 
-class CrossCheck(Statements):
+class RowCheck:
     """Compares rows of the store with each other, with the policies of their time, and with the leaves of access."""
 
-    def check_rows(self) -> Iterator[str]:
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def check(self) -> Iterator[str]:
         """Yield a finding for each difference; nothing is repaired."""
         for name in _CROSSED:
-            for row in self.all(name):
+            for row in self._sql.all(name):
                 yield row["finding"]
         policies = dict(self._policies())
-        for row in self.each("owned_submissions"):
+        for row in self._sql.each("owned_submissions"):
             policy = policies.get(row["policy_digest"])
             if policy is not None and row["owner"] != _owner(policy, row["producer_identity"]):
                 yield f"{row['what']} has another owner than the policy of its time named"
-        for row in self.each("required_approvals"):
+        for row in self._sql.each("required_approvals"):
             policy = policies.get(row["policy_digest"])
             if policy is not None and row["approvals_required"] < _curators(policy, row["submission_scope"]):
                 yield f"review record {row['review_record_id']} needs fewer approvals than the policy of its time"
@@ -42,7 +45,7 @@ class CrossCheck(Statements):
 
     def _policies(self) -> Iterator[tuple[str, SqlRow]]:
         """Yield digests and policies that can be read; the log check finds a text that does not match its digest."""
-        for row in self.all("logged_policies"):
+        for row in self._sql.all("logged_policies"):
             try:
                 policy = msgspec.json.decode(row["policy"])
             except msgspec.MsgspecError:
@@ -51,30 +54,30 @@ class CrossCheck(Statements):
                 yield row["policy_digest"], policy
 
     def _check_tokens(self) -> Iterator[str]:
-        for row in self.all("granted_tokens"):
+        for row in self._sql.all("granted_tokens"):
             leaf = self._subject(row["token_id"], "issue-token")
             try:
-                expected = granted(row | {"read": msgspec.json.decode(row["read"])})
+                expected = token_members(row | {"read": msgspec.json.decode(row["read"])})
             except (msgspec.MsgspecError, ArithmeticError, TypeError, ValueError):
                 expected = {}
             if leaf is not None and leaf != expected:
                 yield f"token {row['token_id']} has another name, role, scope, expiry or secret than its leaf"
 
     def _check_users(self) -> Iterator[str]:
-        for row in self.all("known_users"):
+        for row in self._sql.all("known_users"):
             leaf = self._subject(row["name"], "add-user")
             if leaf is None:
                 continue
             if leaf.get("person") != row["person"]:
                 yield f"account {row['name']} is of another person than its leaf says"
-            said = row["changed"] or leaf.get("password")
-            if known_as(row["name"], row["person"], row["password"]).get("password") != said:
+            logged = row["changed"] or leaf.get("password")
+            if account_members(row["name"], row["person"], row["password"]).get("password") != logged:
                 yield f"account {row['name']} has another password than its last leaf says"
 
     def _subject(self, subject: str, action: str) -> SqlRow | None:
         """Return the subject of the first leaf with this action; None if there is none."""
-        for one in self.all("leaves_of", subject=subject):
-            leaf = _decoded(one["leaf"])
+        for row in self._sql.all("leaves_of", subject=subject):
+            leaf = _decoded(row["leaf"])
             if leaf.get("action") == action and isinstance(leaf.get("subject"), dict):
                 named: SqlRow = leaf["subject"]
                 return named
@@ -84,10 +87,10 @@ class CrossCheck(Statements):
 def _decoded(leaf: str) -> SqlRow:
     """Return the decoded leaf; an empty dict if it cannot be read, which the log check reports."""
     try:
-        found = msgspec.json.decode(leaf)
+        decoded = msgspec.json.decode(leaf)
     except msgspec.MsgspecError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}
 
 
 def _owner(policy: SqlRow, producer_identity: str) -> str:

@@ -1,4 +1,4 @@
-"""Checks the log against the tables: every change has exactly one leaf, and they agree."""
+"""The doctor's check of the log against the tables: every change has exactly one leaf, and they agree."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -58,10 +58,10 @@ class Growing:
 
     def _holds(self, note: str, key: VerifierKey) -> bool:
         try:
-            found = read_checkpoint(note, key, verify)
+            checkpoint = read_checkpoint(note, key, verify)
         except NoteError:
             return False
-        return (found.size, found.root) == (self._tree.size, self._tree.root())
+        return (checkpoint.size, checkpoint.root) == (self._tree.size, self._tree.root())
 
     def missing(self) -> Iterator[str]:
         """Yield a finding for each checkpoint of more leaves than the log has."""
@@ -69,27 +69,30 @@ class Growing:
             yield f"the log has {self._tree.size} leaves, and a checkpoint of {size} was signed"
 
 
-class LogCheck(Statements):
+class LogCheck:
     """Compares the log with the rows of the store."""
 
-    def check_log(self) -> Iterator[str]:
+    def __init__(self, sql: Statements) -> None:
+        self._sql = sql
+
+    def check(self) -> Iterator[str]:
         """Yield a finding for each difference; nothing is repaired."""
         number = 0
-        tree = Growing(self.all("checkpoints"), [key for row in self.all("log_keys") if (key := _key(row))])
-        for number, row in enumerate(self.each("leaves_in_order"), 1):
-            if row["id"] != number - 1:
+        tree = Growing(self._sql.all("checkpoints"), [key for row in self._sql.all("log_keys") if (key := _key(row))])
+        for number, row in enumerate(self._sql.each("leaves_in_order"), 1):
+            if row["sequence"] != number - 1:
                 yield f"leaf {number - 1} of the log is missing"
                 return
             if not _is_canonical(row["leaf"]):
-                yield f"leaf {row['id']} of the log is not in its canonical form"
+                yield f"leaf {row['sequence']} of the log is not in its canonical form"
             yield from tree.append(row["leaf"].encode())
         yield from tree.missing()
         yield from self._check_nodes(number, tree.blocks)
         changes = 0
-        for told in self._told():
+        for finding in self._findings():
             changes += 1
-            if told:
-                yield told
+            if finding:
+                yield finding
         if number != changes:
             yield f"the log has {number} leaves for {changes} changes"
 
@@ -97,36 +100,36 @@ class LogCheck(Statements):
         """Compare the stored nodes with those computed from the leaves."""
         level = BLOCK_LEVELS
         while hashes:
-            for number, row in enumerate(self.each("nodes_of_level", level=level)):
+            for number, row in enumerate(self._sql.each("nodes_of_level", level=level)):
                 if row["number"] != number or number >= len(hashes) or row["hash"] != hashes[number]:
                     yield f"node {row['number']} of level {level} of the tree is not what its leaves lead to"
             for _ in range(BLOCK_LEVELS):
                 hashes = up(hashes)
             level += BLOCK_LEVELS
-        for row in self.all("node_levels"):
+        for row in self._sql.all("node_levels"):
             if row["level"] % BLOCK_LEVELS or row["number"] > size >> row["level"]:
                 yield f"level {row['level']} of the tree has {row['number']} nodes, more than its leaves lead to"
 
-    def _told(self) -> Iterator[str]:
+    def _findings(self) -> Iterator[str]:
         """Yield one text for each change: the finding about its leaf, or an empty text."""
-        for row in self.each("logged_submissions"):
+        for row in self._sql.each("logged_submissions"):
             yield _guarded(f"submission {row['submission_id']}", partial(_submission, row))
-        for name, kind, told in (
+        for name, kind, compare in (
             ("logged_conflicts", "refused event", self._conflict),
             ("logged_decisions", "review record", self._decision),
             ("logged_exports", "export", self._export),
             ("logged_erasures", "erasure", self._erasure),
             ("logged_passwords", "password change", self._password),
         ):
-            for row in self.all(name):
-                yield _guarded(f"{kind} {next(iter(row.values()))}", partial(told, row))
+            for row in self._sql.all(name):
+                yield _guarded(f"{kind} {next(iter(row.values()))}", partial(compare, row))
         yield from self._sequences()
 
     def _conflict(self, row: SqlRow, what: str) -> str:
         text = submission_text(row["payload"], row["answer"], row["source_span"])
         expected = _submitted(row, "rejected-conflict", "key-reused")
-        if told := self._only(what, row["quarantine_id"], expected, text, erased=row["erased"]):
-            return told
+        if finding := self._only(what, row["quarantine_id"], expected, text, erased=row["erased"]):
+            return finding
         differing = _beside(row, row["answer"])
         return f"{what} has another {differing} than its answer" if differing else ""
 
@@ -140,8 +143,8 @@ class LogCheck(Statements):
             "time": format_time(row["decided_at"]),
             "subject": {name: row[name] for name in _DECIDED if row[name] is not None},
         }
-        if told := self._only(what, row["review_record_id"], expected, text, erased=row["erased"]):
-            return told
+        if finding := self._only(what, row["review_record_id"], expected, text, erased=row["erased"]):
+            return finding
         return f"{what} has another hash than its text" if row["erased"] is None and not _hashes_hold(row) else ""
 
     def _export(self, row: SqlRow, what: str) -> str:
@@ -163,7 +166,7 @@ class LogCheck(Statements):
     def _only(
         self, what: str, subject: str, expected: SqlRow, text: SqlRow | None, *, erased: int | None = None
     ) -> str:
-        leaves = self.all("leaves_of", subject=subject)
+        leaves = self._sql.all("leaves_of", subject=subject)
         if len(leaves) != 1:
             return f"{what} has {len(leaves)} leaves"
         return _compared(what, leaves[0] | {"erased": erased}, expected, text)
@@ -171,29 +174,31 @@ class LogCheck(Statements):
     def _sequences(self) -> Iterator[str]:
         """Compare changes whose subject may have several leaves: states of memories, tokens, accounts, policies."""
         seen = Counter[str]()
-        for row in self.all("logged_memories"):
+        for row in self._sql.all("logged_memories"):
             expected = {"action": "memory", "actor": row["curator"], "to": row["state"]}
             expected["subject"] = {name: row[name] for name in ("memory_id", "review_record_id")}
-            told = partial(self._next, seen, row["memory_id"], row["changed_at"], expected)
-            yield _guarded(f"memory {row['memory_id']}", told)
-        for row in self.all("logged_access"):
-            told = partial(self._next, seen, row["subject"], row["at"], {"action": row["action"], "to": row["became"]})
-            yield _guarded(f"{row['action']} of {row['subject']}", told)
-        for row in self.all("logged_policies"):
+            compare = partial(self._next, seen, row["memory_id"], row["changed_at"], expected)
+            yield _guarded(f"memory {row['memory_id']}", compare)
+        for row in self._sql.all("logged_access"):
+            compare = partial(
+                self._next, seen, row["subject"], row["at"], {"action": row["action"], "to": row["became"]}
+            )
+            yield _guarded(f"{row['action']} of {row['subject']}", compare)
+        for row in self._sql.all("logged_policies"):
             digest_now = row["policy_digest"]
             expected = {"action": "policy", "from": row["previous"], "to": digest_now, "policy_digest": digest_now}
-            told = partial(self._next, seen, digest_now, row["changed_at"], expected)
+            compare = partial(self._next, seen, digest_now, row["changed_at"], expected)
             wrong = "" if digest(row["policy"].encode()) == digest_now else f"policy {digest_now} has another text"
-            yield wrong or _guarded(f"policy {digest_now}", told)
+            yield wrong or _guarded(f"policy {digest_now}", compare)
 
     def _next(self, seen: Counter[str], subject: str, at: int | None, expected: SqlRow, what: str) -> str:
-        leaves = self.all("leaves_of", subject=subject)
-        place = seen[subject]
+        leaves = self._sql.all("leaves_of", subject=subject)
+        index = seen[subject]
         seen[subject] += 1
-        if place >= len(leaves):
+        if index >= len(leaves):
             return f"{what} has no leaf"
         when = {} if at is None else {"time": format_time(at)}
-        return _compared(what, leaves[place], expected | when, None)
+        return _compared(what, leaves[index], expected | when, None)
 
 
 _DECIDED: Final = ("review_record_id", "proposal_id", "quarantine_id", "undoes")
@@ -205,10 +210,10 @@ def _hashes_hold(row: SqlRow) -> bool:
     return (digest(row["shown"].encode()), resulting) == (row["shown_hash"], row["resulting_hash"])
 
 
-def _guarded(what: str, told: Callable[[str], str]) -> str:
+def _guarded(what: str, compare: Callable[[str], str]) -> str:
     """Return the finding of `told`, or one that the row or its leaf cannot be read."""
     try:
-        return told(what)
+        return compare(what)
     except (msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return f"{what} or its leaf cannot be read: {error}"
 
@@ -230,8 +235,8 @@ def _key(row: SqlRow) -> VerifierKey | None:
 
 def _submission(row: SqlRow, what: str) -> str:
     text = submission_text(row["payload"], row["receipt"], row["source_span"])
-    if told := _compared(what, row, _submitted(row, row["disposition"], row["reason_code"]), text):
-        return told
+    if finding := _compared(what, row, _submitted(row, row["disposition"], row["reason_code"]), text):
+        return finding
     differing = _beside(row, row["receipt"]) or _other_print(row)
     return f"{what} has another {differing} than its receipt" if differing else ""
 
@@ -255,8 +260,8 @@ _RECEIPT: Final = (
 
 def _beside(row: SqlRow, receipt: str) -> str | None:
     """Return the name of the first column that differs from the receipt that the leaf commits to."""
-    said = msgspec.json.decode(receipt)
-    return next((name for name in _RECEIPT if name in said and row[name] != said[name]), None)
+    members = msgspec.json.decode(receipt)
+    return next((name for name in _RECEIPT if name in members and row[name] != members[name]), None)
 
 
 def _other_print(row: SqlRow) -> str | None:

@@ -1,0 +1,76 @@
+"""Small files that a crash leaves whole: written under another name, synced, then linked or renamed.
+
+A name is on disk only once its folder is synced too. All files have mode 0600.
+"""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """Yield an empty draft beside `path`, and link it as `path` at the end; a file that has the name by then stays.
+
+    The caller writes and syncs the draft. If it raises, no file gets the name. Raises OSError.
+    """
+    draft = _draft(path)
+    try:
+        yield draft
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()
+    sync_folder(path.parent)
+
+
+def create(path: Path, data: bytes) -> None:
+    """Create a file, unless there is one: of several processes the first one wins.
+
+    Raises OSError.
+    """
+    with drafted(path) as draft:
+        _write(draft, data)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Replace a file, or create it: a crash leaves the old content or the new one.
+
+    Raises OSError; then the old content stays, unless only the sync of the folder failed.
+    """
+    draft = _draft(path)
+    try:
+        _write(draft, data)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the disk hold the names of a folder's files.
+
+    Raises OSError.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _draft(path: Path) -> Path:
+    """Create an empty file beside `path` under a name that no other process or thread uses."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return draft
+
+
+def _write(draft: Path, data: bytes) -> None:
+    with draft.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,79 @@
+"""Accounts of people: added, listed and disabled by an operator; each one's own shortcuts and saved views."""
+
+from antechamber.core.access.callers import Account, AccountRole
+from antechamber.core.access.sessions import AccessError, check_signed_in
+from antechamber.core.contract import NAME
+from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.store import Rows, Store
+from antechamber.core.review.queue_filter import with_view
+from antechamber.core.rows.access import UserRow
+from antechamber.flows.sessions import Sessions
+
+
+class Accounts:
+    """Keeps accounts; `sessions` forgets looked-up accounts after a change."""
+
+    def __init__(self, store: Store, clock: Clock, sessions: Sessions) -> None:
+        self._store = store
+        self._clock = clock
+        self._sessions = sessions
+
+    def add(self, name: str, role: AccountRole, person: str | None, password: str | None) -> None:
+        """Add an account; `password` is already hashed.
+
+        Raises AccessError if the name is taken or ill-formed.
+        """
+        for word in (name, person or name):
+            if not NAME.fullmatch(word):
+                message = f'"{word}" is no name: use letters, digits and . _ / @ - , and begin with a letter or digit'
+                raise AccessError(message)
+        user = UserRow(
+            id=0,
+            name=name,
+            person=person or name,
+            role=role,
+            password=password,
+            created_at=self._clock(),
+            disabled_at=None,
+        )
+        if not self._store.write(lambda tx: tx.access.add_user(user)).result():
+            message = f"the name {name} is taken; choose another, or disable that account first"
+            raise AccessError(message)
+
+    def all(self) -> list[UserRow]:
+        """Return all accounts."""
+        with self._store.read() as tx:
+            return tx.access.users()
+
+    def disable(self, name: str) -> bool:
+        """Disable an account and end its sessions; return False if there is no enabled account of this name."""
+        now = self._clock()
+        return self._store.write(lambda tx: tx.access.disable_user(name, now)).result()
+
+    def choose_shortcuts(self, account: Account, shortcuts: str | None) -> None:
+        """Store an account's keyboard shortcuts for all of its sessions.
+
+        Raises SignedOutError, BusyError or UnavailableError.
+        """
+
+        def work(tx: Rows) -> None:
+            check_signed_in(account, tx.access.signed_in(account.session), self._clock())
+            tx.access.set_shortcuts(account.id, shortcuts)
+
+        self._store.write(work).result()
+        self._sessions.forget()
+
+    def save_view(self, account: Account, name: str, text: str) -> None:
+        """Store a filter of the queue under a name, or delete the view if the filter is empty.
+
+        Raises FilterError, SignedOutError, BusyError or UnavailableError.
+        """
+
+        def work(tx: Rows) -> None:
+            session = tx.access.signed_in(account.session)
+            check_signed_in(account, session, self._clock())
+            # The views come from the row read here, because `account` may be older than the last saved view.
+            tx.access.set_views(account.id, with_view(session.views if session else None, name, text))
+
+        self._store.write(work).result()
+        self._sessions.forget()

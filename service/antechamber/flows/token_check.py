@@ -1,0 +1,51 @@
+"""Checks the token of a request: bearer tokens are looked up by their digest."""
+
+from antechamber.core.access.callers import Bearer
+from antechamber.core.access.secret_format import digest_secret, has_checksum
+from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.store import Store
+from antechamber.flows.last_use import LastUse
+from antechamber.flows.lookup_cache import LookUpCache
+
+
+class TokenCheck:
+    """Looks up whose token a request has; a look-up is trusted for a second."""
+
+    def __init__(self, store: Store, clock: Clock, last_use: LastUse) -> None:
+        self._store = store
+        self._clock = clock
+        self._last_use = last_use
+        self._cache: LookUpCache[Bearer] = LookUpCache()
+
+    def needs_no_read(self, secret: str) -> bool:
+        """Return whether a token can be checked without a read from the store."""
+        remembered, _ = self._cache.get(digest_secret(secret), self._clock())
+        return remembered or not has_checksum(secret)
+
+    def remembered_bearer(self, secret: str) -> Bearer | None:
+        """Return the bearer of a token if it was looked up within the last second, else None."""
+        now = self._clock()
+        _, bearer = self._cache.get(digest_secret(secret), now)
+        if bearer is not None:
+            self._last_use.note_token(bearer.id, now)
+        return bearer
+
+    def bearer(self, secret: str) -> Bearer | None:
+        """Return the bearer of a token, or None if the token is unknown, expired or revoked."""
+        digest, now = digest_secret(secret), self._clock()
+        remembered, bearer = self._cache.get(digest, now)
+        if not remembered:
+            if not has_checksum(secret):
+                return None
+            bearer = self._look_up(digest, now)
+            self._cache.put(digest, now, bearer)
+        if bearer is not None:
+            self._last_use.note_token(bearer.id, now)
+        return bearer
+
+    def _look_up(self, digest: str, now: int) -> Bearer | None:
+        with self._store.read() as tx:
+            token = tx.access.token(digest)
+        if token is None or token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
+            return None
+        return Bearer(id=token.id, name=token.name, role=token.role, read=token.read)
