@@ -3,184 +3,264 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any, cast
 
-import pytest
+from uvicorn import Config
+from uvicorn.server import ServerState
 
-from antechamber.app.connection_limits import LEAST_BYTES, ConnectionWatch
-from antechamber.web.connections import ConnectionTable
+from antechamber.app.http_connection import HEAD_BYTES, LEAST_BYTES, LimitedConnection, OpenConnections
+from antechamber.web.connections import ClientConnection, connection_of
 from antechamber.web.request_turns import RequestTurns
-from support import apart, until
+from support import apart
 
-LARGE = b"x" * (64 << 20)
-Pair = tuple[socket.socket, socket.socket]
+LARGE = b"x" * (16 << 20)
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+LATER = 1000.0
+"""Seconds from now at which every deadline is over."""
+
+
+async def application(scope: Any, _receive: Any, send: Any) -> None:
+    """Answer with a body whose size the path names; /known is a caller with a token, /stop an aborted body."""
+    connection: ClientConnection = connection_of(scope)
+    path = scope["path"]
+    if path == "/known":
+        connection.know()
+    if path == "/stop":
+        connection.end_after_response()
+    body = LARGE if path == "/large" else b"answer"
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 class Port:
-    """A listening port of this process, and connections to it."""
+    """A listening port, its open connections and clients of it."""
 
-    def __init__(self) -> None:
-        """Listen on a free port."""
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        self.number: int = self.listening.getsockname()[1]
-        self._open = contextlib.ExitStack()
-        self._open.enter_context(self.listening)
+    def __init__(self, number: int, table: OpenConnections, stack: contextlib.ExitStack) -> None:
+        self.number = number
+        self.table = table
+        self._stack = stack
 
-    def connect(self) -> Pair:
-        """Return both ends of a connection: the client's, with a small buffer, and the server's."""
-        client = self._open.enter_context(socket.socket())
+    async def connect(self, first: bytes = b"") -> socket.socket:
+        """Connect with a small receive buffer and send some bytes; the server has accepted and read them."""
+        client = self._stack.enter_context(socket.socket())
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.connect(self.listening.getsockname())
-        server = self._open.enter_context(self.listening.accept()[0])
-        server.settimeout(0)
-        return client, server
+        client.setblocking(False)  # noqa: FBT003 -- the standard library's signature
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(client, ("127.0.0.1", self.number))
+        await loop.sock_sendall(client, first)
+        await asyncio.sleep(0.05)
+        return client
 
-    def close(self) -> None:
-        """Close the port and all connections."""
-        self._open.close()
-
-
-@pytest.fixture
-def port() -> Iterator[Port]:
-    """A listening port of this process."""
-    made = Port()
-    yield made
-    made.close()
+    def check(self, seconds: float = 0.0, *, stopping: bool = False) -> None:
+        """Check all deadlines as if this many seconds had passed."""
+        self.table.check(asyncio.get_running_loop().time() + seconds, stopping=stopping)
 
 
-def name_of(client: socket.socket) -> tuple[str, str]:
-    """Name a connection as the HTTP server does."""
-    host, number = client.getsockname()
-    return host, str(number)
+@contextlib.asynccontextmanager
+async def listening(**limits: Any) -> AsyncIterator[Port]:
+    """Serve the application above on a free port of this process."""
+    table = OpenConnections(**limits)
+    config, state = Config(application, log_config=None, log_level="critical"), ServerState()
+    config.load()
+    loop = asyncio.get_running_loop()
+    protocol = partial(LimitedConnection, table, config=config, server_state=state, app_state={})
+    server = await loop.create_server(cast("Any", protocol), "127.0.0.1", 0)
+    with contextlib.ExitStack() as stack:
+        try:
+            yield Port(server.sockets[0].getsockname()[1], table, stack)
+        finally:
+            server.close()
 
 
-def is_open(server: socket.socket) -> bool:
-    """Return whether the server's end may still send."""
+async def read(client: socket.socket) -> bytes | None:
+    """Return what arrives within a moment; empty bytes if the server closed the connection, None if it is silent."""
     try:
-        server.send(b"x")
-    except BlockingIOError:
-        return True
-    except OSError:
+        async with asyncio.timeout(0.3):
+            return await asyncio.get_running_loop().sock_recv(client, 1 << 16)
+    except TimeoutError:
+        return None
+    except ConnectionError:
+        return b""
+
+
+async def is_open(client: socket.socket) -> bool:
+    """Return whether the server still answers on a connection."""
+    try:
+        await asyncio.get_running_loop().sock_sendall(client, GET)
+    except ConnectionError:
         return False
-    return True
+    return bool(await read(client))
 
 
-def test_a_client_that_takes_nothing_loses_its_connection(port: Port) -> None:
-    """A client that does not read its answer is disconnected; an idle one is not."""
-    (_, stuck), (_, idle) = port.connect(), port.connect()
-    stuck.send(LARGE)
-    connections = ConnectionWatch(port.number, ConnectionTable(), send_seconds=0)
-    connections.look()
-    until(lambda: connections.look() or not is_open(stuck), "the connection is ended")
-    assert is_open(idle)
+async def ends(client: socket.socket) -> bool:
+    """Read to the end of a connection; return False if it stays open."""
+    while found := await read(client):
+        assert found
+    return found == b""
 
 
-def test_a_client_that_takes_little_but_goes_on_keeps_its_connection(port: Port) -> None:
+def test_a_client_that_takes_nothing_loses_its_connection() -> None:
+    """A client that does not read its answer is disconnected after the deadline; an idle one is not."""
+
+    async def work() -> None:
+        async with listening(head_seconds=10 * LATER) as port:
+            stuck, idle = await port.connect(b"GET /large HTTP/1.1\r\n\r\n"), await port.connect(GET)
+            assert await read(idle)
+            port.check()
+            port.check(LATER)
+            assert await ends(stuck)
+            assert await is_open(idle)
+
+    apart(work())
+
+
+def test_a_client_that_takes_little_but_goes_on_keeps_its_connection() -> None:
     """A slow client keeps its connection as long as it reads some kilobytes within the interval."""
-    client, server = port.connect()
-    server.send(LARGE)
-    connections = ConnectionWatch(port.number, ConnectionTable(), send_seconds=0)
-    for _ in range(5):
-        taken = 0
-        while taken < 64 * LEAST_BYTES:
-            taken += len(client.recv(LEAST_BYTES))
-            with contextlib.suppress(BlockingIOError):
-                server.send(LARGE)
-        connections.look()
-    assert is_open(server)
+
+    async def work() -> None:
+        async with listening() as port:
+            slow = await port.connect(b"GET /large HTTP/1.1\r\n\r\n")
+            for _ in range(5):
+                taken = 0
+                while taken < 64 * LEAST_BYTES:
+                    taken += len(await read(slow) or b"")
+                port.check(LATER)
+            assert await read(slow)
+
+    apart(work())
 
 
-def test_a_process_that_ends_waits_less_for_who_takes_nothing(port: Port) -> None:
-    """During a shutdown the timeout for unread answers is shorter."""
-    _, stuck = port.connect()
-    stuck.send(LARGE)
-    ending = ConnectionWatch(port.number, ConnectionTable(), lambda: True, send_seconds=0)
-    ending.look()
-    until(lambda: ending.look() or not is_open(stuck), "the connection is ended")
+def test_a_process_that_ends_waits_less_for_who_takes_nothing() -> None:
+    """During a shutdown the deadline for unread answers is shorter."""
+
+    async def work() -> None:
+        async with listening(send_seconds=LATER) as port:
+            stuck = await port.connect(b"GET /large HTTP/1.1\r\n\r\n")
+            port.check()
+            port.check(10)
+            assert await read(stuck)
+            port.check()
+            port.check(10, stopping=True)
+            assert await ends(stuck)
+
+    apart(work())
 
 
-def test_connections_without_a_known_caller_are_few(port: Port) -> None:
+def test_connections_without_a_known_caller_are_few() -> None:
     """Of connections without a known caller the oldest are closed; those with a caller do not count."""
-    peers, made = ConnectionTable(), []
-    connections = ConnectionWatch(port.number, peers, most_strange=2)
-    for number in range(6):
-        client, server = port.connect()
-        made.append(server)
-        if number < 2:
-            peers.count(name_of(client))
-            peers.know(name_of(client))
-        connections.look()
-    assert [is_open(server) for server in made] == [True, True, False, False, True, True]
+
+    async def work() -> list[bool]:
+        async with listening(max_strange=2) as port:
+            known = [await port.connect(b"GET /known HTTP/1.1\r\n\r\n") for _ in range(2)]
+            strange = [await port.connect() for _ in range(4)]
+            for client in known:
+                await read(client)
+            return [await is_open(client) for client in known + strange]
+
+    assert apart(work()) == [True, True, False, False, True, True]
 
 
-def test_a_connection_whose_body_was_given_up_ends_after_its_answer(port: Port) -> None:
-    """After a body was given up, the client can read the answer before the connection ends."""
-    peers = ConnectionTable()
-    connections = ConnectionWatch(port.number, peers)
-    (client, server), (other, _) = port.connect(), port.connect()
-    for link in (client, other):
-        peers.count(name_of(link))
-    peers.end(name_of(client))
-    connections.look()
-    server.send(b"answer")
-    until(lambda: connections.look() or not is_open(server), "the connection is ended")
-    assert client.recv(100).startswith(b"answer")
-    other.settimeout(0)
-    with pytest.raises(BlockingIOError):
-        other.recv(1)
+def test_beyond_all_connections_the_longest_idle_one_is_closed() -> None:
+    """A new connection takes the place of the one that was idle for the longest time."""
+
+    async def work() -> list[bool]:
+        async with listening(max_connections=2) as port:
+            first = await port.connect(GET)
+            second = await port.connect(GET)
+            await read(first)
+            await read(second)
+            assert await is_open(first)
+            third = await port.connect()
+            return [await is_open(client) for client in (first, second, third)]
+
+    assert apart(work()) == [True, False, True]
 
 
-def test_other_sockets_of_the_process_are_left_alone(port: Port) -> None:
-    """Only sockets accepted on the port are watched."""
-    other = Port()
-    _, stuck = other.connect()
-    stuck.send(LARGE)
-    connections = ConnectionWatch(port.number, ConnectionTable(), send_seconds=0, most_strange=0)
-    for _ in range(3):
-        connections.look()
-    assert is_open(stuck)
-    other.close()
+def test_if_no_connection_is_idle_the_new_one_is_closed() -> None:
+    """A connection that is being answered is never closed in favor of a new one."""
+
+    async def work() -> list[bool]:
+        async with listening(max_connections=1) as port:
+            busy = await port.connect(b"GET /large HTTP/1.1\r\n\r\n" + GET)
+            new = await port.connect()
+            return [bool(await read(busy)), bool(await read(new))]
+
+    assert apart(work())[1] is False
 
 
-def test_what_is_known_of_a_connection_ends_with_it(port: Port) -> None:
-    """A new connection with the same address and port starts without the old one's state."""
-    peers = ConnectionTable(most=3, most_strange=2)
-    client, server = port.connect()
-    name = name_of(client)
-    assert [peers.count(name) for _ in range(2)] == [False, True]
-    peers.know(name)
-    assert [peers.count(name), peers.knows(name)] == [True, True]
-    connections = ConnectionWatch(port.number, peers)
-    connections.look()
-    assert peers.knows(name)
-    server.close()
-    # The first scan that misses it may have started before its first request.
-    connections.look()
-    assert peers.knows(name)
-    connections.look()
-    assert [peers.knows(name), peers.count(name)] == [False, False]
+def test_a_head_has_a_deadline_and_a_size() -> None:
+    """A connection that sends half a head, or nothing, is closed; a head that is too large is refused."""
+
+    async def work() -> None:
+        async with listening() as port:
+            half, silent = await port.connect(b"GET / HTTP/1.1\r\nHo"), await port.connect()
+            port.check()
+            assert [await read(half), await read(silent)] == [None, None]
+            port.check(LATER)
+            assert [await read(half), await read(silent)] == [b"", b""]
+            for size in (HEAD_BYTES, 10 * HEAD_BYTES):
+                large = await port.connect(b"GET / HTTP/1.1\r\nX: " + b"a" * size + b"\r\n\r\n")
+                assert (await read(large) or b"").startswith(b"HTTP/1.1 400")
+                assert await ends(large)
+            body = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (2 * HEAD_BYTES) + b"a" * (2 * HEAD_BYTES)
+            large_body = await port.connect(body + GET)
+            assert (await read(large_body) or b"").startswith(b"HTTP/1.1 200")
+
+    apart(work())
 
 
-def test_a_connection_that_one_look_missed_keeps_what_is_known() -> None:
-    """State is dropped after two scans in a row miss a connection: the first may have started too early."""
-    peers, name = ConnectionTable(), ("127.0.0.1", "40000")
-    peers.count(name)
-    peers.know(name)
-    peers.end(name)
-    for present in ([], [name], [], [name]):
-        peers.keep(present)
-        assert (peers.knows(name), peers.ends(name)) == (True, True)
-    for known in (True, False):
-        peers.keep([])
-        assert (peers.knows(name), peers.ends(name)) == (known, known)
+def test_what_is_not_http_is_refused() -> None:
+    """Bytes that are no request get 400, and the connection ends."""
+
+    async def work() -> None:
+        async with listening() as port:
+            for raw in (b"hello\r\n\r\n", b"CONNECT a:1 HTTP/1.1\r\n\r\n", b"GET \xff HTTP/1.1\r\n\r\n"):
+                client = await port.connect(raw)
+                assert (await read(client) or b"").startswith(b"HTTP/1.1 400")
+                assert await ends(client)
+
+    apart(work())
 
 
-def test_a_request_whose_client_has_no_address_counts_nowhere() -> None:
-    """Requests over a Unix socket have no client address and are not counted."""
-    peers = ConnectionTable(most=1, most_strange=1)
-    peers.know(None)
-    peers.end(None)
-    assert [peers.count(None), peers.over()] == [False, set()]
+def test_a_connection_whose_body_was_given_up_ends_after_its_answer() -> None:
+    """After a body was given up, the client can read the answer although it still sends; then the connection ends."""
+
+    async def work() -> None:
+        async with listening() as port:
+            client = await port.connect(b"POST /stop HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n" + LARGE[:4096])
+            for _ in range(4):
+                await asyncio.get_running_loop().sock_sendall(client, LARGE[:65536])
+            answer = await read(client) or b""
+            assert answer.startswith(b"HTTP/1.1 200")
+            assert b"connection: close" in answer
+            assert answer.endswith(b"answer")
+            port.check(LATER)
+            assert await ends(client)
+
+    apart(work())
+
+
+def test_pipelined_requests_are_answered_in_order() -> None:
+    """Requests that arrive together are answered one after another on the same connection."""
+
+    async def work() -> None:
+        async with listening() as port:
+            client = await port.connect(GET * 5)
+            answer = await read(client) or b""
+            assert answer.count(b"HTTP/1.1 200") == 5
+            assert await is_open(client)
+
+    apart(work())
+
+
+def test_a_request_that_came_another_way_has_no_limits() -> None:
+    """The application also works under a server that does not describe its connections."""
+    connection = connection_of(cast("Any", {"type": "http"}))
+    connection.know()
+    connection.end_after_response()
+    assert connection.known
 
 
 def test_requests_begin_a_few_in_each_round() -> None:

@@ -15,10 +15,10 @@ import httpx
 import pytest
 
 from antechamber import app
+from antechamber.app.http_connection import MAX_STRANGE_REQUESTS
 from antechamber.core.errors import RequestRefusedError, UnavailableError
 from antechamber.settings import Location
 from antechamber.web.body_deadline import BodyReader
-from antechamber.web.connections import MAX_STRANGE_REQUESTS
 from support import HANG_SECONDS, event, serving, until
 
 MANY = 300

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
@@ -16,7 +16,7 @@ from typing import Any, Final
 from litestar import Litestar
 
 from antechamber.app.access import connect_access
-from antechamber.app.connection_limits import LOOK_EVERY_SECONDS, ConnectionWatch
+from antechamber.app.http_connection import OpenConnections
 from antechamber.app.maintenance import clock, open_log, open_store
 from antechamber.background import Background
 from antechamber.core.access.callers import Bearer
@@ -119,6 +119,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         passwords=Passwords(),
         background=background,
     )
+    connections = OpenConnections()
     sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
 
     @contextlib.asynccontextmanager
@@ -131,10 +132,9 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         sorting.start()
         # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
         await _attempt(checkpoints.look, policies.refresh, partial(access.address.note, settings.url))
-        look = ConnectionWatch(settings.port, app.state.peers, app.state.stopping.is_set).look
-        periodic = _list_periodic_work(services, policies, settings.url, look)
-        periodic += [] if settings.database_url is None else [("giving a sign of life", heartbeat.beat, BEAT_EVERY)]
-        tasks = _start_tasks(background, periodic, lambda: app.state.uploads.watch(app.state.stopping))
+        periodic = _list_periodic_work(services, policies, settings.url)
+        periodic += [] if settings.database_url is None else [("sending heartbeats", heartbeat.beat, BEAT_EVERY)]
+        tasks = _start_tasks(background, periodic, connections, app)
         try:
             yield
         finally:
@@ -146,7 +146,9 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
             await thread_pools.run(thread_pools.PAGES, workers.shutdown)
             await thread_pools.run(thread_pools.PAGES, _shut, services, heartbeat, store)
 
-    return build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
+    app = build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
+    app.state.connections = connections
+    return app
 
 
 def _heartbeat(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Heartbeat:
@@ -169,12 +171,9 @@ async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _list_periodic_work(
-    services: Services, policies: PolicyReloader, url: str, look: Callable[[], None]
-) -> list[PeriodicWork]:
+def _list_periodic_work(services: Services, policies: PolicyReloader, url: str) -> list[PeriodicWork]:
     return [
         ("noting the address", partial(services.access.address.note, url), POLICY_EVERY),
-        ("watching connections", look, LOOK_EVERY_SECONDS),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
@@ -184,11 +183,14 @@ def _list_periodic_work(
 
 
 def _start_tasks(
-    background: Background, periodic: list[PeriodicWork], watch: Callable[[], Awaitable[None]]
+    background: Background, periodic: list[PeriodicWork], connections: OpenConnections, app: Litestar
 ) -> list[asyncio.Task[None]]:
-    """Start the periodic work and the deadline check of uploads."""
+    """Start the periodic work and the deadline checks of uploads and connections."""
     tasks = [asyncio.create_task(background.work(name).repeat(act, seconds)) for name, act, seconds in periodic]
-    return [*tasks, asyncio.create_task(background.work("ending uploads that take too long").keep(watch))]
+    watches = {"ending uploads that take too long": app.state.uploads.watch, "watching connections": connections.watch}
+    for name, watch in watches.items():
+        tasks.append(asyncio.create_task(background.work(name).keep(partial(watch, app.state.stopping))))
+    return tasks
 
 
 def _open_recorded_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Checkpoints:

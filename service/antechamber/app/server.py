@@ -8,30 +8,22 @@ import resource
 import signal
 import socket
 from collections.abc import Iterator
-from typing import Final
+from functools import partial
+from typing import Any, Final, cast
 
 import uvloop
-from granian.constants import HTTPModes, Interfaces
-from granian.http import HTTP1Settings
-from granian.log import LogLevels
-from granian.net import SocketHolder  # type: ignore[attr-defined]
-from granian.server.embed import Server
 from litestar import Litestar
+from uvicorn import Config, Server
 
 from antechamber.app.data_folder import alone
 from antechamber.app.factory import create_app
+from antechamber.app.http_connection import MAX_CONNECTIONS, LimitedConnection
 from antechamber.core.errors import AntechamberError
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.settings import Settings, SettingsError
 
-CONNECTIONS: Final = 4096
-"""Connections served at the same time; the kernel queues further ones."""
 WAITING_CONNECTIONS: Final = 1024
 """Connections that the kernel queues until they are accepted."""
-HEAD_MILLISECONDS: Final = 10_000
-"""Timeout of a request's head, and of an idle connection."""
-HEAD_BYTES: Final = 65_536
-"""Maximum size of a request's head."""
 
 
 def serve(settings: Settings, ready: str) -> None:
@@ -45,14 +37,14 @@ def serve(settings: Settings, ready: str) -> None:
     with _bound(settings.host, settings.port) as port, alone(settings.location, settings.url):
         app = create_app(settings, policies)
         # Half of the open files are reserved for other uses than connections.
-        connections = min(CONNECTIONS, _allow_files(2 * CONNECTIONS) // 2)
+        app.state.connections.max_connections = min(MAX_CONNECTIONS, _allow_files(2 * MAX_CONNECTIONS) // 2)
         # Objects that exist now are permanent, and reference counting frees most objects of requests before a
         # collection.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(app, settings, port, ready, connections))
+            runner.run(_serve(app, settings, port, ready))
 
 
 @contextlib.contextmanager
@@ -91,34 +83,12 @@ def _cannot_listen(host: str, port: int, error: Exception) -> SettingsError:
 
 
 class _Server(Server):
-    """Granian on a socket bound by us; its own socket would let other processes of this user bind the same port.
+    """uvicorn's server without its signal handlers, which would end the process by the signal after the shutdown."""
 
-    It serves up to `connections` connections at a time.
-    """
-
-    def __init__(self, app: Litestar, port: socket.socket, settings: Settings, connections: int) -> None:
-        super().__init__(
-            app,
-            address=settings.host,
-            port=settings.port,
-            interface=Interfaces.ASGI,
-            http=HTTPModes.http1,
-            http1_settings=HTTP1Settings(header_read_timeout=HEAD_MILLISECONDS, max_buffer_size=HEAD_BYTES),
-            backlog=WAITING_CONNECTIONS,
-            backpressure=connections,
-            websockets=False,
-            log_level=LogLevels.error,
-        )
-        self._port = port
-
-    def _init_shared_socket(self) -> None:
-        """Start to listen, which fails if another process does, and hand the socket over: Granian closes it."""
-        try:
-            self._port.listen(WAITING_CONNECTIONS)
-        except OSError as error:
-            raise _cannot_listen(self.bind_addr, self.bind_port, error) from None
-        unix = False
-        self._shd: SocketHolder | None = SocketHolder(self._port.detach(), unix, WAITING_CONNECTIONS)  # type: ignore[assignment, call-arg]
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to the caller."""
+        yield
 
 
 def _allow_files(wanted_files: int) -> int:
@@ -146,20 +116,39 @@ async def _announce(address: tuple[str, int], ready: str) -> None:
         await asyncio.sleep(0.01)
 
 
-async def _serve(app: Litestar, settings: Settings, port: socket.socket, ready: str, connections: int) -> None:
-    address = port.getsockname()[:2]
-    server = _Server(app, port, settings, connections)
-    loop, waiting = asyncio.get_running_loop(), set[asyncio.Task[None]]()
-    # The server calls this once it listens, shortly before it answers.
-    server.on_startup(lambda: waiting.add(loop.create_task(_announce(address, ready))))
+async def _serve(app: Litestar, settings: Settings, port: socket.socket, ready: str) -> None:
+    config = Config(
+        app,
+        http=cast("Any", partial(LimitedConnection, app.state.connections)),
+        ws="none",
+        lifespan="on",
+        interface="asgi3",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=WAITING_CONNECTIONS,
+    )
+    server = _Server(config)
+    try:
+        # It fails if another process listens; clients that connect from now on wait until the application has started.
+        port.listen(WAITING_CONNECTIONS)
+    except OSError as error:
+        raise _cannot_listen(settings.host, settings.port, error) from None
+    loop = asyncio.get_running_loop()
+    announcing = loop.create_task(_announce(port.getsockname()[:2], ready))
 
     def stop() -> None:
         app.state.stopping.set()
-        server.stop()  # type: ignore[no-untyped-call]
+        server.should_exit = True
 
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop)
-    await server.serve()
+    try:
+        await server.serve([port])
+    finally:
+        announcing.cancel()
     if not app.state.stopping.is_set():
         message = "the server ended by itself; the messages above say why"
         raise AntechamberError(message)

@@ -57,7 +57,6 @@ from antechamber.web import mcp as mcp_endpoint
 from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, SignInNeededError
 from antechamber.web.body_deadline import BodyReader
-from antechamber.web.connections import ConnectionTable
 from antechamber.web.passwords import Passwords
 from antechamber.web.request_turns import RequestTurns
 
@@ -110,7 +109,6 @@ def build(
             # Set when the process is asked to stop, so that streams end by themselves instead of being cut off.
             "stopping": asyncio.Event(),
             "uploads": BodyReader(),
-            "peers": ConnectionTable(),
             "turns": RequestTurns(),
             "tools": mcp_endpoint.ToolServer(mcp, services.background.work("serving MCP clients")),
         }

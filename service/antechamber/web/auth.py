@@ -20,6 +20,7 @@ from antechamber.core.errors import AntechamberError, RequestRefusedError, refus
 from antechamber.flows.access import AccessFlows
 from antechamber.flows.token_check import TokenCheck
 from antechamber.web import thread_pools
+from antechamber.web.connections import connection_of
 
 T = TypeVar("T")
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -47,7 +48,7 @@ class Authentication(AbstractAuthenticationMiddleware):
             raise ClientException(detail="This service is not known by that host name; see serve --public-url.")
         caller = await caller_of(connection)
         if caller is not None:
-            state.peers.know(connection.scope["client"])
+            connection_of(connection.scope).know()
         return AuthenticationResult(user=caller, auth=None)
 
 

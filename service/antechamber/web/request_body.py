@@ -10,6 +10,7 @@ from antechamber.core.access.callers import Caller
 from antechamber.core.errors import RequestRefusedError, UnavailableError
 from antechamber.web.auth import caller_of
 from antechamber.web.body_deadline import BodyReader
+from antechamber.web.connections import connection_of
 
 
 async def read_body(scope: Scope, receive: Receive, max_size: int) -> bytes:
@@ -34,7 +35,7 @@ async def read_whole(scope: Scope, receive: Receive, max_size: int, state: State
     try:
         return await uploads.read(scope["headers"], receive, max_size, sender)
     except (RequestRefusedError, UnavailableError):
-        state.peers.end(scope["client"])
+        connection_of(scope).end_after_response()
         raise
 
 

@@ -5,13 +5,12 @@ brings a token that was looked up within the last second: it skips routing and m
 paths give the same answers with the same headers; all other requests take the framework path.
 """
 
-from collections.abc import Callable
 from typing import Final, cast
 
 from litestar import Litestar, asgi
 from litestar.datastructures import State
 from litestar.exceptions import MethodNotAllowedException
-from litestar.types import HTTPScope, Message, Receive, Scope, Send
+from litestar.types import HTTPScope, Receive, Scope, Send
 
 from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MAX_BODY, Reason
@@ -21,13 +20,13 @@ from antechamber.flows.replies import Reply
 from antechamber.flows.token_check import TokenCheck
 from antechamber.web.auth import host_name, look_up_bearer, secret_of, unauthorized
 from antechamber.web.body_deadline import RawHeaders
+from antechamber.web.connections import connection_of
 from antechamber.web.problems import header_echo, raw_headers
 from antechamber.web.request_body import read_whole
 
 PATH: Final = "/v1/submissions"
 _METHODS: Final = ("OPTIONS", "POST")
 _ALLOW: Final = ", ".join(_METHODS)
-_LAST: Final = (b"connection", b"close")
 
 
 @asgi(PATH, copy_scope=False, opt={"methods": _METHODS})
@@ -55,16 +54,14 @@ class AntechamberApp(Litestar):
         # The event that starts and stops an application has another type.
         if str(scope["type"]) == "http":
             request = cast("HTTPScope", scope)
-            client, peers = request["client"], self.state.peers
-            last = peers.count(client)
-            send = _close_when(send, lambda: last or peers.ends(client))
+            connection = connection_of(scope)
             if request["path"] == PATH and request["method"] == "POST":
                 bearer = self._ordinary(request["headers"])
                 if bearer is not None:
-                    self.state.peers.know(request["client"])
+                    connection.know()
                     await _answer(send, await _judge_body(request, receive, self.state, bearer), self.common_headers)
                     return
-            await self.state.turns.take(known=self.state.peers.knows(request["client"]))
+            await self.state.turns.take(known=connection.known)
         await super().__call__(scope, receive, send)
 
     def _ordinary(self, headers: RawHeaders) -> Bearer | None:
@@ -85,17 +82,6 @@ class AntechamberApp(Litestar):
             return None
         check: TokenCheck = self.state.access.token_check
         return check.remembered_bearer(token[7:].decode("latin-1"))
-
-
-def _close_when(send: Send, ends: Callable[[], bool]) -> Send:
-    """Return a `send` that makes the server close the connection after the response if `ends()` is true by then."""
-
-    async def send_last(message: Message) -> None:
-        if message["type"] == "http.response.start" and ends():
-            message["headers"] = [*message["headers"], _LAST]
-        await send(message)
-
-    return send_last
 
 
 async def _judge_body(scope: HTTPScope, receive: Receive, state: State, bearer: Bearer) -> Reply:

@@ -1,0 +1,266 @@
+"""The HTTP server's side of a connection: uvicorn's protocol with limits on time, bytes and number of requests.
+
+uvicorn limits only the idle time of a connection. Here each wait for a client has a deadline, also while the client
+sends nothing at all or does not read its response. One check of all connections per second costs less than a timer for
+each.
+"""
+
+import asyncio
+import contextlib
+import socket
+import struct
+from typing import Any, Final, cast
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from antechamber.web.connections import STATE_NAME
+
+MAX_CONNECTIONS: Final = 4096
+"""Connections at the same time; beyond it the one that was idle for the longest time is closed."""
+MAX_STRANGE: Final = 512
+"""The same limit for connections without a valid token or session; beyond it the oldest is closed."""
+MAX_REQUESTS: Final = 10_000
+"""Maximum number of requests of one connection; the last response closes it, and clients reconnect."""
+MAX_STRANGE_REQUESTS: Final = 100
+"""The same limit for a connection without a request that had a valid token or session."""
+HEAD_BYTES: Final = 65_536
+"""Maximum size of a request's head."""
+HEAD_SECONDS: Final = 10.0
+"""Deadline of a request's head, and of the rest of a body after its response; maximum idle time of a connection."""
+SEND_SECONDS: Final = 20.0
+"""Seconds within which a client must acknowledge LEAST_BYTES of a pending response, or the rest of it."""
+ENDING_SECONDS: Final = 5.0
+"""The same limit after the process was asked to stop, which waits for pending responses."""
+LEAST_BYTES: Final = 16 << 10
+GRACE_SECONDS: Final = 1.0
+"""Seconds in which a client can read the last response of a connection while its unread body is dropped."""
+CHECK_SECONDS: Final = 0.5
+_BYTES_ACKED: Final = 120
+"""Offset of tcpi_bytes_acked, 64 bits, in struct tcp_info (linux/tcp.h)."""
+
+
+class OpenConnections:
+    """All connections of this process, and the limits they share.
+
+    The methods run in the thread of the event loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_connections: int = MAX_CONNECTIONS,
+        max_strange: int = MAX_STRANGE,
+        head_seconds: float = HEAD_SECONDS,
+        send_seconds: float = SEND_SECONDS,
+    ) -> None:
+        self.max_connections = max_connections
+        self.max_strange = max_strange
+        self.head_seconds = head_seconds
+        self.send_seconds = send_seconds
+        self._open: dict[LimitedConnection, None] = {}
+        # The connections without a known caller, oldest first.
+        self._strange: dict[LimitedConnection, None] = {}
+
+    def add(self, connection: "LimitedConnection") -> None:
+        """Add a new connection; close another one, or this one, if a limit is exceeded."""
+        self._open[connection] = None
+        self._strange[connection] = None
+        if len(self._strange) > self.max_strange:
+            next(iter(self._strange)).abort()
+        elif len(self._open) > self.max_connections:
+            idle = [one for one in self._open if one.waiting_since is not None and one is not connection]
+            min(idle, key=lambda one: one.waiting_since or 0.0, default=connection).abort()
+
+    def know(self, connection: "LimitedConnection") -> None:
+        """Record that a connection has a known caller."""
+        self._strange.pop(connection, None)
+
+    def remove(self, connection: "LimitedConnection") -> None:
+        """Remove a connection that is closed."""
+        self._open.pop(connection, None)
+        self._strange.pop(connection, None)
+
+    async def watch(self, stopping: asyncio.Event) -> None:
+        """Close connections past a deadline, without end."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self.check(loop.time(), stopping=stopping.is_set())
+            await asyncio.sleep(CHECK_SECONDS)
+
+    def check(self, now: float, *, stopping: bool) -> None:
+        """Close each connection that is past a deadline; `now` is the event loop's time."""
+        send_seconds = min(self.send_seconds, ENDING_SECONDS) if stopping else self.send_seconds
+        for connection in list(self._open):
+            connection.check(now, self.head_seconds, send_seconds)
+
+
+class LimitedConnection(HttpToolsProtocol):
+    """One connection; the application sees it as `web.connections.ClientConnection`."""
+
+    def __init__(
+        self,
+        table: OpenConnections,
+        *,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._table = table
+        self.known = False
+        self.waiting_since: float | None = self.loop.time()
+        """When the connection began to wait for the head of a request; None while a request is handled."""
+        self._requests = 0
+        self._head_bytes = 0
+        self._in_head = True
+        self._too_large = False
+        self._running: RequestResponseCycle | None = None
+        self._closing_since: float | None = None
+        self._stuck_since: float | None = None
+        self._acknowledged = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Register the connection."""
+        super().connection_made(transport)
+        link: socket.socket = transport.get_extra_info("socket")
+        # After the server closes a connection, the kernel drops what the client does not acknowledge.
+        with contextlib.suppress(OSError):
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(self._table.send_seconds * 1000))
+        self._table.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._table.remove(self)
+        super().connection_lost(exc)
+
+    def know(self) -> None:
+        """Record that a request had a valid token or session, which raises the limits of the connection."""
+        if not self.known:
+            self.known = True
+            self._table.know(self)
+
+    def end_after_response(self) -> None:
+        """Close the connection after the current response: the rest of the request's body is not read."""
+        cycle = self._running
+        if cycle is not None and not cycle.response_complete:
+            cycle.keep_alive = False
+            # The cycle closes its transport. An immediate close would reset the connection while the client sends,
+            # and the client might never read the response.
+            cycle.transport = cast("asyncio.Transport", _LingeringTransport(self))
+
+    def linger(self) -> None:
+        """End the sending side, and drop what the client still sends until the grace period ends."""
+        self._closing_since = self.loop.time()
+        self.flow.resume_reading()
+        with contextlib.suppress(OSError, RuntimeError):
+            self.transport.write_eof()
+
+    def abort(self) -> None:
+        """Close the connection at once and drop unsent data."""
+        self.transport.abort()
+
+    def check(self, now: float, head_seconds: float, send_seconds: float) -> None:
+        """Close the connection if it is past a deadline."""
+        if self._closing_since is not None and now - self._closing_since > GRACE_SECONDS:
+            self.abort()
+        elif self.waiting_since is not None and now - self.waiting_since > head_seconds:
+            self.transport.close()
+        if self.transport.get_write_buffer_size() == 0:
+            self._stuck_since = None
+        elif self._stuck_since is None or self._reads():
+            self._stuck_since = now
+        elif now - self._stuck_since > send_seconds:
+            self.abort()
+
+    def _reads(self) -> bool:
+        """Return whether the client acknowledged LEAST_BYTES since it last did; the kernel counts them."""
+        with contextlib.suppress(OSError):
+            link: socket.socket = self.transport.get_extra_info("socket")
+            (acknowledged,) = struct.unpack_from(
+                "=Q", link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), _BYTES_ACKED
+            )
+            if acknowledged - self._acknowledged >= LEAST_BYTES:
+                self._acknowledged = acknowledged
+                return True
+        return False
+
+    # What follows is called by the event loop and the parser, for each request.
+
+    def data_received(self, data: bytes) -> None:
+        """Parse data, unless the connection is about to close; refuse a head that is too large."""
+        if self._closing_since is not None:
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
+            self._too_large = True
+            self.send_400_response("The head of the request is too large.")
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what cannot be parsed and close the connection."""
+        self.waiting_since = None
+        super().send_400_response(msg)
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        super().on_message_begin()
+        cast("dict[str, Any]", self.scope)["state"][STATE_NAME] = self
+
+    def on_headers_complete(self) -> None:
+        """Begin to handle a request, or queue it behind the one before.
+
+        Raises HttpParserError if its head is too large.
+        """
+        if (
+            self._head_bytes > HEAD_BYTES
+            and len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > HEAD_BYTES
+        ):
+            message = "head too large"
+            raise httptools.HttpParserError(message)
+        self._in_head, self.waiting_since = False, None
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """End the body of a request."""
+        self._in_head, self._head_bytes = True, 0
+        super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        # Counted here, because pipelined requests are parsed before the first one has shown who the caller is.
+        self._running = cycle
+        self._requests += 1
+        if self._requests >= (MAX_REQUESTS if self.known else MAX_STRANGE_REQUESTS):
+            cycle.keep_alive = False
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        """Begin the next request of the pipeline, or to wait for one; `check` limits the wait."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing() or self._closing_since is not None:
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._running, self.waiting_since = None, self.loop.time()
+
+
+class _LingeringTransport:
+    """A transport whose `close` leaves the client time to read what was written."""
+
+    def __init__(self, connection: LimitedConnection) -> None:
+        self._connection = connection
+
+    def write(self, data: bytes) -> None:
+        self._connection.transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._connection.transport.is_closing()
+
+    def close(self) -> None:
+        self._connection.linger()
