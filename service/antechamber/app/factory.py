@@ -36,6 +36,7 @@ from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
+from antechamber.flows.seal import KeySealer
 from antechamber.flows.write_gate import WriteGate
 from antechamber.resources import folder
 from antechamber.secret_key import load_secret
@@ -91,8 +92,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     Raises AntechamberError if settings, policy or folder cannot be used.
     """
     settings.check()
-    policies = policies or PolicyReloader(settings.policies)
-    background = Background()
+    policies, background = policies or PolicyReloader(settings.policies), Background()
     store = open_store(settings.location, serving=True, background=background)
     secret, now = load_secret(settings.data), SteadyClock(clock, elapsed)
     log = _opened_log(store, settings, policies, now)
@@ -103,6 +103,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     admission = Admission(guarded, policies, secret, now, RandomBytes())
     services = Services(
         admission=admission,
+        sealer=KeySealer(guarded, policies, admission, now, os.urandom),
         recall=Recall(store, policies),
         desk=Desk(guarded, policies, now, os.urandom),
         quarantine=Quarantine(guarded, policies, admission, now, os.urandom),
