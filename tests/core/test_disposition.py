@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antechamber.core.admission.disposition import (
-    AssignedIds,
+    AdmissionWrite,
     Candidate,
     Judgement,
     Known,
     KnownConflict,
     KnownProposal,
     KnownSubmission,
-    build_candidate,
     decide,
+    make_candidate,
 )
-from antechamber.core.admission.receipt import echo_of, form_receipt
+from antechamber.core.admission.receipt import answer_of, echo_of, form_receipt
 from antechamber.core.admission.submission import read_draft, read_event
 from antechamber.core.contract import CODES, Problem, Reason, Receipt
 from antechamber.core.errors import RequestRefusedError
@@ -67,7 +67,13 @@ TABLE: dict[str, tuple[int, str | None, bool | None, bool, bool]] = {
 
 def made(findings: list[Finding] | None = None, **members: Any) -> Candidate:
     """Return a candidate with the given findings."""
-    return build_candidate(read_event(read_draft(msgspec.json.encode(event(**members)))), findings or [], SECRET)
+    submission = read_event(read_draft(msgspec.json.encode(event(**members))))
+    return make_candidate(submission, findings or [], SECRET, verdict())
+
+
+def judge(of: Candidate, says: Verdict, known: Known) -> Judgement:
+    """Judge a build_candidate about which the policy says this."""
+    return decide(msgspec.structs.replace(of, verdict=says), known)
 
 
 def verdict(*codes: Any) -> Verdict:
@@ -143,7 +149,7 @@ def test_temporary_refusals_have_retry_after() -> None:
 
 def test_a_new_event_makes_one_proposal() -> None:
     """A new event that passes binds its key and creates a proposal."""
-    judgement = decide(made(), verdict(), Known())
+    judgement = judge(made(), verdict(), Known())
     assert (judgement.outcome, judgement.reasons, judgement.replay) == (ACCEPTED, [], None)
     assert writes(judgement) == {"bind", "propose"}
 
@@ -152,7 +158,7 @@ def test_a_new_event_makes_one_proposal() -> None:
 def test_the_same_event_under_the_same_key_is_replayed(codes_now: list[str]) -> None:
     """The first answer is repeated whatever the current policy, and nothing is written."""
     first = made()
-    judgement = decide(made(), verdict(*codes_now), Known(submission=stored(first), proposal=PENDING))
+    judgement = judge(made(), verdict(*codes_now), Known(submission=stored(first), proposal=PENDING))
     assert judgement.replay == "the first answer"
     assert writes(judgement) == set()
     assert judgement.original == stored(first)
@@ -161,12 +167,12 @@ def test_the_same_event_under_the_same_key_is_replayed(codes_now: list[str]) -> 
 @pytest.mark.parametrize(("status", "outcome"), [(201, ACCEPTED), (200, DUPLICATE)])
 def test_a_replay_keeps_the_outcome_of_the_first_answer(status: int, outcome: Any) -> None:
     """An accepted event stays accepted, as a proposal or as a duplicate."""
-    assert decide(made(), verdict(), Known(submission=stored(made(), status=status))).outcome == outcome
+    assert judge(made(), verdict(), Known(submission=stored(made(), status=status))).outcome == outcome
 
 
 def test_a_replay_is_recognized_although_the_rules_changed() -> None:
     """An accepted event replays even if a new rule would find it private today."""
-    judgement = decide(made(FOUND), verdict(), Known(submission=stored(made())))
+    judgement = judge(made(FOUND), verdict(), Known(submission=stored(made())))
     assert (judgement.replay, writes(judgement)) == ("the first answer", set())
 
 
@@ -175,7 +181,7 @@ def test_a_private_event_is_recognized_by_its_keyed_fingerprint() -> None:
     first = stored(made(FOUND), disposition="rejected-private", status=422, receipt="refused")
     assert first.keyed
     for again in (made(FOUND), made()):
-        assert decide(again, verdict(), Known(submission=first)).replay == "refused"
+        assert judge(again, verdict(), Known(submission=first)).replay == "refused"
 
 
 OTHERS: list[dict[str, Any]] = [
@@ -190,7 +196,7 @@ OTHERS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("members", OTHERS, ids=lambda members: next(iter(members)))
 def test_another_event_under_the_same_key_is_a_conflict(members: dict[str, Any]) -> None:
     """Each compared member alone makes a conflict, which is quarantined; the original is unchanged."""
-    judgement = decide(made(**members), verdict("stale"), Known(submission=stored(made()), proposal=PENDING))
+    judgement = judge(made(**members), verdict("stale"), Known(submission=stored(made()), proposal=PENDING))
     assert codes(judgement) == ["key-reused"]
     assert judgement.outcome == OUTCOMES["key-reused"]
     assert (writes(judgement), judgement.replay, judgement.proposal) == ({"quarantine"}, None, None)
@@ -201,13 +207,13 @@ def test_another_event_under_the_same_key_is_a_conflict(members: dict[str, Any])
 def test_the_time_of_observation_is_not_compared() -> None:
     """A retry with another observed_at is a replay."""
     again = made(observed_at="2026-11-20T10:00:00Z")
-    assert decide(again, verdict(), Known(submission=stored(made()))).replay == "the first answer"
+    assert judge(again, verdict(), Known(submission=stored(made()))).replay == "the first answer"
 
 
 def test_the_same_refused_event_gets_the_same_conflict_again() -> None:
     """A known conflict gets the same answer and is quarantined once."""
     known = Known(submission=stored(made()), conflict=KnownConflict(answer="the conflict"), conflicts_of_key=1)
-    judgement = decide(made(content="Another text."), verdict(), known)
+    judgement = judge(made(content="Another text."), verdict(), known)
     assert (judgement.replay, judgement.outcome, writes(judgement)) == ("the conflict", OUTCOMES["key-reused"], set())
 
 
@@ -217,13 +223,13 @@ def test_the_same_refused_event_gets_the_same_conflict_again() -> None:
 def test_conflicts_are_kept_up_to_the_limits(of_key: int, of_producer: int, *, kept: bool) -> None:
     """Beyond the limits of the policy the answer is the same, but the event is not quarantined."""
     known = Known(submission=stored(made()), conflicts_of_key=of_key, waiting_of_producer=of_producer)
-    judgement = decide(made(content="Another text."), verdict(), known)
+    judgement = judge(made(content="Another text."), verdict(), known)
     assert (codes(judgement), judgement.quarantine) == (["key-reused"], kept)
 
 
 def test_a_conflict_with_a_private_finding_names_it() -> None:
     """The findings of the quarantined event follow the conflict's code."""
-    judgement = decide(made(FOUND, content="Other.", visibility="private"), verdict(), Known(submission=stored(made())))
+    judgement = judge(made(FOUND, content="Other.", visibility="private"), verdict(), Known(submission=stored(made())))
     assert codes(judgement) == ["key-reused", "private-declared", "private-detected"]
     assert [reason.pointer for reason in judgement.reasons] == ["/idempotency_key", "/visibility", "/payload/content"]
 
@@ -232,7 +238,7 @@ def test_a_conflict_with_a_private_finding_names_it() -> None:
 def test_a_retry_that_turned_private_withdraws_the_proposal(conflict: KnownConflict | None) -> None:
     """The retry is a conflict, and the pending proposal is withdrawn."""
     known = Known(submission=stored(made()), conflict=conflict)
-    judgement = decide(made(visibility="private"), verdict(), known)
+    judgement = judge(made(visibility="private"), verdict(), known)
     assert judgement.outcome == OUTCOMES["key-reused"]
     assert judgement.withdraw
 
@@ -250,7 +256,7 @@ def test_a_retry_that_turned_private_withdraws_the_proposal(conflict: KnownConfl
 def test_only_a_pending_proposal_of_its_own_is_withdrawn(members: dict[str, Any]) -> None:
     """A decided proposal, another producer's, or one private from the start is unchanged."""
     known = Known(submission=stored(made(), **members))
-    judgement = decide(made(visibility="private", content="Other."), verdict(), known)
+    judgement = judge(made(visibility="private", content="Other."), verdict(), known)
     assert (codes(judgement)[0], judgement.withdraw) == ("key-reused", False)
 
 
@@ -260,7 +266,7 @@ def test_a_sealed_key_answers_with_its_seal() -> None:
         made(), reason_code="sealed", disposition="rejected-invalid", fingerprint=None, status=422, receipt="seal"
     )
     for late in (made(), made(FOUND), made(visibility="private")):
-        judgement = decide(late, verdict("stale"), Known(submission=seal, proposal=PENDING))
+        judgement = judge(late, verdict("stale"), Known(submission=seal, proposal=PENDING))
         assert (judgement.outcome, judgement.replay, writes(judgement)) == (OUTCOMES["sealed"], "seal", set())
 
 
@@ -271,7 +277,7 @@ def test_the_same_content_under_another_key_is_a_duplicate(
 ) -> None:
     """A producer's own repetition is no evidence, another's is; a decided proposal is named and unchanged."""
     known = Known(proposal=msgspec.structs.replace(proposal, state=state))
-    judgement = decide(made(), verdict(), known)
+    judgement = judge(made(), verdict(), known)
     assert judgement.outcome == DUPLICATE
     assert codes(judgement) == ([] if state == "pending" else ["already-decided"])
     assert writes(judgement) == {"bind"} | ({"evidence"} if evidence else set())
@@ -292,7 +298,7 @@ def test_a_private_event_is_refused_before_policy_and_content(
 ) -> None:
     """Privacy precedes policy and content look-up; the event is quarantined while there is room."""
     known = Known(proposal=PENDING, waiting_of_producer=waiting)
-    judgement = decide(made(findings, visibility=visibility), verdict("stale"), known)
+    judgement = judge(made(findings, visibility=visibility), verdict("stale"), known)
     assert codes(judgement) == expected
     assert judgement.outcome == OUTCOMES[judgement.reasons[0].code]
     assert writes(judgement) == {"bind"} | ({"quarantine"} if room else set())
@@ -303,7 +309,7 @@ def test_private_reasons_name_rule_and_place_but_no_value() -> None:
     """A reason names rule and pointer but no value."""
     address = "ada@" + "lovelace.dev"
     found = scan({"/payload": {"content": f"Ask {address}."}})
-    (reason,) = decide(made(found, content=f"Ask {address}."), verdict(), Known()).reasons
+    (reason,) = judge(made(found, content=f"Ask {address}."), verdict(), Known()).reasons
     assert reason.pointer == "/payload/content"
     assert reason.message.startswith("email-address")
     assert address not in reason.message
@@ -314,7 +320,7 @@ def test_private_reasons_name_rule_and_place_but_no_value() -> None:
 )
 def test_what_the_policy_refuses_binds_the_key_and_makes_nothing(code: str) -> None:
     """The policy's first reason decides, without a look-up of the content."""
-    judgement = decide(made(), verdict(code, "stale"), Known(proposal=PENDING))
+    judgement = judge(made(), verdict(code, "stale"), Known(proposal=PENDING))
     assert (judgement.outcome, writes(judgement)) == (OUTCOMES[code], {"bind"})  # type: ignore[index]
     assert codes(judgement) == [code, "stale"]
 
@@ -362,8 +368,8 @@ knowns = st.builds(
 @given(events, verdicts, knowns)
 def test_every_situation_has_exactly_one_outcome(of: Candidate, says: Verdict, known: Known) -> None:
     """For any facts a judgement is one row of the table and writes only what that row allows."""
-    judgement = decide(of, says, known)
-    assert judgement == decide(of, says, known)
+    judgement = judge(of, says, known)
+    assert judgement == judge(of, says, known)
     bound = known.submission is not None
     new = not bound
     accepted = new and not of.private and not says.reasons
@@ -386,9 +392,10 @@ def test_every_situation_has_exactly_one_outcome(of: Candidate, says: Verdict, k
 
 def test_a_receipt_has_every_member_and_null_for_what_does_not_exist() -> None:
     """An accepted answer is not a problem document and omits no member."""
-    submission = made().submission
-    given_answer = form_receipt(
-        ACCEPTED, [], echo_of(submission), AssignedIds(submission_id="s", proposal_id="p"), DIGEST, 1_000_000
+    candidate = msgspec.structs.replace(made(), received_at=1_000_000)
+    submission, judgement = candidate.submission, decide(candidate, Known())
+    given_answer = answer_of(
+        AdmissionWrite(candidate=candidate, judgement=judgement, submission_id="s", proposal_id="p")
     )
     assert type(given_answer) is Receipt
     assert msgspec.to_builtins(given_answer) == {
@@ -416,7 +423,7 @@ def test_a_receipt_has_every_member_and_null_for_what_does_not_exist() -> None:
 def test_a_refusal_is_a_problem_document_with_the_same_members(code: Any) -> None:
     """A refusal adds type, title and detail; its type links to its code on the contract page."""
     reasons = [Reason(code=code, message="first", pointer="/a"), Reason(code="stale", message="second")]
-    problem = form_receipt(OUTCOMES[code], reasons, echo_of(made().submission), AssignedIds(), DIGEST, 0)
+    problem = form_receipt(OUTCOMES[code], reasons, echo_of(made().submission), DIGEST, 0)
     assert isinstance(problem, Problem)
     assert set(Receipt.__struct_fields__) < set(msgspec.to_builtins(problem))
     status, disposition, _, again, new = TABLE[code]
@@ -443,13 +450,13 @@ def test_the_fixtures_are_the_five_of_the_contract() -> None:
 
 def test_fixture_same_key_same_hash() -> None:
     """The first answer is repeated and nothing new is stored."""
-    judgement = decide(made(), verdict(), Known(submission=stored(made())))
+    judgement = judge(made(), verdict(), Known(submission=stored(made())))
     assert (judgement.replay, writes(judgement)) == ("the first answer", set())
 
 
 def test_fixture_same_key_different_hash() -> None:
     """A conflict is quarantined and the original is unchanged."""
-    judgement = decide(made(content="Other."), verdict(), Known(submission=stored(made())))
+    judgement = judge(made(content="Other."), verdict(), Known(submission=stored(made())))
     assert (judgement.outcome.status, judgement.outcome.disposition) == (422, "rejected-conflict")
     assert (codes(judgement), writes(judgement)) == (["key-reused"], {"quarantine"})
 
@@ -464,11 +471,20 @@ def test_fixture_private_data_in_payload() -> None:
     """Rule ids and pointers are returned, never the value."""
     address = "ada@" + "lovelace.dev"
     of = made(scan({"/payload": {"content": address}}), content=address)
-    judgement = decide(of, verdict(), Known())
+    judgement = judge(of, verdict(), Known())
     assert (judgement.outcome.status, judgement.outcome.disposition) == (422, "rejected-private")
     assert codes(judgement) == ["private-detected"]
-    problem = form_receipt(judgement.outcome, judgement.reasons, echo_of(of.submission), AssignedIds(), DIGEST, 0)
+    problem = answer_of(AdmissionWrite(candidate=of, judgement=judgement, submission_id="s"))
+    assert isinstance(problem, Problem)
     assert address not in msgspec.json.encode(problem).decode()
+
+
+def test_a_private_scope_id_is_not_echoed() -> None:
+    """An answer repeats the members of its event, except a scope id that is itself a private value."""
+    of = made([Finding("/scope_id", "email-address")])
+    answer = answer_of(AdmissionWrite(candidate=of, judgement=decide(of, Known()), submission_id="s"))
+    assert (answer.scope_id, answer.submission_scope) == (None, "project")
+    assert answer.source_event_hash == of.submission.source_event_hash
 
 
 def test_fixture_worker_asks_for_a_durable_write() -> None:

@@ -45,6 +45,7 @@ from antechamber.flows.queue_sorter import BATCH, QueueSorter
 from antechamber.flows.rate_limit import TokenBuckets
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
+from antechamber.flows.seal import KeySealer
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.flows.write_gate import WriteGate
 from antechamber.settings import Location
@@ -96,6 +97,7 @@ class Flows:
         self.keeper = PolicyReloader(self.policies)
         self.store = port = open_store(location)
         self.admission = Admission(port, self.keeper, SECRET, self.clock, chance)
+        self.sealer = KeySealer(port, self.keeper, self.admission, self.clock, chance)
         self.desk = Desk(port, self.keeper, self.clock, chance)
         self.desk_views = DeskViews(port, self.keeper, self.clock)
         self.access = connect_access(port, self.clock, chance, SECRET)
@@ -220,7 +222,7 @@ def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) ->
     replies = [
         finish(flows.admission.submit(raw, [], BOT)),
         finish(flows.admission.submit_batch(raw, BOT)),
-        finish(flows.admission.seal("free-key", BOT)),
+        finish(flows.sealer.seal("free-key", BOT)),
     ]
     for reply in replies:
         assert not isinstance(reply, list)

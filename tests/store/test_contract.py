@@ -5,12 +5,20 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import msgspec
 import pytest
 
 from antechamber.core.access.callers import Account, PasswordChange
-from antechamber.core.admission import disposition
 from antechamber.core.admission.canonical import canonical
-from antechamber.core.admission.disposition import AssignedIds, Candidate, Judgement, Known, build_candidate, decide
+from antechamber.core.admission.disposition import (
+    AdmissionWrite,
+    Candidate,
+    Judgement,
+    Known,
+    SealWrite,
+    decide,
+    make_candidate,
+)
 from antechamber.core.admission.submission import Draft, read_event
 from antechamber.core.errors import StaleDecisionError, UnavailableError
 from antechamber.core.policy import Limits, Verdict
@@ -32,38 +40,29 @@ _numbers = itertools.count(1)
 def candidate_of(content: str = "Run the migration first.", *findings: Finding, **members: Any) -> Candidate:
     """Return a candidate for a fresh event."""
     body = event(content, **members)
-    return build_candidate(
-        read_event(Draft(body=body, idempotency_key=body["idempotency_key"])), list(findings), SECRET
-    )
+    submission = read_event(Draft(body=body, idempotency_key=body["idempotency_key"]))
+    return make_candidate(submission, list(findings), SECRET, VERDICT)
 
 
-def admit(store: Store, one: Candidate) -> tuple[Judgement, AssignedIds]:
+def admit(store: Store, one: Candidate) -> tuple[Judgement, AdmissionWrite]:
     """Judge and write a candidate in one transaction, as the admission flow does."""
 
-    def work(tx: Rows) -> tuple[Judgement, AssignedIds]:
+    def work(tx: Rows) -> tuple[Judgement, AdmissionWrite]:
         book = tx.admission.open_batch([one])
-        judgement = decide(one, VERDICT, book.known(one))
+        judgement = decide(one, book.known(one))
         number = next(_numbers)
-        named = AssignedIds(
+        write = AdmissionWrite(
+            candidate=msgspec.structs.replace(one, received_at=number),
+            judgement=judgement,
             submission_id=judgement.original.submission_id if judgement.original else f"s{number}",
             proposal_id=f"p{number}" if judgement.propose else None,
             quarantine_id=f"q{number}" if judgement.quarantine else None,
+            receipt=f'{{"number":{number}}}'.encode(),
         )
         if judgement.replay is None:
-            receipt = f'{{"number":{number}}}'.encode()
-            entry = disposition.AdmissionWrite(
-                candidate=one,
-                judgement=judgement,
-                named=named,
-                receipt=receipt,
-                channel="http",
-                policy_digest="policy",
-                owner="ada",
-                received_at=number,
-            )
-            book.enter(entry)
+            book.enter(write)
             tx.admission.record(book)
-        return judgement, named
+        return judgement, write
 
     return store.write(work).result()
 
@@ -175,9 +174,15 @@ def test_of_a_private_event_only_the_findings_are_kept(store: Store) -> None:
 
 def test_a_sealed_key_is_known(store: Store) -> None:
     """A sealed key binds only its own producer."""
-    store.write(
-        lambda tx: tx.admission.seal("worker:release-bot", "sealed", AssignedIds(submission_id="s"), b"{}", "policy", 1)
-    ).result()
+    seal = SealWrite(
+        producer_identity="worker:release-bot",
+        idempotency_key="sealed",
+        submission_id="s",
+        receipt=b"{}",
+        policy_digest="policy",
+        sealed_at=1,
+    )
+    store.write(lambda tx: tx.admission.seal(seal)).result()
     with store.read() as tx:
         assert tx.admission.known_key("worker:release-bot", "sealed")
         assert tx.admission.known_key("tool:watcher", "sealed") is None
@@ -225,18 +230,11 @@ def test_a_producer_of_an_undone_transaction_is_not_taken_for_known(store: Store
         for content in ("x", "y"):
             one = candidate_of(content, producer_identity="worker:new")
             book = tx.admission.open_batch([one])
-            named = AssignedIds(submission_id=f"undone-{content}", proposal_id=f"undone-{content}")
-            judgement = decide(one, VERDICT, book.known(one))
+            judgement = decide(one, book.known(one))
+            ids = {"submission_id": f"undone-{content}", "proposal_id": f"undone-{content}"}
             book.enter(
-                disposition.AdmissionWrite(
-                    candidate=one,
-                    judgement=judgement,
-                    named=named,
-                    receipt=b"{}",
-                    channel="http",
-                    policy_digest="policy",
-                    owner="ada",
-                    received_at=1,
+                AdmissionWrite(
+                    candidate=msgspec.structs.replace(one, received_at=1), judgement=judgement, receipt=b"{}", **ids
                 )
             )
             tx.admission.record(book)

@@ -6,17 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antechamber.core.admission.disposition import (
-    AdmissionWrite,
-    AssignedIds,
-    Candidate,
-    Judgement,
-    build_candidate,
-    decide,
-)
+from antechamber.core.admission.disposition import AdmissionWrite, Candidate, Judgement, decide, make_candidate
 from antechamber.core.admission.submission import Draft, read_event
 from antechamber.core.policy import Limits, Verdict
 from antechamber.core.ports.store import Rows, Store
@@ -45,7 +39,7 @@ def candidate_of(wish: Wish) -> Candidate:
     producer, key, content, visibility, found = wish
     body = event(content, producer_identity=producer, idempotency_key=key, visibility=visibility)
     findings = [Finding("/payload/content", "email-address")] if found else []
-    return build_candidate(read_event(Draft(body=body, idempotency_key=key)), findings, SECRET)
+    return make_candidate(read_event(Draft(body=body, idempotency_key=key)), findings, SECRET, VERDICT)
 
 
 class Judge:
@@ -54,40 +48,34 @@ class Judge:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._numbers = itertools.count(1)
-        self.said: list[tuple[Any, ...]] = []
+        self.answers: list[tuple[Any, ...]] = []
 
     def judge(self, group: Sequence[Candidate]) -> None:
         """Judge a group in one transaction and record each answer."""
-        self._store.gather(self._settle, group, 0).result()
+        self._store.gather(self._judge_group, group, 0).result()
 
-    def _settle(self, group: Sequence[Candidate], tx: Rows) -> list[None]:
+    def _judge_group(self, group: Sequence[Candidate], tx: Rows) -> list[None]:
         book = tx.admission.open_batch(group)
         for one in group:
-            judgement = decide(one, VERDICT, book.known(one))
-            named = self._named(judgement)
-            self.said.append((judgement.outcome.title, judgement.replay, named, judgement.withdraw))
+            judgement = decide(one, book.known(one))
+            write = self._write(one, judgement)
+            ids = (write.submission_id, write.duplicate_of, write.proposal_id, write.quarantine_id)
+            self.answers.append((judgement.outcome.title, judgement.replay, ids, judgement.withdraw))
             if judgement.replay is None or judgement.withdraw:
                 number = next(self._numbers)
-                book.enter(
-                    AdmissionWrite(
-                        candidate=one,
-                        judgement=judgement,
-                        named=named if judgement.replay is None else AssignedIds(),
-                        receipt=f"answer {number}".encode() if judgement.replay is None else b"",
-                        channel="http",
-                        policy_digest="policy",
-                        owner="ada",
-                        received_at=number,
-                    )
-                )
+                write.candidate = msgspec.structs.replace(one, received_at=number)
+                write.receipt = f"answer {number}".encode() if judgement.replay is None else b""
+                book.enter(write)
         tx.admission.record(book)
         return [None] * len(group)
 
-    def _named(self, judgement: Judgement) -> AssignedIds:
+    def _write(self, candidate: Candidate, judgement: Judgement) -> AdmissionWrite:
         if judgement.replay is not None:
-            return AssignedIds()
+            return AdmissionWrite(candidate=candidate, judgement=judgement)
         proposal = judgement.proposal
-        return AssignedIds(
+        return AdmissionWrite(
+            candidate=candidate,
+            judgement=judgement,
             submission_id=judgement.original.submission_id if judgement.original else f"s{next(self._numbers)}",
             duplicate_of=proposal.own_submission_id if proposal else None,
             proposal_id=f"p{next(self._numbers)}" if judgement.propose else proposal and proposal.proposal_id,
@@ -108,7 +96,7 @@ def outcome(folder: Path, groups: Sequence[Sequence[Candidate]]) -> tuple[list[t
     with sqlite3.connect(folder / "store.db") as raw:
         held = [line for line in raw.iterdump() if "_sqlite_migrations" not in line]
     raw.close()
-    return judge.said, held
+    return judge.answers, held
 
 
 @settings(max_examples=150, deadline=None)

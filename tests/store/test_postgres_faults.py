@@ -17,10 +17,10 @@ from psycopg import errors
 
 from antechamber import app
 from antechamber.core.access.callers import Bearer
-from antechamber.core.admission.disposition import AssignedIds
+from antechamber.core.admission.disposition import SealWrite
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports.store import Rows, Store
-from antechamber.flows.admit import Admission, JudgedReply
+from antechamber.flows.admit import Admission, CountedReply
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.replies import Reply
 from antechamber.settings import Location
@@ -41,7 +41,7 @@ class Process:
         self.store: Store = app.open_store(location)
         self._admission = Admission(self.store, PolicyReloader(policies), bytes(32), app.clock, os.urandom)
 
-    def post(self, body: dict[str, Any]) -> "Future[list[JudgedReply]]":
+    def post(self, body: dict[str, Any]) -> "Future[list[CountedReply]]":
         """Submit an event, as the HTTP route does."""
         bearer = Bearer(id=1, name=body["producer_identity"], role="producer", read=[])
         read = self._admission.read(msgspec.json.encode(body), [], bearer)
@@ -70,9 +70,9 @@ class Process:
         stalling.result()
 
 
-def said(done: "Future[list[JudgedReply]]") -> dict[str, Any]:
+def said(done: "Future[list[CountedReply]]") -> dict[str, Any]:
     """Wait for an answer and return its members."""
-    members: dict[str, Any] = msgspec.json.decode(done.result()[0].reply.body)
+    members: dict[str, Any] = msgspec.json.decode(done.result()[0][0].body)
     return members
 
 
@@ -403,7 +403,14 @@ def test_work_that_breaks_a_promise_harms_no_other_work(process: Process, shared
 
     def work(tx: Rows) -> None:
         tx.admission.seal(
-            body["producer_identity"], body["idempotency_key"], AssignedIds(submission_id="sealed"), b"{}", "", 1
+            SealWrite(
+                producer_identity=body["producer_identity"],
+                idempotency_key=body["idempotency_key"],
+                submission_id="sealed",
+                receipt=b"{}",
+                policy_digest="",
+                sealed_at=1,
+            )
         )
 
     for number in range(24):

@@ -38,6 +38,7 @@ from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
+from antechamber.flows.seal import KeySealer
 from antechamber.flows.write_gate import WriteGate
 from antechamber.resources import folder
 from antechamber.secret_key import load_secret
@@ -95,8 +96,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     Raises AntechamberError if settings, policy or folder cannot be used.
     """
     settings.check()
-    policies = policies or PolicyReloader(settings.policies)
-    background = Background()
+    policies, background = policies or PolicyReloader(settings.policies), Background()
     store = open_store(settings.location, serving=True, background=background)
     secret, now = load_secret(settings.data), SteadyClock(clock, elapsed)
     checkpoints = _open_recorded_log(store, settings, policies, now)
@@ -107,6 +107,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     admission = Admission(guarded, policies, secret, now, RandomBytes())
     services = Services(
         admission=admission,
+        sealer=KeySealer(guarded, policies, admission, now, os.urandom),
         recall=Recall(store, policies),
         desk=Desk(guarded, policies, now, os.urandom),
         desk_views=DeskViews(guarded, policies, now),

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from antechamber.core.admission.receipt import Echo
 from antechamber.core.admission.submission import Submission
-from antechamber.core.contract import KEY, MAX_BATCH, NAME, PRODUCER, SCOPES, Disposition, Problem, Receipt
+from antechamber.core.contract import KEY, MAX_BATCH, NAME, PRODUCER, SCOPES, Disposition, Problem, Reason, Receipt
+from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.privacy import scan
 
 
@@ -65,6 +66,11 @@ def reply_of(body: bytes, key: str | None, retry_after: int | None = None) -> Re
         retry_after=retry_after,
         problem=members.type is not None,
     )
+
+
+def failure_of(error: BusyError | UnavailableError) -> Reason:
+    """Return the reason of an answer that could not be stored."""
+    return Reason(code="busy" if isinstance(error, BusyError) else "unavailable", message=str(error))
 
 
 class _RepeatedMembers(Struct):

@@ -9,13 +9,14 @@ import msgspec
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.disposition import (
     AdmissionWrite,
-    AssignedIds,
     Candidate,
     KnownConflict,
     KnownProposal,
     KnownSubmission,
+    SealWrite,
 )
 from antechamber.core.admission.group_facts import GroupFacts, content_of, key_of, stored_fingerprint
+from antechamber.core.contract import Channel
 from antechamber.core.log.leaf import LeafWrite, of_disposition, of_seal, of_withdrawal
 from antechamber.core.ports.admission import ReplayKey
 from antechamber.store.memories import HOUR
@@ -26,6 +27,13 @@ Row = dict[str, Any]
 
 def _name(entry: AdmissionWrite) -> str:
     return str(entry.judgement.outcome.disposition)
+
+
+def _counter(entry: AdmissionWrite, producers: Mapping[str, int]) -> tuple[int, int, str, Channel]:
+    """Return what identifies the counter of a disposition: hour, producer, disposition and channel."""
+    candidate = entry.candidate
+    producer = producers[candidate.submission.producer_identity]
+    return candidate.received_at // HOUR, producer, _name(entry), candidate.channel
 
 
 def _text(value: Any) -> str:
@@ -112,8 +120,8 @@ class AdmissionQueries:
         taken = self._sql.take(len(bound)) if bound else []
         writing = _Writing(
             self._known_or_new(facts.producers) if bound else facts.producers,
-            {entry.named.submission_id: key for entry, key in zip(bound, taken, strict=True)},
-            {entry.named.proposal_id: key for entry, key in zip(bound, taken, strict=True) if entry.judgement.propose},
+            {entry.submission_id: key for entry, key in zip(bound, taken, strict=True)},
+            {entry.proposal_id: key for entry, key in zip(bound, taken, strict=True) if entry.judgement.propose},
         )
         self._add("add_proposal", map(writing.proposal, proposing))
         self._add("add_submission", map(writing.submission, bound))
@@ -136,14 +144,7 @@ class AdmissionQueries:
     def _count(self, facts: GroupFacts, producers: Mapping[str, int]) -> None:
         """Count the dispositions of a group; attempts without a row (replays) are counted by `count_replays`."""
         counted = Counter(
-            (
-                entry.received_at // HOUR,
-                producers[entry.candidate.submission.producer_identity],
-                _name(entry),
-                entry.channel,
-            )
-            for entry in facts.entries
-            if entry.judgement.bind or entry.judgement.quarantine
+            _counter(entry, producers) for entry in facts.entries if entry.judgement.bind or entry.judgement.quarantine
         )
         self._sql.repeat(
             "count",
@@ -172,31 +173,27 @@ class AdmissionQueries:
         rows = self._sql.find("producer_id", [{"producer_identity": identity} for identity in fresh])
         return {**producers, **{name: row["id"] for name, row in zip(fresh, rows, strict=True) if row}}
 
-    def seal(
-        self, producer_identity: str, key: str, named: AssignedIds, receipt: bytes, policy_digest: str, now: int
-    ) -> None:
+    def seal(self, entry: SealWrite) -> None:
         """Bind a free key to a receipt that no event will ever match."""
-        producers = self._known_or_new(self._numbers({producer_identity: 0}))
+        producers = self._known_or_new(self._numbers({entry.producer_identity: 0}))
         row = dict.fromkeys(_SEAL_LACKS) | {
             "id": self._sql.take(1)[0],
-            "submission_id": named.submission_id,
-            "producer": producers[producer_identity],
-            "idempotency_key": key,
+            "submission_id": entry.submission_id,
+            "producer": producers[entry.producer_identity],
+            "idempotency_key": entry.idempotency_key,
             "disposition": "rejected-invalid",
             "reason_code": "sealed",
             "status": 422,
             "keyed": 0,
             "channel": "http",
-            "policy_digest": policy_digest,
-            "received_at": now,
-            "receipt": receipt.decode(),
+            "policy_digest": entry.policy_digest,
+            "received_at": entry.sealed_at,
+            "receipt": entry.receipt.decode(),
         }
         self._add("add_submission", [row])
-        self._sql.append_leaves(
-            [of_seal(producer_identity, named.submission_id or "", receipt, policy_digest, now, named.salt)]
-        )
-        count = {"hour": now // HOUR, "producer": row["producer"], "name": row["disposition"], "channel": "http"}
-        self._sql.run("count", **count, lane=self._lane, number=1)
+        self._sql.append_leaves([of_seal(entry)])
+        count = {"name": row["disposition"], "channel": "http", "lane": self._lane, "number": 1}
+        self._sql.run("count", hour=entry.sealed_at // HOUR, producer=row["producer"], **count)
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
         producer = self._numbers({producer_identity: 0})[producer_identity]
@@ -247,7 +244,7 @@ class _Writing:
         """Return the key of the proposal that a submission created or joined."""
         known = entry.judgement.proposal
         if known is None:
-            return self._proposals.get(entry.named.proposal_id)
+            return self._proposals.get(entry.proposal_id)
         return known.id or self._proposals[known.proposal_id]
 
     def _duplicate_of(self, entry: AdmissionWrite) -> int | None:
@@ -259,10 +256,10 @@ class _Writing:
     def proposal(self, entry: AdmissionWrite) -> Row:
         submission = entry.candidate.submission
         return {
-            "id": self._proposals[entry.named.proposal_id],
-            "proposal_id": entry.named.proposal_id,
+            "id": self._proposals[entry.proposal_id],
+            "proposal_id": entry.proposal_id,
             "producer": self._producer(entry),
-            "owner": entry.owner,
+            "owner": entry.candidate.verdict.owner,
             "submission_scope": submission.submission_scope,
             "scope_id": submission.scope_id,
             "source_event_hash": submission.source_event_hash,
@@ -271,15 +268,15 @@ class _Writing:
             "visibility": submission.visibility,
             "supersedes": None if submission.supersedes is None else _text(submission.supersedes),
             "observed_at": submission.observed_at,
-            "received_at": entry.received_at,
+            "received_at": entry.candidate.received_at,
         }
 
     def submission(self, entry: AdmissionWrite) -> Row:
         candidate, judgement = entry.candidate, entry.judgement
         submission, private = candidate.submission, candidate.private
         return {
-            "id": self._submissions[entry.named.submission_id],
-            "submission_id": entry.named.submission_id,
+            "id": self._submissions[entry.submission_id],
+            "submission_id": entry.submission_id,
             "producer": self._producer(entry),
             "idempotency_key": submission.idempotency_key,
             "disposition": judgement.outcome.disposition,
@@ -291,21 +288,21 @@ class _Writing:
             "visibility": submission.visibility,
             "fingerprint": stored_fingerprint(candidate),
             "keyed": int(private),
-            "channel": entry.channel,
+            "channel": entry.candidate.channel,
             "proposal": self._proposal(entry),
             "duplicate_of": self._duplicate_of(entry),
-            "policy_digest": entry.policy_digest,
-            "received_at": entry.received_at,
+            "policy_digest": entry.candidate.verdict.policy_digest,
+            "received_at": entry.candidate.received_at,
             "receipt": entry.receipt.decode(),
         }
 
     def evidence(self, entry: AdmissionWrite) -> Row:
         return {
             "proposal": self._proposal(entry),
-            "submission": self._submissions[entry.named.submission_id],
+            "submission": self._submissions[entry.submission_id],
             "producer": self._producer(entry),
-            "owner": entry.owner,
-            "received_at": entry.received_at,
+            "owner": entry.candidate.verdict.owner,
+            "received_at": entry.candidate.received_at,
         }
 
     def quarantine(self, entry: AdmissionWrite) -> Row:
@@ -313,9 +310,9 @@ class _Writing:
         event, private = candidate.submission, candidate.private
         known = original.id if original else 0
         return {
-            "quarantine_id": entry.named.quarantine_id,
+            "quarantine_id": entry.quarantine_id,
             "kind": "conflict" if original else "private",
-            "submission": known or self._submissions[entry.named.submission_id],
+            "submission": known or self._submissions[entry.submission_id],
             "producer": self._producer(entry),
             "fingerprint": stored_fingerprint(candidate),
             "keyed": int(private),
@@ -327,8 +324,8 @@ class _Writing:
             "payload": None if private else event.payload_json,
             "source_span": None if private else event.source_span_json,
             "findings": _text(msgspec.to_builtins(candidate.findings)),
-            "owner": entry.owner,
-            "policy_digest": entry.policy_digest,
-            "received_at": entry.received_at,
+            "owner": entry.candidate.verdict.owner,
+            "policy_digest": entry.candidate.verdict.policy_digest,
+            "received_at": entry.candidate.received_at,
             "answer": entry.receipt.decode(),
         }

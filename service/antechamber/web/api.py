@@ -13,6 +13,7 @@ from antechamber.core.errors import refuse
 from antechamber.flows.admit import Admission
 from antechamber.flows.recall import DEFAULT_ITEMS, Recall
 from antechamber.flows.replies import Reply
+from antechamber.flows.seal import KeySealer
 from antechamber.web import thread_pools
 from antechamber.web.auth import needs_token
 from antechamber.web.problems import respond
@@ -62,10 +63,10 @@ class Submissions(Controller):
 
     @put("/by-key/{idempotency_key:str}/seal", request_max_body_size=MAX_BODY)
     async def seal(
-        self, idempotency_key: FromPath[str], request: AgentRequest, admission: NamedDependency[Admission]
+        self, idempotency_key: FromPath[str], request: AgentRequest, sealer: NamedDependency[KeySealer]
     ) -> Response[bytes]:
         """Seal a free key, so that no late request can use it."""
-        return respond(await admission.seal(idempotency_key, request.user))
+        return respond(await sealer.seal(idempotency_key, request.user))
 
 
 @get("/v1/token", guards=[needs_token], sync_to_thread=False)

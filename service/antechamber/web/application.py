@@ -37,6 +37,7 @@ from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
+from antechamber.flows.seal import KeySealer
 from antechamber.settings import Settings
 from antechamber.web import (
     api,
@@ -76,6 +77,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """The flows that the routes call."""
 
     admission: Admission
+    sealer: KeySealer
     recall: Recall
     desk: Desk
     desk_views: DeskViews

@@ -6,7 +6,6 @@ from typing import Any, Final, get_args
 import msgspec
 
 from antechamber import __version__
-from antechamber.core.admission.disposition import AssignedIds
 from antechamber.core.admission.receipt import Echo, form_receipt
 from antechamber.core.contract import (
     CODES,
@@ -62,10 +61,10 @@ def example(code: Code, outcome: Outcome | None = None) -> dict[str, Any]:
     row = outcome or OUTCOMES[code]
     reason = Reason(code=code, message=row.advice.rstrip("."), pointer=None)
     bound = row.key_bound is not False
-    named = AssignedIds(submission_id="0198c7f2-6b11-7d52-8a3c-5f0e9d1c2b3a" if bound else None)
+    submission_id = "0198c7f2-6b11-7d52-8a3c-5f0e9d1c2b3a" if bound else None
     echo = _EXAMPLE_ECHO if row.disposition else Echo()
-    built: dict[str, Any] = msgspec.to_builtins(form_receipt(row, [reason], echo, named, _EXAMPLE_POLICY, _MOMENT))
-    return built
+    receipt = form_receipt(row, [reason], echo, _EXAMPLE_POLICY, _MOMENT, submission_id)
+    return msgspec.to_builtins(receipt)  # type: ignore[no-any-return]
 
 
 @cache

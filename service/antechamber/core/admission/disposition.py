@@ -12,7 +12,10 @@ from antechamber.core.privacy import TITLES, Finding
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A submission with its findings and the two fingerprints of what is compared under its key."""
+    """A submission with everything that is known before the transaction that judges it.
+
+    These are its findings, the two fingerprints of what is compared under its key, and the policy's verdict.
+    """
 
     submission: Submission
     findings: list[Finding]
@@ -20,6 +23,10 @@ class Candidate(Struct, frozen=True, kw_only=True):
     """Whether no text of this event may be stored."""
     fingerprint: bytes
     hash_privately: Callable[[], bytes]
+    verdict: Verdict
+    channel: Channel
+    received_at: int
+    """Microseconds since 1970 UTC."""
 
     @property
     def keyed_fingerprint(self) -> bytes:
@@ -32,8 +39,15 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return any(finding.pointer == "/scope_id" for finding in self.findings)
 
 
-def build_candidate(submission: Submission, findings: list[Finding], secret: bytes) -> Candidate:
-    """Join a submission with its findings; `secret` is the 32-byte secret kept outside the database."""
+def make_candidate(
+    submission: Submission,
+    findings: list[Finding],
+    secret: bytes,
+    verdict: Verdict,
+    channel: Channel = "http",
+    received_at: int = 0,
+) -> Candidate:
+    """Join a submission with its findings and its verdict; `secret` is the 32-byte secret kept outside the database."""
     compared = compared_bytes(submission)
     return Candidate(
         submission=submission,
@@ -42,6 +56,9 @@ def build_candidate(submission: Submission, findings: list[Finding], secret: byt
         fingerprint=fingerprint(compared),
         # A function, so that no representation of a candidate shows the secret.
         hash_privately=lambda: fingerprint(compared, secret),
+        verdict=verdict,
+        channel=channel,
+        received_at=received_at,
     )
 
 
@@ -108,17 +125,22 @@ class Judgement(Struct, frozen=True, kw_only=True):
 _NEW = Judgement(outcome=ACCEPTED, bind=True, propose=True)
 
 
-def decide(candidate: Candidate, verdict: Verdict, known: Known) -> Judgement:
-    """Judge a candidate in the order of service/README.md, "The order of judgement": key, privacy, policy, content."""
+def decide(candidate: Candidate, known: Known) -> Judgement:
+    """Judge a candidate: the first step of service/README.md, "The order of judgement", that fits decides."""
     if known.submission is not None:
-        return _decide_known_key(candidate, verdict, known, known.submission)
-    room = known.waiting_of_producer < verdict.limits.waiting_per_producer
+        return _decide_known_key(candidate, known, known.submission)  # Steps 1 to 4.
+    verdict = candidate.verdict
+    # 5. The event is private.
     if candidate.private:
-        return _refuse(_privacy_reasons(candidate), quarantine=room)
+        has_room = known.waiting_of_producer < verdict.limits.waiting_per_producer
+        return _refuse(_privacy_reasons(candidate), quarantine=has_room)
+    # 6. The policy refuses it.
     if verdict.reasons:
         return _refuse(verdict.reasons)
+    # 7. A proposal of the same content exists.
     if known.proposal is not None:
         return _accept_duplicate(known.proposal)
+    # 8. Otherwise it is a new proposal.
     return _NEW
 
 
@@ -137,9 +159,11 @@ def _accept_duplicate(proposal: KnownProposal) -> Judgement:
     )
 
 
-def _decide_known_key(candidate: Candidate, verdict: Verdict, known: Known, original: KnownSubmission) -> Judgement:
+def _decide_known_key(candidate: Candidate, known: Known, original: KnownSubmission) -> Judgement:
+    # 1. The key is sealed.
     if original.reason_code == "sealed":
         return Judgement(outcome=OUTCOMES["sealed"], replay=original.receipt, original=original)
+    # 2. Nothing compared differs.
     fingerprint = candidate.keyed_fingerprint if original.keyed else candidate.fingerprint
     if fingerprint == original.fingerprint:
         outcome = ACCEPTED if original.status == ACCEPTED.status else DUPLICATE
@@ -151,15 +175,19 @@ def _decide_known_key(candidate: Candidate, verdict: Verdict, known: Known, orig
         and original.proposal_state == "pending"
     )
     outcome = OUTCOMES["key-reused"]
+    # 3. The same conflicting event came before.
     if known.conflict is not None:
         return Judgement(outcome=outcome, replay=known.conflict.answer, original=original, withdraw=withdraw)
-    room = (
-        known.conflicts_of_key < verdict.limits.conflicts_per_key
-        and known.waiting_of_producer < verdict.limits.waiting_per_producer
+    # 4. Otherwise it is a new conflict.
+    limits = candidate.verdict.limits
+    has_room = (
+        known.conflicts_of_key < limits.conflicts_per_key and known.waiting_of_producer < limits.waiting_per_producer
     )
     reason = Reason(code="key-reused", message="this key belongs to another event", pointer="/idempotency_key")
     private = _privacy_reasons(candidate) if candidate.private else []
-    return Judgement(outcome=outcome, reasons=[reason, *private], original=original, quarantine=room, withdraw=withdraw)
+    return Judgement(
+        outcome=outcome, reasons=[reason, *private], original=original, quarantine=has_room, withdraw=withdraw
+    )
 
 
 def _privacy_reasons(candidate: Candidate) -> list[Reason]:
@@ -175,26 +203,34 @@ def _privacy_reasons(candidate: Candidate) -> list[Reason]:
     return reasons
 
 
-class AssignedIds(Struct, frozen=True, kw_only=True):
-    """The ids that an answer names."""
+class AdmissionWrite(Struct, kw_only=True):
+    """Everything that one admission writes, with the ids that its answer names; none if only a proposal is withdrawn.
 
+    The answer is formed from it, so that `receipt` is set last.
+    """
+
+    candidate: Candidate
+    judgement: Judgement
     submission_id: str | None = None
     duplicate_of: str | None = None
     proposal_id: str | None = None
     quarantine_id: str | None = None
     salt: bytes = b""
     """Salt of the log's commitment to what was submitted and answered."""
-
-
-class AdmissionWrite(Struct, frozen=True, kw_only=True):
-    """Everything that one admission writes."""
-
-    candidate: Candidate
-    judgement: Judgement
-    named: AssignedIds
-    receipt: bytes
+    receipt: bytes = b""
     """The answer as it is stored; empty if only a proposal is withdrawn."""
-    channel: Channel
+
+
+class SealWrite(Struct, frozen=True, kw_only=True):
+    """Everything that the seal of a key writes."""
+
+    producer_identity: str
+    idempotency_key: str
+    submission_id: str
+    salt: bytes = b""
+    """Salt of the log's commitment to the answer."""
+    receipt: bytes
+    """The answer as it is stored."""
     policy_digest: str
-    owner: str
-    received_at: int
+    sealed_at: int
+    """Microseconds since 1970 UTC."""

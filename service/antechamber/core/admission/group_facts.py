@@ -124,11 +124,11 @@ class GroupFacts:
             self._quarantine(entry)
 
     def _bind(self, entry: AdmissionWrite) -> None:
-        candidate, judgement, named = entry.candidate, entry.judgement, entry.named
-        submission, submission_id = candidate.submission, named.submission_id or ""
+        candidate, judgement = entry.candidate, entry.judgement
+        submission, submission_id = candidate.submission, entry.submission_id or ""
         proposal = judgement.proposal
-        if judgement.propose and named.proposal_id is not None:
-            proposal = KnownProposal(id=0, proposal_id=named.proposal_id, state="pending")
+        if judgement.propose and entry.proposal_id is not None:
+            proposal = KnownProposal(id=0, proposal_id=entry.proposal_id, state="pending")
             self._proposals[content_of(submission)] = proposal
         if proposal is not None:
             self._own.setdefault((proposal.proposal_id, submission.producer_identity), (0, submission_id))

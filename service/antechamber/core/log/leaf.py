@@ -97,8 +97,8 @@ def _ids(**ids: str | None) -> dict[str, str]:
 
 def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
     """Return the leaf of a submission with a permanent answer, or of an event that was quarantined."""
-    judgement, named, submission = entry.judgement, entry.named, entry.candidate.submission
-    kept = judgement.propose or (judgement.quarantine and not entry.candidate.private)
+    candidate, judgement, submission = entry.candidate, entry.judgement, entry.candidate.submission
+    kept = judgement.propose or (judgement.quarantine and not candidate.private)
     text = submission_text(
         submission.payload_json if kept else None,
         entry.receipt.decode(),
@@ -107,18 +107,18 @@ def of_disposition(entry: admission_moved.AdmissionWrite) -> LeafWrite:
     leaf = Leaf(
         action="submit",
         actor=submission.producer_identity,
-        payload_commitment=commitment(named.salt, text),
-        policy_digest=entry.policy_digest,
+        payload_commitment=commitment(entry.salt, text),
+        policy_digest=candidate.verdict.policy_digest,
         reason_code=judgement.reasons[0].code if judgement.reasons else None,
         role="producer",
         subject=_ids(
-            submission_id=named.submission_id, proposal_id=named.proposal_id, quarantine_id=named.quarantine_id
+            submission_id=entry.submission_id, proposal_id=entry.proposal_id, quarantine_id=entry.quarantine_id
         ),
-        time=format_time(entry.received_at),
+        time=format_time(candidate.received_at),
         after=judgement.outcome.disposition,
     )
-    own = named.submission_id if judgement.bind else named.quarantine_id
-    return _leaf_write(leaf, own or "", named.salt)
+    own = entry.submission_id if judgement.bind else entry.quarantine_id
+    return _leaf_write(leaf, own or "", entry.salt)
 
 
 def of_withdrawal(entry: admission_moved.AdmissionWrite, proposal_id: str) -> LeafWrite:
@@ -127,30 +127,30 @@ def of_withdrawal(entry: admission_moved.AdmissionWrite, proposal_id: str) -> Le
         action="withdraw",
         actor=entry.candidate.submission.producer_identity,
         before="pending",
-        policy_digest=entry.policy_digest,
+        policy_digest=entry.candidate.verdict.policy_digest,
         reason_code="private-declared",
         role="producer",
         subject={"proposal_id": proposal_id},
-        time=format_time(entry.received_at),
+        time=format_time(entry.candidate.received_at),
         after="withdrawn",
     )
     return _leaf_write(leaf, proposal_id)
 
 
-def of_seal(producer: str, submission_id: str, receipt: bytes, policy_digest: str, now: int, salt: bytes) -> LeafWrite:
+def of_seal(entry: admission_moved.SealWrite) -> LeafWrite:
     """Return the leaf of a key that was sealed."""
     leaf = Leaf(
         action="seal",
-        actor=producer,
-        payload_commitment=commitment(salt, submission_text(None, receipt.decode(), None)),
-        policy_digest=policy_digest,
+        actor=entry.producer_identity,
+        payload_commitment=commitment(entry.salt, submission_text(None, entry.receipt.decode(), None)),
+        policy_digest=entry.policy_digest,
         reason_code="sealed",
         role="producer",
-        subject={"submission_id": submission_id},
-        time=format_time(now),
+        subject={"submission_id": entry.submission_id},
+        time=format_time(entry.sealed_at),
         after="rejected-invalid",
     )
-    return _leaf_write(leaf, submission_id, salt)
+    return _leaf_write(leaf, entry.submission_id, entry.salt)
 
 
 def of_decision(proposal: ProposalRow, account: Account, entry: review_moved.DecisionWrite) -> LeafWrite:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from antechamber.core.admission.disposition import AssignedIds, Candidate
+from antechamber.core.admission.disposition import Candidate, SealWrite
 from antechamber.core.admission.group_facts import GroupFacts
 from antechamber.core.contract import Channel
 
@@ -20,9 +20,7 @@ class AdmissionRows(Protocol):
     def record(self, facts: GroupFacts) -> None:
         """Write the submissions, proposals, evidence and quarantined events of a group's entries."""
 
-    def seal(
-        self, producer_identity: str, key: str, named: AssignedIds, receipt: bytes, policy_digest: str, now: int
-    ) -> None:
+    def seal(self, entry: SealWrite) -> None:
         """Bind an unused key to a receipt without an event."""
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
