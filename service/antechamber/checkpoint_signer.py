@@ -110,7 +110,7 @@ class FileSigner:
         """What to do if the last checkpoint is not where it was kept."""
         return (
             f"{self._state} is missing or empty, and it held what was signed last. Bring it back, or put there any "
-            "checkpoint that somebody kept; if it was kept in another place, name that with --checkpoint-file. If it "
+            "checkpoint that a person kept; if it is in another file, name that file with --checkpoint-file. If it "
             "is lost, auditors have to know: antechamber log new-key --restored"
         )
 

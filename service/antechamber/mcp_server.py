@@ -259,7 +259,7 @@ async def _guard(submits: Submitting, arguments: Struct) -> CallToolResult:
         return _failure(ToolFailure(code=code, message=str(error), retry_same_arguments=error.temporary))
     except Exception:  # noqa: BLE001 -- the model is informed of any failure
         _log.exception("a tool failed unexpectedly")
-        failure = ToolFailure(code="failed", message="The tool failed unexpectedly; its log says more.")
+        failure = ToolFailure(code="failed", message="The tool failed unexpectedly; its log has the details.")
         return _failure(failure)
 
 

@@ -126,7 +126,7 @@ def test_the_queue_is_filtered_held_and_cleared_in_groups(journey: Journey) -> N
     expect(other.get_by_text("held by you")).to_be_visible()
     press(page, "Skip")
     press(page, "Skip")
-    said(page, "held by somebody else")
+    said(page, "held by another curator")
     page.goto(f"{journey.url}/review")
     page.get_by_role("link", name="4 nearly the same").click()
     expect(page.locator("article p.text")).to_have_count(4)

@@ -37,7 +37,7 @@ def test_two_curators_who_start_get_different_proposals(service: Service) -> Non
     assert press(eve, "/review/next") == f"/review/{second}"
     assert press(kim, "/review/next") == "/review?done=all-held"
     page = kim.browser.get("/review?done=all-held").text
-    assert "2 are held by somebody else" in page
+    assert "2 are held by another curator" in page
     assert re.findall(r"held by (bob|eve|you)", page) == ["bob", "eve"]
     assert "held by you" in bob.browser.get(f"/review/{first}").text
     assert press(bob, "/review/next") == f"/review/{first}"

@@ -169,7 +169,7 @@ def test_every_decision_can_be_taken_back_from_the_page_that_follows(service: Se
 def test_the_latest_decisions_lead_to_where_they_are_taken_back(service: Service) -> None:
     """The list shows every curator's decisions, newest first, with links to undo, or a note that it is empty."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
-    assert "Nobody has decided anything yet" in shown(bob, "/review/latest")
+    assert "No decisions yet" in shown(bob, "/review/latest")
     for content in ("First.", "Second."):
         bob.decide(propose(service, content), "reject", reason_code="wrong")
     page = shown(eve, "/review/latest")
@@ -198,7 +198,7 @@ def test_a_stale_form_shows_what_changed_and_how_the_typed_text_differs(service:
     assert page.status_code == 409
     since = page.text.partition("What changed since you opened it")[2].partition("</section>")[0]
     assert re.search(r"<ins>.*an hour .*</ins>", since)
-    own = page.text.partition("How it differs from what stands")[2].partition("</details>")[0]
+    own = page.text.partition("How it differs from the present text")[2].partition("</details>")[0]
     assert re.search(r"<ins>.*all.*</ins>", own)
     assert "by eve" in page.text
     assert "My note." in page.text

@@ -111,7 +111,7 @@ def test_a_group_is_approved_only_if_the_policy_allows_it_and_no_text_needs_care
     service.wait_until_sorted()
     desk, location = service.sign_in(), f"like={copies[0]}"
     fields = form(desk.browser.get(f"/review/group?{location}").text)
-    assert "The policy lets nobody approve a group at once." in decide(desk, location, "approve", fields)
+    assert "The policy does not permit approving a group at once." in decide(desk, location, "approve", fields)
     assert service.recall() == []
     (policies / "scopes.toml").write_text("[limits]\nbulk_approve = true\n")
     service.state.dashboard._policies.refresh()

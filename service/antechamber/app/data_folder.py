@@ -84,8 +84,8 @@ def _close(path: Path, *, reachable: bool = False) -> str | None:
 
 def _risk(path: Path) -> str:
     if path.name == KEY_FILE:
-        return "Whoever read it can sign a false log; to sign with a new key, run: antechamber log new-key"
-    return "Whoever read it can guess short private texts from their hashes, and forge forms of signed-in people."
+        return "A person who read it can sign a false log; to sign with a new key, run: antechamber log new-key"
+    return "A person who read it can guess short private texts from their hashes, and forge forms of signed-in people."
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ class UnderWayError(LedgerError):
     temporary = True
 
     def __init__(self, operation_id: str) -> None:
-        super().__init__(f"{operation_id} is under way elsewhere; the same again later tells what came of it")
+        super().__init__(f"{operation_id} is under way elsewhere; repeat the call later to get its result")
 
 
 class Ledger:

@@ -95,7 +95,7 @@ class DamagedLedgerError(LedgerError):
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(
-            f"{path} is damaged ({what}). Keep it for whoever looks into it and begin another: the service knows what "
+            f"{path} is damaged ({what}). Keep it for the investigation and begin another: the service knows what "
             "it has, and answers an event that is sent again as a duplicate."
         )
 

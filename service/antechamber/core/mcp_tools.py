@@ -45,7 +45,7 @@ class ProposeMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     source_start: Annotated[LineNumber, Meta(description="First line there, from 1.")] | UnsetType = UNSET
     source_end: Annotated[LineNumber, Meta(description="Last line there, included.")] | UnsetType = UNSET
     source_revision: Annotated[str, Meta(description="Revision of the source, e.g. a commit.")] | UnsetType = UNSET
-    source_heading: Annotated[str, Meta(description="Heading under which it stands.")] | UnsetType = UNSET
+    source_heading: Annotated[str, Meta(description="Heading under which it was seen.")] | UnsetType = UNSET
     tags: (
         Annotated[
             list[Annotated[str, Meta(min_length=1, max_length=MAX_TAG)]],

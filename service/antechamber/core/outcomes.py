@@ -116,7 +116,7 @@ OUTCOMES: Final[dict[Code, Outcome]] = {
         None,
     ),
     "unauthorized": _fixable_row(
-        "Not authenticated", "Authenticate as the operator of this service told you.", 401, None
+        "Not authenticated", "Authenticate with the token that the operator of this service gave you.", 401, None
     ),
     "body-too-large": _fixable_row(
         "Body too large", "Shorten the body to 64 KiB; a batch to 1,000 lines and 4 MiB.", 413, None
@@ -152,7 +152,7 @@ OUTCOMES: Final[dict[Code, Outcome]] = {
     ),
     "key-reused": _final_row(
         "Key already used for another event",
-        "The original stands. A new event needs a new key; a retry needs the original's bytes.",
+        "The original is unchanged. A new event needs a new key; a retry needs the original's bytes.",
         "rejected-conflict",
         bound=None,
         new_key=False,
@@ -189,7 +189,7 @@ NOT_FOUND_TYPE: Final = "about:blank"
 
 FIXTURES: Final[dict[str, str]] = {
     "same key same hash": "The first answer again, with duplicate true; nothing new is stored.",
-    "same key different hash": "rejected-conflict, key-reused, 422; the original stands, the other is quarantined.",
+    "same key different hash": "rejected-conflict, key-reused, 422; the original is kept, the other is quarantined.",
     "no source hash": "rejected-invalid, hash-missing, 400; the key stays free.",
     "private data in payload": "rejected-private, private-detected, 422; rule ids and pointers, never the value.",
     "worker asks for a durable write": "rejected-invalid, direct-write, 403; nothing is stored and the key stays free.",

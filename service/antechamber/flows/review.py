@@ -273,7 +273,7 @@ class Desk:
     def _check_bulk_approval(self, review: ReviewRows, proposal: ProposalRow) -> None:
         policy = self._policies.current.policy
         if not policy.limits.bulk_approve:
-            message = "The policy lets nobody approve a group at once."
+            message = "The policy does not permit approving a group at once."
             raise ForbiddenDecisionError(message)
         if member(review, proposal).marks:
             message = "It asks for care; open it and decide on it alone."

@@ -238,7 +238,7 @@ class GroupCommit:
         try:
             self._transactions.roll_back()
         except Exception:  # noqa: BLE001 -- an engine that cannot roll back closes its connection
-            _log.exception("a transaction could not be undone")
+            _log.exception("a transaction could not be rolled back")
 
     def _attempt(self, jobs: list[_Job]) -> None:
         """Run jobs that share one call; if it fails, run each alone, so that only the failing job gets the error."""

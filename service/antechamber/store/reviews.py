@@ -129,7 +129,7 @@ class ReviewQueries:
             replaces=ruling.replaces,
         )
         if not moved:
-            message = "somebody else decided first"
+            message = "another curator decided first"
             raise StaleDecisionError(message)
         if more := (ruling.state == "pending") - (proposal.state == "pending"):
             self._sql.run("count_in_fold", more=more, proposal=proposal.id)

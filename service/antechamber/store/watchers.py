@@ -34,4 +34,4 @@ class Watchers:
             try:
                 wake()
             except Exception:  # noqa: BLE001 -- the commit is on disk, so a failing callback must not fail its callers
-                _log.exception("somebody who watches the queue could not be told")
+                _log.exception("a watcher of the queue failed")

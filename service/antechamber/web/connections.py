@@ -1,4 +1,4 @@
-"""What the HTTP server tells the application about the connection of a request."""
+"""The connection of a request, as the HTTP server describes it to the application."""
 
 from typing import Final, Protocol
 

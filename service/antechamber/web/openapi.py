@@ -185,7 +185,7 @@ def _submitting() -> dict[str, Any]:
         "in": "header",
         "required": False,
         "schema": {"enum": ["mcp"]},
-        "description": "Sent by the MCP server beside an agent, so that the service notes by which way an event came.",
+        "description": "Sent by the MCP server beside an agent, so that the service records how an event came.",
     }
     lines = {_NDJSON: {"schema": {"type": "string"}}}
     batch_answer = {"200": {"description": "One form_receipt a line, each with its line number", "content": lines}}
@@ -322,7 +322,7 @@ def _audit() -> dict[str, Any]:
                 {"200": {"description": "One key a line", "content": plain}}, [],
             )),
             ("proof/inclusion", _reading(
-                "proveInclusion", "Prove that a leaf stands in the log",
+                "proveInclusion", "Prove that a leaf is in the log",
                 {"200": {"description": "The leaf and its tlog-proof", "content": _json(proof)}} | gone,
                 [_query("sequence", "Its place, from 0", **size), _query("subject", "Or the id of what it is about")],
             )),

@@ -371,7 +371,7 @@ def _change_payload(proposal: ReviewedProposal, decision: Decision) -> bytes:
         message = "The changed text is blank. Write the text to remember, or reject the proposal."
         raise InvalidDecisionError(message)
     if content == proposal.payload["content"]:
-        message = "The text is unchanged. Change it, or approve it as it stands."
+        message = "The text is unchanged. Change it, or approve it as it is."
         raise InvalidDecisionError(message)
     return canonical({**proposal.payload, "content": content})
 

@@ -91,7 +91,7 @@ def check_settlement(event: QuarantineFacts, form: QuarantineForm, person: str) 
     may not decide or the text was erased, InvalidDecisionError if there is nothing to open or to undo.
     """
     if form.version != event.version or (form.kind != "undo" and event.state != "waiting"):
-        message = "somebody else settled this event first, or took a decision on it back"
+        message = "another curator decided on this event first, or undid a decision on it"
         raise StaleDecisionError(message)
     if (reason := settlement_blocker(event.owners, person)) is not None:
         raise ForbiddenDecisionError(reason)

@@ -85,7 +85,7 @@ class FoldAssignment(Struct, frozen=True, kw_only=True):
 def marks_of(content: str, submission_scope: str, *, supersedes: bool, conflicts: int, hidden: int) -> list[Mark]:
     """Return a proposal's reasons for caution; `hidden` counts its invisible characters."""
     applies = (
-        (hidden > 0, Mark("hidden-characters", 2, "holds characters that nobody can see or that pose as others")),
+        (hidden > 0, Mark("hidden-characters", 2, "has characters that are invisible or look like others")),
         (_TO_MODELS.search(content) is not None, Mark("speaks-to-reader", 2, "speaks to its reader")),
         (conflicts > 0, Mark("conflict", 1, "another event came under its key")),
         (submission_scope in _WIDE, Mark("wide-scope", 1, "would be read far beyond one project")),

@@ -70,13 +70,13 @@ def _evaluate_one(code: str, check: Callable[[Situation], Requirement], situatio
 def _other_person(situation: Situation) -> Requirement:
     if (text := owner_obstacle(situation.proposal.owners, situation.person)) is not None:
         return Requirement("other-person", "unsatisfied", text)
-    return Requirement("other-person", "satisfied", "Somebody judges who does not answer for the producer.")
+    return Requirement("other-person", "satisfied", "The judge does not answer for the producer.")
 
 
 def _not_withdrawn(situation: Situation) -> Requirement:
     if (text := withdrawal_obstacle(situation.proposal)) is not None:
         return Requirement("not-withdrawn", "unsatisfied", text)
-    return Requirement("not-withdrawn", "satisfied", "Its producer stands by it.")
+    return Requirement("not-withdrawn", "satisfied", "Its producer has not withdrawn it.")
 
 
 def _no_private_data(situation: Situation) -> Requirement:
@@ -115,7 +115,7 @@ def _persons(situation: Situation) -> Requirement:
     required, approved = required_persons(situation.proposal), standing_approvals(situation.proposal)
     if required == 1:
         return Requirement("persons", "satisfied", "One person is enough.", blocks=False)
-    who = f"approved by {', '.join(sorted(approved))}" if approved else "nobody has approved it yet"
+    who = f"approved by {', '.join(sorted(approved))}" if approved else "not approved yet"
     if (text := repeated_approval(situation.proposal, situation.person)) is not None:
         return Requirement("persons", "unsatisfied", text)
     state: RequirementState = "satisfied" if len(approved) + 1 >= required else "unsatisfied"

@@ -71,7 +71,7 @@ class Watchdog:
         now = time.monotonic()
         for due, connection in list(self._due.values()):
             if due < now:
-                _log.error("PostgreSQL did not answer within %s s; hanging up", OVERDUE_SECONDS)
+                _log.error("PostgreSQL did not answer within %s s; the connection is closed", OVERDUE_SECONDS)
                 hang_up(connection)
 
     def close(self) -> None:

@@ -177,7 +177,7 @@ class PostgresWriter:
                 raise
             _log.warning("the connection was lost at COMMIT: %s", error)
             if not self._happened(number):
-                message = "the lost COMMIT did not happen"
+                message = "the transaction of the lost COMMIT was rolled back"
                 raise AgainError(message) from error
         else:
             if ended.statusmessage != "COMMIT":
