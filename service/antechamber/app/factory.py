@@ -120,7 +120,6 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         passwords=Passwords(),
         background=background,
     )
-    connections = OpenConnections()
     sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
 
     @contextlib.asynccontextmanager
@@ -133,9 +132,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         sorting.start()
         # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
         await _attempt(checkpoints.look, policies.refresh, partial(access.address.note, settings.url))
-        periodic = _list_periodic_work(services, policies, settings.url)
-        periodic += [] if settings.database_url is None else [("sending heartbeats", heartbeat.beat, BEAT_EVERY)]
-        tasks = _start_tasks(background, periodic, connections, app)
+        tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat), app)
         try:
             yield
         finally:
@@ -148,7 +145,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
             await thread_pools.run(thread_pools.PAGES, _shut, services, heartbeat, store)
 
     app = build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
-    app.state.connections = connections
+    app.state.connections = OpenConnections()
     return app
 
 
@@ -172,9 +169,13 @@ async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _list_periodic_work(services: Services, policies: PolicyReloader, url: str) -> list[PeriodicWork]:
+def _list_periodic_work(
+    services: Services, policies: PolicyReloader, settings: Settings, heartbeat: Heartbeat
+) -> list[PeriodicWork]:
+    shared = [] if settings.database_url is None else [("sending heartbeats", heartbeat.beat, BEAT_EVERY)]
     return [
-        ("noting the address", partial(services.access.address.note, url), POLICY_EVERY),
+        *shared,
+        ("noting the address", partial(services.access.address.note, settings.url), POLICY_EVERY),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
@@ -183,12 +184,13 @@ def _list_periodic_work(services: Services, policies: PolicyReloader, url: str) 
     ]
 
 
-def _start_tasks(
-    background: Background, periodic: list[PeriodicWork], connections: OpenConnections, app: Litestar
-) -> list[asyncio.Task[None]]:
+def _start_tasks(background: Background, periodic: list[PeriodicWork], app: Litestar) -> list[asyncio.Task[None]]:
     """Start the periodic work and the deadline checks of uploads and connections."""
     tasks = [asyncio.create_task(background.work(name).repeat(act, seconds)) for name, act, seconds in periodic]
-    watches = {"ending uploads that take too long": app.state.uploads.watch, "watching connections": connections.watch}
+    watches = {
+        "ending uploads that take too long": app.state.uploads.watch,
+        "watching connections": app.state.connections.watch,
+    }
     for name, watch in watches.items():
         tasks.append(asyncio.create_task(background.work(name).keep(partial(watch, app.state.stopping))))
     return tasks
