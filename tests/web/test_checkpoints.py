@@ -18,7 +18,7 @@ import pytest
 
 from antechamber import app
 from antechamber.app import erase, examine, open_log, open_store, opened_log
-from antechamber.app.pinning import PinError, pinning
+from antechamber.app.pinning import PinError, build_publisher
 from antechamber.checkpoint_signer import verify as verify_signature
 from antechamber.checkpoint_signer import write_key
 from antechamber.core.errors import BusyError, ClosedError, EraseError, LogError
@@ -600,7 +600,7 @@ def test_each_checkpoint_is_sent_to_the_keeper_of_copies(location: Location, sto
     log.pin()
     assert "could not be pinned" in (log.pin_alarm or "")
     with keeper() as (url, kept):
-        log._publish = pinning(url)
+        log._publish = build_publisher(url)
         log.pin()
     assert (log.pin_alarm, kept) == (None, [LogProofs(store, log).published_checkpoint().note])
 
@@ -608,10 +608,10 @@ def test_each_checkpoint_is_sent_to_the_keeper_of_copies(location: Location, sto
 def test_a_keeper_that_refuses_is_named() -> None:
     """When a keeper refuses a checkpoint, the alarm includes its answer."""
     with keeper(500) as (url, _), pytest.raises(PinError, match="answered 500"):
-        pinning(url)("note")
+        build_publisher(url)("note")
     for nowhere in ("http://a..b/", f"http://{'a' * 64}.example/", "http://127.0.0.1:1/\x01"):
         with pytest.raises(PinError, match="cannot be reached"):
-            pinning(nowhere)("note")
+            build_publisher(nowhere)("note")
 
 
 @pytest.mark.parametrize(
@@ -623,7 +623,7 @@ def test_a_keeper_is_named_without_its_password(
     """No page, /readyz answer or log shows the keeper's password; the host stays visible."""
     caplog.set_level(logging.DEBUG)
     log = service.state.checkpoints
-    log._publish = pinning("http:" + secret.format(port=free_port()))
+    log._publish = build_publisher("http:" + secret.format(port=free_port()))
     service.submit(event())
     log.tick(at_once=True)
     log.pin()
@@ -640,7 +640,7 @@ def test_a_keeper_gets_its_credentials_by_header(caplog: pytest.LogCaptureFixtur
     """Credentials in the keeper's address are sent as a header, and appear in no library's log."""
     caplog.set_level(logging.DEBUG)
     with keeper() as (url, kept):
-        pinning(url.replace("//", "//me:s3%40cr3t@"))("note")
+        build_publisher(url.replace("//", "//me:s3%40cr3t@"))("note")
     assert kept == ["note"]
     assert keeper_heard == [f"Basic {base64.b64encode(b'me:s3@cr3t').decode()}"]
     assert "cr3t" not in caplog.text

@@ -232,9 +232,9 @@ class OpenedLog(NamedTuple):
 
 
 def _publisher(pin_url: str) -> Callable[[str], None]:
-    from antechamber.app.pinning import pinning  # noqa: PLC0415 -- few services pin, and httpx is slow to import
+    from antechamber.app.pinning import build_publisher  # noqa: PLC0415 -- few services pin, and httpx is slow to import
 
-    return pinning(pin_url)
+    return build_publisher(pin_url)
 
 
 @contextlib.contextmanager
@@ -272,13 +272,13 @@ def examine(location: Location, pinned: str | None = None) -> list[str]:
             findings, begun = list(tx.doctor.check()), bool(tx.log.verifier_keys())
         findings += list_planted(store, load_secret(location.data))
         return findings + (
-            open_log(store, location, clock).contradictions(pinned) if begun else _unsigned(store, location)
+            open_log(store, location, clock).contradictions(pinned) if begun else _check_unsigned(store, location)
         )
     finally:
         store.close()
 
 
-def _unsigned(store: Store, location: Location) -> list[str]:
+def _check_unsigned(store: Store, location: Location) -> list[str]:
     """Return findings about a database without a log, from the files of one."""
     findings = [lost] if (lost := store.lost()) is not None else []
     if (location.data / MARKER_FILE).exists():

@@ -16,7 +16,7 @@ class PinError(AntechamberError):
     """A checkpoint did not arrive; the text states why."""
 
 
-def pinning(url: str) -> Callable[[str], None]:
+def build_publisher(url: str) -> Callable[[str], None]:
     """Return a function that posts a checkpoint to an address, as text/plain; any 2xx status confirms it.
 
     That function raises PinError, whose text shows neither credentials nor query of the address.

@@ -21,7 +21,7 @@ from antechamber.core.times import format_time
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Ledger]:
+def _open_ledger(path: Path) -> Iterator[Ledger]:
     """Open an existing ledger; these verbs never create one."""
     if not path.exists():
         fail(AntechamberError(f"there is no ledger at {path}; an agent makes one when it first sends"))
@@ -45,7 +45,7 @@ def recover(path: Path, url: str, *, as_json: bool) -> None:
     person.
     """
     token = own_token()
-    with _opened(path) as ledger:
+    with _open_ledger(path) as ledger:
         open_ = Counter(entry.kind for entry in ledger.entries("pending", "uncertain"))
         with (
             Submitter(url, token, ledger) as submitter,
@@ -91,10 +91,10 @@ def ledger() -> None:
 def list_entries(path: Path, state: str | None, *, as_json: bool) -> None:
     """List operations, oldest first; texts are shown by `ledger show` alone."""
     wanted = (cast("State", state),) if state else ()
-    with _opened(path) as opened:
+    with _open_ledger(path) as opened:
         for entry in opened.entries(*wanted):
             if as_json:
-                show(_told(entry))
+                show(_entry_members(entry))
             else:
                 when = format_time(entry.recorded_at)[:19].replace("T", " ")
                 click.echo(f"{entry.operation_id}  {entry.state:<12}  {when} UTC  {entry.name}  {_short(entry.reason)}")
@@ -109,7 +109,7 @@ def _short(text: str, limit: int = 80) -> str:
     return plain if len(plain) <= limit else f"{plain[: limit - 2]} …"
 
 
-def _told(entry: Operation) -> dict[str, Any]:
+def _entry_members(entry: Operation) -> dict[str, Any]:
     receipt = entry.typed_receipt()
     return {
         "operation_id": entry.operation_id,
@@ -134,21 +134,21 @@ def _told(entry: Operation) -> dict[str, Any]:
 @json_option
 def show_entry(operation_id: str, path: Path, *, as_json: bool) -> None:
     """Show one operation: what was to be sent, its way so far, and the answer."""
-    with _opened(path) as opened:
+    with _open_ledger(path) as opened:
         entry = opened.entry(operation_id)
         history = opened.history(operation_id)
     body = msgspec.json.decode(entry.body) if entry.body else None
     steps = [{**msgspec.to_builtins(step), "changed_at": format_time(step.changed_at)} for step in history]
     if as_json:
-        show({**_told(entry), "body": body, "history": steps})
+        show({**_entry_members(entry), "body": body, "history": steps})
         return
-    for name, value in _told(entry).items():
+    for name, value in _entry_members(entry).items():
         if value is not None and name not in {"receipt", "result"}:
             click.echo(f"{name:<18} {_short(str(value), 1000)}")
     for step in steps:
         when = step["changed_at"][:19].replace("T", " ")
         click.echo(f"  {when} UTC  {step['state']:<12}  {_short(step['reason'], 1000)}")
-    for name, value in (("body", body), *((name, _told(entry)[name]) for name in ("receipt", "result"))):
+    for name, value in (("body", body), *((name, _entry_members(entry)[name]) for name in ("receipt", "result"))):
         if value is not None:
             click.echo(f"{name}:\n{msgspec.json.format(msgspec.json.encode(value), indent=2).decode()}")
     if entry.body is None:
@@ -164,7 +164,7 @@ def settle(operation_id: str, path: Path, state: str, reason: str) -> None:
     """Settle by hand what needs review: look at the service first, as nothing can take this back."""
     if not reason.strip():
         fail(AntechamberError("--reason says how you know; it cannot be blank"))
-    with _opened(path) as opened:
+    with _open_ledger(path) as opened:
         entry = opened.decide(operation_id, cast("Literal['committed', 'failed']", state), reason.strip())
     click.echo(f"{entry.operation_id} is {entry.state}.")
 
@@ -174,6 +174,6 @@ def settle(operation_id: str, path: Path, state: str, reason: str) -> None:
 @ledger_option
 def moved(address: str, path: Path) -> None:
     """Say that the service this ledger speaks of has another ADDRESS now: host name, and port where it has one."""
-    with _opened(path) as opened:
+    with _open_ledger(path) as opened:
         opened.bind(address, moved=True)
     click.echo(f"{path} speaks of the service at {address} from now on.")

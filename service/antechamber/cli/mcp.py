@@ -87,12 +87,14 @@ def mcp(url: str, path: Path) -> None:
     try:
         with Ledger(path) as ledger:
             tools = ToolHandlers()
-            asyncio.run(_served(url, token, ledger, lambda submits: serve_stdio(submits, tools), tools.finish))
+            asyncio.run(
+                _serve_until_asked(url, token, ledger, lambda submits: serve_stdio(submits, tools), tools.finish)
+            )
     except AntechamberError as error:
         fail(error)
 
 
-async def _served(
+async def _serve_until_asked(
     url: str,
     token: str,
     ledger: Ledger,
@@ -102,7 +104,7 @@ async def _served(
     asked = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
-    async with AsyncSubmitter(url, token, ledger, channel="mcp") as submitter, _recovering(submitter):
+    async with AsyncSubmitter(url, token, ledger, channel="mcp") as submitter, _recover_in_background(submitter):
         serving = asyncio.ensure_future(serve(LedgerSubmits(submitter, ledger, token)))
         stopping = asyncio.ensure_future(asked.wait())
         await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -116,7 +118,7 @@ async def _served(
 
 
 @contextlib.asynccontextmanager
-async def _recovering(submitter: AsyncSubmitter) -> AsyncIterator[None]:
+async def _recover_in_background(submitter: AsyncSubmitter) -> AsyncIterator[None]:
     """Settle uncertain operations in the background; those that cannot be settled now are tried at the next start."""
     recovery = asyncio.create_task(submitter.recover())
     try:

@@ -77,7 +77,7 @@ class Quarantine:
         self._clock = clock
         self._randomness = randomness
 
-    def waiting(self, after: str | None, account: Account) -> tuple[list[QuarantinedEvent], str | None]:
+    def list_waiting(self, after: str | None, account: Account) -> tuple[list[QuarantinedEvent], str | None]:
         """Return one page of waiting quarantined events, newest first, and the cursor of the next page."""
         with self._store.read() as tx:
             items = tx.quarantine.waiting(after, PAGE + 1)

@@ -23,7 +23,7 @@ _KINDS: Final[dict[str, SettlingKind]] = {kind: kind for kind in SETTLINGS}
 @get("/quarantine", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def show_quarantine(request: AccountRequest, quarantine: NamedDependency[Quarantine]) -> Template:
     """Show quarantined events beside the originals that they conflict with."""
-    items, following = quarantine.waiting(request.query_params.get("after"), request.user)
+    items, following = quarantine.list_waiting(request.query_params.get("after"), request.user)
     return page(request, "quarantine.html", items=items, following=following)
 
 

@@ -98,7 +98,7 @@ def _shorten(change: TextRun) -> Iterator[TextRun]:
     if change.kind != "same" or len(change.text) <= 3 * _AROUND:
         yield change
         return
-    first, last = _beginning(change.text), _ending(change.text)
+    first, last = _cut_end(change.text), _cut_beginning(change.text)
     yield TextRun("same", first)
     yield TextRun("skipped", f"{len(change.text) - len(first) - len(last):,}")
     yield TextRun("same", last)
@@ -131,13 +131,13 @@ def hunks(changes: Sequence[TextRun]) -> list[Hunk]:
         if change.kind != "same":
             near.append(change)
         elif not near:
-            lead = _ending(change.text)
+            lead = _cut_beginning(change.text)
             skipped += len(change.text) - len(lead)
             near.append(TextRun("same", lead))
         elif last or len(change.text) > 2 * _AROUND:
-            near.append(TextRun("same", _beginning(change.text)))
+            near.append(TextRun("same", _cut_end(change.text)))
             hunks_found += _hunk(skipped, near)
-            lead = _ending(change.text)
+            lead = _cut_beginning(change.text)
             skipped, near = max(0, len(change.text) - len(near[-1].text) - len(lead)), [TextRun("same", lead)]
         else:
             near.append(change)
@@ -151,11 +151,11 @@ def _hunk(skipped: int, near: list[TextRun]) -> list[Hunk]:
     return [Hunk(skipped=skipped, before=before, after=[change for change in near if change.kind != "removed"])]
 
 
-def _beginning(text: str) -> str:
+def _cut_end(text: str) -> str:
     """Cut a text after a few words."""
     return text if len(text) <= _AROUND else text[:_AROUND].rpartition(" ")[0] or text[:_AROUND]
 
 
-def _ending(text: str) -> str:
+def _cut_beginning(text: str) -> str:
     """Cut a text before its last few words."""
     return text if len(text) <= _AROUND else text[-_AROUND:].partition(" ")[2] or text[-_AROUND:]
