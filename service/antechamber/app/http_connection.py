@@ -144,7 +144,7 @@ class LimitedConnection(HttpToolsProtocol):
             self._table.know(self)
 
     def end_after_response(self) -> None:
-        """Close the connection after the current response: the rest of the request's body is not read."""
+        """Close the connection after the current response; what the client still sends is dropped."""
         cycle = self._running
         if cycle is not None and not cycle.response_complete:
             cycle.keep_alive = False
@@ -235,7 +235,7 @@ class LimitedConnection(HttpToolsProtocol):
         self._running = cycle
         self._requests += 1
         if self._requests >= (MAX_REQUESTS if self.known else MAX_STRANGE_REQUESTS):
-            cycle.keep_alive = False
+            self.end_after_response()
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
