@@ -52,8 +52,8 @@ def test_an_undo_returns_an_event_to_waiting() -> None:
 
 
 REFUSED: dict[str, tuple[QuarantineFacts, QuarantineForm, type[AntechamberError], str]] = {
-    "another version": (facts(version=1), form(), StaleDecisionError, "settled this event first"),
-    "settled already": (settled(), form(version=1), StaleDecisionError, "settled this event first"),
+    "another version": (facts(version=1), form(), StaleDecisionError, "decided on this event first"),
+    "settled already": (settled(), form(version=1), StaleDecisionError, "decided on this event first"),
     "by an owner": (facts(owners=frozenset({"bob"})), form(), ForbiddenDecisionError, "has to judge its events"),
     "nothing to open": (facts(payload=None), form("open"), InvalidDecisionError, "Nothing of this event was kept"),
     "erased": (settled(payload=None, erased=True), undo(), ForbiddenDecisionError, "The text was erased"),
