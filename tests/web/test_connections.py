@@ -10,7 +10,7 @@ import pytest
 from antechamber.app.connection_limits import LEAST_BYTES, ConnectionWatch
 from antechamber.web.connections import ConnectionTable
 from antechamber.web.request_turns import RequestTurns
-from support import apart, until
+from support import run_in_thread, until
 
 LARGE = b"x" * (64 << 20)
 Pair = tuple[socket.socket, socket.socket]
@@ -201,6 +201,6 @@ def test_requests_begin_a_few_in_each_round() -> None:
         await turns.take(known=False)
         return begun
 
-    found = apart(work())
+    found = run_in_thread(work())
     assert found[:3] == ["strange 0", "strange 1", "known"]
     assert found[3:] == ["strange 3", "strange 4", "strange 5"]
