@@ -364,7 +364,7 @@ def running(location: Location | Path, policies: Path) -> Iterator[Service]:
         yield service
 
 
-def apart(work: Coroutine[Any, Any, T]) -> T:
+def run_in_thread(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in a separate thread, because the journeys' browser may run an event loop in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()

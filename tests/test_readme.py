@@ -28,7 +28,7 @@ from antechamber.client import Ledger
 from antechamber.core.outcomes import OUTCOMES
 from antechamber.core.policy_help import WANTED
 from antechamber.policy_files import read_policy
-from support import HANG_SECONDS, Databases, antechamber, apart, database, free_port, place_of, serving
+from support import HANG_SECONDS, Databases, antechamber, database, free_port, place_of, run_in_thread, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 CLIENT = "service/antechamber/client/README.md"
@@ -253,7 +253,7 @@ def within(block: str, **known: Any) -> Any:
     lines = [*block.splitlines(), "return result"]
     names: dict[str, Any] = {"asyncio": asyncio, "contextlib": contextlib} | known
     exec("async def whole():\n" + textwrap.indent("\n".join(lines), "    "), names)  # noqa: S102 -- our own documents
-    return apart(names["whole"]())
+    return run_in_thread(names["whole"]())
 
 
 def test_a_tool_that_writes_elsewhere_is_guarded(tmp_path: Path) -> None:

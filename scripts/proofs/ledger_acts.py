@@ -39,7 +39,7 @@ def private(name: str) -> dict[str, Any]:
 
 
 def _submit(submitter: Submitter, made: dict[str, Any]) -> object:
-    return outcome_or_error(submitter._run(submitter._sending.submit(made, again=False)))  # noqa: SLF001 -- no exception
+    return outcome_or_error(submitter._run(submitter._delivery.submit(made, again=False)))  # noqa: SLF001 -- no exception
 
 
 def _seal(submitter: Submitter, ledger: Ledger, name: str) -> object:

@@ -19,8 +19,8 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def service(tmp_path: Path, policies: Path) -> Iterator[Service]:
     """A service on SQLite, because a sender behaves the same with each engine."""
-    with running(tmp_path / "data", policies) as made:
-        yield made
+    with running(tmp_path / "data", policies) as running_service:
+        yield running_service
 
 
 @pytest.fixture

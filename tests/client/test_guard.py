@@ -30,8 +30,8 @@ from antechamber.client.guard import (
 )
 from antechamber.client.guarded_call import GuardedCalls
 from antechamber.client.ledger import UnderWayError
-from antechamber.client.tool_results import keep
-from support import apart
+from antechamber.client.tool_results import encode_result
+from support import run_in_thread
 
 POSTS = ReconcileRead(
     argument="text",
@@ -126,18 +126,18 @@ def session() -> Elsewhere:
 
 def guarded(session: Any, ledger: Ledger, tools: Mapping[str, Any] = TOOLS, **options: Any) -> Guard:
     """Return a guard that returns the SDK's results."""
-    known = {"server": "elsewhere", "result": CallToolResult.model_validate_json}
-    return Guard(session, ledger, tools, **known | options)
+    defaults = {"server": "elsewhere", "result": CallToolResult.model_validate_json}
+    return Guard(session, ledger, tools, **defaults | options)
 
 
 def call(guard: Guard, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> Any:
     """Call a tool."""
-    return apart(guard.call_tool(name, arguments, **options))
+    return run_in_thread(guard.call_tool(name, arguments, **options))
 
 
 def recover(guard: Guard) -> Recovery:
     """Recover."""
-    return apart(guard.recover_uncertain())
+    return run_in_thread(guard.recover_uncertain())
 
 
 def stopped_in(method: str, guard: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,12 +160,12 @@ def stopped_in(method: str, guard: Guard, monkeypatch: pytest.MonkeyPatch) -> No
 
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, method, slowly)
-        apart(journey())
+        run_in_thread(journey())
 
 
-def text(found: Any) -> str:
+def text(result: Any) -> str:
     """Return the text of a result."""
-    return str(found.content[0].text)
+    return str(result.content[0].text)
 
 
 def only(ledger: Ledger) -> Any:
@@ -181,14 +181,14 @@ ARGUMENTS = {"charge": {"amount": 5}, "post": {"text": "Disk full"}, "put": {"na
 def test_a_call_is_recorded_made_and_committed(session: Elsewhere, ledger: Ledger, tool: str) -> None:
     """The guard returns the session's own result; repeating the call makes a new one unless it is named."""
     guard = guarded(session, ledger)
-    found = call(guard, tool, ARGUMENTS[tool])
-    assert text(found) == "done"
+    result = call(guard, tool, ARGUMENTS[tool])
+    assert text(result) == "done"
     entry = only(ledger)
     assert (entry.state, entry.kind, entry.name, entry.attempts) == ("committed", "call", f"elsewhere/{tool}", 1)
     call(guard, tool, ARGUMENTS[tool])
     assert len(session.effects) == 2
     for _ in range(3):
-        assert call(guard, tool, ARGUMENTS[tool], operation="toolu_01") == found
+        assert call(guard, tool, ARGUMENTS[tool], operation="toolu_01") == result
     assert len(session.effects) == 3
     assert ledger.counts()["committed"] == 3
 
@@ -198,8 +198,8 @@ def test_a_call_is_recorded_made_and_committed(session: Elsewhere, ledger: Ledge
 def test_an_unclear_answer_is_followed_up(session: Elsewhere, ledger: Ledger, tool: str, most: int, fault: Any) -> None:
     """The strategy decides: send again with the same key, look for the effect first, or simply send again."""
     session.script = [fault]
-    found = call(guarded(session, ledger), tool, ARGUMENTS[tool])
-    assert not found.is_error
+    result = call(guarded(session, ledger), tool, ARGUMENTS[tool])
+    assert not result.is_error
     assert only(ledger).state == "committed"
     assert 1 <= len(session.effects) <= most
     keys = {json.dumps(arguments) for name, arguments in session.asked if name == tool}
@@ -207,14 +207,17 @@ def test_an_unclear_answer_is_followed_up(session: Elsewhere, ledger: Ledger, to
 
 
 @pytest.mark.parametrize("fault", ["lose", "drop"])
-def test_what_cannot_be_verified_is_not_sent_again(session: Elsewhere, ledger: Ledger, fault: str) -> None:
+def test_a_call_that_cannot_be_verified_is_not_sent_again(session: Elsewhere, ledger: Ledger, fault: str) -> None:
     """Without a way to verify it a person decides; afterwards the same call is a new one."""
     guard = guarded(session, ledger)
     session.script = [fault]
     with pytest.raises(NeedsReviewError, match="may have had its effect") as unclear:
         call(guard, "append", {"line": "x"})
     assert (unclear.value.retry_same_key, unclear.value.safe_new_key) == (False, False)
-    for act in (lambda: call(guard, "append", {"line": "x"}), lambda: apart(guard.send(only(ledger).operation_id))):
+    for act in (
+        lambda: call(guard, "append", {"line": "x"}),
+        lambda: run_in_thread(guard.send(only(ledger).operation_id)),
+    ):
         with pytest.raises(NeedsReviewError):
             act()
     assert recover(guard).found == 0
@@ -223,7 +226,7 @@ def test_what_cannot_be_verified_is_not_sent_again(session: Elsewhere, ledger: L
     assert text(call(guard, "append", {"line": "x"})) == "done"
 
 
-def test_a_call_that_a_person_settled_says_so(session: Elsewhere, ledger: Ledger) -> None:
+def test_a_call_that_a_person_settled_is_an_error(session: Elsewhere, ledger: Ledger) -> None:
     """A call settled as committed has no result to return; a call settled as failed is made again."""
     guard = guarded(session, ledger)
     session.script = ["lose", "lose"]
@@ -237,7 +240,7 @@ def test_a_call_that_a_person_settled_says_so(session: Elsewhere, ledger: Ledger
     with pytest.raises(SettledByHandError, match="by hand: I looked"):
         call(guard, "append", {"line": "one"}, operation="one")
     with pytest.raises(FailedError, match="by hand: I looked"):
-        apart(guard.send(operations[1]))
+        run_in_thread(guard.send(operations[1]))
     assert text(call(guard, "append", {"line": "two"}, operation="two")) == "done"
 
 
@@ -252,7 +255,7 @@ def test_a_tool_that_is_neither_declared_nor_read_only_is_never_sent_again(sessi
     with pytest.raises(MCPError):
         call(guard, "look", {})
     with pytest.raises(CallError, match="only reads"):
-        apart(guard.prepare("look", {}))
+        run_in_thread(guard.prepare("look", {}))
     with pytest.raises(CallError, match="lists no tool nothing"):
         call(guard, "nothing", {})
     session.script = ["error"]
@@ -261,10 +264,10 @@ def test_a_tool_that_is_neither_declared_nor_read_only_is_never_sent_again(sessi
     assert ledger.counts()["needs_review"] == 2
 
 
-def test_a_model_is_not_told_of_what_the_guard_fills_in(session: Elsewhere, ledger: Ledger) -> None:
+def test_a_model_does_not_see_the_arguments_that_the_guard_sets(session: Elsewhere, ledger: Ledger) -> None:
     """Arguments that the guard adds are neither in the listing nor accepted from the caller."""
     guard = guarded(session, ledger)
-    listing = apart(guard.list_tools())
+    listing = run_in_thread(guard.list_tools())
     (charge, _) = listing.tools
     assert charge.inputSchema == {"type": "object", "properties": {"amount": {}}, "required": ["amount"]}
     with pytest.raises(CallError, match="argument key is filled in"):
@@ -300,7 +303,7 @@ def test_an_error_of_the_protocol_proves_nothing(session: Elsewhere, ledger: Led
     assert recover(guard).settled == {"needs_review": 1}
 
 
-def test_an_error_after_an_unclear_attempt_says_nothing_of_that(session: Elsewhere, ledger: Ledger) -> None:
+def test_an_error_proves_nothing_about_an_earlier_unclear_attempt(session: Elsewhere, ledger: Ledger) -> None:
     """The call stays uncertain, and what recovery cannot settle is left to a person."""
     guard = guarded(session, ledger, attempts=2)
     session.script = ["drop", "error"]
@@ -312,7 +315,7 @@ def test_an_error_after_an_unclear_attempt_says_nothing_of_that(session: Elsewhe
     assert len(session.effects) == 1
 
 
-def test_an_error_after_reading_found_nothing_is_the_answer(session: Elsewhere, ledger: Ledger) -> None:
+def test_an_error_is_final_after_a_read_proved_that_the_effect_is_missing(session: Elsewhere, ledger: Ledger) -> None:
     """A read has shown that the earlier attempt had no effect, so the error is the answer."""
     session.script = ["lose", "pass", "error"]
     assert call(guarded(session, ledger), "post", {"text": "Disk full"}).is_error
@@ -323,8 +326,8 @@ def test_an_error_after_reading_found_nothing_is_the_answer(session: Elsewhere, 
 def test_an_effect_that_is_found_is_not_made_again(session: Elsewhere, ledger: Ledger) -> None:
     """When the effect is found, the result of the read is returned."""
     session.script = ["drop"]
-    found = call(guarded(session, ledger), "post", {"text": "Disk full"})
-    assert found.structured_content["posts"][0]["text"].startswith("Disk full\n\nref ")
+    result = call(guarded(session, ledger), "post", {"text": "Disk full"})
+    assert result.structured_content["posts"][0]["text"].startswith("Disk full\n\nref ")
     assert [name for name, _ in session.asked] == ["post", "find_posts"]
     assert only(ledger).reason == "find_posts found its effect"
 
@@ -337,13 +340,13 @@ def test_nothing_is_sent_again_while_the_first_request_may_still_arrive(session:
     with pytest.raises(UncertainError):
         call(guard, "post", {"text": "Disk full"})
     assert [name for name, _ in session.asked] == ["post", "find_posts", "find_posts"]
-    found = recover(guard)
-    assert (found.found, found.settled, found.left) == (1, {"committed": 1}, {})
+    recovery = recover(guard)
+    assert (recovery.found, recovery.settled, recovery.left) == (1, {"committed": 1}, {})
     assert len(session.effects) == 1
 
 
 @pytest.mark.parametrize("fault", ["lose", "error", Strange(None), Strange({"content": []}), Strange(result("none"))])
-def test_what_cannot_be_read_is_not_sent_again(session: Elsewhere, ledger: Ledger, fault: Any) -> None:
+def test_a_call_whose_effect_cannot_be_read_is_not_sent_again(session: Elsewhere, ledger: Ledger, fault: Any) -> None:
     """A failed or unreadable look-up leaves the call uncertain; a successful one settles it."""
     guard = guarded(session, ledger)
     session.script = ["lose", fault, fault]
@@ -354,13 +357,13 @@ def test_what_cannot_be_read_is_not_sent_again(session: Elsewhere, ledger: Ledge
     assert len(session.effects) == 1
 
 
-def test_a_result_that_its_reader_does_not_understand_shows_nothing(session: Elsewhere, ledger: Ledger) -> None:
+def test_a_read_result_that_is_not_understood_proves_nothing(session: Elsewhere, ledger: Ledger) -> None:
     """A result that the reader cannot interpret proves neither an effect nor its absence."""
 
-    def found(_: Any, __: str) -> Any:
+    def find(_: Any, __: str) -> Any:
         return "yes"
 
-    strange = POSTS.__class__(**{name: getattr(POSTS, name) for name in POSTS.__struct_fields__} | {"found": found})
+    strange = POSTS.__class__(**{name: getattr(POSTS, name) for name in POSTS.__struct_fields__} | {"found": find})
     guard = guarded(session, ledger, {"post": strange})
     session.script = ["lose"]
     with pytest.raises(UncertainError):
@@ -370,7 +373,7 @@ def test_a_result_that_its_reader_does_not_understand_shows_nothing(session: Els
 
 
 @pytest.mark.parametrize(("tool", "state"), [("charge", "uncertain"), ("append", "needs_review")])
-def test_a_call_that_is_cancelled_is_not_known(session: Elsewhere, ledger: Ledger, tool: str, state: str) -> None:
+def test_a_cancelled_call_is_uncertain(session: Elsewhere, ledger: Ledger, tool: str, state: str) -> None:
     """A cancelled call is uncertain at once, not at the next start; a call without an answer times out."""
 
     async def journey() -> None:
@@ -386,11 +389,11 @@ def test_a_call_that_is_cancelled_is_not_known(session: Elsewhere, ledger: Ledge
         with pytest.raises(asyncio.CancelledError):
             await calling
 
-    apart(journey())
+    run_in_thread(journey())
     assert (only(ledger).state, "interrupted" in only(ledger).reason) == (state, True)
 
 
-def test_what_never_answers_is_given_up(session: Elsewhere, ledger: Ledger) -> None:
+def test_a_call_without_an_answer_ends_after_the_timeout(session: Elsewhere, ledger: Ledger) -> None:
     """A call without an answer times out and is followed up with the same key."""
     session.script = ["hang"]
     assert text(call(guarded(session, ledger, timeout=0.05), "charge", {"amount": 5})) == "done"
@@ -400,36 +403,36 @@ def test_what_never_answers_is_given_up(session: Elsewhere, ledger: Ledger) -> N
 @pytest.mark.parametrize(
     ("tool", "state"), [("charge", "committed"), ("post", "committed"), ("append", "needs_review")]
 )
-def test_what_a_dead_agent_had_under_way_is_settled_at_the_next_start(
+def test_the_calls_of_a_dead_agent_are_settled_at_the_next_start(
     session: Elsewhere, path: Path, tool: str, state: str
 ) -> None:
     """Each call of a dead agent is settled by its strategy; other servers' calls and submissions are left unchanged."""
     with Ledger(path) as first:
         guard = guarded(session, first)
-        operation = apart(guard.prepare(tool, ARGUMENTS[tool]))
+        operation = run_in_thread(guard.prepare(tool, ARGUMENTS[tool]))
         first.begin(operation)
-        other = apart(guarded(session, first, server="other").prepare("charge", {}))
+        other = run_in_thread(guarded(session, first, server="other").prepare("charge", {}))
         first.begin(other)
     with Ledger(path) as second:
         assert second.entry(operation).state == "uncertain"
         looked_at: list[int] = []
-        found = apart(guarded(session, second).recover_uncertain(looked_at.append))
-        assert (found.settled, found.elsewhere, looked_at) == ({state: 1}, 0, [1])
+        recovery = run_in_thread(guarded(session, second).recover_uncertain(looked_at.append))
+        assert (recovery.settled, recovery.elsewhere, looked_at) == ({state: 1}, 0, [1])
         assert second.entry(operation).state == state
         assert second.entry(other).state == "uncertain"
     assert len(session.effects) == (state == "committed")
 
 
-def test_what_another_process_has_under_way_is_left_to_it(session: Elsewhere, path: Path) -> None:
+def test_a_call_in_progress_in_another_process_is_left_to_it(session: Elsewhere, path: Path) -> None:
     """Calls of a running process are left to it until it ends."""
     with Ledger(path) as first, Ledger(path) as second:
-        operation = apart(guarded(session, first).prepare("charge", {"amount": 5}))
+        operation = run_in_thread(guarded(session, first).prepare("charge", {"amount": 5}))
         first.begin(operation)
         guard = guarded(session, second)
         assert recover(guard).elsewhere == 1
         with pytest.raises(UnderWayError):
             call(guard, "charge", {"amount": 5})
-        first.settle(operation, lambda _: ruling())
+        first.record_answer(operation, lambda _: ruling())
         assert recover(guard).settled == {"committed": 1}
     assert len(session.effects) == 1
 
@@ -441,7 +444,7 @@ def ruling() -> Any:
     return DeliveryRuling(state="uncertain", final=False, reason="no answer")
 
 
-def test_nobody_sends_between_a_look_and_another_attempt(session: Elsewhere, path: Path) -> None:
+def test_of_two_processes_that_found_no_effect_one_sends(session: Elsewhere, path: Path) -> None:
     """Of two processes that found no effect one sends, and the other gets an error."""
     with Ledger(path) as first, Ledger(path) as second:
         session.script = ["lose", "lose", "lose"]
@@ -451,19 +454,19 @@ def test_nobody_sends_between_a_look_and_another_attempt(session: Elsewhere, pat
         class Between(Elsewhere):
             async def call_tool(self, name: str, arguments: dict[str, Any], **options: Any) -> Any:
                 """Send from the other process while this one looks."""
-                found = await session.call_tool(name, arguments, **options)
+                result = await session.call_tool(name, arguments, **options)
                 if name == "find_posts":
                     await guarded(session, second).recover_uncertain()
-                return found
+                return result
 
         assert recover(guarded(Between(), first)).settled == {"committed": 1}
     assert len(session.effects) == 1
 
 
-def test_what_recovery_settled_is_told_to_whoever_calls_again(session: Elsewhere, path: Path) -> None:
+def test_a_call_that_recovery_settled_is_answered_from_the_ledger(session: Elsewhere, path: Path) -> None:
     """When the agent died before the outcome arrived, the same call returns it once, and is a new call after that."""
     with Ledger(path) as first:
-        first.begin(apart(guarded(session, first).prepare("charge", {"amount": 5})))
+        first.begin(run_in_thread(guarded(session, first).prepare("charge", {"amount": 5})))
     with Ledger(path) as second:
         guard = guarded(session, second)
         assert recover(guard).settled == {"committed": 1}
@@ -474,7 +477,7 @@ def test_what_recovery_settled_is_told_to_whoever_calls_again(session: Elsewhere
 
 
 @pytest.mark.parametrize("before", [None, "charge", "key"])
-def test_a_declaration_that_changed_follows_up_nothing_that_was_marked_otherwise(
+def test_a_changed_strategy_follows_up_no_call_of_the_old_one(
     session: Elsewhere, path: Path, before: str | None
 ) -> None:
     """After a changed declaration, a call sent without a key is not followed up; one never sent has failed."""
@@ -483,9 +486,9 @@ def test_a_declaration_that_changed_follows_up_nothing_that_was_marked_otherwise
         old = guarded(session, first, tools)
         if before == "charge":
             session.list_tools = lambda **_: listing_of("charge")  # type: ignore[method-assign]
-        sent = apart(old.prepare("charge", {"amount": 1}))
+        sent = run_in_thread(old.prepare("charge", {"amount": 1}))
         first.begin(sent)
-        unsent = apart(old.prepare("charge", {"amount": 2}))
+        unsent = run_in_thread(old.prepare("charge", {"amount": 2}))
     session.__dict__.pop("list_tools", None)
     with Ledger(path) as second:
         settled = recover(guarded(session, second)).settled
@@ -503,10 +506,10 @@ async def listing_of(argument: str) -> Any:
     return SimpleNamespace(tools=[described("charge", "amount", argument)], nextCursor=None)
 
 
-def test_a_read_that_is_refused_each_time_keeps_nobody_waiting(session: Elsewhere, ledger: Ledger) -> None:
+def test_a_read_that_always_fails_ends_in_review(session: Elsewhere, ledger: Ledger) -> None:
     """A read that is refused each time is left to a person, and later operations are settled."""
     guard = guarded(session, ledger, attempts=1)
-    apart(guard.list_tools())
+    run_in_thread(guard.list_tools())
     session.script = ["lose"] * 7
     for number in range(6):
         with pytest.raises(UncertainError):
@@ -517,7 +520,7 @@ def test_a_read_that_is_refused_each_time_keeps_nobody_waiting(session: Elsewher
     assert recover(guard).settled == {"needs_review": 6, "committed": 1}
 
 
-def test_a_set_clock_lets_nothing_be_sent_early(session: Elsewhere, path: Path) -> None:
+def test_a_clock_change_causes_no_early_resend(session: Elsewhere, path: Path) -> None:
     """Waits are measured by a monotonic clock, from the first moment that an attempt was known to be over."""
     slow = POSTS.__class__(**{name: getattr(POSTS, name) for name in POSTS.__struct_fields__} | {"late": 0.3})
     clock = [1_700_000_000_000_000]
@@ -533,35 +536,35 @@ def test_a_set_clock_lets_nothing_be_sent_early(session: Elsewhere, path: Path) 
         assert recover(guard).settled == {"committed": 1}
 
 
-def test_an_answer_that_cannot_be_written_is_asked_for_again(
+def test_an_answer_that_cannot_be_recorded_is_requested_again(
     session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the disk is full as the answer arrives, the same call returns it later, in the same process."""
     guard = guarded(session, ledger)
-    settle = Ledger.settle
+    record_answer = Ledger.record_answer
 
     def full(*_: Any, **__: Any) -> Any:
         message = "the disk is full"
         raise LedgerError(message)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "settle", full)
+        patched.setattr(Ledger, "record_answer", full)
         with pytest.raises(LedgerError, match="full"):
             call(guard, "charge", {"amount": 5})
-    assert Ledger.settle is settle
+    assert Ledger.record_answer is record_answer
     assert (only(ledger).state, ledger.in_hand) == ("pending", set())
     assert text(call(guard, "charge", {"amount": 5})) == "done before"
     assert len(session.effects) == 1
 
 
-def test_an_error_that_cannot_be_written_as_it_is_is_written_all_the_same(session: Elsewhere, ledger: Ledger) -> None:
+def test_an_error_with_unencodable_text_is_recorded(session: Elsewhere, ledger: Ledger) -> None:
     """An error with a lone surrogate in its text, for example, is stored in a writable form."""
     session.script = [OSError("no such file: \udcff")]
     with pytest.raises(NeedsReviewError, match="no such file"):
         call(guarded(session, ledger), "append", {"line": "x"})
 
 
-def test_who_is_told_to_stop_before_it_was_sent_knows_so(
+def test_a_call_cancelled_before_it_was_sent_has_failed(
     session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A call cancelled before it was sent needs no person."""
@@ -570,7 +573,7 @@ def test_who_is_told_to_stop_before_it_was_sent_knows_so(
     assert text(call(guarded(session, ledger), "append", {"line": "x"})) == "done"
 
 
-def test_a_server_whose_listing_leads_in_circles_is_listed_once(session: Elsewhere, ledger: Ledger) -> None:
+def test_a_listing_with_circular_pages_is_read_once(session: Elsewhere, ledger: Ledger) -> None:
     """A listing with circular pages is read once; a tool marked read-only and destructive is not passed through."""
     hints = SimpleNamespace(readOnlyHint=True, destructiveHint=True)
     tool = SimpleNamespace(name="append", inputSchema={"additionalProperties": True}, annotations=hints)
@@ -589,7 +592,7 @@ def test_a_server_whose_listing_leads_in_circles_is_listed_once(session: Elsewhe
     assert session.listed == 2
     session.list_tools = bare  # type: ignore[assignment]
     assert text(call(guarded(session, ledger, {}), "append", {"line": "y"})) == "done"
-    assert apart(guarded(session, ledger).list_tools()) == [tool]
+    assert run_in_thread(guarded(session, ledger).list_tools()) == [tool]
 
 
 def test_a_childs_copy_of_the_ledger_does_not_outlive_its_parent(path: Path) -> None:
@@ -618,21 +621,21 @@ def test_a_childs_copy_of_the_ledger_does_not_outlive_its_parent(path: Path) -> 
 def test_an_agent_with_checkpoints_prepares_and_sends(session: Elsewhere, ledger: Ledger) -> None:
     """Preparing again finds the same call, sending again is answered from the ledger, and recovery sends the rest."""
     guard = guarded(session, ledger)
-    one = apart(guard.prepare("append", {"line": "x"}))
-    assert apart(guard.prepare("append", {"line": "x"})) == one
-    found = apart(guard.send(one))
-    assert apart(guard.send(one)) == found
+    one = run_in_thread(guard.prepare("append", {"line": "x"}))
+    assert run_in_thread(guard.prepare("append", {"line": "x"})) == one
+    result = run_in_thread(guard.send(one))
+    assert run_in_thread(guard.send(one)) == result
     assert len(session.effects) == 1
-    two = apart(guard.prepare("append", {"line": "y"}))
+    two = run_in_thread(guard.prepare("append", {"line": "y"}))
     assert recover(guard).settled == {"committed": 1}
     assert ledger.entry(two).state == "committed"
     with pytest.raises(CallError, match="no call of other"):
-        apart(guarded(session, ledger, server="other").send(two))
+        run_in_thread(guarded(session, ledger, server="other").send(two))
     with pytest.raises(LedgerError, match="has no operation"):
-        apart(guard.send("nothing"))
+        run_in_thread(guard.send("nothing"))
 
 
-def test_a_name_stands_for_one_call(session: Elsewhere, ledger: Ledger) -> None:
+def test_a_name_identifies_one_call(session: Elsewhere, ledger: Ledger) -> None:
     """A name identifies one call; another call under it raises an error."""
     guard = guarded(session, ledger)
     call(guard, "append", {"line": "x"}, operation="step 4")
@@ -649,7 +652,7 @@ def test_arguments_that_are_no_json_are_refused(session: Elsewhere, ledger: Ledg
     assert (list(ledger.entries()), session.asked) == ([], [])
 
 
-def test_numbers_of_any_size_are_sent_as_they_were_given(session: Elsewhere, ledger: Ledger) -> None:
+def test_numbers_of_any_size_are_sent_unchanged(session: Elsewhere, ledger: Ledger) -> None:
     """Numbers of any size are sent unchanged, also after a restart."""
     arguments = {"big": 2**70, "part": 0.1, "text": "a\u2028b"}
     session.script = ["lose"]
@@ -657,18 +660,18 @@ def test_numbers_of_any_size_are_sent_as_they_were_given(session: Elsewhere, led
     assert [sent for _, sent in session.asked] == [arguments, arguments]
 
 
-def test_a_server_that_stays_silent_is_not_asked_for_everything(session: Elsewhere, ledger: Ledger) -> None:
+def test_recovery_stops_at_a_server_that_does_not_answer(session: Elsewhere, ledger: Ledger) -> None:
     """After five operations without an answer recovery leaves the rest for later."""
     guard = guarded(session, ledger, attempts=1)
-    apart(guard.list_tools())
+    run_in_thread(guard.list_tools())
     session.script = ["lose"] * 8
     for number in range(8):
         with pytest.raises(UncertainError):
             call(guard, "charge", {"amount": number})
     session.script, asked = ["lose"] * 8, len(session.asked)
-    found = recover(guard)
-    assert (found.found, found.settled) == (8, {"uncertain": 8})
-    assert found.left["the server does not answer"] == 3
+    recovery = recover(guard)
+    assert (recovery.found, recovery.settled) == (8, {"uncertain": 8})
+    assert recovery.left["the server does not answer"] == 3
     assert len(session.asked) == asked + 5
 
 
@@ -698,7 +701,7 @@ def test_a_declaration_that_does_not_fit_its_tool_is_refused(session: Elsewhere,
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("result", "expected"),
     [
         (result("", structured_content={"posts": [{"text": "a T b"}]}), True),
         (result("", structured_content={"posts": [{"text": "a"}, {"text": None}], "query": "T"}), False),
@@ -707,9 +710,9 @@ def test_a_declaration_that_does_not_fit_its_tool_is_refused(session: Elsewhere,
         ({"structuredContent": {"posts": {"text": "T"}}}, True),
     ],
 )
-def test_a_token_is_looked_for_where_it_belongs(found: Any, *, expected: bool) -> None:
+def test_a_token_is_searched_at_its_path(result: Any, *, expected: bool) -> None:
     """A tool that reports no match for the token has not found the effect."""
-    assert token_in("posts", "text")(found, "T") == expected
+    assert token_in("posts", "text")(result, "T") == expected
 
 
 @pytest.mark.parametrize(
@@ -722,31 +725,31 @@ def test_a_token_is_looked_for_where_it_belongs(found: Any, *, expected: bool) -
         {"content": []},
     ],
 )
-def test_a_path_that_leads_nowhere_says_nothing(strange: Any) -> None:
+def test_a_path_that_does_not_exist_proves_nothing(strange: Any) -> None:
     """A path without a value proves neither an effect nor its absence."""
     with pytest.raises((LookupError, ValueError)):
         token_in("posts", "text")(strange, "T")
 
 
 @pytest.mark.parametrize("strange", [None, "done", ("done",), {"resultType": "input_required", "content": []}, {}])
-def test_what_is_no_result_is_no_answer(session: Elsewhere, ledger: Ledger, strange: Any) -> None:
+def test_an_object_that_is_no_result_is_an_unclear_answer(session: Elsewhere, ledger: Ledger, strange: Any) -> None:
     """A result of a wrong type proves nothing about an effect."""
     session.script = [Strange(strange)]
     with pytest.raises(NeedsReviewError, match="no result of a tool"):
         call(guarded(session, ledger), "append", {"line": "x"})
 
 
-def test_a_result_is_kept_whatever_it_is(session: Elsewhere, ledger: Ledger) -> None:
+def test_every_result_can_be_stored(session: Elsewhere, ledger: Ledger) -> None:
     """A result is kept in the form of MCP; one that cannot be encoded becomes an empty one."""
-    assert json.loads(keep(result("done")))["content"][0]["text"] == "done"
-    assert json.loads(keep({"content": []})) == {"content": []}
-    assert json.loads(keep(object()))["isError"] is False
+    assert json.loads(encode_result(result("done")))["content"][0]["text"] == "done"
+    assert json.loads(encode_result({"content": []})) == {"content": []}
+    assert json.loads(encode_result(object()))["isError"] is False
     guard = guarded(session, ledger, result=lambda raw: KeptResult(structured_content=len(raw)))
     call(guard, "append", {"line": "x"}, operation="a")
     assert call(guard, "append", {"line": "x"}, operation="a").structured_content > 10
 
 
-def test_without_the_sdk_a_kept_result_has_the_same_members(session: Elsewhere, ledger: Ledger) -> None:
+def test_without_the_sdk_a_stored_result_has_the_same_members(session: Elsewhere, ledger: Ledger) -> None:
     """Without the SDK a kept result has the same members under the same names."""
     guard = Guard(session, ledger, TOOLS, server="elsewhere")
     call(guard, "append", {"line": "x"}, operation="a")
@@ -778,19 +781,19 @@ def test_a_client_of_the_sdk_is_guarded(ledger: Ledger) -> None:
         assert (await guard.call_tool("look")).content
         return [await guard.call_tool("charge", {"amount": 5}, operation="a") for _ in range(2)]
 
-    first, again = apart(within(journey))
+    first, again = run_in_thread(within(journey))
     assert type(first) is type(again) is CallToolResult
     assert again.content == first.content
     assert [set(one) for one in called] == [set(), {"amount", "key"}]
     assert called[1]["key"] == only(ledger).operation_id
 
 
-def test_an_attempt_that_could_not_be_recorded_is_not_in_anybodys_hands(
+def test_an_attempt_that_could_not_be_recorded_is_not_in_hand(
     session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the disk is full before sending, nothing is sent, and the same call succeeds with space again."""
     guard = guarded(session, ledger)
-    operation = apart(guard.prepare("append", {"line": "x"}))
+    operation = run_in_thread(guard.prepare("append", {"line": "x"}))
 
     def full(*_: Any, **__: Any) -> Any:
         message = "the disk is full"
@@ -799,12 +802,12 @@ def test_an_attempt_that_could_not_be_recorded_is_not_in_anybodys_hands(
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "begin", full)
         with pytest.raises(LedgerError, match="full"):
-            apart(guard.send(operation))
+            run_in_thread(guard.send(operation))
     assert (ledger.in_hand, session.asked) == (set(), [])
-    assert text(apart(guard.send(operation))) == "done"
+    assert text(run_in_thread(guard.send(operation))) == "done"
 
 
-def test_recovery_leaves_what_another_began_while_it_looked(session: Elsewhere, path: Path) -> None:
+def test_recovery_leaves_a_call_that_another_task_began(session: Elsewhere, path: Path) -> None:
     """Recovery neither sends nor settles a call that another process started while it looked."""
     with Ledger(path) as first, Ledger(path) as second:
         session.script = ["lose", "lose", "lose"]
@@ -822,7 +825,7 @@ def test_recovery_leaves_what_another_began_while_it_looked(session: Elsewhere, 
     assert session.effects == []
 
 
-def test_an_outcome_that_was_not_heard_is_told_again(
+def test_an_outcome_that_was_not_handed_over_is_returned_again(
     session: Elsewhere, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A caller cancelled while the outcome arrived can call again, and nothing is made twice."""

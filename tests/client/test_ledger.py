@@ -47,7 +47,7 @@ def end(ledger: Ledger, operation_id: str, ruling: DeliveryRuling) -> Operation:
     ledger.begin(operation_id)
     code = next((code for code in CODES if code == ruling.reason), None)
     answer = receipt(OUTCOMES[code] if code else ACCEPTED, code)
-    return ledger.settle(operation_id, lambda _: ruling, msgspec.json.encode(answer))
+    return ledger.record_answer(operation_id, lambda _: ruling, msgspec.json.encode(answer))
 
 
 def test_an_event_is_one_operation_however_it_is_written(ledger: Ledger) -> None:
@@ -73,12 +73,12 @@ def test_an_event_is_one_operation_however_it_is_written(ledger: Ledger) -> None
         lesson(producer_identity="tool:watcher"),
     ],
 )
-def test_what_the_service_would_tell_apart_is_another_operation(ledger: Ledger, other: dict[str, Any]) -> None:
+def test_events_that_the_service_distinguishes_are_different_operations(ledger: Ledger, other: dict[str, Any]) -> None:
     """Every member compared under a key, and the submitting producer, make another operation."""
     assert ledger.prepare(other) != ledger.prepare(lesson())
 
 
-def test_when_it_was_observed_makes_no_other_operation(ledger: Ledger) -> None:
+def test_another_time_of_observation_is_the_same_operation(ledger: Ledger) -> None:
     """A retry with a new observed_at is a retry, and sends the first bytes."""
     first = ledger.prepare(lesson(observed_at="2026-11-20T10:00:00Z"))
     assert ledger.prepare(lesson(observed_at="2026-11-20T10:00:05Z")) == first
@@ -113,7 +113,7 @@ def test_a_malformed_event_is_refused_before_anything_is_recorded(ledger: Ledger
     assert list(ledger.entries()) == []
 
 
-def test_each_step_is_kept_and_what_is_settled_stays(ledger: Ledger) -> None:
+def test_each_change_is_recorded_and_a_settled_operation_stays(ledger: Ledger) -> None:
     """The history of an operation can be read later; a late answer or another attempt does not change a settled one."""
     one = ledger.prepare(lesson())
     assert end(ledger, one, UNCERTAIN).state == "uncertain"
@@ -142,14 +142,14 @@ def test_each_step_is_kept_and_what_is_settled_stays(ledger: Ledger) -> None:
         "UPDATE changes SET reason = ''",
     ],
 )
-def test_the_file_itself_lets_nobody_unsettle(ledger: Ledger, path: Path, statement: str) -> None:
+def test_the_file_keeps_a_settled_operation_settled(ledger: Ledger, path: Path, statement: str) -> None:
     """A trigger protects settled operations even from raw SQL."""
     end(ledger, ledger.prepare(lesson()), COMMITTED)
     with contextlib.closing(sqlite3.connect(path)) as other, pytest.raises(sqlite3.IntegrityError):
         other.execute(statement)
 
 
-def test_a_failed_operation_that_left_nothing_behind_is_begun_anew(ledger: Ledger) -> None:
+def test_a_failed_operation_that_left_nothing_behind_gets_a_new_operation(ledger: Ledger) -> None:
     """An event refused without a receipt can be submitted again; a refusal kept by the service requires `again`."""
     one = ledger.prepare(lesson())
     assert end(ledger, one, DeliveryRuling(state="failed", final=False, reason="unauthorized")).receipt is None
@@ -162,8 +162,8 @@ def test_a_failed_operation_that_left_nothing_behind_is_begun_anew(ledger: Ledge
     assert ledger.prepare(lesson(), again=True) == three
     end(ledger, three, DeliveryRuling(state="failed", final=True, reason="sealed"))
     assert ledger.prepare(lesson()) == three
-    assert ledger.entry(three).sealed()
-    assert not ledger.entry(two).sealed()
+    assert ledger.entry(three).is_sealed()
+    assert not ledger.entry(two).is_sealed()
     four = ledger.prepare(lesson(), again=True)
     end(ledger, four, COMMITTED)
     assert ledger.prepare(lesson(), again=True) == four
@@ -173,9 +173,9 @@ def test_a_private_text_leaves_no_copy_in_the_file(ledger: Ledger, path: Path) -
     """A text found private is overwritten in the file, and the receipt stays."""
     one = ledger.prepare(lesson("Page mira@orbit-works.dev at night."))
     assert b"orbit-works" in path.read_bytes()
-    found = end(ledger, one, DeliveryRuling(state="failed", final=True, reason="private-detected", erase=True))
-    assert found.body is None
-    assert found.receipt is not None
+    entry = end(ledger, one, DeliveryRuling(state="failed", final=True, reason="private-detected", erase=True))
+    assert entry.body is None
+    assert entry.receipt is not None
     assert b"orbit-works" not in path.read_bytes()
     assert b"orbit-works" not in path.with_name(f"{path.name}-journal").read_bytes()
     assert ledger.prepare(lesson("Page mira@orbit-works.dev at night.")) == one
@@ -227,7 +227,7 @@ def test_what_a_killed_process_left_pending_is_uncertain(
     assert sorted(left.name for left in path.parent.iterdir()) == ["agent.ledger", "agent.ledger-journal"]
 
 
-def test_a_closed_ledger_leaves_the_same(path: Path) -> None:
+def test_closing_a_ledger_leaves_pending_operations_uncertain(path: Path) -> None:
     """Operations pending at a clean end are uncertain for the next process that opens the ledger."""
     with Ledger(path) as ledger:
         one = ledger.prepare(lesson())
@@ -249,7 +249,7 @@ with Ledger(Path({path!r})) as ledger:
     for number in range(40):
         one = ledger.prepare(lesson(f"Lesson {{number}}."))
         ledger.begin(one)
-        ledger.settle(one, lambda entry: DeliveryRuling(state="uncertain", final=False, reason="no answer"))
+        ledger.record_answer(one, lambda entry: DeliveryRuling(state="uncertain", final=False, reason="no answer"))
         print(one)
 """
 
@@ -261,15 +261,15 @@ def test_processes_that_share_a_ledger_mint_one_key_for_one_event(path: Path) ->
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)  # noqa: S603 -- our own program
         for _ in range(3)
     ]
-    told = [process.communicate(timeout=100)[0].split() for process in some]
+    outputs = [process.communicate(timeout=100)[0].split() for process in some]
     assert [process.returncode for process in some] == [0, 0, 0]
-    assert told[0] == told[1] == told[2]
-    assert len(set(told[0])) == 40
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert len(set(outputs[0])) == 40
     with Ledger(path) as ledger:
         assert [entry.attempts for entry in ledger.entries()] == [3] * 40
 
 
-def test_a_fork_has_to_open_it_anew(ledger: Ledger) -> None:
+def test_a_forked_process_must_open_the_ledger_itself(ledger: Ledger) -> None:
     """A forked process must open the ledger again, because a shared connection would corrupt the file."""
     child = os.fork()
     if child == 0:
@@ -294,10 +294,10 @@ def kept(path: Path) -> tuple[Path, list[Operation]]:
 def readable(path: Path) -> list[Operation]:
     """Open a ledger and read everything in it."""
     with Ledger(path) as ledger:
-        found = list(ledger.entries())
-        for entry in found:
+        entries = list(ledger.entries())
+        for entry in entries:
             assert ledger.history(entry.operation_id)
-        return found
+        return entries
 
 
 def test_a_ledger_that_was_cut_short_is_refused(kept: tuple[Path, list[Operation]], tmp_path: Path) -> None:
@@ -328,18 +328,18 @@ def test_a_damaged_ledger_loses_no_committed_operation_in_silence(
         altered = tmp_path / "altered.ledger"
         altered.write_bytes(broken)
         try:
-            found = readable(altered)
+            read = readable(altered)
         except LedgerError:
             refused += 1
             continue
-        assert found == entries
+        assert read == entries
     assert refused > 150
 
 
-def test_an_operation_that_is_missing_or_altered_is_noticed(kept: tuple[Path, list[Operation]], tmp_path: Path) -> None:
+def test_a_missing_or_altered_operation_is_found(kept: tuple[Path, list[Operation]], tmp_path: Path) -> None:
     """A missing or altered operation is detected even in an intact file."""
     path, _ = kept
-    for statement, said in (
+    for statement, message in (
         ("DELETE FROM entries WHERE id = 60", "1 of 60 entries are missing"),
         ("DELETE FROM entries WHERE id < 11", "10 of 60 entries are missing"),
         ("UPDATE entries SET state = 'failed' WHERE id = 1", "entry 1 was altered"),
@@ -351,11 +351,11 @@ def test_an_operation_that_is_missing_or_altered_is_noticed(kept: tuple[Path, li
             for trigger in ("entries_stay", "what_is_settled_stays"):
                 raw.execute(f"DROP TRIGGER {trigger}")
             raw.execute(statement)
-        with pytest.raises(DamagedLedgerError, match=said):
+        with pytest.raises(DamagedLedgerError, match=message):
             readable(other)
 
 
-def test_only_a_ledger_is_taken_for_one(tmp_path: Path) -> None:
+def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
     """A file of another kind is left unchanged, and so is a newer version's ledger."""
     text = tmp_path / "notes.txt"
     text.write_text("These are notes, and they are long enough to be taken for a header of something." * 20)
@@ -378,13 +378,13 @@ def test_only_a_ledger_is_taken_for_one(tmp_path: Path) -> None:
         Ledger(newer)
 
 
-def test_nobody_else_may_read_it(path: Path, ledger: Ledger) -> None:
+def test_only_the_owner_may_read_a_ledger(path: Path, ledger: Ledger) -> None:
     """Only the owner may read the ledger, because it holds events before any check."""
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert ledger.path == path
 
 
-def test_a_ledger_speaks_of_one_service(ledger: Ledger) -> None:
+def test_a_ledger_belongs_to_one_service(ledger: Ledger) -> None:
     """A ledger belongs to one service, because another service lacks its receipts; a move must be declared."""
     ledger.bind("memory.example.org")
     ledger.bind("memory.example.org")
@@ -407,7 +407,7 @@ def test_a_person_settles_what_needs_review(ledger: Ledger) -> None:
         ledger.entry("nothing")
 
 
-def test_a_locked_ledger_says_so(ledger: Ledger, path: Path) -> None:
+def test_a_locked_ledger_is_a_clear_error(ledger: Ledger, path: Path) -> None:
     """The error of a locked ledger explains that nothing was sent and why."""
     ledger._connection.execute("PRAGMA busy_timeout = 50")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -418,7 +418,7 @@ def test_a_locked_ledger_says_so(ledger: Ledger, path: Path) -> None:
     assert ledger.prepare(lesson())
 
 
-def test_a_name_that_leads_to_it_is_the_same_ledger(path: Path, child: tuple[subprocess.Popen[str], str, str]) -> None:
+def test_a_symbolic_link_opens_the_same_ledger(path: Path, child: tuple[subprocess.Popen[str], str, str]) -> None:
     """A ledger opened through a symbolic link shares the marks of its other users."""
     link = path.with_name("link.ledger")
     link.symlink_to(path)
@@ -427,7 +427,7 @@ def test_a_name_that_leads_to_it_is_the_same_ledger(path: Path, child: tuple[sub
         assert ledger.entry(child[1]).state == "pending"
 
 
-def test_a_forks_end_leaves_the_ledger_to_its_parent(path: Path, ledger: Ledger) -> None:
+def test_the_end_of_a_forked_process_leaves_the_ledger_open_in_its_parent(path: Path, ledger: Ledger) -> None:
     """Closing a forked copy leaves the ledger open for its parent."""
     child = os.fork()
     if child == 0:
@@ -439,7 +439,7 @@ def test_a_forks_end_leaves_the_ledger_to_its_parent(path: Path, ledger: Ledger)
         assert other.entry(one).state == "pending"
 
 
-def test_what_belongs_to_a_session_that_nobody_knows_is_swept(path: Path, ledger: Ledger) -> None:
+def test_operations_of_an_unknown_session_are_swept(path: Path, ledger: Ledger) -> None:
     """When a session's mark was removed, its pending operations still become uncertain."""
     one = ledger.prepare(lesson())
     for mark in path.parent.glob("*.open"):

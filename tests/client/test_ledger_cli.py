@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
         for content in ("One.", "Two.", "Three."):
             one = ledger.prepare(lesson(content))
             ledger.begin(one)
-            ledger.settle(one, lambda _: UNCERTAIN)
+            ledger.record_answer(one, lambda _: UNCERTAIN)
         ledger.prepare(lesson("Never sent."))
     return path
 
@@ -85,21 +85,21 @@ def test_a_service_that_is_down_leaves_everything_uncertain(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "said"),
+    ("environment", "text"),
     [
         ({}, "set ANTECHAMBER_TOKEN"),
         ({"ANTECHAMBER_TOKEN": "two words"}, "this is no token"),
         ({"ANTECHAMBER_TOKEN": "x", "ANTECHAMBER_URL": "nowhere"}, "nowhere is no address"),
     ],
 )
-def test_recovery_says_what_it_needs(path: Path, environment: dict[str, str], said: str) -> None:
+def test_recovery_names_the_options_that_it_needs(path: Path, environment: dict[str, str], text: str) -> None:
     """Missing settings are reported before anything is sent."""
     ran = antechamber("recover", "--ledger", str(path), **environment)
     assert ran.returncode == 1
-    assert said in ran.stderr
+    assert text in ran.stderr
 
 
-def test_a_ledger_can_be_looked_into(path: Path) -> None:
+def test_a_ledger_can_be_listed_and_shown(path: Path) -> None:
     """The list has one line per operation; a text is shown only on request, without control characters."""
     listed = ledger(path, "list").stdout
     lines = listed.splitlines()
@@ -109,34 +109,38 @@ def test_a_ledger_can_be_looked_into(path: Path) -> None:
     assert "no answer:  [31mreset" in lines[0]
     assert "\x1b" not in listed
     assert "One." not in listed
-    told = [json.loads(line) for line in ledger(path, "list", "--json", "--state", "uncertain").stdout.splitlines()]
-    assert [one["attempts"] for one in told] == [1, 1, 1, 0]
-    shown = ledger(path, "show", told[0]["operation_id"]).stdout
+    operations = [
+        json.loads(line) for line in ledger(path, "list", "--json", "--state", "uncertain").stdout.splitlines()
+    ]
+    assert [one["attempts"] for one in operations] == [1, 1, 1, 0]
+    shown = ledger(path, "show", operations[0]["operation_id"]).stdout
     assert '"content": "One."' in shown
     assert "attempt 1 begins" in shown
     assert "\x1b" not in shown
-    detail = json.loads(ledger(path, "show", told[3]["operation_id"], "--json").stdout)
+    detail = json.loads(ledger(path, "show", operations[3]["operation_id"], "--json").stdout)
     assert [step["state"] for step in detail["history"]] == ["pending", "uncertain"]
     assert detail["body"]["payload"]["content"] == "Never sent."
 
 
-def test_an_empty_ledger_and_an_erased_text_say_so(tmp_path: Path) -> None:
+def test_an_empty_ledger_and_an_erased_text_are_named(tmp_path: Path) -> None:
     """An empty ledger and an erased text are reported in words."""
     path = tmp_path / "agent.ledger"
     with Ledger(path) as opened:
         assert ledger(path, "list").stdout == "The ledger is empty.\n"
         one = opened.prepare(lesson())
-        opened.settle(one, lambda _: DeliveryRuling(state="failed", final=True, reason="private-detected", erase=True))
+        opened.record_answer(
+            one, lambda _: DeliveryRuling(state="failed", final=True, reason="private-detected", erase=True)
+        )
     assert "The service found its text private" in ledger(path, "show", one).stdout
 
 
-def test_what_cannot_be_done_by_hand_says_why(path: Path, tmp_path: Path) -> None:
+def test_an_operation_that_cannot_be_settled_by_hand_is_explained(path: Path, tmp_path: Path) -> None:
     """Settling by hand names the obstacle: no ledger, operation or reason, a wrong state, or a settled operation."""
     missing = ledger(tmp_path / "nowhere", "list")
     assert (missing.returncode, "there is no ledger at" in missing.stderr) == (1, True)
     with Ledger(path) as opened:
         one = next(opened.entries()).operation_id
-    for arguments, said in (
+    for arguments, text in (
         (("unknown", "--as", "failed", "--reason", "x"), "has no operation unknown"),
         ((one, "--as", "failed", "--reason", " "), "cannot be blank"),
         ((one, "--as", "pending", "--reason", "x"), "Invalid value for '--as'"),
@@ -144,12 +148,12 @@ def test_what_cannot_be_done_by_hand_says_why(path: Path, tmp_path: Path) -> Non
     ):
         ran = ledger(path, "settle", *arguments)
         assert ran.returncode != 0
-        assert said in ran.stderr
+        assert text in ran.stderr
     assert ledger(path, "settle", one, "--as", "committed", "--reason", "I looked.").returncode == 0
     assert "is committed already" in ledger(path, "settle", one, "--as", "failed", "--reason", "x").stderr
 
 
-def test_a_service_that_moved_is_said_to_have(path: Path, agent: dict[str, str]) -> None:
+def test_the_new_address_of_a_service_is_recorded(path: Path, agent: dict[str, str]) -> None:
     """A ledger belongs to one service; the command `moved` accepts a new address."""
     assert antechamber("recover", "--ledger", str(path), **agent).returncode == 0
     elsewhere = agent | {"ANTECHAMBER_URL": "http://localhost:1"}
@@ -166,7 +170,7 @@ def test_calls_of_other_tools_are_shown_and_left_to_their_guard(tmp_path: Path, 
         calling = GuardedCalls(opened, "tracker", {}, 1)
         one, two = (calling.prepare("append", {"line": line}, None) for line in ("x", "y"))
         opened.begin(one)
-        opened.settle(one, lambda _: COMMITTED, b'{"content": []}')
+        opened.record_answer(one, lambda _: COMMITTED, b'{"content": []}')
         opened.begin(two)
     ran = antechamber("recover", "--ledger", str(path), **agent)
     assert "Nothing was uncertain." in ran.stdout

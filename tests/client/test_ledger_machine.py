@@ -90,16 +90,16 @@ class Machine(RuleBasedStateMachine):
     def send(self, one: str, faults: list[Any]) -> None:
         """Send a recorded event."""
         with self.sender(faults) as sender:
-            told = outcome_or_error(sender._run(sender._sending.send(one)))
-        assert one == (told.idempotency_key if isinstance(told, Receipt) else told.operation_id)
+            result = outcome_or_error(sender._run(sender._delivery.send(one)))
+        assert one == (result.idempotency_key if isinstance(result, Receipt) else result.operation_id)
 
     @rule(numbers=st.lists(st.integers(0, 4), min_size=1, max_size=4), kind=KINDS, faults=FAULTS)
     def submit_batch(self, numbers: list[int], kind: str, faults: list[Any]) -> None:
         """Submit several at once."""
         with self.sender(faults) as sender:
-            told = sender.submit_batch([self.event(number, kind) for number in numbers])
-        assert len(told) == len(numbers)
-        for one in told:
+            results = sender.submit_batch([self.event(number, kind) for number in numbers])
+        assert len(results) == len(numbers)
+        for one in results:
             self.known.add(str(one.idempotency_key) if isinstance(one, Receipt) else one.operation_id)
 
     @rule(one=operations, faults=FAULTS)
@@ -151,7 +151,7 @@ class Machine(RuleBasedStateMachine):
             assert self.ended.setdefault(one, entry.state) == entry.state or self.ended[one] == "open"
             self.ended[one] = entry.state if entry.state in {"committed", "failed"} else "open"
             assert entry.state != "needs_review"
-            if entry.unsent():
+            if entry.is_unsent():
                 self.seen["unsent after an attempt"] += entry.attempts > 0
                 assert disposition is None
                 assert one not in held
@@ -183,8 +183,8 @@ class Machine(RuleBasedStateMachine):
         try:
             self.restart_the_agent()
             with self.sender([]) as sender:
-                found = sender.recover()
-            assert found.left == {}
+                recovery = sender.recover()
+            assert recovery.left == {}
             counts = self.ledger.counts()
             assert counts["uncertain"] == counts["pending"] == counts["needs_review"] == 0
             self.arrive_late()

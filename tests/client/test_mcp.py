@@ -21,7 +21,7 @@ from antechamber.client.submitter import Submitter
 from antechamber.mcp_server import TOOLS, ToolHandlers, build
 from antechamber.resources import how_to_install
 from client.network import AsyncNetwork, Network
-from support import URL, Service, antechamber, apart, database, event, free_port, serving
+from support import URL, Service, antechamber, database, event, free_port, run_in_thread, serving
 
 LESSON = {
     "content": "Run the migration first.",
@@ -45,7 +45,7 @@ def session(network: Network, service: Service, path: Path, journey: Callable[[C
                 async with Client(server) as client:
                     return await journey(client)
 
-    return apart(whole())
+    return run_in_thread(whole())
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ def call(network: Network, service: Service, tmp_path: Path) -> Callable[..., Ca
         async def journey(client: Client) -> Any:
             return await client.call_tool(name, arguments)
 
-        found: CallToolResult = session(network, service, tmp_path / "agent.ledger", journey)
-        return found
+        result: CallToolResult = session(network, service, tmp_path / "agent.ledger", journey)
+        return result
 
     return one
 
@@ -74,7 +74,7 @@ def count(service: Service, table: str) -> int:
     return number
 
 
-def test_a_model_is_told_of_three_tools(network: Network, service: Service, tmp_path: Path) -> None:
+def test_a_model_sees_three_tools(network: Network, service: Service, tmp_path: Path) -> None:
     """Three tools have strict arguments, output schemas and accurate hints; none accepts a key or a hash."""
 
     async def journey(client: Client) -> Any:
@@ -101,7 +101,7 @@ def test_a_model_is_told_of_three_tools(network: Network, service: Service, tmp_
     }
 
 
-def test_a_proposal_is_made_once_followed_and_found(
+def test_a_proposal_is_made_once_and_can_be_followed_and_found(
     call: Callable[..., CallToolResult], service: Service, network: Network
 ) -> None:
     """A proposal returns its receipt; the same arguments are the same proposal in every session."""
@@ -118,9 +118,9 @@ def test_a_proposal_is_made_once_followed_and_found(
     assert status.structured_content["review"]["state"] == "pending"
     service.sign_in().decide(receipt["proposal_id"], "approve")
     assert "approved" in text(call("submission_status", submission_id=receipt["submission_id"]))
-    found = call("search_memory", query="MIGRATION", submission_scope="project", scope_id="apollo")
-    assert [item["content"] for item in found.structured_content["items"]] == ["Run the migration first."]
-    assert "Run the migration first." in text(found)
+    result = call("search_memory", query="MIGRATION", submission_scope="project", scope_id="apollo")
+    assert [item["content"] for item in result.structured_content["items"]] == ["Run the migration first."]
+    assert "Run the migration first." in text(result)
     nothing = call("search_memory", query="nowhere", submission_scope="project", scope_id="apollo")
     assert "Nothing is remembered there" in text(nothing)
 
@@ -141,7 +141,7 @@ def test_a_text_that_looks_like_json_stays_text(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (LESSON | {"idempotency_key": "mine"}, "malformed", "this tool has no such argument"),
         (LESSON | {"durable": True}, "malformed", "no such argument"),
@@ -157,19 +157,19 @@ def test_a_text_that_looks_like_json_stays_text(
         ({}, "malformed", "missing required field"),
     ],
 )
-def test_wrong_arguments_are_told_so_that_a_model_can_mend_them(
-    call: Callable[..., CallToolResult], service: Service, arguments: dict[str, Any], code: str, said: str
+def test_wrong_arguments_are_explained_to_the_model(
+    call: Callable[..., CallToolResult], service: Service, arguments: dict[str, Any], code: str, message: str
 ) -> None:
     """Wrong arguments give a result that the model reads, never a protocol error; nothing is recorded or sent."""
     result = call("propose_memory", **arguments)
     assert result.is_error
     assert result.structured_content["code"] == code
-    assert said in text(result)
+    assert message in text(result)
     assert not result.structured_content["retry_same_arguments"]
     assert count(service, "submissions") == 0
 
 
-def test_what_was_sealed_behind_the_models_back_may_be_proposed(
+def test_a_sealed_event_may_be_proposed_again(
     call: Callable[..., CallToolResult], service: Service, network: Network, tmp_path: Path
 ) -> None:
     """After an operator sealed the first call's key, the model's next call uses a new key and succeeds."""
@@ -187,7 +187,7 @@ def test_what_was_sealed_behind_the_models_back_may_be_proposed(
     assert (count(service, "proposals"), count(service, "submissions")) == (1, 2)
 
 
-def test_a_refusal_says_what_to_change(call: Callable[..., CallToolResult]) -> None:
+def test_a_refusal_names_the_change_to_make(call: Callable[..., CallToolResult]) -> None:
     """A refusal names the argument to change, and never its value."""
     private = call("propose_memory", **LESSON | {"content": "Page mira@orbit-works.dev at night."})
     assert private.is_error
@@ -202,7 +202,7 @@ def test_a_refusal_says_what_to_change(call: Callable[..., CallToolResult]) -> N
     assert unreadable.is_error
 
 
-def test_after_an_interruption_the_same_arguments_find_what_was_begun(
+def test_after_an_interruption_the_same_arguments_resume_the_operation(
     call: Callable[..., CallToolResult], service: Service, network: Network
 ) -> None:
     """The model is asked to call again, and one proposal results."""
@@ -220,7 +220,7 @@ def test_after_an_interruption_the_same_arguments_find_what_was_begun(
     assert count(service, "submissions") == 1
 
 
-def test_what_is_learned_while_the_service_is_away_is_recorded(
+def test_events_are_recorded_while_the_service_is_down(
     call: Callable[..., CallToolResult], service: Service, network: Network
 ) -> None:
     """Events are recorded while the service is down if the producer is known; otherwise the error gives the reason."""
@@ -241,7 +241,7 @@ def test_what_is_learned_while_the_service_is_away_is_recorded(
             assert sender.recover().settled == {"committed": 1}
 
 
-def test_a_client_that_hangs_up_stops_nothing_that_was_begun(service: Service, tmp_path: Path) -> None:
+def test_a_client_that_disconnects_stops_no_begun_call(service: Service, tmp_path: Path) -> None:
     """When a client disconnects, a started call finishes before the server ends, and the ledger has it."""
     network = Network(service)
 
@@ -267,7 +267,7 @@ def test_a_client_that_hangs_up_stops_nothing_that_was_begun(service: Service, t
             return await super().handle_async_request(request)
 
     reached, go_on = asyncio.Event(), asyncio.Event()
-    assert apart(journey()) == 1
+    assert run_in_thread(journey()) == 1
     assert count(service, "proposals") == 1
 
 
@@ -278,8 +278,8 @@ def test_a_reader_cannot_propose(service: Service, network: Network, tmp_path: P
         return await client.call_tool("propose_memory", LESSON)
 
     service._tokens["worker:release-bot", "producer"] = service.token("lookout", "reader", ("project:apollo",))
-    told = session(network, service, tmp_path / "agent.ledger", journey)
-    assert "no producer's" in text(told)
+    result = session(network, service, tmp_path / "agent.ledger", journey)
+    assert "no producer's" in text(result)
 
 
 def beside(ledger: Path, url: str, token: str) -> StdioServerParameters:
@@ -289,7 +289,7 @@ def beside(ledger: Path, url: str, token: str) -> StdioServerParameters:
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-def test_a_real_session_is_cut_off_and_one_proposal_comes_of_it(tmp_path: Path, policies: Path, era: Any) -> None:
+def test_an_interrupted_session_makes_one_proposal(tmp_path: Path, policies: Path, era: Any) -> None:
     """Propose while the service is down, end and resume, over standard input and output, in both protocol versions."""
     data, port = tmp_path / "data", free_port()
     with serving(data, policies, port) as (url, _):
@@ -304,14 +304,14 @@ def test_a_real_session_is_cut_off_and_one_proposal_comes_of_it(tmp_path: Path, 
                 except TimeoutError:
                     return None
 
-        first = apart(once(LESSON, 30))
+        first = run_in_thread(once(LESSON, 30))
     assert first is not None
     assert first.structured_content["disposition"] == "accepted-for-review"
-    away = apart(once(LESSON | {"content": "Learned offline."}, 1.5))
+    away = run_in_thread(once(LESSON | {"content": "Learned offline."}, 1.5))
     assert away is None
     with serving(data, policies, port):
-        again = apart(once(LESSON | {"content": "Learned offline."}, 30))
-        same = apart(once(LESSON, 30))
+        again = run_in_thread(once(LESSON | {"content": "Learned offline."}, 30))
+        same = run_in_thread(once(LESSON, 30))
     assert again is not None
     assert again.structured_content["disposition"] == "accepted-for-review"
     assert same is not None
@@ -335,7 +335,7 @@ def test_the_same_event_by_http_and_by_a_tool_is_one_proposal(
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_server_that_is_told_to_stop_does_so_at_once(tmp_path: Path, sent: signal.Signals) -> None:
+def test_a_server_stops_at_once_on_a_signal(tmp_path: Path, sent: signal.Signals) -> None:
     """On SIGTERM the server exits cleanly even if its client is silent."""
     ledger = tmp_path / "agent.ledger"
     params = beside(ledger, f"http://127.0.0.1:{free_port()}", "antp_" + "A" * 36)
@@ -354,12 +354,12 @@ def test_a_server_that_is_told_to_stop_does_so_at_once(tmp_path: Path, sent: sig
     assert process.stdout.readline()
     process.send_signal(sent)
     assert process.wait(10) == 0
-    _, said = process.communicate()
-    assert said == b""
+    _, errors = process.communicate()
+    assert errors == b""
     assert sorted(one.name for one in tmp_path.iterdir()) == ["agent.ledger", "agent.ledger-journal"]
 
 
-def test_without_its_packages_the_text_says_what_to_install(tmp_path: Path) -> None:
+def test_without_its_packages_the_error_names_the_installation(tmp_path: Path) -> None:
     """Without the MCP extra the error names the command that installs it."""
     (tmp_path / "mcp.py").write_text("raise ImportError\n")
     ran = antechamber(
@@ -369,7 +369,7 @@ def test_without_its_packages_the_text_says_what_to_install(tmp_path: Path) -> N
     assert f"Error: The MCP server needs packages that are not installed. {how_to_install('mcp')}\n" == ran.stderr
 
 
-def test_a_token_that_is_refused_is_the_operators_to_fix(service: Service, network: Network, tmp_path: Path) -> None:
+def test_a_refused_token_is_for_the_operator_to_fix(service: Service, network: Network, tmp_path: Path) -> None:
     """The model is informed that nothing was stored, and the same arguments work with a valid token."""
     path, token = tmp_path / "agent.ledger", service.token()
 
@@ -383,11 +383,11 @@ def test_a_token_that_is_refused_is_the_operators_to_fix(service: Service, netwo
 
     with Ledger(path) as ledger:
         ledger.keep_holder(hashlib.sha256(token.encode()).digest(), "worker:release-bot")
-    refused = apart(propose("antp_" + "A" * 36))
+    refused = run_in_thread(propose("antp_" + "A" * 36))
     assert refused.structured_content["code"] == "unauthorized"
     assert refused.structured_content["retry_same_arguments"]
     assert "Nothing was stored. Tell your operator that the token or the policy has to be fixed" in text(refused)
-    assert apart(propose(token)).structured_content["disposition"] == "accepted-for-review"
+    assert run_in_thread(propose(token)).structured_content["disposition"] == "accepted-for-review"
     assert count(service, "submissions") == 1
 
 
@@ -416,7 +416,7 @@ def test_a_line_that_is_no_strict_message_is_answered_and_not_repeated(tmp_path:
     process.stdin.write(line + b"\n" + ping + b"\n")
     process.stdin.flush()
     wrong, good = process.stdout.readline(), process.stdout.readline()
-    rest, said = process.communicate(timeout=60)
+    rest, log = process.communicate(timeout=60)
     assert (json.loads(wrong)["id"], json.loads(wrong)["error"]["code"]) == (None, code)
     assert json.loads(good)["id"] == 7
-    assert b"sk_live_secret" not in wrong + good + rest + said
+    assert b"sk_live_secret" not in wrong + good + rest + log

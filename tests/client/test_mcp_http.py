@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from antechamber.client import Ledger, Submitter
 from antechamber.resources import how_to_install
 from client.test_mcp import LESSON, count
-from support import HANG_SECONDS, Service, apart, event, full
+from support import HANG_SECONDS, Service, event, full, run_in_thread
 
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
@@ -32,7 +32,7 @@ def session(url: str, token: str, journey: Callable[[Client], Awaitable[Any]], m
         ):
             return await journey(client)
 
-    return apart(whole())
+    return run_in_thread(whole())
 
 
 def calling(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -52,18 +52,18 @@ def test_a_client_proposes_follows_and_searches(live: tuple[str, str], mode: str
         status = await client.call_tool("submission_status", {"submission_id": number})
         nowhere = await client.call_tool("submission_status", {"submission_id": "nowhere"})
         search = {"query": "", "submission_scope": "project", "scope_id": "apollo"}
-        found = await client.call_tool("search_memory", search)
+        results = await client.call_tool("search_memory", search)
         denied = await client.call_tool("search_memory", search | {"scope_id": "gemini"})
-        return [tools, first, again, status, nowhere, found, denied]
+        return [tools, first, again, status, nowhere, results, denied]
 
-    tools, first, again, status, nowhere, found, denied = session(*live, journey, mode)
+    tools, first, again, status, nowhere, results, denied = session(*live, journey, mode)
     assert tools == ["propose_memory", "submission_status", "search_memory"]
     assert first.structured_content["disposition"] == "accepted-for-review"
     assert str(first.structured_content["idempotency_key"]).startswith("ev1-")
     assert again.structured_content == first.structured_content | {"duplicate": True}
     assert status.structured_content["review"]["state"] == "pending"
     assert nowhere.is_error
-    assert found.structured_content == {"items": [], "next": None}
+    assert results.structured_content == {"items": [], "next": None}
     assert denied.structured_content["code"] == "scope-not-granted"
 
 
@@ -94,7 +94,7 @@ def test_one_event_over_three_ways_is_one_proposal(live: tuple[str, str], tmp_pa
     assert {by_http["proposal_id"], by_ledger.proposal_id, by_tool["proposal_id"]} == {by_http["proposal_id"]}
 
 
-def test_only_a_token_lets_in(service: Service) -> None:
+def test_the_endpoint_needs_a_token(service: Service) -> None:
     """Without a token, with a session or with a revoked token the request is refused before its MCP content is read."""
     for headers in ({}, {"authorization": "Bearer antp_nonsense"}):
         answer = service.client.post("/mcp", json=calling("propose_memory", LESSON), headers=HEADERS | headers)
@@ -156,7 +156,7 @@ def test_a_broken_request_is_refused_and_harms_nothing(service: Service, body: b
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", '"\\ud800"', "1e400", "0.5", "12345678901234567890"])
-def test_a_number_or_text_that_no_json_has_is_refused(service: Service, literal: str) -> None:
+def test_numbers_and_texts_outside_json_are_refused(service: Service, literal: str) -> None:
     """Invalid JSON numbers and texts are refused even if the SDK's parser would accept them."""
     body = json.dumps(calling("propose_memory", LESSON | {"attributes": {"a": "HERE"}})).replace('"HERE"', literal)
     answer = service.client.post("/mcp", content=body, headers=HEADERS | service.bearer())
@@ -165,7 +165,7 @@ def test_a_number_or_text_that_no_json_has_is_refused(service: Service, literal:
     assert count(service, "submissions") == 0
 
 
-def test_without_the_extra_there_is_no_such_page(service: Service) -> None:
+def test_without_the_extra_the_endpoint_names_the_missing_package(service: Service) -> None:
     """Without the extra the endpoint reports the missing package to callers with a token."""
     service.state.tools._start = None
     answer = service.client.post("/mcp", json=calling("search_memory", {}), headers=HEADERS | service.bearer())
@@ -173,7 +173,7 @@ def test_without_the_extra_there_is_no_such_page(service: Service) -> None:
     assert how_to_install("mcp") in answer.json()["detail"]
 
 
-def test_a_server_that_cannot_start_says_so_each_time(service: Service) -> None:
+def test_a_server_that_cannot_start_is_an_error_each_time(service: Service) -> None:
     """When the SDK fails to start, each call reports an error of the service, and other routes are unaffected."""
 
     @contextlib.asynccontextmanager
@@ -189,7 +189,7 @@ def test_a_server_that_cannot_start_says_so_each_time(service: Service) -> None:
     assert service.submit(event()).status_code == 201
 
 
-def test_calls_at_once_start_one_server(service: Service) -> None:
+def test_concurrent_calls_start_one_server(service: Service) -> None:
     """Concurrent first requests start one server, and each gets its answer."""
     with ThreadPoolExecutor(8) as pool:
         asked = [calling("propose_memory", LESSON | {"content": f"Lesson {number}."}) for number in range(16)]
@@ -200,38 +200,41 @@ def test_calls_at_once_start_one_server(service: Service) -> None:
     assert count(service, "proposals") == 16
 
 
-def test_a_store_that_takes_nothing_leaves_it_open(service: Service) -> None:
+def test_a_store_that_cannot_commit_leaves_the_call_open(service: Service) -> None:
     """When the store is busy, the model is asked to call again, and the call succeeds then."""
     asked = calling("propose_memory", LESSON | {"content": "What is learned at length. " * 2000})
     with full(service):
-        told = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
-    assert told["isError"]
-    assert told["structuredContent"]["code"] == "uncertain"
-    assert told["structuredContent"]["retry_same_arguments"]
+        result = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
+    assert result["isError"]
+    assert result["structuredContent"]["code"] == "uncertain"
+    assert result["structuredContent"]["retry_same_arguments"]
     landed = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
     assert landed["structuredContent"]["disposition"] == "accepted-for-review"
     assert not landed["structuredContent"]["duplicate"]
 
 
-def test_what_will_not_work_by_itself_is_not_to_be_tried_again(service: Service) -> None:
+def test_a_permanent_error_is_not_marked_as_retryable(service: Service) -> None:
     """A permanent error does not ask the model to call again, which would never end."""
     reader = service.bearer("lookout", "reader", ("project:apollo",))
-    told = service.client.post("/mcp", json=calling("propose_memory", LESSON), headers=HEADERS | reader).json()[
+    result = service.client.post("/mcp", json=calling("propose_memory", LESSON), headers=HEADERS | reader).json()[
         "result"
     ]
-    assert (told["structuredContent"]["code"], told["structuredContent"]["retry_same_arguments"]) == ("refused", False)
+    assert (result["structuredContent"]["code"], result["structuredContent"]["retry_same_arguments"]) == (
+        "refused",
+        False,
+    )
 
 
-def test_a_bug_is_a_result_too(service: Service) -> None:
+def test_an_unexpected_error_is_a_result(service: Service) -> None:
     """An internal error is reported to the model without details."""
     recall = service.state.recall
     service.state.recall._store = None
     asked = calling("search_memory", {"query": "", "submission_scope": "project", "scope_id": "apollo"})
-    told = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
+    result = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer()).json()["result"]
     recall._store = service.state.desk._store
-    assert told["isError"]
-    assert told["structuredContent"]["code"] == "failed"
-    assert "NoneType" not in json.dumps(told)
+    assert result["isError"]
+    assert result["structuredContent"]["code"] == "failed"
+    assert "NoneType" not in json.dumps(result)
 
 
 SECRET = "sk_live_AbCdEf0123456789"
@@ -246,7 +249,7 @@ SECRET = "sk_live_AbCdEf0123456789"
         json.dumps(calling("propose_memory", LESSON | {"attributes": {"a": 1}})).replace('"a"', '"\\u0061": 2, "a"'),
     ],
 )
-def test_a_member_that_is_named_twice_is_refused(service: Service, body: str) -> None:
+def test_a_duplicate_member_is_refused(service: Service, body: str) -> None:
     """A duplicate member is refused at any depth, because the SDK's parser would silently drop one."""
     answer = service.client.post("/mcp", content=body.encode(), headers=HEADERS | service.bearer())
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32700)
@@ -274,7 +277,7 @@ def test_a_member_that_is_named_twice_is_refused(service: Service, body: str) ->
         SECRET,
     ],
 )
-def test_what_was_refused_is_never_repeated(service: Service, asked: Any) -> None:
+def test_a_result_never_repeats_refused_values(service: Service, asked: Any) -> None:
     """Refused names and values are not repeated: they may be secrets, and transcripts and logs keep answers."""
     answer = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer())
     assert answer.status_code < 500

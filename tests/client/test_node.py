@@ -36,20 +36,20 @@ def test_the_second_client_computes_the_same_hashes() -> None:
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
-def test_the_second_client_proposes_and_is_told(live: tuple[str, str], tmp_path: Path, way: str) -> None:
+def test_the_second_client_proposes_and_reads_the_answer(live: tuple[str, str], tmp_path: Path, way: str) -> None:
     """Over both transports the receipt names the hash computed there, and calling again changes nothing."""
     url, token = live
     ledger = str(tmp_path / "agent.ledger")
     environment = {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token, "ANTECHAMBER_LEDGER": ledger}
     target = [f"{url}/mcp"] if way == "http" else [sys.executable, "-m", "antechamber.cli", "mcp"]
-    told = run("propose.mjs", way, *target, **environment)
-    assert told["tools"] == ["propose_memory", "submission_status", "search_memory"]
-    receipt = told["first"]["structuredContent"]
-    assert (receipt["disposition"], receipt["source_event_hash"]) == ("accepted-for-review", told["hash"])
-    assert told["again"]["structuredContent"]["submission_id"] == receipt["submission_id"]
-    assert told["unknown"]["isError"]
-    assert "this tool has no such argument" in told["unknown"]["content"][0]["text"]
-    assert told["status"]["structuredContent"]["review"]["state"] == "pending"
+    report = run("propose.mjs", way, *target, **environment)
+    assert report["tools"] == ["propose_memory", "submission_status", "search_memory"]
+    receipt = report["first"]["structuredContent"]
+    assert (receipt["disposition"], receipt["source_event_hash"]) == ("accepted-for-review", report["hash"])
+    assert report["again"]["structuredContent"]["submission_id"] == receipt["submission_id"]
+    assert report["unknown"]["isError"]
+    assert "this tool has no such argument" in report["unknown"]["content"][0]["text"]
+    assert report["status"]["structuredContent"]["review"]["state"] == "pending"
     if way == "stdio":
         with Ledger(ledger) as opened:
-            assert [entry.source_event_hash for entry in opened.entries("committed")] == [told["hash"]]
+            assert [entry.source_event_hash for entry in opened.entries("committed")] == [report["hash"]]

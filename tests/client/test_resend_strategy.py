@@ -19,12 +19,12 @@ from antechamber.client.resend_strategy import (
     Strategy,
     canonical,
     check,
+    describe_embedding,
     embed,
-    embedding,
     fingerprint,
-    hidden,
-    needed,
-    reading,
+    hidden_argument,
+    read_arguments,
+    required_arguments,
     rule_call,
 )
 
@@ -33,14 +33,14 @@ TOKEN = "0198c7f2-6a0e-7c1e-9d55-0f6f3c2b9a10"
 
 def reconciled(**members: Any) -> ReconcileRead:
     """Return a strategy that looks for its token in posts."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "argument": "text",
         "template": "{value}\n\nref {token}",
         "read": "find_posts",
         "arguments": {"query": "{token}", "limit": 5},
         "found": lambda _, __: False,
     }
-    return ReconcileRead(**known | members)
+    return ReconcileRead(**defaults | members)
 
 
 STRATEGIES: list[Strategy] = [IdempotencyKey(argument="key"), reconciled(), ResendTolerant(), NeverResend()]
@@ -73,19 +73,19 @@ def test_an_error_that_may_hide_an_effect_ends_nothing(strategy: Strategy, state
     assert rule_call(strategy, "error", "upstream timed out", sole=True).state == state
 
 
-def test_a_key_goes_where_the_caller_does_not_see_it() -> None:
+def test_the_key_is_in_an_argument_that_the_caller_does_not_see() -> None:
     """The caller's other arguments stay, and an argument reserved for the key is refused."""
     strategy = IdempotencyKey(argument="key")
-    assert hidden(strategy) == "key"
+    assert hidden_argument(strategy) == "key"
     assert embed(strategy, {"amount": 5}, TOKEN) == {"amount": 5, "key": TOKEN}
     with pytest.raises(CallError, match="argument key is filled in"):
         embed(strategy, {"amount": 5, "key": "mine"}, TOKEN)
 
 
-def test_a_token_goes_beside_the_callers_text() -> None:
+def test_the_token_is_added_to_the_callers_text() -> None:
     """A token is inserted into the caller's text by a template; a template with {value} requires that text."""
     strategy = reconciled()
-    assert hidden(strategy) is None
+    assert hidden_argument(strategy) is None
     assert embed(strategy, {"text": "{token} and {value}"}, TOKEN) == {
         "text": f"{{token}} and {{value}}\n\nref {TOKEN}"
     }
@@ -94,28 +94,28 @@ def test_a_token_goes_beside_the_callers_text() -> None:
         with pytest.raises(CallError, match="must be a text"):
             embed(strategy, given_, TOKEN)
     alone = reconciled(template="ref-{token}")
-    assert hidden(alone) == "text"
+    assert hidden_argument(alone) == "text"
     assert embed(alone, {"title": "x"}, TOKEN) == {"title": "x", "text": f"ref-{TOKEN}"}
 
 
 @pytest.mark.parametrize("strategy", [ResendTolerant(), NeverResend()])
-def test_other_calls_go_as_they_are(strategy: Strategy) -> None:
+def test_other_calls_are_sent_unchanged(strategy: Strategy) -> None:
     """Calls without a token or key are sent unchanged."""
-    assert hidden(strategy) is None
-    assert hidden(ReadOnly()) is None
+    assert hidden_argument(strategy) is None
+    assert hidden_argument(ReadOnly()) is None
     assert embed(strategy, {"a": [1, {"b": None}]}, TOKEN) == {"a": [1, {"b": None}]}
     check(strategy)
 
 
-def test_the_token_is_looked_for_wherever_the_arguments_say() -> None:
+def test_the_read_has_the_token_in_all_its_arguments() -> None:
     """The token is inserted in texts at any depth; other values stay."""
     strategy = reconciled(arguments={"query": {"any": ["ref {token}", 5]}, "limit": 5})
     check(strategy)
-    assert reading(strategy, TOKEN) == {"query": {"any": [f"ref {TOKEN}", 5]}, "limit": 5}
+    assert read_arguments(strategy, TOKEN) == {"query": {"any": [f"ref {TOKEN}", 5]}, "limit": 5}
 
 
 @pytest.mark.parametrize(
-    ("members", "said"),
+    ("members", "text"),
     [
         ({"template": "{value}"}, "needs {token} once"),
         ({"template": "{token} {token}"}, "needs {token} once"),
@@ -125,33 +125,33 @@ def test_the_token_is_looked_for_wherever_the_arguments_say() -> None:
         ({"late": float("nan")}, "late is a number of seconds"),
     ],
 )
-def test_a_strategy_that_could_not_work_is_refused(members: dict[str, Any], said: str) -> None:
+def test_a_strategy_that_could_not_work_is_refused(members: dict[str, Any], text: str) -> None:
     """An unusable strategy is refused when it is declared, not after a failed call."""
     check(reconciled())
-    with pytest.raises(CallError, match=said):
+    with pytest.raises(CallError, match=text):
         check(reconciled(**members))
 
 
 @pytest.mark.parametrize("strategy", [NeverResend, "never", None])
-def test_what_is_no_strategy_is_refused(strategy: Any) -> None:
+def test_an_object_that_is_no_strategy_is_refused(strategy: Any) -> None:
     """A class in place of an instance, for example, is refused, because it would allow everything."""
     with pytest.raises(CallError, match="is no strategy"):
         check(strategy)
     check(ReadOnly())
 
 
-def test_a_strategy_says_what_it_puts_where() -> None:
+def test_a_strategy_lists_the_arguments_that_it_sets() -> None:
     """A strategy's description shows a changed declaration, or one that does not fit its tool."""
     key = IdempotencyKey(argument="key")
-    assert [embedding(one) for one in STRATEGIES] == [
+    assert [describe_embedding(one) for one in STRATEGIES] == [
         ["key", "key"],
         ["token", "text", "{value}\n\nref {token}"],
         [],
         [],
     ]
-    assert needed(key, "charge") == {"charge": {"key"}}
-    assert needed(reconciled(), "post") == {"post": {"text"}, "find_posts": {"query", "limit"}}
-    assert needed(ReadOnly(), "look") == {"look": set()}
+    assert required_arguments(key, "charge") == {"charge": {"key"}}
+    assert required_arguments(reconciled(), "post") == {"post": {"text"}, "find_posts": {"query", "limit"}}
+    assert required_arguments(ReadOnly(), "look") == {"look": set()}
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), "\ud800", {1, 2}, b"x", object()])
@@ -161,7 +161,7 @@ def test_arguments_that_are_no_json_are_refused(bad: Any) -> None:
         canonical({"a": bad})
 
 
-def test_arguments_without_end_are_refused() -> None:
+def test_recursive_arguments_are_refused() -> None:
     """A list that contains itself is refused."""
     endless: list[Any] = []
     endless.append(endless)

@@ -31,7 +31,7 @@ from antechamber.core import errors
 from antechamber.core.contract import Code, Receipt
 from client.network import AsyncNetwork, Network
 from client.test_ledger import lesson
-from support import MEMBERS, URL, Service, apart, database, event, free_port
+from support import MEMBERS, URL, Service, database, event, free_port, run_in_thread
 
 PROXY = b"<html>Bad gateway</html>"
 
@@ -39,8 +39,8 @@ PROXY = b"<html>Bad gateway</html>"
 @pytest.fixture
 def sender(service: Service, network: Network, ledger: Ledger) -> Iterator[Submitter]:
     """A submitter with a ledger."""
-    with Submitter(URL, service.token(), ledger, transport=network) as made:
-        yield made
+    with Submitter(URL, service.token(), ledger, transport=network) as submitter_with_ledger:
+        yield submitter_with_ledger
 
 
 CODES: dict[int, Code] = {400: "malformed", 401: "unauthorized", 403: "producer-mismatch", 413: "body-too-large"}
@@ -51,8 +51,8 @@ PAGE = b'{"error": "unauthorized", "status": 401}'
 def refused(status: int, key: str | None = None, code: Code | None = None) -> bytes:
     """Return the service's answer to a refusal that it does not keep."""
     reasons = [{"code": code or CODES[status], "message": "said", "pointer": None}]
-    told = {"status": status, "idempotency_key": key, "reasons": reasons, "received_at": "", "duplicate": False}
-    return json.dumps(dict.fromkeys(sorted(MEMBERS)) | told | {"retry_same_key": True, "safe_new_key": False}).encode()
+    given = {"status": status, "idempotency_key": key, "reasons": reasons, "received_at": "", "duplicate": False}
+    return json.dumps(dict.fromkeys(sorted(MEMBERS)) | given | {"retry_same_key": True, "safe_new_key": False}).encode()
 
 
 def altered(page: bytes, part: bytes, other: bytes) -> bytes:
@@ -115,7 +115,7 @@ def test_an_unclear_answer_is_followed_by_the_same_bytes(
     assert (count(service, "proposals"), count(service, "submissions")) == (1, 1)
 
 
-def test_what_stays_unclear_is_uncertain_and_recovered_later(
+def test_an_operation_without_a_clear_answer_is_uncertain_and_recovered_later(
     service: Service, sender: Submitter, network: Network, ledger: Ledger
 ) -> None:
     """The error asks to use the same key, and recovery sends the recorded bytes."""
@@ -127,17 +127,17 @@ def test_what_stays_unclear_is_uncertain_and_recovered_later(
     network.script = []
     looked_at: list[int] = []
     with Submitter(URL, service.token(), ledger, transport=network) as other:
-        found = other.recover(looked_at.append)
-    assert (found.found, found.settled, found.left, looked_at) == (1, {"committed": 1}, {}, [1])
+        recovery = other.recover(looked_at.append)
+    assert (recovery.found, recovery.settled, recovery.left, looked_at) == (1, {"committed": 1}, {}, [1])
     assert count(service, "submissions") == 1
     assert sender.send(unclear.value.operation_id).duplicate
 
 
-def test_a_service_that_does_not_answer_is_left_alone_for_a_while(
+def test_a_service_that_does_not_answer_gets_no_requests_for_a_while(
     service: Service, network: Network, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After five failures in a row nothing is sent; meanwhile events are recorded, and they are sent later."""
-    monkeypatch.setattr(submitter, "COOLDOWN", 0.2)
+    monkeypatch.setattr(submitter, "COOLDOWN_SECONDS", 0.2)
     with Submitter(URL, service.token(), ledger, transport=network) as sender:
         network.script = ["lose"] * 5
         for number in range(3):
@@ -145,14 +145,14 @@ def test_a_service_that_does_not_answer_is_left_alone_for_a_while(
                 sender.submit(lesson(f"Lesson {number}."))
         assert len(network.seen) == 5
         assert ledger.counts()["pending"] == 3
-        while sender._sending._breaker.remaining():
+        while sender._delivery._breaker.remaining():
             pass
         operations = [entry.operation_id for entry in ledger.entries()]
         assert [sender.send(one).status for one in operations] == [201, 201, 201]
 
 
 @pytest.mark.parametrize(("status", "sole"), [(400, True), (413, True), (400, False), (401, False), (403, False)])
-def test_a_refusal_ends_it_only_where_nothing_else_can_arrive(
+def test_a_refusal_ends_an_operation_only_if_nothing_else_can_arrive(
     sender: Submitter, network: Network, ledger: Ledger, status: int, *, sole: bool
 ) -> None:
     """After an unclear attempt the refusal of the next one proves nothing about the first."""
@@ -169,7 +169,9 @@ def test_a_refusal_ends_it_only_where_nothing_else_can_arrive(
     assert [one.operation_id == entry.operation_id for one in ledger.entries()] == [True, False][: 1 + sole]
 
 
-def test_a_private_event_fails_for_ever_and_leaves_no_copy(service: Service, sender: Submitter, ledger: Ledger) -> None:
+def test_a_private_event_fails_permanently_and_leaves_no_copy(
+    service: Service, sender: Submitter, ledger: Ledger
+) -> None:
     """The receipt of a private event is kept without its text, and the same event is answered from the ledger."""
     for _ in range(2):
         with pytest.raises(FailedError, match="private-detected") as refused:
@@ -182,7 +184,7 @@ def test_a_private_event_fails_for_ever_and_leaves_no_copy(service: Service, sen
     assert count(service, "submissions") == 1
 
 
-def test_a_refusal_after_an_unclear_attempt_is_final_where_the_service_keeps_it(
+def test_a_stored_refusal_is_final_after_an_unclear_attempt(
     sender: Submitter, network: Network, ledger: Ledger
 ) -> None:
     """A 422 binds the key, so no late request can succeed; `again` uses a new key."""
@@ -196,9 +198,7 @@ def test_a_refusal_after_an_unclear_attempt_is_final_where_the_service_keeps_it(
     assert ledger.counts()["failed"] == 2
 
 
-def test_a_key_under_which_something_else_landed_needs_a_person(
-    service: Service, sender: Submitter, ledger: Ledger
-) -> None:
+def test_a_key_that_another_event_uses_needs_a_person(service: Service, sender: Submitter, ledger: Ledger) -> None:
     """Neither the same key nor a new one is safe by itself, so a person decides and the reason is kept."""
     one = ledger.prepare(lesson())
     service.submit(event("Something else.", idempotency_key=one))
@@ -211,14 +211,14 @@ def test_a_key_under_which_something_else_landed_needs_a_person(
         sender.send(one)
 
 
-def test_what_is_given_up_is_sealed_and_never_lands(service: Service, sender: Submitter, network: Network) -> None:
+def test_a_sealed_operation_is_never_stored(service: Service, sender: Submitter, network: Network) -> None:
     """A late request finds the seal; an event that arrived before is committed instead."""
     assert sender.ledger is not None
     one = sender.ledger.prepare(lesson())
     network.script = ["late"] + ["lose"] * 4
     with pytest.raises(UncertainError):
         sender.send(one)
-    sender._sending._breaker._failures = 0
+    sender._delivery._breaker._failures = 0
     assert sender.seal(one).state == "failed"
     (late,) = network.let_go()
     assert late.json()["reasons"][0]["code"] == "sealed"
@@ -230,13 +230,13 @@ def test_what_is_given_up_is_sealed_and_never_lands(service: Service, sender: Su
     network.script = ["drop"] + ["lose"] * 4
     with pytest.raises(UncertainError):
         sender.send(two)
-    sender._sending._breaker._failures = 0
+    sender._delivery._breaker._failures = 0
     assert sender.seal(two).state == "committed"
     assert sender.seal(two).state == "committed"
 
 
 @pytest.mark.parametrize("status", [400, 403, 413])
-def test_recovery_seals_what_the_service_refuses(
+def test_recovery_seals_the_keys_of_refused_events(
     service: Service, network: Network, ledger: Ledger, sender: Submitter, status: int
 ) -> None:
     """When a resend is refused, only a seal proves that the first attempt cannot succeed."""
@@ -252,7 +252,7 @@ def test_recovery_seals_what_the_service_refuses(
     assert count(service, "proposals") == 0
 
 
-def test_recovery_leaves_what_it_cannot_learn(service: Service, network: Network, ledger: Ledger) -> None:
+def test_recovery_leaves_operations_without_an_answer(service: Service, network: Network, ledger: Ledger) -> None:
     """Without an answer, or with a refused token, everything stays uncertain and is counted by reason."""
     with Submitter(URL, service.token(), ledger, transport=network, attempts=1) as sender:
         for number in range(3):
@@ -261,8 +261,8 @@ def test_recovery_leaves_what_it_cannot_learn(service: Service, network: Network
                 sender.submit(lesson(f"Lesson {number}."))
     network.script = ["lose"] * 99
     with Submitter(URL, service.token(), ledger, transport=network) as sender:
-        found = sender.recover()
-        assert (found.settled, found.left) == ({"uncertain": 3}, {"no connection: connection refused": 3})
+        recovery = sender.recover()
+        assert (recovery.settled, recovery.left) == ({"uncertain": 3}, {"no connection: connection refused": 3})
         with pytest.raises(ReadError, match="connection refused"):
             sender.by_key("x")
     network.script = []
@@ -270,7 +270,7 @@ def test_recovery_leaves_what_it_cannot_learn(service: Service, network: Network
         assert sender.recover().settled == {"uncertain": 3}
     with Submitter(URL, service.token(), ledger, transport=network) as sender:
         assert sender.recover().settled == {"committed": 3}
-        assert sender.recover() == type(found)(found=0, settled={}, elsewhere=0, left={})
+        assert sender.recover() == type(recovery)(found=0, settled={}, elsewhere=0, left={})
 
 
 def test_a_batch_has_an_outcome_for_each_event(service: Service, sender: Submitter, network: Network) -> None:
@@ -283,9 +283,9 @@ def test_a_batch_has_an_outcome_for_each_event(service: Service, sender: Submitt
         lesson("One."),
         lesson(scope_id="no"),
     ]
-    told = sender.submit_batch(events)
-    assert [type(one).__name__ for one in told] == ["Receipt", "FailedError", "Receipt", "Receipt", "FailedError"]
-    assert told[0] == told[3]
+    outcomes = sender.submit_batch(events)
+    assert [type(one).__name__ for one in outcomes] == ["Receipt", "FailedError", "Receipt", "Receipt", "FailedError"]
+    assert outcomes[0] == outcomes[3]
     assert count(service, "submissions") == 4
     assert [path for _, path, _ in network.seen] == ["/v1/submissions/batch"] * 3
     with pytest.raises(InvalidEventError) as invalid:
@@ -296,22 +296,22 @@ def test_a_batch_has_an_outcome_for_each_event(service: Service, sender: Submitt
     assert sum(sender.ledger.counts().values()) == 4
 
 
-def test_a_batch_is_cut_as_the_service_takes_it(sender: Submitter, network: Network) -> None:
+def test_a_batch_is_divided_by_the_limits_of_the_service(sender: Submitter, network: Network) -> None:
     """A batch has at most a thousand lines and 4 MiB."""
-    told = sender.submit_batch(lesson(f"Lesson {number}.") for number in range(1001))
+    outcomes = sender.submit_batch(lesson(f"Lesson {number}.") for number in range(1001))
     assert len(network.seen) == 2
-    assert {one.status for one in told if isinstance(one, Receipt)} == {201}
+    assert {one.status for one in outcomes if isinstance(one, Receipt)} == {201}
     long = [lesson(f"{number} " + "long " * 12_000) for number in range(80)]
     assert len(sender.submit_batch(long)) == 80
     assert [content.count(b"\n") + 1 for _, _, content in network.seen[2:]] == [69, 11]
 
 
 @pytest.mark.parametrize("whole", [(400, b"{}"), (413, b"{}"), (200, b"{}\n"), (200, b"[]\n{}\n")])
-def test_what_is_said_of_a_batch_fails_none_of_its_lines(sender: Submitter, network: Network, whole: Any) -> None:
+def test_a_refusal_of_a_batch_fails_none_of_its_lines(sender: Submitter, network: Network, whole: Any) -> None:
     """One bad line must not fail the others forever: each becomes uncertain, and is sent alone."""
     network.script = [whole] * 6
-    told = sender.submit_batch([lesson("One."), lesson("Two.")])
-    assert [type(one).__name__ for one in told] == ["UncertainError"] * 2
+    outcomes = sender.submit_batch([lesson("One."), lesson("Two.")])
+    assert [type(one).__name__ for one in outcomes] == ["UncertainError"] * 2
     network.script = []
     assert sender.recover().settled == {"committed": 2}
 
@@ -328,8 +328,8 @@ def test_a_sender_without_a_ledger_derives_its_keys(service: Service, network: N
             sender.recover()
         with pytest.raises(LedgerError, match="is not known here"):
             sender.send("ev1-unknown")
-        told = sender.submit_batch([lesson(), lesson("Another.")])
-        assert [one.duplicate for one in told if isinstance(one, Receipt)] == [True, True]
+        outcomes = sender.submit_batch([lesson(), lesson("Another.")])
+        assert [one.duplicate for one in outcomes if isinstance(one, Receipt)] == [True, True]
     with Submitter(URL, service.token(), transport=network) as sender:
         assert sender.submit(lesson(), again=True).duplicate
     assert count(service, "submissions") == 2
@@ -416,7 +416,7 @@ def test_an_answer_is_divided_at_line_feeds_alone(sender: Submitter, network: Ne
     assert "a\u2028b\u0085c" in str(outcomes[0])
 
 
-def test_what_became_of_it_can_be_read(service: Service, sender: Submitter, network: Network) -> None:
+def test_the_result_of_a_submission_can_be_read(service: Service, sender: Submitter, network: Network) -> None:
     """Receipts are read by id and key with their review, memories by scope; None means missing."""
     receipt = sender.submit(lesson())
     key, number = str(receipt.idempotency_key), str(receipt.submission_id)
@@ -443,7 +443,7 @@ def test_what_became_of_it_can_be_read(service: Service, sender: Submitter, netw
 
 
 @pytest.mark.parametrize(
-    ("url", "token", "said"),
+    ("url", "token", "message"),
     [
         ("ftp://example.org", "x", "write e.g. http"),
         ("http://[::1", "x", "is no address"),
@@ -460,9 +460,9 @@ def test_what_became_of_it_can_be_read(service: Service, sender: Submitter, netw
         ("127.0.0.1:8080", "x", "is no address"),
     ],
 )
-def test_an_address_or_token_that_cannot_be_one_is_refused(url: str, token: str, said: str) -> None:
+def test_an_invalid_address_or_token_is_refused(url: str, token: str, message: str) -> None:
     """An invalid address or token is refused before anything is recorded or sent."""
-    with pytest.raises(AddressError, match=said):
+    with pytest.raises(AddressError, match=message):
         Submitter(url, token)
 
 
@@ -491,18 +491,18 @@ def test_the_asynchronous_submitter_does_the_same(service: Service, network: Net
             network.script = ["late", (401, b"{}")]
             with pytest.raises(UncertainError):
                 await sender.submit(lesson("Two."))
-            found = await sender.recover()
+            recovery = await sender.recover()
             given_up = await sender.seal(ledger.prepare(lesson("Three.")))
-            return [first == same, len(batch), status == by_key, page, found.settled, given_up.state]
+            return [first == same, len(batch), status == by_key, page, recovery.settled, given_up.state]
 
-    told = apart(journey())
-    assert told[:3] == [True, 2, True]
-    assert told[3].items == []
-    assert told[4:] == [{"committed": 1}, "failed"]
+    results = run_in_thread(journey())
+    assert results[:3] == [True, 2, True]
+    assert results[3].items == []
+    assert results[4:] == [{"committed": 1}, "failed"]
     assert [response.status_code for response in network.let_go()] == [201]
 
 
-def test_whoever_stops_waiting_leaves_it_uncertain(ledger: Ledger) -> None:
+def test_a_cancelled_submission_is_uncertain(ledger: Ledger) -> None:
     """A cancelled call may have arrived, so the ledger marks it uncertain at once and not only after a restart."""
 
     class Silent(httpx.AsyncBaseTransport):
@@ -520,12 +520,12 @@ def test_whoever_stops_waiting_leaves_it_uncertain(ledger: Ledger) -> None:
                 await waiting
 
     asked = asyncio.Event()
-    apart(journey())
+    run_in_thread(journey())
     (entry,) = ledger.entries("uncertain")
     assert (entry.reason, entry.attempts, entry.session) == ("interrupted before an answer came", 1, None)
 
 
-def test_an_interrupted_batch_is_uncertain_too(service: Service, ledger: Ledger) -> None:
+def test_an_interrupted_batch_is_uncertain(service: Service, ledger: Ledger) -> None:
     """Ctrl-C while waiting for the answer marks the whole batch uncertain."""
 
     class Interrupted(httpx.BaseTransport):
@@ -541,7 +541,7 @@ def test_an_interrupted_batch_is_uncertain_too(service: Service, ledger: Ledger)
 
 
 @pytest.mark.parametrize("asked", ["120", "Sat, 21 Nov 2099 10:00:00 GMT"])
-def test_a_service_that_asks_for_much_time_gets_it(sender: Submitter, network: Network, asked: str) -> None:
+def test_a_long_retry_after_leaves_the_operation_uncertain(sender: Submitter, network: Network, asked: str) -> None:
     """A long Retry-After makes the operation uncertain instead of blocking for minutes; recovery asks again."""
     network.script = [(503, b"{}", {"retry-after": asked})]
     with pytest.raises(UncertainError, match="status 503"):
@@ -555,14 +555,14 @@ def test_a_service_that_asks_for_much_time_gets_it(sender: Submitter, network: N
 
 
 @pytest.mark.parametrize("asked", ["soon", "-1", "1.5", ""])
-def test_a_time_that_is_none_is_passed_over(sender: Submitter, network: Network, asked: str) -> None:
+def test_an_invalid_retry_after_is_ignored(sender: Submitter, network: Network, asked: str) -> None:
     """An invalid Retry-After is ignored."""
     network.script = [(503, b"{}", {"retry-after": asked})]
     assert sender.submit(lesson()).status == 201
     assert len(network.seen) == 2
 
 
-def test_a_batch_of_what_is_settled_sends_nothing(sender: Submitter, network: Network) -> None:
+def test_a_batch_of_settled_events_sends_nothing(sender: Submitter, network: Network) -> None:
     """A batch of settled events costs no request."""
     first = sender.submit_batch([lesson("One."), lesson("Two.")])
     assert sender.submit_batch([lesson("Two."), lesson("One.")]) == first[::-1]
@@ -570,13 +570,15 @@ def test_a_batch_of_what_is_settled_sends_nothing(sender: Submitter, network: Ne
     assert len(network.seen) == 1
 
 
-def test_a_batch_that_waits_for_the_service_is_recorded(sender: Submitter, network: Network, ledger: Ledger) -> None:
+def test_a_batch_behind_an_open_circuit_breaker_is_recorded(
+    sender: Submitter, network: Network, ledger: Ledger
+) -> None:
     """While the circuit breaker is open, submitted events are still recorded in the ledger."""
     network.script = ["lose"] * 5
     with pytest.raises(NotSentError):
         sender.submit(lesson())
-    told = sender.submit_batch([lesson("One."), lesson("Two.")])
-    assert [type(one) for one in told] == [NotSentError] * 2
+    outcomes = sender.submit_batch([lesson("One."), lesson("Two.")])
+    assert [type(one) for one in outcomes] == [NotSentError] * 2
     assert ledger.counts()["pending"] == 3
     assert len(network.seen) == 5
 
@@ -594,7 +596,7 @@ def test_without_a_ledger_only_the_newest_operations_are_known(
             sender.send(keys[0])
 
 
-def test_a_page_of_somebody_between_fails_nothing(sender: Submitter, network: Network, ledger: Ledger) -> None:
+def test_a_page_of_an_intermediary_fails_no_operation(sender: Submitter, network: Network, ledger: Ledger) -> None:
     """An intermediary may replace any answer, so a refusal counts only with a receipt."""
     network.script = [(403, PROXY)]
     with pytest.raises(UncertainError):
@@ -603,12 +605,12 @@ def test_a_page_of_somebody_between_fails_nothing(sender: Submitter, network: Ne
     assert sender.submit(lesson()).status == 201
 
 
-def test_a_batch_that_is_too_much_for_somebody_between_goes_in_halves(sender: Submitter, network: Network) -> None:
+def test_a_batch_that_is_too_large_for_an_intermediary_is_sent_in_halves(sender: Submitter, network: Network) -> None:
     """A batch that an intermediary finds too large is halved, down to single lines with separate answers."""
     network.script = [(413, PROXY), (413, PROXY), "pass", "pass", (413, PROXY)]
-    told = sender.submit_batch([lesson(f"Lesson {number}.") for number in range(4)])
+    outcomes = sender.submit_batch([lesson(f"Lesson {number}.") for number in range(4)])
     assert [content.count(b"\n") + 1 for _, _, content in network.seen] == [4, 2, 1, 1, 2, 1, 1]
-    assert [one.status for one in told if isinstance(one, Receipt)] == [201] * 4
+    assert [one.status for one in outcomes if isinstance(one, Receipt)] == [201] * 4
 
 
 def test_another_producers_token_settles_nothing(service: Service, network: Network, ledger: Ledger) -> None:
@@ -624,13 +626,13 @@ def test_another_producers_token_settles_nothing(service: Service, network: Netw
         assert sender.recover().settled == {"committed": 1}
 
 
-def test_what_was_recorded_and_never_sent_is_recovered_in_the_same_process(sender: Submitter, ledger: Ledger) -> None:
+def test_a_recorded_operation_is_recovered_in_the_same_process(sender: Submitter, ledger: Ledger) -> None:
     """A recorded and never sent operation is recovered without waiting for the next start."""
     ledger.prepare(lesson())
     assert sender.recover().settled == {"committed": 1}
 
 
-def test_a_call_that_is_cancelled_again_and_again_ends_as_cancelled(ledger: Ledger) -> None:
+def test_a_call_that_is_cancelled_repeatedly_ends_as_cancelled(ledger: Ledger) -> None:
     """Some frameworks cancel a task repeatedly; it still ends as cancelled."""
 
     class Silent(httpx.AsyncBaseTransport):
@@ -648,7 +650,7 @@ def test_a_call_that_is_cancelled_again_and_again_ends_as_cancelled(ledger: Ledg
                     await asyncio.sleep(0)
                 assert waiting.cancelled()
 
-    apart(journey())
+    run_in_thread(journey())
     assert not [entry for entry in ledger.entries("pending") if entry.attempts]
 
 
@@ -673,7 +675,7 @@ def test_without_a_connection_nothing_was_sent(service: Service, network: Networ
         assert sender.submit(lesson()).idempotency_key == entry.operation_id
 
 
-def test_without_tls_on_the_other_side_nothing_was_sent(ledger: Ledger) -> None:
+def test_without_a_tls_handshake_nothing_was_sent(ledger: Ledger) -> None:
     """When the TLS handshake fails, nothing was sent."""
 
     def hang_up() -> None:
@@ -699,29 +701,32 @@ def test_a_token_that_is_refused_leaves_the_operation_as_it_was(
     with Submitter(URL, wrong, book, transport=network) as sender:
         for submit in (lambda: sender.submit(lesson()), lambda: sender.submit_batch([lesson()])[0]):
             try:
-                told = submit()
+                outcome = submit()
             except RefusedError as error:
-                told = error
-            assert isinstance(told, RefusedError)
-            assert isinstance(told, errors.RequestRefusedError)
-            assert told.code == ("producer-mismatch" if ":" in token else "unauthorized")
-            assert told.receipt is not None
-            assert "Nothing was stored; fix the token" in str(told)
-            assert_sendable(told)
+                outcome = error
+            assert isinstance(outcome, RefusedError)
+            assert isinstance(outcome, errors.RequestRefusedError)
+            assert outcome.code == ("producer-mismatch" if ":" in token else "unauthorized")
+            assert outcome.receipt is not None
+            assert "Nothing was stored; fix the token" in str(outcome)
+            assert_sendable(outcome)
         if kept:
-            found = sender.recover()
-            assert (found.settled, [*found.left]) == ({"pending": 1}, [str(told).split(": ", 1)[1].split(". Noth")[0]])
+            recovery = sender.recover()
+            assert (recovery.settled, [*recovery.left]) == (
+                {"pending": 1},
+                [str(outcome).split(": ", 1)[1].split(". Noth")[0]],
+            )
             (entry,) = ledger.entries()
             assert (entry.state, entry.attempts, entry.in_flight) == ("pending", 3, 0)
     assert len(network.seen) == 2 + kept
     with Submitter(URL, service.token(), book, transport=network) as sender:
-        assert sender.submit(lesson()).idempotency_key == told.operation_id
+        assert sender.submit(lesson()).idempotency_key == outcome.operation_id
     assert count(service, "submissions") == 1
 
 
 @pytest.mark.parametrize("fault", ["lose", (401, refused(401)), (403, refused(403))])
 @pytest.mark.parametrize("batch", [True, False])
-def test_after_an_unclear_attempt_nothing_is_said_of_it(
+def test_later_failures_prove_nothing_about_an_unclear_attempt(
     service: Service, network: Network, ledger: Ledger, fault: Any, *, batch: bool
 ) -> None:
     """The earlier attempt may still arrive, so the operation stays uncertain, however often later ones fail."""
@@ -729,8 +734,8 @@ def test_after_an_unclear_attempt_nothing_is_said_of_it(
         for action in ("late", fault, fault):
             network.script = [action]
             if batch:
-                (told,) = sender.submit_batch([lesson()])
-                assert isinstance(told, UncertainError)
+                (outcome,) = sender.submit_batch([lesson()])
+                assert isinstance(outcome, UncertainError)
             else:
                 with pytest.raises(UncertainError):
                     sender.submit(lesson())
@@ -789,16 +794,16 @@ def test_a_transport_that_repeats_requests_proves_nothing_by_its_last_error(ledg
         reading.join()
 
 
-def test_what_one_process_could_not_send_another_may(service: Service, network: Network, ledger: Ledger) -> None:
+def test_another_process_may_send_an_unsent_operation(service: Service, network: Network, ledger: Ledger) -> None:
     """After an agent with a wrong token, a process with the right one can recover its ledger."""
     with Submitter(URL, "antp_" + "A" * 36, ledger, transport=network) as sender, pytest.raises(RefusedError):
         sender.submit(lesson())
     with Ledger(ledger.path) as other, Submitter(URL, service.token(), other, transport=network) as recovering:
-        found = recovering.recover()
-    assert (found.settled, found.elsewhere) == ({"committed": 1}, 0)
+        recovery = recovering.recover()
+    assert (recovery.settled, recovery.elsewhere) == ({"committed": 1}, 0)
 
 
-def test_what_was_refused_is_still_known_as_such_at_the_next_start(
+def test_a_refused_operation_is_known_as_refused_at_the_next_start(
     service: Service, network: Network, ledger: Ledger
 ) -> None:
     """A refused event cannot arrive later, whichever process asks; the refusal is kept."""
@@ -807,7 +812,7 @@ def test_what_was_refused_is_still_known_as_such_at_the_next_start(
     ledger.close()
     with Ledger(ledger.path) as again, Submitter(URL, service.token(), again, transport=network) as sender:
         entry = again.entry(no.value.operation_id)
-        assert (entry.state, entry.unsent(), entry.reason) == (
+        assert (entry.state, entry.is_unsent(), entry.reason) == (
             "uncertain",
             True,
             str(no.value).split(": ", 1)[1].split(". ")[0],
@@ -824,38 +829,38 @@ def test_what_was_refused_is_still_known_as_such_at_the_next_start(
             other.send(entry.operation_id)
 
 
-def test_a_seal_that_was_not_sent_or_not_let_in_changes_nothing(
+def test_a_seal_that_was_not_sent_or_was_refused_changes_nothing(
     service: Service, network: Network, ledger: Ledger, sender: Submitter
 ) -> None:
     """When a seal was not sent or was refused, a prepared operation can still be sent with the same key."""
     one = ledger.prepare(lesson())
     network.script = ["lose"]
-    assert (sender.seal(one).state, ledger.entry(one).unsent()) == ("pending", True)
+    assert (sender.seal(one).state, ledger.entry(one).is_unsent()) == ("pending", True)
     with Submitter(URL, "antp_" + "A" * 36, ledger, transport=network) as other:
-        assert (other.seal(one).state, ledger.entry(one).unsent()) == ("pending", True)
+        assert (other.seal(one).state, ledger.entry(one).is_unsent()) == ("pending", True)
     network.script = ["late"]
-    assert (sender.seal(one).state, ledger.entry(one).unsent()) == ("uncertain", False)
+    assert (sender.seal(one).state, ledger.entry(one).is_unsent()) == ("uncertain", False)
     network.script = ["lose"]
     assert sender.seal(one).state == "uncertain"
     assert service.client is not None
     assert sender.send(one).status == 201
 
 
-def test_the_asynchronous_submitter_tells_the_same(service: Service, network: Network, ledger: Ledger) -> None:
+def test_the_asynchronous_submitter_raises_the_same_errors(service: Service, network: Network, ledger: Ledger) -> None:
     """The asynchronous submitter handles connection failures and refused tokens the same way."""
 
     async def journey(token: str, script: list[Any], **options: Any) -> str:
         network.script = script
         options = options or {"transport": AsyncNetwork(network), "url": URL}
         async with AsyncSubmitter(options.pop("url"), token, None, attempts=2, **options) as sender:
-            with pytest.raises(OperationError) as told:
+            with pytest.raises(OperationError) as raised:
                 await sender.submit(lesson())
-        return type(told.value).__name__
+        return type(raised.value).__name__
 
-    assert apart(journey("token", [], url=f"http://127.0.0.1:{free_port()}")) == "NotSentError"
-    assert apart(journey("antp_" + "A" * 36, [])) == "RefusedError"
-    assert apart(journey("antp_" + "A" * 36, ["late"])) == "UncertainError"
-    assert apart(journey(service.token(), ["drop", "lose"])) == "UncertainError"
+    assert run_in_thread(journey("token", [], url=f"http://127.0.0.1:{free_port()}")) == "NotSentError"
+    assert run_in_thread(journey("antp_" + "A" * 36, [])) == "RefusedError"
+    assert run_in_thread(journey("antp_" + "A" * 36, ["late"])) == "UncertainError"
+    assert run_in_thread(journey(service.token(), ["drop", "lose"])) == "UncertainError"
     assert ledger.counts()["pending"] == 0
 
 

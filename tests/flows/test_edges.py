@@ -4,11 +4,11 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import pytest
@@ -49,18 +49,11 @@ from antechamber.flows.seal import KeySealer
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.flows.write_gate import WriteGate
 from antechamber.settings import Location
-from support import HANG_SECONDS, event, locked, until, write_policies
+from support import HANG_SECONDS, event, locked, run_in_thread, until, write_policies
 
 BOT = Bearer(id=1, name="worker:release-bot", role="producer", read=[])
 SECOND = 1_000_000
 SECRET = bytes(range(32))
-T = TypeVar("T")
-
-
-def finish(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a separate thread, because a browser test may run an event loop in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
 
 
 class Clock:
@@ -112,7 +105,7 @@ class Flows:
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
         """Submit one event and return the answer."""
-        reply = finish(self.admission.submit(msgspec.json.encode(body), [], BOT))
+        reply = run_in_thread(self.admission.submit(msgspec.json.encode(body), [], BOT))
         answer: dict[str, Any] = msgspec.json.decode(reply.body)
         return answer
 
@@ -220,9 +213,9 @@ def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) ->
     flows.store.close()
     raw = msgspec.json.encode(event())
     replies = [
-        finish(flows.admission.submit(raw, [], BOT)),
-        finish(flows.admission.submit_batch(raw, BOT)),
-        finish(flows.sealer.seal("free-key", BOT)),
+        run_in_thread(flows.admission.submit(raw, [], BOT)),
+        run_in_thread(flows.admission.submit_batch(raw, BOT)),
+        run_in_thread(flows.sealer.seal("free-key", BOT)),
     ]
     for reply in replies:
         assert not isinstance(reply, list)
@@ -232,7 +225,7 @@ def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) ->
 
 def test_a_batch_beyond_its_bytes_is_refused_as_a_whole(flows: Flows) -> None:
     """A batch of more than 4 MiB gives 413 and is not parsed."""
-    reply = finish(flows.admission.submit_batch(b" " * (4 * 1024 * 1024 + 1), BOT))
+    reply = run_in_thread(flows.admission.submit_batch(b" " * (4 * 1024 * 1024 + 1), BOT))
     assert not isinstance(reply, list)
     assert (reply.status, reply.disposition) == (413, None)
 
@@ -606,10 +599,10 @@ def test_only_short_bodies_are_looked_through_in_the_event_loop(flows: Flows, po
         return {name.rpartition("_")[0] for name in clock.threads if name != threading.current_thread().name}
 
     for channel in ("http", "mcp"):
-        assert finish(asked(msgspec.json.encode(event(f"Short, {channel}.")), channel)) == set()
-        assert finish(asked(msgspec.json.encode(event(LONG_TEXT + channel)), channel)) == {"long-bodies"}
+        assert run_in_thread(asked(msgspec.json.encode(event(f"Short, {channel}.")), channel)) == set()
+        assert run_in_thread(asked(msgspec.json.encode(event(LONG_TEXT + channel)), channel)) == {"long-bodies"}
     clock.threads.clear()
-    lines = finish(admission.submit_batch(msgspec.json.encode(event("In a batch.")), BOT))
+    lines = run_in_thread(admission.submit_batch(msgspec.json.encode(event("In a batch.")), BOT))
     assert isinstance(lines, list)
     assert {name.rpartition("_")[0] for name in clock.threads} == {"batches"}
 
@@ -634,7 +627,7 @@ def test_when_too_much_waits_beside_the_loop_nothing_more_is_taken(
         assert [task in done for task in waiting] == [False] * most + [True]
         return await asyncio.gather(*waiting), short.status
 
-    answers, short = finish(together())
+    answers, short = run_in_thread(together())
     assert short == 201
     refused = msgspec.json.decode(answers.pop().body)
     assert (refused["status"], refused["reasons"][0]["code"], refused["retry_same_key"]) == (503, "unavailable", True)
@@ -660,7 +653,7 @@ def test_a_long_body_that_waits_for_its_look_in_vain_is_answered(flows: Flows, p
         assert (await admission.judge(read)).status == 201
         return refused
 
-    refused = finish(full())
+    refused = run_in_thread(full())
     assert refused["reasons"][0]["code"] == "unavailable"
     assert refused["idempotency_key"] is not None
 

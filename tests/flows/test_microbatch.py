@@ -1,13 +1,12 @@
 """Micro-batches: one call for items that arrive together, and a separate result for each caller."""
 
 import asyncio
-from collections.abc import Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import Future
 
 import pytest
 
 from antechamber.flows.microbatch import MicroBatcher
+from support import run_in_thread
 
 
 class Desk:
@@ -25,12 +24,6 @@ class Desk:
         self.taken.append(numbers)
         self.futures.append(Future())
         return self.futures[-1]
-
-
-def finish(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine in a separate thread, because a browser test may run an event loop in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, work).result()
 
 
 async def settled() -> None:
@@ -54,7 +47,7 @@ def test_what_arrives_in_one_turn_is_one_call() -> None:
             future.set_result([2 * number for number in numbers])
         assert await asyncio.gather(*tasks) == [2, 4, 6, 8]
 
-    finish(work())
+    run_in_thread(work())
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -76,7 +69,7 @@ def test_a_cancelled_caller_does_not_affect_the_others(fails: bool) -> None:  # 
         assert isinstance(results[0], asyncio.CancelledError)
         assert str(results[1]) == ("broken" if fails else "20")
 
-    finish(work())
+    run_in_thread(work())
 
 
 def test_an_immediate_failure_reaches_every_caller() -> None:
@@ -87,4 +80,4 @@ def test_an_immediate_failure_reaches_every_caller() -> None:
         results = await asyncio.gather(together.submit(1), together.submit(13), return_exceptions=True)
         assert [str(result) for result in results] == ["not this one"] * 2
 
-    finish(work())
+    run_in_thread(work())

@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 from antechamber.app.http_connection import HEAD_BYTES, LEAST_BYTES, LimitedConnection, OpenConnections
 from antechamber.web.connections import ClientConnection, connection_of
 from antechamber.web.request_turns import RequestTurns
-from support import apart
+from support import run_in_thread
 
 LARGE = b"x" * (16 << 20)
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -113,7 +113,7 @@ def test_a_client_that_takes_nothing_loses_its_connection() -> None:
             assert await ends(stuck)
             assert await is_open(idle)
 
-    apart(work())
+    run_in_thread(work())
 
 
 def test_a_client_that_takes_little_but_goes_on_keeps_its_connection() -> None:
@@ -129,7 +129,7 @@ def test_a_client_that_takes_little_but_goes_on_keeps_its_connection() -> None:
                 port.check(LATER)
             assert await read(slow)
 
-    apart(work())
+    run_in_thread(work())
 
 
 def test_a_process_that_ends_waits_less_for_who_takes_nothing() -> None:
@@ -145,7 +145,7 @@ def test_a_process_that_ends_waits_less_for_who_takes_nothing() -> None:
             port.check(10, stopping=True)
             assert await ends(stuck)
 
-    apart(work())
+    run_in_thread(work())
 
 
 def test_connections_without_a_known_caller_are_few() -> None:
@@ -159,7 +159,7 @@ def test_connections_without_a_known_caller_are_few() -> None:
                 await read(client)
             return [await is_open(client) for client in known + strange]
 
-    assert apart(work()) == [True, True, False, False, True, True]
+    assert run_in_thread(work()) == [True, True, False, False, True, True]
 
 
 def test_beyond_all_connections_the_longest_idle_one_is_closed() -> None:
@@ -175,7 +175,7 @@ def test_beyond_all_connections_the_longest_idle_one_is_closed() -> None:
             third = await port.connect()
             return [await is_open(client) for client in (first, second, third)]
 
-    assert apart(work()) == [True, False, True]
+    assert run_in_thread(work()) == [True, False, True]
 
 
 def test_if_no_connection_is_idle_the_new_one_is_closed() -> None:
@@ -187,7 +187,7 @@ def test_if_no_connection_is_idle_the_new_one_is_closed() -> None:
             new = await port.connect()
             return [bool(await read(busy)), bool(await read(new))]
 
-    assert apart(work())[1] is False
+    assert run_in_thread(work())[1] is False
 
 
 def test_a_head_has_a_deadline_and_a_size() -> None:
@@ -208,7 +208,7 @@ def test_a_head_has_a_deadline_and_a_size() -> None:
             large_body = await port.connect(body + GET)
             assert (await read(large_body) or b"").startswith(b"HTTP/1.1 200")
 
-    apart(work())
+    run_in_thread(work())
 
 
 def test_what_is_not_http_is_refused() -> None:
@@ -221,7 +221,7 @@ def test_what_is_not_http_is_refused() -> None:
                 assert (await read(client) or b"").startswith(b"HTTP/1.1 400")
                 assert await ends(client)
 
-    apart(work())
+    run_in_thread(work())
 
 
 def test_a_connection_whose_body_was_given_up_ends_after_its_answer() -> None:
@@ -239,7 +239,7 @@ def test_a_connection_whose_body_was_given_up_ends_after_its_answer() -> None:
             port.check(LATER)
             assert await ends(client)
 
-    apart(work())
+    run_in_thread(work())
 
 
 def test_pipelined_requests_are_answered_in_order() -> None:
@@ -252,7 +252,7 @@ def test_pipelined_requests_are_answered_in_order() -> None:
             assert answer.count(b"HTTP/1.1 200") == 5
             assert await is_open(client)
 
-    apart(work())
+    run_in_thread(work())
 
 
 def test_a_request_that_came_another_way_has_no_limits() -> None:
@@ -281,6 +281,6 @@ def test_requests_begin_a_few_in_each_round() -> None:
         await turns.take(known=False)
         return begun
 
-    found = apart(work())
+    found = run_in_thread(work())
     assert found[:3] == ["strange 0", "strange 1", "known"]
     assert found[3:] == ["strange 3", "strange 4", "strange 5"]

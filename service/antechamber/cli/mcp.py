@@ -40,13 +40,13 @@ class LedgerSubmits:
             receipt=entry.typed_receipt(),
             reason=entry.reason,
             operation_id=operation_id,
-            sent=not entry.unsent(),
+            sent=not entry.is_unsent(),
         )
 
     def _prepare(self, event: dict[str, Any]) -> str:
         """Record an event; if its key was sealed, record it under a new key, because the model still proposes it."""
         operation_id = self._ledger.prepare(event)
-        again = self._ledger.entry(operation_id).sealed()
+        again = self._ledger.entry(operation_id).is_sealed()
         return self._ledger.prepare(event, again=True) if again else operation_id
 
     async def _producer(self) -> str:

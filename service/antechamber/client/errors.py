@@ -17,7 +17,7 @@ class InvalidEventError(errors.RequestRefusedError):
     safe_new_key: bool = True
 
 
-def completed(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
+def complete_event(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
     """Complete an event with its hash and this key; without a key, with its own or one derived from its content.
 
     Raises InvalidEventError.
@@ -39,8 +39,8 @@ class OperationError(AntechamberError):
     advice: ClassVar[str] = ""
 
     def __init__(self, entry: Operation) -> None:
-        said = f"{entry.operation_id}: {entry.reason}"
-        AntechamberError.__init__(self, f"{said.rstrip('.')}. {self.advice}" if self.advice else said)
+        text = f"{entry.operation_id}: {entry.reason}"
+        AntechamberError.__init__(self, f"{text.rstrip('.')}. {self.advice}" if self.advice else text)
         self.operation_id = entry.operation_id
         self.reason = entry.reason
         self.receipt = entry.typed_receipt()
@@ -106,7 +106,7 @@ def outcome(entry: Operation) -> Receipt:
     receipt = entry.typed_receipt()
     if entry.state == "committed" and receipt is not None and receipt.disposition != "rejected-conflict":
         return receipt
-    if entry.unsent():
+    if entry.is_unsent():
         raise (NotSentError if entry.receipt is None else RefusedError)(entry)
     raise _ERRORS.get(entry.state, UncertainError)(entry)
 

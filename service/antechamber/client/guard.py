@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from antechamber.client.delivery import Recovery
 from antechamber.client.errors import FailedError, NeedsReviewError, SettledByHandError, UncertainError
-from antechamber.client.guarded_call import CallOutcome, GuardedCalls, Invoke, ToolAnswer, told_of
+from antechamber.client.guarded_call import CallOutcome, GuardedCalls, Invoke, ToolAnswer, answer_of_result
 from antechamber.client.ledger import Ledger, UnderWayError
 from antechamber.client.resend_strategy import (
     CallError,
@@ -25,15 +25,15 @@ from antechamber.client.resend_strategy import (
     ResendTolerant,
     Strategy,
     check,
-    hidden,
-    needed,
+    hidden_argument,
+    required_arguments,
 )
-from antechamber.client.runner import drive, to_the_end
-from antechamber.client.tool_results import KeptResult, ending_of_error, kept_result, token_in
+from antechamber.client.runner import drive, finish_write
+from antechamber.client.tool_results import KeptResult, decode_result, ending_of_error, token_in
 from antechamber.client.wire import Pause
 
-ATTEMPTS: Final = 3
-TIMEOUT: Final = 60.0
+MAX_ATTEMPTS: Final = 3
+TIMEOUT_SECONDS: Final = 60.0
 __all__ = [
     "CallError",
     "Guard",
@@ -58,9 +58,9 @@ class Guard:
         tools: Mapping[str, Strategy | ReadOnly],
         *,
         server: str,
-        attempts: int = ATTEMPTS,
-        timeout: float = TIMEOUT,
-        result: Callable[[bytes], Any] = kept_result,
+        attempts: int = MAX_ATTEMPTS,
+        timeout: float = TIMEOUT_SECONDS,
+        result: Callable[[bytes], Any] = decode_result,
     ) -> None:
         """Guard a session; each tool is declared once.
 
@@ -84,7 +84,7 @@ class Guard:
         self._session = session
         self._tools = dict(tools)
         self._ledger = ledger
-        self._calling = GuardedCalls(ledger, server, self._tools, attempts)
+        self._calls = GuardedCalls(ledger, server, self._tools, attempts)
         self._timeout = timeout
         self._result = result
         self._reads: dict[str, bool] = {}
@@ -92,20 +92,20 @@ class Guard:
     async def list_tools(self, **options: Any) -> Any:
         """Return the server's tools for a model, without the arguments that the guard fills in."""
         listing = await self._session.list_tools(**options)
-        tools = [self._noted(tool) for tool in _tools(listing)]
+        tools = [self._note_tool(tool) for tool in _tools(listing)]
         return _with(listing, "tools", tools) if hasattr(listing, "tools") else tools
 
-    def _noted(self, tool: Any) -> Any:
+    def _note_tool(self, tool: Any) -> Any:
         """Note whether a tool only reads; return it without the argument that the guard fills in.
 
         Raises CallError if its declaration gives it an argument that it does not have.
         """
         schema = _schema(tool)
         # A schema that permits any argument does not list the ones that it knows.
-        known = None if schema.get("additionalProperties") is True else schema.get("properties")
+        properties = None if schema.get("additionalProperties") is True else schema.get("properties")
         for name, strategy in self._tools.items():
-            unknown = needed(strategy, name).get(tool.name, set()) - set(known or ())
-            if unknown and known is not None:
+            unknown = required_arguments(strategy, name).get(tool.name, set()) - set(properties or ())
+            if unknown and properties is not None:
                 message = f"{tool.name} knows no argument {', '.join(sorted(unknown))}; mend the declaration of {name}"
                 raise CallError(message)
         notes = getattr(tool, "annotations", None)
@@ -114,7 +114,7 @@ class Guard:
             _hint(notes, "destructive_hint", "destructiveHint"),
         )
         self._reads[tool.name] = reads and not destroys
-        argument = hidden(self._tools.get(tool.name))
+        argument = hidden_argument(self._tools.get(tool.name))
         return _without(tool, argument) if argument else tool
 
     async def call_tool(
@@ -132,28 +132,28 @@ class Guard:
         session's errors if its tools cannot be listed.
         """
         arguments = arguments or {}
-        if await self._passes(name):
+        if await self._only_reads(name):
             return await self._session.call_tool(name, dict(arguments), **options)
-        made = await self._run(self._calling.call(name, arguments, operation), options)
-        return await self._outcome(made, named=operation is not None)
+        outcome = await self._run(self._calls.call(name, arguments, operation), options)
+        return await self._result_of(outcome, named=operation is not None)
 
     async def prepare(self, name: str, arguments: Mapping[str, Any], *, operation: str | None = None) -> str:
         """Record a call to be made and return its operation id, which an agent keeps in its checkpoint.
 
         Raises CallError or LedgerError.
         """
-        if await self._passes(name):
+        if await self._only_reads(name):
             message = f"{name} only reads; there is nothing to record"
             raise CallError(message)
-        recording = asyncio.to_thread(self._calling.prepare, name, arguments, operation)
-        return await to_the_end(asyncio.ensure_future(recording))
+        recording = asyncio.to_thread(self._calls.prepare, name, arguments, operation)
+        return await finish_write(asyncio.ensure_future(recording))
 
     async def send(self, operation_id: str) -> Any:
         """Make the call that `prepare` recorded; repeated calls have one effect.
 
         Raises what `call_tool` raises.
         """
-        return await self._outcome(await self._run(self._calling.send(operation_id), {}), named=True)
+        return await self._result_of(await self._run(self._calls.send(operation_id), {}), named=True)
 
     async def recover_uncertain(self, progress: Callable[[int], None] = lambda _: None) -> Recovery:
         """Settle every unsettled call of this server, as its strategy allows.
@@ -165,10 +165,10 @@ class Guard:
         Raises CallError, LedgerError, and the session's errors if its tools cannot be listed.
         """
         await self._list_all()
-        found: Recovery = await self._run(self._calling.recover(progress), {})
-        return found
+        recovery: Recovery = await self._run(self._calls.recover(progress), {})
+        return recovery
 
-    async def _passes(self, name: str) -> bool:
+    async def _only_reads(self, name: str) -> bool:
         """Return whether a call only reads and is passed through unchanged.
 
         Raises CallError if the server has no such tool.
@@ -202,27 +202,27 @@ class Guard:
                 return None
             try:
                 async with asyncio.timeout(self._timeout):
-                    return told_of(await self._session.call_tool(step.tool, step.arguments, **options))
+                    return answer_of_result(await self._session.call_tool(step.tool, step.arguments, **options))
             except Exception as error:  # noqa: BLE001 -- the strategy decides what any error of a session means
-                ending, said = ending_of_error(error)
-                return ToolAnswer(ending=ending, said=said)
+                ending, reason = ending_of_error(error)
+                return ToolAnswer(ending=ending, reason=reason)
 
         return await drive(steps, do)
 
-    async def _outcome(self, made: CallOutcome, *, named: bool) -> Any:
+    async def _result_of(self, outcome: CallOutcome, *, named: bool) -> Any:
         """Return the result of a call that has one, and record that it was handed over."""
-        entry = made.entry
+        entry = outcome.entry
         if entry.state not in {"committed", "failed"}:
             raise {"needs_review": NeedsReviewError}.get(entry.state, UncertainError)(entry)
         if not named:
             await self._hand_over(entry.operation_id)
         if entry.receipt is None:
             raise (SettledByHandError if entry.state == "committed" else FailedError)(entry)
-        return made.result if made.result is not None else self._result(entry.receipt)
+        return outcome.result if outcome.result is not None else self._result(entry.receipt)
 
     async def _hand_over(self, operation_id: str) -> None:
         try:
-            await to_the_end(asyncio.ensure_future(asyncio.to_thread(self._ledger.hand_over, operation_id)))
+            await finish_write(asyncio.ensure_future(asyncio.to_thread(self._ledger.hand_over, operation_id)))
         except asyncio.CancelledError:
             self._ledger.hand_over(operation_id, heard=False)
             raise
@@ -253,6 +253,6 @@ def _with(value: Any, name: str, member: Any) -> Any:
 def _without(tool: Any, argument: str) -> Any:
     """Return a tool without one argument in its input schema."""
     schema = _schema(tool)
-    schema["properties"] = {key: one for key, one in schema.get("properties", {}).items() if key != argument}
+    schema["properties"] = {name: member for name, member in schema.get("properties", {}).items() if name != argument}
     schema["required"] = [key for key in schema.get("required", []) if key != argument]
     return _with(tool, "input_schema" if hasattr(tool, "input_schema") else "inputSchema", schema)

@@ -24,15 +24,15 @@ from antechamber.client.resend_strategy import (
     ReconcileRead,
     Strategy,
     canonical,
+    describe_embedding,
     embed,
-    embedding,
     fingerprint,
-    reading,
+    read_arguments,
     rule_call,
 )
 from antechamber.client.retry import pause
 from antechamber.client.runner import UnsentError
-from antechamber.client.tool_results import ending_of, keep
+from antechamber.client.tool_results import encode_result, ending_of
 from antechamber.client.wire import Pause
 from antechamber.core.delivery_rules import SETTLED, DeliveryRuling, State
 from antechamber.core.errors import AntechamberError
@@ -53,7 +53,7 @@ class ToolAnswer(Struct, frozen=True, kw_only=True):
     """Answer of a tool, or why there is none."""
 
     ending: Ending
-    said: str
+    reason: str
     result: Any = None
 
 
@@ -64,7 +64,7 @@ class CallOutcome(Struct, frozen=True, kw_only=True):
     result: Any = None
     ending: Ending | None = None
     """How the last attempt ended, or the read of an earlier one's effect; None if neither was made."""
-    said: str = ""
+    reason: str = ""
 
 
 class _Body(Struct, frozen=True):
@@ -92,7 +92,7 @@ class GuardedCalls:
         self._tools = tools
         self._attempts = attempts
         self._chance = random.SystemRandom().random
-        self._seen: dict[tuple[str, int], float] = {}
+        self._ended_at: dict[tuple[str, int], float] = {}
         """When each attempt was first known to have ended, by a monotonic clock."""
 
     def _strategy(self, tool: str) -> Strategy:
@@ -109,16 +109,16 @@ class GuardedCalls:
         given = blake3(canonical(arguments)).hexdigest()
 
         def body_of(token: str) -> bytes:
-            body = _Body(given, embedding(strategy), embed(strategy, arguments, token))
+            body = _Body(given, describe_embedding(strategy), embed(strategy, arguments, token))
             return canonical(msgspec.structs.asdict(body))
 
-        found = self._ledger.record_call(
+        operation_id = self._ledger.record_call(
             f"{self._prefix}{tool}", fingerprint(arguments, operation), body_of, named=operation is not None
         )
-        if _body(self._ledger.entry(found)).given != given:
+        if _body(self._ledger.entry(operation_id)).given != given:
             message = f"operation {operation} of {tool} was another call, with other arguments"
             raise CallError(message)
-        return found
+        return operation_id
 
     def call(self, tool: str, arguments: Mapping[str, Any], operation: str | None) -> CallSteps[CallOutcome]:
         """Record a call and make it."""
@@ -127,7 +127,7 @@ class GuardedCalls:
             operation_id = self.prepare(tool, arguments, operation)
             entry = self._ledger.entry(operation_id)
             begun = None if entry.attempts or entry.state in SETTLED else self._claim(operation_id, 0)
-        return (yield from self._go(operation_id, begun))
+        return (yield from self._try_repeatedly(operation_id, begun))
 
     def send(self, operation_id: str) -> CallSteps[CallOutcome]:
         """Make a recorded call unless it is settled.
@@ -138,33 +138,37 @@ class GuardedCalls:
         if entry.kind != "call" or not entry.name.startswith(self._prefix):
             message = f"{operation_id} is {entry.name}, no call of {self._prefix[:-1]}"
             raise CallError(message)
-        return (yield from self._go(operation_id, None))
+        return (yield from self._try_repeatedly(operation_id, None))
 
-    def _go(self, operation_id: str, begun: Operation | None, *, patient: bool = False) -> CallSteps[CallOutcome]:
-        made = CallOutcome(entry=begun or self._ledger.entry(operation_id))
+    def _try_repeatedly(
+        self, operation_id: str, begun: Operation | None, *, patient: bool = False
+    ) -> CallSteps[CallOutcome]:
+        outcome = CallOutcome(entry=begun or self._ledger.entry(operation_id))
         for attempt in range(self._attempts):
-            made = yield from self._once(begun or self._ledger.entry(operation_id), patient=patient, begun=bool(begun))
+            outcome = yield from self._try_once(
+                begun or self._ledger.entry(operation_id), patient=patient, begun=bool(begun)
+            )
             begun = None
-            if made.entry.state in SETTLED:
-                return made
+            if outcome.entry.state in SETTLED:
+                return outcome
             if attempt + 1 < self._attempts:
                 yield Pause(pause(attempt, None, self._chance))
-        if patient and made.ending in {"error", "unclear"}:
+        if patient and outcome.ending in {"error", "unclear"}:
             # The server answered, and would give the same answer at each start.
-            reason = f"an earlier attempt may have had its effect; the last: {made.said}"
-            return CallOutcome(entry=self._end(made.entry, "needs_review", reason))
-        return made
+            reason = f"an earlier attempt may have had its effect; the last: {outcome.reason}"
+            return CallOutcome(entry=self._end(outcome.entry, "needs_review", reason))
+        return outcome
 
-    def _once(self, entry: Operation, *, patient: bool, begun: bool) -> CallSteps[CallOutcome]:
+    def _try_once(self, entry: Operation, *, patient: bool, begun: bool) -> CallSteps[CallOutcome]:
         """Make one attempt, if the strategy permits it."""
         if entry.state in SETTLED:
             return CallOutcome(entry=entry)
         strategy = self._strategy(entry.name.removeprefix(self._prefix))
         proven = False
         if not begun:
-            made = yield from self._look(entry, strategy, patient=patient)
-            if made is not None:
-                return made
+            outcome = yield from self._check_earlier(entry, strategy, patient=patient)
+            if outcome is not None:
+                return outcome
             proven = isinstance(strategy, ReconcileRead)
             entry = self._claim(entry.operation_id, entry.attempts)
             if entry.state in SETTLED:
@@ -191,42 +195,42 @@ class GuardedCalls:
     def _attempt(self, entry: Operation, strategy: Strategy, *, sole: bool) -> CallSteps[CallOutcome]:
         """Call the tool and record what its answer means."""
         try:
-            with self._interrupted(entry, strategy, sole=sole):
-                told = yield Invoke(entry.name.removeprefix(self._prefix), _body(entry).arguments)
-            told = told or ToolAnswer(ending="silent", said="no answer")
-            settled = self._settle(entry, strategy, told, sole=sole)
+            with self._record_interruption(entry, strategy, sole=sole):
+                answer = yield Invoke(entry.name.removeprefix(self._prefix), _body(entry).arguments)
+            answer = answer or ToolAnswer(ending="silent", reason="no answer")
+            recorded = self._record_answer(entry, strategy, answer, sole=sole)
         finally:
             self._ledger.in_hand.discard(entry.operation_id)
-            self._note(entry)
-        return CallOutcome(entry=settled, result=told.result, ending=told.ending, said=told.said)
+            self._note_end(entry)
+        return CallOutcome(entry=recorded, result=answer.result, ending=answer.ending, reason=answer.reason)
 
-    def _note(self, entry: Operation) -> float:
+    def _note_end(self, entry: Operation) -> float:
         """Return when this attempt was first known to have ended."""
-        return self._seen.setdefault((entry.operation_id, entry.attempts), time.monotonic())
+        return self._ended_at.setdefault((entry.operation_id, entry.attempts), time.monotonic())
 
-    def _settle(self, entry: Operation, strategy: Strategy, told: ToolAnswer, *, sole: bool) -> Operation:
-        kept = keep(told.result) if told.result is not None else None
-        ruling = rule_call(strategy, told.ending, told.said, sole=sole)
-        return self._ledger.settle(entry.operation_id, lambda _: ruling, kept)
+    def _record_answer(self, entry: Operation, strategy: Strategy, answer: ToolAnswer, *, sole: bool) -> Operation:
+        receipt = encode_result(answer.result) if answer.result is not None else None
+        ruling = rule_call(strategy, answer.ending, answer.reason, sole=sole)
+        return self._ledger.record_answer(entry.operation_id, lambda _: ruling, receipt)
 
-    def _end(self, entry: Operation, state: State, reason: str, kept: bytes | None = None) -> Operation:
+    def _end(self, entry: Operation, state: State, reason: str, receipt: bytes | None = None) -> Operation:
         """End an operation, unless another attempt has begun meanwhile."""
-        ruling = DeliveryRuling(state=state, final=kept is not None, reason=reason)
-        same = entry.attempts
-        return self._ledger.settle(
+        ruling = DeliveryRuling(state=state, final=receipt is not None, reason=reason)
+        attempts = entry.attempts
+        return self._ledger.record_answer(
             entry.operation_id,
-            lambda now: ruling if now.attempts == same and not self._ledger.under_way(now) else None,
-            kept,
+            lambda now: ruling if now.attempts == attempts and not self._ledger.under_way(now) else None,
+            receipt,
         )
 
-    def _look(self, entry: Operation, strategy: Strategy, *, patient: bool) -> CallSteps[CallOutcome | None]:
+    def _check_earlier(self, entry: Operation, strategy: Strategy, *, patient: bool) -> CallSteps[CallOutcome | None]:
         """Check what became of earlier attempts; None means that the call may be made.
 
         Raises UnderWayError.
         """
         if self._ledger.under_way(entry):
             raise UnderWayError(entry.operation_id)
-        if _body(entry).embedding != embedding(strategy):
+        if _body(entry).embedding != describe_embedding(strategy):
             reason = f"it was recorded while its tool was declared otherwise: {entry.reason}"
             return CallOutcome(entry=self._end(entry, "needs_review" if entry.attempts else "failed", reason))
         if not entry.attempts or not isinstance(strategy, NeverResend | ReconcileRead):
@@ -237,17 +241,17 @@ class GuardedCalls:
 
     def _reconcile(self, entry: Operation, strategy: ReconcileRead, *, patient: bool) -> CallSteps[CallOutcome | None]:
         """Read whether the effect exists; None means that it does not and cannot appear any more."""
-        missing = self._note(entry) + strategy.late - time.monotonic()
+        missing = self._note_end(entry) + strategy.late - time.monotonic()
         while True:
-            told = (yield Invoke(strategy.read, reading(strategy, entry.operation_id))) or _NOTHING
-            seen = _seen(strategy, told, entry.operation_id)
-            if seen:
+            answer = (yield Invoke(strategy.read, read_arguments(strategy, entry.operation_id))) or _NO_ANSWER
+            exists = _has_effect(strategy, answer, entry.operation_id)
+            if exists:
                 reason = f"{strategy.read} found its effect"
-                return CallOutcome(entry=self._end(entry, "committed", reason, keep(told.result)))
-            if seen is None:
-                ending: Ending = "silent" if told.ending == "silent" else "unclear"
-                said = told.said or f"the result of {strategy.read} does not say"
-                return CallOutcome(entry=entry, ending=ending, said=said)
+                return CallOutcome(entry=self._end(entry, "committed", reason, encode_result(answer.result)))
+            if exists is None:
+                ending: Ending = "silent" if answer.ending == "silent" else "unclear"
+                reason = answer.reason or f"the result of {strategy.read} does not say"
+                return CallOutcome(entry=entry, ending=ending, reason=reason)
             if missing <= 0:
                 return None
             if not patient:
@@ -256,7 +260,7 @@ class GuardedCalls:
             missing = 0.0
 
     @contextlib.contextmanager
-    def _interrupted(self, entry: Operation, strategy: Strategy, *, sole: bool) -> Iterator[None]:
+    def _record_interruption(self, entry: Operation, strategy: Strategy, *, sole: bool) -> Iterator[None]:
         """If the caller is cancelled while waiting, record that now instead of at the next start."""
         try:
             yield
@@ -265,10 +269,10 @@ class GuardedCalls:
             with contextlib.suppress(AntechamberError):
                 if isinstance(interruption, UnsentError) and sole:
                     ruling = DeliveryRuling(state="failed", final=False, reason="interrupted before it was sent")
-                    self._ledger.settle(entry.operation_id, lambda _: ruling)
+                    self._ledger.record_answer(entry.operation_id, lambda _: ruling)
                 else:
-                    told = ToolAnswer(ending="silent", said="interrupted before an answer came")
-                    self._settle(entry, strategy, told, sole=sole)
+                    answer = ToolAnswer(ending="silent", reason="interrupted before an answer came")
+                    self._record_answer(entry, strategy, answer, sole=sole)
             raise
 
     def recover(self, progress: Callable[[int], None]) -> CallSteps[Recovery]:
@@ -277,32 +281,32 @@ class GuardedCalls:
         left: Counter[str] = Counter()
         elsewhere = silent = 0
         self._ledger.sweep()
-        ours = [entry.operation_id for entry in self._open() if self._note(entry)]
+        ours = [entry.operation_id for entry in self._unsettled() if self._note_end(entry)]
         for operation_id in ours:
             entry = self._ledger.entry(operation_id)
             if self._ledger.under_way(entry):
                 elsewhere += 1
                 continue
-            made = CallOutcome(entry=entry, said="the server does not answer", ending="silent")
+            outcome = CallOutcome(entry=entry, reason="the server does not answer", ending="silent")
             if silent < MAX_UNANSWERED:
-                made = yield from self._recovered(entry)
-            silent = silent + 1 if made.ending == "silent" and made.entry.state not in SETTLED else 0
-            settled[made.entry.state] += 1
-            if made.entry.state not in SETTLED:
-                left[made.said or made.entry.reason] += 1
+                outcome = yield from self._recover_one(entry)
+            silent = silent + 1 if outcome.ending == "silent" and outcome.entry.state not in SETTLED else 0
+            settled[outcome.entry.state] += 1
+            if outcome.entry.state not in SETTLED:
+                left[outcome.reason or outcome.entry.reason] += 1
             progress(1)
         return Recovery(found=settled.total(), settled=dict(settled), elsewhere=elsewhere, left=dict(left))
 
-    def _open(self) -> Iterator[Operation]:
+    def _unsettled(self) -> Iterator[Operation]:
         """Yield this server's unsettled calls."""
         for entry in self._ledger.entries("pending", "uncertain"):
             if entry.kind == "call" and entry.name.startswith(self._prefix):
                 yield entry
 
-    def _recovered(self, entry: Operation) -> CallSteps[CallOutcome]:
+    def _recover_one(self, entry: Operation) -> CallSteps[CallOutcome]:
         """Settle one operation, unless another task or process is working on it."""
         try:
-            return (yield from self._go(entry.operation_id, None, patient=True))
+            return (yield from self._try_repeatedly(entry.operation_id, None, patient=True))
         except UnderWayError:
             return CallOutcome(entry=self._ledger.entry(entry.operation_id))
 
@@ -312,21 +316,21 @@ def _body(entry: Operation) -> _Body:
     return _Body(**json.loads(entry.body or b"{}"))
 
 
-def _seen(strategy: ReconcileRead, told: ToolAnswer, token: str) -> bool | None:
+def _has_effect(strategy: ReconcileRead, answer: ToolAnswer, token: str) -> bool | None:
     """Return whether the read found the effect; None if it failed or its result was not understood."""
-    if told.ending != "done":
+    if answer.ending != "done":
         return None
     try:
-        found = strategy.found(told.result, token)
+        exists = strategy.found(answer.result, token)
     except Exception:  # noqa: BLE001 -- a result that `found` does not understand proves nothing
         return None
-    return found if isinstance(found, bool) else None
+    return exists if isinstance(exists, bool) else None
 
 
-_NOTHING: Final = ToolAnswer(ending="silent", said="no answer")
+_NO_ANSWER: Final = ToolAnswer(ending="silent", reason="no answer")
 
 
-def told_of(result: Any) -> ToolAnswer:
+def answer_of_result(result: Any) -> ToolAnswer:
     """Return how a call ended that returned this result."""
-    ending, said = ending_of(result)
-    return ToolAnswer(ending=ending, said=said, result=result)
+    ending, reason = ending_of(result)
+    return ToolAnswer(ending=ending, reason=reason, result=result)

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Self
 import msgspec
 
 from antechamber.client import ledger_file
-from antechamber.client.errors import completed
+from antechamber.client.errors import complete_event
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError, ProcessLocks
 from antechamber.client.operation import ADD, COLUMNS, READ, WRITE, Operation, OperationChange, OperationKind, checksum
 from antechamber.core.admission.canonical import NORMAL_FORM
@@ -58,7 +58,7 @@ class Ledger:
         self._depth = 0
         self.in_hand: set[str] = set()
         """Calls that a task of this process is making now."""
-        self._connection = ledger_file.opened(self.path)
+        self._connection = ledger_file.open_file(self.path)
         self._sessions = ProcessLocks(self.path)
         try:
             with self.together() as connection:
@@ -84,17 +84,17 @@ class Ledger:
             self._sessions.end()
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _read(self) -> Iterator[sqlite3.Connection]:
         if os.getpid() != self._process:
             message = "this ledger was opened before the process forked; open it again here"
             raise LedgerError(message)
-        with self._gate, ledger_file.explained(self.path):
+        with self._gate, ledger_file.explain_errors(self.path):
             yield self._connection
 
     @contextlib.contextmanager
     def together(self) -> Iterator[sqlite3.Connection]:
         """Run one transaction that excludes all other writers; everything written is on disk when it ends."""
-        with self._reading() as connection:
+        with self._read() as connection:
             if self._depth:
                 yield connection
                 return
@@ -119,20 +119,20 @@ class Ledger:
 
         Raises InvalidEventError if the event is malformed: nothing is recorded then. Raises LedgerError.
         """
-        operation_id = self._mint()
-        found = completed(event, operation_id)
+        operation_id = self._new_id()
+        body = complete_event(event, operation_id)
         with self.together() as connection:
-            entry = self._same(connection, "submission", found.producer_identity, found.fingerprint)
+            entry = self._find_same(connection, "submission", body.producer_identity, body.fingerprint)
             if entry and not (entry.state == "failed" and (again or entry.receipt is None)):
                 return entry.operation_id
             self._add(
                 connection,
                 operation_id=operation_id,
                 kind="submission",
-                name=found.producer_identity,
-                body=found.body,
-                fingerprint=found.fingerprint,
-                source_event_hash=found.source_event_hash,
+                name=body.producer_identity,
+                body=body.body,
+                fingerprint=body.fingerprint,
+                source_event_hash=body.source_event_hash,
                 normal_form=NORMAL_FORM,
             )
         return operation_id
@@ -150,9 +150,9 @@ class Ledger:
 
         Raises LedgerError.
         """
-        body = body_of(operation_id := self._mint())
+        body = body_of(operation_id := self._new_id())
         with self.together() as connection:
-            entry = self._same(connection, "call", name, fingerprint)
+            entry = self._find_same(connection, "call", name, fingerprint)
             void = entry and entry.state == "failed" and entry.receipt is None
             if entry and not void and (named or not self._is_handed_over(connection, entry)):
                 return entry.operation_id
@@ -174,17 +174,17 @@ class Ledger:
             return False
         return connection.execute("SELECT 1 FROM handed_over WHERE entry = ?", (entry.id,)).fetchone() is not None
 
-    def _mint(self) -> str:
+    def _new_id(self) -> str:
         return uuid7(self._clock(), self._randomness(10))
 
-    def _same(
+    def _find_same(
         self, connection: sqlite3.Connection, kind: OperationKind, name: str, fingerprint: bytes
     ) -> Operation | None:
         row = connection.execute(
             f"{READ} WHERE kind = ? AND name = ? AND fingerprint = ? ORDER BY id DESC LIMIT 1",
             (kind, name, fingerprint),
         ).fetchone()
-        return self._entry(row) if row else None
+        return self._decode(row) if row else None
 
     def _add(self, connection: sqlite3.Connection, **members: Any) -> None:
         now = self._clock()
@@ -202,9 +202,9 @@ class Ledger:
             **members,
         )
         connection.execute(ADD, {**msgspec.structs.asdict(entry), "checksum": checksum(entry)})
-        self._tell(connection, entry)
+        self._add_change(connection, entry)
 
-    def _tell(self, connection: sqlite3.Connection, entry: Operation) -> None:
+    def _add_change(self, connection: sqlite3.Connection, entry: Operation) -> None:
         connection.execute(
             "INSERT INTO changes (entry, state, attempts, reason, changed_at) VALUES (?, ?, ?, ?, ?)",
             (entry.id, entry.state, entry.attempts, entry.reason, entry.changed_at),
@@ -213,10 +213,10 @@ class Ledger:
     def _change(self, connection: sqlite3.Connection, entry: Operation, **members: Any) -> Operation:
         changed = msgspec.structs.replace(entry, changed_at=self._clock(), **members)
         connection.execute(WRITE, {**msgspec.structs.asdict(changed), "checksum": checksum(changed)})
-        self._tell(connection, changed)
+        self._add_change(connection, changed)
         return changed
 
-    def _entry(self, row: tuple[Any, ...]) -> Operation:
+    def _decode(self, row: tuple[Any, ...]) -> Operation:
         """Build an entry from a row; raise DamagedLedgerError if it is not as it was written."""
         try:
             entry = msgspec.convert(dict(zip(COLUMNS, row[:-1], strict=True)), Operation)
@@ -226,30 +226,30 @@ class Ledger:
             raise DamagedLedgerError(self.path, f"entry {row[0]} was altered")
         return entry
 
-    def _one(self, connection: sqlite3.Connection, operation_id: str) -> Operation:
+    def _find(self, connection: sqlite3.Connection, operation_id: str) -> Operation:
         row = connection.execute(f"{READ} WHERE operation_id = ?", (operation_id,)).fetchone()
         if row is None:
             message = f"{self.path} has no operation {operation_id}"
             raise LedgerError(message)
-        return self._entry(row)
+        return self._decode(row)
 
     def entry(self, operation_id: str) -> Operation:
         """Return one operation.
 
         Raises LedgerError if there is none by that id.
         """
-        with self._reading() as connection:
-            return self._one(connection, operation_id)
+        with self._read() as connection:
+            return self._find(connection, operation_id)
 
     def history(self, operation_id: str) -> list[OperationChange]:
         """Return the changes of an operation, oldest first.
 
         Raises LedgerError if there is none by that id.
         """
-        with self._reading() as connection:
+        with self._read() as connection:
             rows = connection.execute(
                 "SELECT state, attempts, reason, changed_at FROM changes WHERE entry = ? ORDER BY id",
-                (self._one(connection, operation_id).id,),
+                (self._find(connection, operation_id).id,),
             ).fetchall()
         names = OperationChange.__struct_fields__
         return [msgspec.convert(dict(zip(names, row, strict=True)), OperationChange) for row in rows]
@@ -262,7 +262,7 @@ class Ledger:
         Raises UnderWayError if another attempt began or is in progress, LedgerError.
         """
         with self.together() as connection:
-            entry = self._one(connection, operation_id)
+            entry = self._find(connection, operation_id)
             if entry.state in SETTLED:
                 return entry
             if after is not None and (entry.attempts != after or self.under_way(entry)):
@@ -271,7 +271,7 @@ class Ledger:
             counts = {"attempts": number, "in_flight": entry.in_flight + 1, "reason": f"attempt {number} begins"}
             return self._change(connection, entry, **counts, session=self._session, receipt=None)
 
-    def settle(
+    def record_answer(
         self, operation_id: str, judge: Callable[[Operation], DeliveryRuling | None], answer: bytes | None = None
     ) -> Operation:
         """Record the result of an answer; an operation that is settled stays unchanged.
@@ -282,7 +282,7 @@ class Ledger:
         Raises LedgerError.
         """
         with self.together() as connection:
-            entry = self._one(connection, operation_id)
+            entry = self._find(connection, operation_id)
             if entry.state in SETTLED:
                 return entry
             ruling = judge(entry)
@@ -307,7 +307,7 @@ class Ledger:
         Raises LedgerError if it is settled, or in progress in a running process.
         """
         with self.together() as connection:
-            entry = self._one(connection, operation_id)
+            entry = self._find(connection, operation_id)
             if entry.state in {"committed", "failed"}:
                 message = f"{operation_id} is {entry.state} already: {entry.reason}"
                 raise LedgerError(message)
@@ -324,19 +324,19 @@ class Ledger:
         Raises LedgerError if the ledger belongs to another service, which does not have what the first one committed.
         """
         with self.together() as connection:
-            known = connection.execute("SELECT service FROM ledger").fetchone()[0]
-            if known is None or (moved and known != service):
+            bound = connection.execute("SELECT service FROM ledger").fetchone()[0]
+            if bound is None or (moved and bound != service):
                 connection.execute("UPDATE ledger SET service = ?", (service,))
-            elif known != service:
+            elif bound != service:
                 message = (
-                    f"{self.path} speaks of the service at {known}, not of {service}. Use another file for each "
+                    f"{self.path} speaks of the service at {bound}, not of {service}. Use another file for each "
                     f"service; if it is the same one at a new address: antechamber ledger moved {service}"
                 )
                 raise LedgerError(message)
 
     def holder(self, token: bytes) -> str | None:
         """Return the producer whose token has this digest, if the service has reported it."""
-        with self._reading() as connection:
+        with self._read() as connection:
             row = connection.execute("SELECT holder FROM ledger WHERE token = ?", (token,)).fetchone()
         return row[0] if row else None
 
@@ -353,36 +353,36 @@ class Ledger:
         wanted, last = states or STATES, 0
         marks = ", ".join("?" * len(wanted))
         while True:
-            with self._reading() as connection:
+            with self._read() as connection:
                 rows = connection.execute(
                     f"{READ} WHERE state IN ({marks}) AND id > ? ORDER BY id LIMIT {PAGE}", (*wanted, last)
                 ).fetchall()
             for row in rows:
-                yield self._entry(row)
+                yield self._decode(row)
             if len(rows) < PAGE:
                 return
             last = rows[-1][0]
 
     def counts(self) -> dict[State, int]:
         """Return the number of operations in each state, 0 included."""
-        with self._reading() as connection:
+        with self._read() as connection:
             rows = dict(connection.execute("SELECT state, count(*) FROM entries GROUP BY state").fetchall())
         return {state: rows.get(state, 0) for state in STATES}
 
     def sweep(self) -> int:
         """Mark operations of processes that have ended as `uncertain`, and return their number."""
-        number = 0
+        count = 0
         with self.together() as connection:
-            gone = self._sessions.gone(connection)
-            for session in gone:
+            ended = self._sessions.find_ended(connection)
+            for session in ended:
                 while rows := connection.execute(f"{READ} WHERE session = ? LIMIT {PAGE}", (session,)).fetchall():
                     for row in rows:
-                        entry = self._entry(row)
+                        entry = self._decode(row)
                         reason = "its process ended before an answer came" if entry.in_flight else entry.reason
                         self._change(connection, entry, state="uncertain", reason=reason, session=None)
-                    number += len(rows)
-            self._sessions.forget(connection, gone)
-        return number
+                    count += len(rows)
+            self._sessions.forget(connection, ended)
+        return count
 
     def under_way_elsewhere(self, entry: Operation) -> bool:
         """Return whether another running process has prepared this operation or has an attempt of it in progress."""
@@ -397,4 +397,4 @@ class Ledger:
         """Record that the outcome of a call was handed over to its caller, or that it did not arrive."""
         sql = "INSERT OR IGNORE INTO handed_over VALUES (?)" if heard else "DELETE FROM handed_over WHERE entry = ?"
         with self.together() as connection:
-            connection.execute(sql, (self._one(connection, operation_id).id,))
+            connection.execute(sql, (self._find(connection, operation_id).id,))

@@ -101,18 +101,18 @@ class DamagedLedgerError(LedgerError):
 
 
 @contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     """Translate SQLite's errors into ours."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _told(path, error) from None
+        raise _explain(path, error) from None
     except UnicodeDecodeError:
         # SQLite's message about a damaged schema contains its invalid bytes.
         raise DamagedLedgerError(path, "it holds text that is none") from None
 
 
-def _told(path: Path, error: sqlite3.Error) -> LedgerError:
+def _explain(path: Path, error: sqlite3.Error) -> LedgerError:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return DamagedLedgerError(path, str(error))
@@ -121,7 +121,7 @@ def _told(path: Path, error: sqlite3.Error) -> LedgerError:
     return LedgerError(f"{path} cannot be used: {error}. Nothing is lost: mend that and do the same again")
 
 
-def opened(path: Path) -> sqlite3.Connection:
+def open_file(path: Path) -> sqlite3.Connection:
     """Open the file, or create it if there is none.
 
     Raises DamagedLedgerError or LedgerError.
@@ -135,8 +135,8 @@ def opened(path: Path) -> sqlite3.Connection:
     except OSError as error:
         message = f"{path} cannot be used: {error.strerror}"
         raise LedgerError(message) from None
-    with explained(path):
-        connection = _connected(path)
+    with explain_errors(path):
+        connection = _connect(path)
         try:
             _check(path, connection)
         except BaseException:
@@ -145,7 +145,7 @@ def opened(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
     try:
         for pragma in _PRAGMAS:
@@ -160,7 +160,7 @@ def _make(path: Path) -> None:
     """Create the complete file under another name, then link it, so that no incomplete ledger has its name."""
     with drafted(path) as draft:
         try:
-            with explained(path), contextlib.closing(_connected(draft)) as connection:
+            with explain_errors(path), contextlib.closing(_connect(draft)) as connection:
                 marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
                 connection.executescript(f"BEGIN; {_SCHEMA} {marks} COMMIT;")
         finally:
@@ -185,29 +185,29 @@ def _check(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _check_whole(path: Path, connection: sqlite3.Connection) -> None:
-    found = [row[0] for row in connection.execute("PRAGMA integrity_check(3)").fetchall()]
-    if found != ["ok"]:
-        raise DamagedLedgerError(path, "; ".join(found).replace("\n", " "))
+    findings = [row[0] for row in connection.execute("PRAGMA integrity_check(3)").fetchall()]
+    if findings != ["ok"]:
+        raise DamagedLedgerError(path, "; ".join(findings).replace("\n", " "))
     pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     if path.stat().st_size != pages * size:
         # SQLite reads the missing part of the last page as zeros.
         raise DamagedLedgerError(path, "its end is missing")
-    number = connection.execute("SELECT count(*) FROM entries").fetchone()[0]
+    count = connection.execute("SELECT count(*) FROM entries").fetchone()[0]
     last = (connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone() or (0,))[0]
-    if number != last:
-        raise DamagedLedgerError(path, f"{last - number} of {last} entries are missing")
+    if count != last:
+        raise DamagedLedgerError(path, f"{last - count} of {last} entries are missing")
 
 
-_here: Final[weakref.WeakSet["ProcessLocks"]] = weakref.WeakSet()
+_locks_of_process: Final[weakref.WeakSet["ProcessLocks"]] = weakref.WeakSet()
 
 
-def _let_go() -> None:
+def _release_in_child() -> None:
     """Close the child's copies after a fork: a lock shared with a child would outlive its parent."""
-    for sessions in _here:
-        sessions.forked()
+    for sessions in _locks_of_process:
+        sessions.release_in_child()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_release_in_child)
 
 
 class ProcessLocks:
@@ -220,14 +220,14 @@ class ProcessLocks:
         self._path = path
         self._name = secrets.token_hex(8)
         self._held: TextIO | None = None
-        _here.add(self)
+        _locks_of_process.add(self)
 
-    def forked(self) -> None:
+    def release_in_child(self) -> None:
         """Close this child process's copy of its parent's lock."""
         if self._held is not None:
             self._held.close()
 
-    def _beside(self, name: str) -> Path:
+    def _lock_path(self, name: str) -> Path:
         return self._path.with_name(f"{self._path.name}.{name}.open")
 
     def begin(self, connection: sqlite3.Connection) -> int:
@@ -236,7 +236,7 @@ class ProcessLocks:
         Raises LedgerError if the folder cannot be written to.
         """
         try:
-            self._held = self._beside(self._name).open("x")
+            self._held = self._lock_path(self._name).open("x")
             fcntl.flock(self._held, fcntl.LOCK_EX)
         except OSError as error:
             message = f"the folder of {self._path} cannot be written to or locked in: {error.strerror}"
@@ -248,29 +248,29 @@ class ProcessLocks:
     def end(self) -> None:
         """Release this process's lock."""
         if self._held is not None:
-            self._beside(self._name).unlink(missing_ok=True)
+            self._lock_path(self._name).unlink(missing_ok=True)
             self._held.close()
 
-    def gone(self, connection: sqlite3.Connection) -> list[int]:
+    def find_ended(self, connection: sqlite3.Connection) -> list[int]:
         """Return the sessions whose process has ended."""
-        known = connection.execute("SELECT id, name FROM sessions").fetchall()
-        lost = connection.execute(
+        sessions = connection.execute("SELECT id, name FROM sessions").fetchall()
+        unlisted = connection.execute(
             "SELECT DISTINCT session FROM entries WHERE session IS NOT NULL"
             " AND session NOT IN (SELECT id FROM sessions)"
         ).fetchall()
-        return [number for number, name in known if self._over(name)] + [number for (number,) in lost]
+        return [number for number, name in sessions if self._has_ended(name)] + [number for (number,) in unlisted]
 
-    def _over(self, name: str) -> bool:
+    def _has_ended(self, name: str) -> bool:
         try:
-            with self._beside(name).open("r") as held:
+            with self._lock_path(name).open("r") as held:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._beside(name).unlink(missing_ok=True)
+                self._lock_path(name).unlink(missing_ok=True)
         except FileNotFoundError:
             return True
         except OSError:
             return False
         return True
 
-    def forget(self, connection: sqlite3.Connection, gone: list[int]) -> None:
+    def forget(self, connection: sqlite3.Connection, ended: list[int]) -> None:
         """Delete sessions that have ended."""
-        connection.executemany("DELETE FROM sessions WHERE id = ?", [(number,) for number in gone])
+        connection.executemany("DELETE FROM sessions WHERE id = ?", [(number,) for number in ended])

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.client.errors import completed
+from antechamber.client.errors import complete_event
 from antechamber.client.ledger_file import LedgerError
 from antechamber.client.operation import Operation
 from antechamber.core.admission.canonical import NORMAL_FORM
@@ -51,7 +51,7 @@ class MemoryLedger:
 
     def _prepare(self, event: Mapping[str, Any] | bytes, taken: Container[str]) -> str:
         """Return the event's unsettled operation, or a new one under the first free id; skip the ids in `taken`."""
-        body = completed(event, None)
+        body = complete_event(event, None)
         for operation_id in _ids(body.key):
             entry = self._entries.get(operation_id)
             if operation_id in taken:
@@ -89,10 +89,10 @@ class MemoryLedger:
         entry = self.entry(operation_id)
         if entry.state in SETTLED:
             return entry
-        begun = {"attempts": entry.attempts + 1, "in_flight": entry.in_flight + 1}
-        return self._keep(msgspec.structs.replace(entry, **begun, receipt=None))
+        counts = {"attempts": entry.attempts + 1, "in_flight": entry.in_flight + 1}
+        return self._keep(msgspec.structs.replace(entry, **counts, receipt=None))
 
-    def settle(
+    def record_answer(
         self, operation_id: str, judge: Callable[[Operation], DeliveryRuling], answer: bytes | None = None
     ) -> Operation:
         """Record the result of an answer.

@@ -51,11 +51,11 @@ class Operation(Struct, frozen=True, kw_only=True):
         """Return the receipt of a submission that ended; None if the service kept none."""
         return msgspec.json.decode(self.receipt, type=Receipt) if self.receipt and self.kind == "submission" else None
 
-    def unsent(self) -> bool:
+    def is_unsent(self) -> bool:
         """Return whether it is unsettled and no attempt of it can still arrive."""
         return self.state in {"pending", "uncertain"} and not self.in_flight
 
-    def sealed(self) -> bool:
+    def is_sealed(self) -> bool:
         """Return whether it failed because its key was sealed: the service never judged its event."""
         receipt = self.typed_receipt()
         return receipt is not None and any(reason.code == "sealed" for reason in receipt.reasons)

@@ -107,8 +107,8 @@ def fingerprint(arguments: Mapping[str, Any], operation: str | None) -> bytes:
 
     Raises CallError if they are not JSON.
     """
-    marked = {"arguments": arguments} if operation is None else {"operation": operation}
-    return blake3(canonical(marked)).digest()
+    subject = {"arguments": arguments} if operation is None else {"operation": operation}
+    return blake3(canonical(subject)).digest()
 
 
 def embed(strategy: Strategy, arguments: Mapping[str, Any], token: str) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def embed(strategy: Strategy, arguments: Mapping[str, Any], token: str) -> dict[
     if not isinstance(strategy, IdempotencyKey | ReconcileRead):
         return dict(arguments)
     name = strategy.argument
-    if hidden(strategy) is not None:
+    if hidden_argument(strategy) is not None:
         if name in arguments:
             message = f"argument {name} is filled in behind the call; leave it out"
             raise CallError(message)
@@ -135,7 +135,7 @@ def embed(strategy: Strategy, arguments: Mapping[str, Any], token: str) -> dict[
     return {**arguments, name: before.replace(TOKEN, token) + value + after.replace(TOKEN, token)}
 
 
-def hidden(strategy: Strategy | ReadOnly | None) -> str | None:
+def hidden_argument(strategy: Strategy | ReadOnly | None) -> str | None:
     """Return the argument that callers neither see nor set; None if there is none."""
     if isinstance(strategy, IdempotencyKey):
         return strategy.argument
@@ -144,31 +144,31 @@ def hidden(strategy: Strategy | ReadOnly | None) -> str | None:
     return None
 
 
-def embedding(strategy: Strategy) -> list[str]:
+def describe_embedding(strategy: Strategy) -> list[str]:
     """Return how a strategy embeds its token; it cannot follow up a call with another embedding."""
     if isinstance(strategy, IdempotencyKey):
         return ["key", strategy.argument]
     return ["token", strategy.argument, strategy.template] if isinstance(strategy, ReconcileRead) else []
 
 
-def needed(strategy: Strategy | ReadOnly, name: str) -> dict[str, set[str]]:
+def required_arguments(strategy: Strategy | ReadOnly, name: str) -> dict[str, set[str]]:
     """Return the arguments that a strategy sets, by the tool that must have them."""
     if isinstance(strategy, ReconcileRead):
         return {name: {strategy.argument}, strategy.read: set(strategy.arguments)}
     return {name: {strategy.argument} if isinstance(strategy, IdempotencyKey) else set()}
 
 
-def reading(strategy: ReconcileRead, token: str) -> dict[str, Any]:
+def read_arguments(strategy: ReconcileRead, token: str) -> dict[str, Any]:
     """Return the arguments of the read that looks for the token."""
 
-    def filled(value: Any) -> Any:
+    def fill(value: Any) -> Any:
         if isinstance(value, str):
             return value.replace(TOKEN, token)
         if isinstance(value, Mapping):
-            return {name: filled(one) for name, one in value.items()}
-        return [filled(one) for one in value] if isinstance(value, list | tuple) else value
+            return {name: fill(member) for name, member in value.items()}
+        return [fill(member) for member in value] if isinstance(value, list | tuple) else value
 
-    return {name: filled(value) for name, value in strategy.arguments.items()}
+    return {name: fill(value) for name, value in strategy.arguments.items()}
 
 
 def check(strategy: object) -> None:
@@ -180,7 +180,7 @@ def check(strategy: object) -> None:
         if strategy.template.count(TOKEN) != 1 or strategy.template.count(VALUE) > 1:
             message = f"the template {strategy.template!r} needs {TOKEN} once, and {VALUE} at most once"
             raise CallError(message)
-        if TOKEN not in json.dumps(reading(strategy, TOKEN)):
+        if TOKEN not in json.dumps(read_arguments(strategy, TOKEN)):
             message = f"no argument of {strategy.read} says {TOKEN}, so that reading could not look for it"
             raise CallError(message)
         if not strategy.late >= 0:
@@ -188,7 +188,7 @@ def check(strategy: object) -> None:
             raise CallError(message)
 
 
-def rule_call(strategy: Strategy, ending: Ending, said: str, *, sole: bool) -> DeliveryRuling:
+def rule_call(strategy: Strategy, ending: Ending, reason: str, *, sole: bool) -> DeliveryRuling:
     """Return the state of a call after an answer; `sole` means that no other attempt can have, or still get, an effect.
 
     A result ends the call. An error ends it only if the attempt is the sole one and the tool's errors are final: it
@@ -197,9 +197,9 @@ def rule_call(strategy: Strategy, ending: Ending, said: str, *, sole: bool) -> D
     if ending == "done":
         return DeliveryRuling(state="committed", final=True, reason="the tool answered")
     if sole and ending == "error" and strategy.errors_are_final:
-        return DeliveryRuling(state="failed", final=True, reason=said)
+        return DeliveryRuling(state="failed", final=True, reason=reason)
     if isinstance(strategy, NeverResend):
         return DeliveryRuling(
-            state="needs_review", final=ending == "error", reason=f"it may have had its effect: {said}"
+            state="needs_review", final=ending == "error", reason=f"it may have had its effect: {reason}"
         )
-    return DeliveryRuling(state="uncertain", final=False, reason=said)
+    return DeliveryRuling(state="uncertain", final=False, reason=reason)

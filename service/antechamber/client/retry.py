@@ -22,21 +22,21 @@ def pause(attempt: int, retry_after: float | None, chance: Callable[[], float]) 
 
     At least as long as the service asks for.
     """
-    most = min(MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0**attempt)
-    return max(most * (0.5 + chance() / 2), retry_after or 0.0)
+    longest = min(MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0**attempt)
+    return max(longest * (0.5 + chance() / 2), retry_after or 0.0)
 
 
 class CircuitBreaker:
     """Circuit breaker: blocks calls for `cooldown` seconds after `failures` consecutive failures, then permits one."""
 
     def __init__(self, failures: int, cooldown: float, now: Callable[[], float] = time.monotonic) -> None:
-        self._most, self._cooldown, self._now = failures, cooldown, now
+        self._max_failures, self._cooldown, self._now = failures, cooldown, now
         self._failures = 0
         self._open_until = 0.0
 
     def remaining(self) -> float:
         """Return for how many seconds calls are blocked; 0 if they are allowed."""
-        return max(0.0, self._open_until - self._now()) if self._failures >= self._most else 0.0
+        return max(0.0, self._open_until - self._now()) if self._failures >= self._max_failures else 0.0
 
     def record(self, answer: ServerAnswer) -> None:
         """Count a failure, or reset the count after an answer that shows that the service works."""
@@ -44,5 +44,5 @@ class CircuitBreaker:
             self._failures = 0
             return
         self._failures += 1
-        if self._failures >= self._most:
+        if self._failures >= self._max_failures:
             self._open_until = self._now() + self._cooldown

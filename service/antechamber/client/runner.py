@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
-Driven = Generator[Any, Any, T]
+Steps = Generator[Any, Any, T]
 
 
 class UnsentError(BaseException):
@@ -20,48 +20,48 @@ class Turn(NamedTuple):
     result: Any
 
 
-def advance(steps: Driven[Any], told: Any) -> Turn:
+def advance(steps: Steps[Any], response: Any) -> Turn:
     """Advance the generator by one step. Runs in a thread, where a StopIteration must not escape."""
     try:
-        return Turn(steps.send(told), None)
+        return Turn(steps.send(response), None)
     except StopIteration as end:
         return Turn(None, end.value)
 
 
-async def drive(steps: Driven[T], do: Callable[[Any], Awaitable[Any]]) -> T:
+async def drive(steps: Steps[T], do: Callable[[Any], Awaitable[Any]]) -> T:
     """Run steps to their end: they write in threads, and `do` makes their requests."""
-    told: Any = None
-    asked = False
+    response: Any = None
+    is_requested = False
     try:
         while True:
-            asked = False
+            is_requested = False
             # A step that has begun is written to the end before a cancellation takes effect.
-            turn = await to_the_end(asyncio.ensure_future(asyncio.to_thread(advance, steps, told)))
+            turn = await finish_write(asyncio.ensure_future(asyncio.to_thread(advance, steps, response)))
             if turn.step is None:
                 return turn.result  # type: ignore[no-any-return]
-            asked = True
-            told = await do(turn.step)
+            is_requested = True
+            response = await do(turn.step)
     finally:
-        _end(steps, asked=asked)
+        _end(steps, is_requested=is_requested)
 
 
-def _end(steps: Driven[Any], *, asked: bool) -> None:
+def _end(steps: Steps[Any], *, is_requested: bool) -> None:
     """Close the generator; throw UnsentError into it if its last request was not made."""
     # If the event loop ended during a step, the generator still runs in its thread and is closed when collected.
     with contextlib.suppress(UnsentError, StopIteration, ValueError):
-        if asked:
+        if is_requested:
             steps.close()
         else:
             steps.throw(UnsentError())
 
 
-async def to_the_end(under_way: "asyncio.Future[T]") -> T:
+async def finish_write(write: "asyncio.Future[T]") -> T:
     """Wait for a write to the ledger; a cancellation takes effect after it."""
     try:
-        return await asyncio.shield(under_way)
+        return await asyncio.shield(write)
     except asyncio.CancelledError:
         # Some frameworks cancel more than once.
-        while not under_way.done():
+        while not write.done():
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([under_way])
+                await asyncio.wait([write])
         raise

@@ -28,16 +28,16 @@ from antechamber.client.memory_ledger import MemoryLedger
 from antechamber.client.operation import Operation
 from antechamber.client.retry import CircuitBreaker
 from antechamber.client.runner import advance, drive
-from antechamber.client.wire import Call, Pause, Response, SendTrace, connection_options, heard, unheard
+from antechamber.client.wire import Call, Pause, Response, SendTrace, connection_options, failure_of, response_of
 from antechamber.core.contract import MAX_LINES, Channel, Holder, MemoryPage, Receipt
 from antechamber.core.mcp_tools import Status
 
-TIMEOUT: Final = 15.0
+TIMEOUT_SECONDS: Final = 15.0
 """Seconds to wait for an answer."""
-ATTEMPTS: Final = 6
-FAILURES: Final = 5
-COOLDOWN: Final = 30.0
-"""Seconds in which nothing is sent after `FAILURES` consecutive failures."""
+MAX_ATTEMPTS: Final = 6
+MAX_FAILURES: Final = 5
+COOLDOWN_SECONDS: Final = 30.0
+"""Seconds in which nothing is sent after `MAX_FAILURES` consecutive failures."""
 MEMORIES: Final = "/v1/memories"
 Event = Mapping[str, Any] | bytes
 T = TypeVar("T")
@@ -53,7 +53,7 @@ def _request(call: Call) -> dict[str, Any]:
     }
 
 
-def _nothing(_: int) -> None:
+def _ignore_progress(_: int) -> None:
     """Ignore progress."""
 
 
@@ -67,8 +67,8 @@ class _Base:
         self.ledger = ledger
         if ledger is not None:
             ledger.bind(httpx.URL(url).netloc.decode())
-        self._book: OperationStore = ledger or MemoryLedger()
-        self._sending = Delivery(self._book, CircuitBreaker(FAILURES, COOLDOWN), attempts)
+        self._operations: OperationStore = ledger or MemoryLedger()
+        self._delivery = Delivery(self._operations, CircuitBreaker(MAX_FAILURES, COOLDOWN_SECONDS), attempts)
 
     def _recovery(self, progress: Callable[[int], None]) -> DeliverySteps[Recovery]:
         ledger, elsewhere = self.ledger, 0
@@ -86,31 +86,31 @@ class _Base:
                 elif entry.kind == "submission" and (entry.state == "uncertain" or not entry.in_flight):
                     yield entry
 
-        found: Recovery = yield from self._sending.recover(uncertain(), progress)
-        return msgspec.structs.replace(found, elsewhere=elsewhere)
+        recovery: Recovery = yield from self._delivery.recover(uncertain(), progress)
+        return msgspec.structs.replace(recovery, elsewhere=elsewhere)
 
     def _batch(self, events: Iterable[Event]) -> DeliverySteps[list[Receipt | OperationError]]:
         outcomes: list[Receipt | OperationError] = []
         rest = iter(events)
-        while some := list(islice(rest, MAX_LINES)):
-            operations = self._book.prepare_all(some)
-            known: dict[str, Receipt | OperationError] = {}
-            entries_to_send = map(self._book.entry, dict.fromkeys(operations))
-            for group in divide_into_batches(entries_to_send, body_size):
-                entries, _ = yield from self._sending.send_all([entry.operation_id for entry in group])
-                known |= {entry.operation_id: outcome_or_error(entry) for entry in entries}
-            outcomes += [known[one] for one in operations]
+        while portion := list(islice(rest, MAX_LINES)):
+            operations = self._operations.prepare_all(portion)
+            results: dict[str, Receipt | OperationError] = {}
+            prepared = map(self._operations.entry, dict.fromkeys(operations))
+            for group in divide_into_batches(prepared, body_size):
+                entries, _ = yield from self._delivery.send_all([entry.operation_id for entry in group])
+                results |= {entry.operation_id: outcome_or_error(entry) for entry in entries}
+            outcomes += [results[operation_id] for operation_id in operations]
         return outcomes
 
     def _status(self, location: str, name: str) -> DeliverySteps[Status | None]:
-        return self._sending.read(f"{SUBMISSIONS}/{location}{quote(name, safe='')}", None, Status)
+        return self._delivery.read(f"{SUBMISSIONS}/{location}{quote(name, safe='')}", None, Status)
 
     def _holder(self) -> DeliverySteps[Holder | None]:
-        return self._sending.read("/v1/token", None, Holder)
+        return self._delivery.read("/v1/token", None, Holder)
 
     def _memories(self, scope: str, scope_id: str, query: str, after: str | None) -> DeliverySteps[MemoryPage | None]:
         params = {"submission_scope": scope, "scope_id": scope_id, "q": query}
-        return self._sending.read(MEMORIES, params | ({"after": after} if after else {}), MemoryPage)
+        return self._delivery.read(MEMORIES, params | ({"after": after} if after else {}), MemoryPage)
 
 
 class Submitter(_Base):
@@ -122,8 +122,8 @@ class Submitter(_Base):
         token: str,
         ledger: Ledger | None = None,
         *,
-        timeout: float = TIMEOUT,
-        attempts: int = ATTEMPTS,
+        timeout: float = TIMEOUT_SECONDS,
+        attempts: int = MAX_ATTEMPTS,
         channel: Channel = "http",
         transport: httpx.BaseTransport | None = None,
     ) -> None:
@@ -151,23 +151,23 @@ class Submitter(_Base):
         self._client.close()
 
     def _run(self, steps: DeliverySteps[T]) -> T:
-        told: Response | None = None
+        response: Response | None = None
         with contextlib.closing(steps):
             while True:
-                step, result = advance(steps, told)
+                step, result = advance(steps, response)
                 if step is None:
                     return result  # type: ignore[no-any-return]
-                told = self._do(step)
+                response = self._do(step)
 
     def _do(self, step: Step) -> Response | None:
         if isinstance(step, Pause):
             time.sleep(step.seconds)
             return None
-        departure = SendTrace()
+        trace = SendTrace()
         try:
-            return heard(self._client.request(**_request(step), extensions={"trace": departure.note}))
+            return response_of(self._client.request(**_request(step), extensions={"trace": trace.note}))
         except httpx.HTTPError as error:
-            return unheard(error, departure)
+            return failure_of(error, trace)
 
     def submit(self, event: Event, *, again: bool = False) -> Receipt:
         """Propose an event: record it, send it, and send the same bytes again while the answer is unclear.
@@ -178,14 +178,14 @@ class Submitter(_Base):
         Raises InvalidEventError if it is malformed (nothing is recorded), NotSentError if no attempt can have arrived,
         RefusedError if the service refused the token, UncertainError, FailedError, NeedsReviewError.
         """
-        return outcome(self._run(self._sending.submit(event, again=again)))
+        return outcome(self._run(self._delivery.submit(event, again=again)))
 
     def send(self, operation_id: str) -> Receipt:
         """Send what `ledger.prepare` recorded; repeated calls have one effect.
 
         Raises NotSentError, RefusedError, UncertainError, FailedError, NeedsReviewError or LedgerError.
         """
-        return outcome(self._run(self._sending.send(operation_id)))
+        return outcome(self._run(self._delivery.send(operation_id)))
 
     def submit_batch(self, events: Iterable[Event]) -> list[Receipt | OperationError]:
         """Propose many events; return the receipt or error of each, in order.
@@ -201,9 +201,9 @@ class Submitter(_Base):
 
         Raises LedgerError.
         """
-        return self._run(self._sending.seal(operation_id))
+        return self._run(self._delivery.seal(operation_id))
 
-    def recover(self, progress: Callable[[int], None] = _nothing) -> Recovery:
+    def recover(self, progress: Callable[[int], None] = _ignore_progress) -> Recovery:
         """Settle everything uncertain; `progress` is called with the number of operations processed each time.
 
         Raises LedgerError.
@@ -250,8 +250,8 @@ class AsyncSubmitter(_Base):
         token: str,
         ledger: Ledger | None = None,
         *,
-        timeout: float = TIMEOUT,
-        attempts: int = ATTEMPTS,
+        timeout: float = TIMEOUT_SECONDS,
+        attempts: int = MAX_ATTEMPTS,
         channel: Channel = "http",
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
@@ -279,19 +279,19 @@ class AsyncSubmitter(_Base):
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
             return None
-        departure = SendTrace()
+        trace = SendTrace()
         try:
-            return heard(await self._client.request(**_request(step), extensions={"trace": departure.note_async}))
+            return response_of(await self._client.request(**_request(step), extensions={"trace": trace.note_async}))
         except httpx.HTTPError as error:
-            return unheard(error, departure)
+            return failure_of(error, trace)
 
     async def submit(self, event: Event, *, again: bool = False) -> Receipt:
         """Propose an event; see Submitter.submit."""
-        return outcome(await self._run(self._sending.submit(event, again=again)))
+        return outcome(await self._run(self._delivery.submit(event, again=again)))
 
     async def send(self, operation_id: str) -> Receipt:
         """Send a recorded operation; see Submitter.send."""
-        return outcome(await self._run(self._sending.send(operation_id)))
+        return outcome(await self._run(self._delivery.send(operation_id)))
 
     async def submit_batch(self, events: Iterable[Event]) -> list[Receipt | OperationError]:
         """Propose many events; see Submitter.submit_batch."""
@@ -299,9 +299,9 @@ class AsyncSubmitter(_Base):
 
     async def seal(self, operation_id: str) -> Operation:
         """Give an operation up; see Submitter.seal."""
-        return await self._run(self._sending.seal(operation_id))
+        return await self._run(self._delivery.seal(operation_id))
 
-    async def recover(self, progress: Callable[[int], None] = _nothing) -> Recovery:
+    async def recover(self, progress: Callable[[int], None] = _ignore_progress) -> Recovery:
         """Settle everything uncertain; see Submitter.recover."""
         return await self._run(self._recovery(progress))
 

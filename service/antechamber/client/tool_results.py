@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from antechamber.client.resend_strategy import Ending
 
-_MOST: Final = 300
+_MAX_REASON_CHARACTERS: Final = 300
 """Maximum number of characters of an error stored as a reason."""
 
 
@@ -25,12 +25,12 @@ class KeptResult(Struct, frozen=True, kw_only=True, rename="camel"):
     is_error: bool = False
 
 
-def kept_result(raw: bytes) -> KeptResult:
+def decode_result(raw: bytes) -> KeptResult:
     """Decode a stored result."""
     return msgspec.json.decode(raw, type=KeptResult)
 
 
-def keep(result: Any) -> bytes:
+def encode_result(result: Any) -> bytes:
     """Encode a result; one that cannot be encoded is stored as an empty one, because its effect exists all the same."""
     try:
         if hasattr(result, "model_dump_json"):
@@ -46,7 +46,7 @@ def ending_of(result: Any) -> tuple[Ending, str]:
     if not isinstance(_member(result, "content"), list | tuple) or kind not in {None, "complete"}:
         return "unclear", f"the answer is no result of a tool: {kind or type(result).__name__}"
     if _member(result, "is_error", "isError"):
-        return "error", _plain(f"the tool failed: {' '.join(_texts(result))}")
+        return "error", _shorten(f"the tool failed: {' '.join(_texts(result))}")
     return "done", ""
 
 
@@ -54,26 +54,26 @@ def ending_of_error(error: Exception) -> tuple[Ending, str]:
     """Return how a call ended that raised this; codes that the client itself creates mean that no answer arrived."""
     code = getattr(getattr(error, "error", error), "code", None)
     answered = (isinstance(code, int) and code not in _UNANSWERED) or isinstance(error, ValueError | RuntimeError)
-    return ("unclear" if answered else "silent"), _plain(f"{type(error).__name__}: {error}")
+    return ("unclear" if answered else "silent"), _shorten(f"{type(error).__name__}: {error}")
 
 
-def _plain(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return the text shortened and without characters that cannot be encoded."""
-    return text[:_MOST].encode(errors="replace").decode()
+    return text[:_MAX_REASON_CHARACTERS].encode(errors="replace").decode()
 
 
 def _member(result: Any, *names: str) -> Any:
     """Return a member by any of its names, which differ between session libraries."""
     for name in names:
-        found = result.get(name) if isinstance(result, dict) else getattr(result, name, None)
-        if found is not None:
-            return found
+        member = result.get(name) if isinstance(result, dict) else getattr(result, name, None)
+        if member is not None:
+            return member
     return None
 
 
 def _texts(result: Any) -> Iterator[str]:
-    for one in _member(result, "content") or []:
-        text = _member(one, "text")
+    for block in _member(result, "content") or []:
+        text = _member(block, "text")
         if isinstance(text, str):
             yield text
 
@@ -86,7 +86,7 @@ def token_in(*path: str) -> Callable[[Any, str], bool]:
     exist is no proof that the effect is missing: the function raises LookupError then.
     """
 
-    def found(result: Any, token: str) -> bool:
+    def has_token(result: Any, token: str) -> bool:
         structured = _member(result, "structured_content", "structuredContent")
         roots = [structured] if structured is not None else [json.loads(text) for text in _texts(result)]
         if not roots:
@@ -94,7 +94,7 @@ def token_in(*path: str) -> Callable[[Any, str], bool]:
         texts = [text for root in roots for text in _at(root, path)]
         return any(token in text for text in texts)
 
-    return found
+    return has_token
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Iterator[str]:
@@ -103,8 +103,8 @@ def _at(value: Any, path: tuple[str, ...]) -> Iterator[str]:
     Raises LookupError if the path does not exist.
     """
     if isinstance(value, list):
-        for one in value:
-            yield from _at(one, path)
+        for member in value:
+            yield from _at(member, path)
     elif path and isinstance(value, dict):
         yield from _at(value[path[0]], path[1:])
     elif not path and isinstance(value, str):

@@ -113,7 +113,7 @@ def connection_options(url: str, token: str, timeout: float, channel: str) -> di
     return {"base_url": address, "headers": headers, "timeout": timeout}
 
 
-def heard(response: httpx.Response) -> Response:
+def response_of(response: httpx.Response) -> Response:
     """Return the parts of an answer that are used."""
     return Response(
         status=response.status_code,
@@ -122,12 +122,12 @@ def heard(response: httpx.Response) -> Response:
     )
 
 
-def unheard(error: Exception, departure: SendTrace) -> Response:
+def failure_of(error: Exception, trace: SendTrace) -> Response:
     """Return why there is no answer, and whether the request can have been sent."""
-    said = str(error) or type(error).__name__
-    if isinstance(error, _NO_CONNECTION) and not departure.begun:
-        return Response(reason=f"no connection: {said}", sent=False)
-    return Response(reason=f"no answer: {said}")
+    text = str(error) or type(error).__name__
+    if isinstance(error, _NO_CONNECTION) and not trace.begun:
+        return Response(reason=f"no connection: {text}", sent=False)
+    return Response(reason=f"no answer: {text}")
 
 
 def _seconds(value: str | None) -> float | None:
@@ -142,14 +142,14 @@ def _seconds(value: str | None) -> float | None:
         return None
 
 
-def answer_of(what: Response) -> ServerAnswer:
+def answer_of(response: Response) -> ServerAnswer:
     """Decode one answer; one that is not Antechamber's has no receipt."""
-    receipt, reason = None, what.reason
-    if what.status is not None:
-        receipt = _receipt(what.content)
-        reason = "" if receipt else f"status {what.status}, and the answer is not one of Antechamber's"
+    receipt, reason = None, response.reason
+    if response.status is not None:
+        receipt = _receipt(response.content)
+        reason = "" if receipt else f"status {response.status}, and the answer is not one of Antechamber's"
     return ServerAnswer(
-        status=what.status, receipt=receipt, reason=reason, retry_after=what.retry_after, sent=what.sent
+        status=response.status, receipt=receipt, reason=reason, retry_after=response.retry_after, sent=response.sent
     )
 
 
@@ -166,32 +166,34 @@ def _receipt(content: bytes) -> Receipt | None:
 _MEMBERS: Final = frozenset(Receipt.__struct_fields__)
 
 
-def answers_of(what: Response, number: int) -> list[ServerAnswer] | None:
+def answers_of(response: Response, number: int) -> list[ServerAnswer] | None:
     """Decode the answers to a batch, one for each line; None if the content is something else."""
-    if what.status != httpx.codes.OK:
+    if response.status != httpx.codes.OK:
         return None
-    lines = [line for line in what.content.split(b"\n") if line]
+    lines = [line for line in response.content.split(b"\n") if line]
     if len(lines) != number:
         return None
     answers = [answer_of(Response(status=0, content=line)) for line in lines]
-    if not all(one.receipt for one in answers):
+    if not all(answer.receipt for answer in answers):
         return None
-    return [msgspec.structs.replace(one, status=one.receipt.status) for one in answers if one.receipt]
+    return [msgspec.structs.replace(answer, status=answer.receipt.status) for answer in answers if answer.receipt]
 
 
-def read_as(what: Response, kind: type[T]) -> T | None:
+def decode_as(response: Response, kind: type[T]) -> T | None:
     """Decode the content; None if nothing by that name is visible.
 
     Raises ReadError.
     """
-    if what.status == httpx.codes.NOT_FOUND:
+    if response.status == httpx.codes.NOT_FOUND:
         return None
     try:
-        if what.status == httpx.codes.OK:
-            return msgspec.json.decode(what.content, type=kind)
-        said = msgspec.json.decode(what.content, type=dict[str, Any]).get("detail") if what.content else None
+        if response.status == httpx.codes.OK:
+            return msgspec.json.decode(response.content, type=kind)
+        detail = msgspec.json.decode(response.content, type=dict[str, Any]).get("detail") if response.content else None
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        said = None
-    error = ReadError(str(said or what.reason or f"status {what.status}, and the answer is not one of Antechamber's"))
-    error.temporary = what.status is None or what.status in RETRYABLE
+        detail = None
+    error = ReadError(
+        str(detail or response.reason or f"status {response.status}, and the answer is not one of Antechamber's")
+    )
+    error.temporary = response.status is None or response.status in RETRYABLE
     raise error
