@@ -542,7 +542,7 @@ UNNOTICED = {
     "review_records.target": "compared with the memory that the decision admitted",
     "tokens.last_used_at": "a figure",
     "tokens.token_id": "its leaf is not found under another one, as that of a name",
-    "users.keys": "a preference",
+    "users.shortcuts": "a preference",
     "users.views": "a preference",
     "users.created_at": "compared with the leaf, as that of a token",
     "links.used_at": "a used link works once more until it ends, within 15 minutes",
