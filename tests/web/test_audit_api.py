@@ -494,7 +494,7 @@ def test_the_page_shows_the_signed_size_and_the_exports(service: Service) -> Non
     assert exported.status_code == 200
     text = desk.browser.get("/audit").text
     assert "Signed up to leaf" in text
-    assert re.search(r"<td>review-records <span class=\"tag\">jsonl</span></td><td>ida</td>", text)
+    assert re.search(r"<td>review-records <span class=\"tag\">jsonl</span></td>\s*<td>ida</td>", text)
     assert "decision=reject" in text
     assert "verify_export.py log.jsonl --checkpoint" in text
     assert "verify_export.py review-records.jsonl --records --checkpoint" in text
