@@ -54,7 +54,7 @@ def _read(note: str, keys: list[VerifierKey], verify: Verify, what: str) -> Chec
             return read_checkpoint(note, key, verify)
         except NoteError:
             continue
-    text = parsed(note)
+    text = parse_note(note)
     if text is not None and text.origin not in {key.name for key in keys}:
         message = f"{what} is of another log, {text.origin[:80]!a}: they do not belong together."
         raise ContradictionError(message)
@@ -62,7 +62,7 @@ def _read(note: str, keys: list[VerifierKey], verify: Verify, what: str) -> Chec
     raise ContradictionError(message)
 
 
-def parsed(note: str | None) -> Checkpoint | None:
+def parse_note(note: str | None) -> Checkpoint | None:
     """Return the parsed text of a checkpoint, whose signature is not checked; None if it is not readable."""
     try:
         return read_text(note or "")

@@ -14,7 +14,7 @@ from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.log.tree import Tree
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Rows, Store
-from antechamber.flows.checkpoint_comparison import compare, parsed
+from antechamber.flows.checkpoint_comparison import compare, parse_note
 
 SIGN_EVERY: Final = 60_000_000
 """Microseconds after which a changed log is signed, even without a request."""
@@ -153,7 +153,7 @@ class Checkpoints:
         """
         return self._sign(everything=False)
 
-    def covering(self, sequence: int) -> SignedCheckpoint:
+    def cover(self, sequence: int) -> SignedCheckpoint:
         """Return the last checkpoint, or a new one if the last does not cover this leaf yet.
 
         Raises LogError, BusyError or UnavailableError.
@@ -242,7 +242,7 @@ class Checkpoints:
         """Store a checkpoint that another machine signed, so that this machine can compare the log with it, too."""
         if last is None or self._signer.alone:
             return
-        before = parsed(kept)
+        before = parse_note(kept)
         if before is None or before.origin != _name(last.note) or before.size < last.size:
             self._signer.keep(last.note, _name(last.note))
 
@@ -284,7 +284,7 @@ class Checkpoints:
                 if kept:
                     self._refuse_needless(tx.log, kept)
             new, now = self._signer.key if is_new else self._signer.draft(other_log=True), self._clock()
-            gone = parsed(kept)
+            gone = parse_note(kept)
             abandoned = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
 
             def begin(tx: Rows) -> EndedAccess:

@@ -71,7 +71,7 @@ class LogProofs:
 
         Raises NotFoundError if there is no such leaf, LogError, BusyError or UnavailableError.
         """
-        last = self._checkpoints.covering(sequence)
+        last = self._checkpoints.cover(sequence)
         with self._store.read() as tx:
             leaves = tx.log.leaf_texts(sequence, 1) if 0 <= sequence < last.size else []
             if not leaves:
