@@ -385,7 +385,7 @@ def test_many_who_want_a_held_key_wait_together(process: Process, shared: Locati
             held = [process.post(body) for _ in range(12)]
             behind_them = process.post(event("Behind them."))
         # A little more than one timeout, and far less than one for each retry.
-        assert behind_them.result(timeout=15)[0].reply.status == 201
+        assert behind_them.result(timeout=15)[0][0].status == 201
         for one in held:
             with pytest.raises(BusyError):
                 one.result()

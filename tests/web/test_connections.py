@@ -21,15 +21,20 @@ LATER = 1000.0
 """Seconds from now at which every deadline is over."""
 
 
-async def application(scope: Any, _receive: Any, send: Any) -> None:
-    """Answer with a body whose size the path names; /known is a caller with a token, /stop an aborted body."""
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    """Answer as the path says: /known is a caller with a token, /stop aborts a body, /slow waits, /body reads."""
     connection: ClientConnection = connection_of(scope)
     path = scope["path"]
     if path == "/known":
         connection.know()
     if path == "/stop":
         connection.end_after_response()
-    body = LARGE if path == "/large" else b"answer"
+    if path == "/slow":
+        await asyncio.sleep(0.1)
+    if path == "/body":
+        while (await receive())["more_body"]:
+            pass
+    body = LARGE if path == "/large" else b"broken off" if connection.broken_off else b"answer"
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
@@ -83,6 +88,16 @@ async def read(client: socket.socket) -> bytes | None:
         return None
     except ConnectionError:
         return b""
+
+
+async def read_all(client: socket.socket) -> bytes:
+    """Read to the end of a connection, which the server closes."""
+    async with asyncio.timeout(10):
+        parts = [b""]
+        with contextlib.suppress(ConnectionError):
+            while part := await asyncio.get_running_loop().sock_recv(client, 1 << 16):
+                parts.append(part)
+        return b"".join(parts)
 
 
 async def is_open(client: socket.socket) -> bool:
@@ -238,6 +253,32 @@ def test_a_connection_whose_body_was_given_up_ends_after_its_answer() -> None:
             assert answer.endswith(b"answer")
             port.check(LATER)
             assert await ends(client)
+
+    run_in_thread(work())
+
+
+def test_a_client_that_ends_its_sending_side_gets_its_answers() -> None:
+    """A half-closed connection is answered and closed, also if the last body is cut off; an idle one is closed."""
+
+    async def work() -> None:
+        async with listening() as port:
+            whole = await port.connect()
+            await asyncio.get_running_loop().sock_sendall(whole, b"GET /slow HTTP/1.1\r\n\r\n" * 2)
+            whole.shutdown(socket.SHUT_WR)
+            assert (await read_all(whole)).count(b"HTTP/1.1 200") == 2
+            cut = await port.connect()
+            await asyncio.get_running_loop().sock_sendall(
+                cut, b"GET /slow HTTP/1.1\r\n\r\nPOST /body HTTP/1.1\r\nContent-Length: 9\r\n\r\n1"
+            )
+            cut.shutdown(socket.SHUT_WR)
+            assert (await read_all(cut)).count(b"\r\n\r\nanswer") == 1
+            half = await port.connect(b"POST /body HTTP/1.1\r\nContent-Length: 9\r\n\r\n1")
+            half.shutdown(socket.SHUT_WR)
+            assert b"broken off" in await read_all(half)
+            for first in (b"", GET):
+                idle = await port.connect(first)
+                idle.shutdown(socket.SHUT_WR)
+                assert (await read_all(idle)).count(b"HTTP/1.1 200") == len(first[:1])
 
     run_in_thread(work())
 

@@ -112,6 +112,7 @@ class LimitedConnection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._table = table
         self.known = False
+        self.broken_off = False
         self.waiting_since: float | None = self.loop.time()
         """When the connection began to wait for the head of a request; None while a request is handled."""
         self._requests = 0
@@ -119,6 +120,7 @@ class LimitedConnection(HttpToolsProtocol):
         self._in_head = True
         self._too_large = False
         self._running: RequestResponseCycle | None = None
+        self._sending_ended = False
         self._closing_since: float | None = None
         self._stuck_since: float | None = None
         self._acknowledged = 0
@@ -136,6 +138,22 @@ class LimitedConnection(HttpToolsProtocol):
         """Forget the connection."""
         self._table.remove(self)
         super().connection_lost(exc)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the connection for the response of a client that only ended its sending side (RFC 9112, section 9.6).
+
+        A client that ends it during a response is gone. A body that is not complete is never read as if it were.
+        """
+        cycle = self._running
+        if cycle is None or cycle.response_started:
+            return False
+        self._sending_ended = True
+        if self.cycle.more_body and self.cycle is not cycle:
+            self.pipeline.popleft()
+        elif cycle.more_body:
+            self.broken_off, cycle.more_body = True, False
+            cycle.message_event.set()
+        return True
 
     def know(self) -> None:
         """Record that a request had a valid token or session, which raises the limits of the connection."""
@@ -246,6 +264,8 @@ class LimitedConnection(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
+        elif self._sending_ended:
+            self.transport.close()
         else:
             self._running, self.waiting_since = None, self.loop.time()
 

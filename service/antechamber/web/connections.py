@@ -14,6 +14,9 @@ class ClientConnection(Protocol):
     known: bool
     """Whether one of its requests had a valid token or session."""
 
+    broken_off: bool
+    """Whether the client ended its sending side before the end of the body."""
+
     def know(self) -> None:
         """Record that a request had a valid token or session, which raises the limits of the connection."""
 
@@ -25,6 +28,7 @@ class _UnlimitedConnection:
     """The connection of a request that did not come through the HTTP server, as in tests."""
 
     known = True
+    broken_off = False
 
     def know(self) -> None:
         pass

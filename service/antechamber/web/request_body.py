@@ -7,9 +7,9 @@ from litestar.datastructures import State
 from litestar.types import Receive, Scope
 
 from antechamber.core.access.callers import Caller
-from antechamber.core.errors import RequestRefusedError, UnavailableError
+from antechamber.core.errors import RequestRefusedError, UnavailableError, refuse
 from antechamber.web.auth import caller_of
-from antechamber.web.body_deadline import BodyReader
+from antechamber.web.body_deadline import BROKEN_OFF, BodyReader
 from antechamber.web.connections import connection_of
 
 
@@ -33,10 +33,13 @@ async def read_whole(scope: Scope, receive: Receive, max_size: int, state: State
     # Uploads are counted by token or account.
     sender = None if caller is None else (type(caller), caller.id)
     try:
-        return await uploads.read(scope["headers"], receive, max_size, sender)
+        body = await uploads.read(scope["headers"], receive, max_size, sender)
+        if connection_of(scope).broken_off:
+            raise refuse("malformed", BROKEN_OFF)
     except (RequestRefusedError, UnavailableError):
         connection_of(scope).end_after_response()
         raise
+    return body
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
