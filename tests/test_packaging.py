@@ -85,7 +85,7 @@ from antechamber.web.help_chapters import CHAPTERS
 
 settings = Settings(data=Path("data"), policies=folder("policies"))
 with TestClient(create_app(settings), base_url="http://127.0.0.1:8080") as client:
-    token = client.app.state.access.issue("auditing", "auditor", [], None)[1]
+    token = client.app.state.access.tokens.issue("auditing", "auditor", [], None)[1]
     for chapter in CHAPTERS:
         answer = client.get(chapter.address, headers={"authorization": f"Bearer {token}"})
         print(document(chapter.file), answer.status_code)
