@@ -22,7 +22,7 @@ PROOFS: Final[dict[str, ModuleType]] = {
     "tamper": tamper,
 }
 ENGINES: Final = ("sqlite", "postgres")
-QUICK_SECONDS: Final = 240
+QUICK_SECONDS: Final = 600
 """Timeout of a quick proof in seconds."""
 
 
