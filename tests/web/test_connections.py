@@ -170,6 +170,7 @@ def test_connections_without_a_known_caller_are_few() -> None:
         async with listening(max_strange=2) as port:
             known = [await port.connect(b"GET /known HTTP/1.1\r\n\r\n") for _ in range(2)]
             strange = [await port.connect() for _ in range(4)]
+            port.check()
             for client in known:
                 await read(client)
             return [await is_open(client) for client in known + strange]

@@ -16,12 +16,16 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from antechamber.web.body_deadline import UPLOAD_SECONDS
 from antechamber.web.connections import STATE_NAME
 
 MAX_CONNECTIONS: Final = 4096
 """Connections at the same time; beyond it the one that was idle for the longest time is closed."""
 MAX_STRANGE: Final = 512
-"""The same limit for connections without a valid token or session; beyond it the oldest is closed."""
+"""The same limit for connections without a valid token or session; each check closes the oldest surplus ones.
+
+A client whose connection is closed connects again at once, so closing each surplus one at once would cost more.
+"""
 MAX_REQUESTS: Final = 10_000
 """Maximum number of requests of one connection; the last response closes it, and clients reconnect."""
 MAX_STRANGE_REQUESTS: Final = 100
@@ -35,6 +39,8 @@ SEND_SECONDS: Final = 20.0
 ENDING_SECONDS: Final = 5.0
 """The same limit after the process was asked to stop, which waits for pending responses."""
 LEAST_BYTES: Final = 16 << 10
+HELD_BYTES: Final = 64 << 10
+"""Maximum size of a body that an unknown caller must send completely before its request begins."""
 GRACE_SECONDS: Final = 1.0
 """Seconds in which a client can read the last response of a connection while its unread body is dropped."""
 CHECK_SECONDS: Final = 0.5
@@ -68,9 +74,7 @@ class OpenConnections:
         """Add a new connection; close another one, or this one, if a limit is exceeded."""
         self._open[connection] = None
         self._strange[connection] = None
-        if len(self._strange) > self.max_strange:
-            next(iter(self._strange)).abort()
-        elif len(self._open) > self.max_connections:
+        if len(self._open) > self.max_connections:
             idle = [one for one in self._open if one.waiting_since is not None and one is not connection]
             min(idle, key=lambda one: one.waiting_since or 0.0, default=connection).abort()
 
@@ -93,8 +97,11 @@ class OpenConnections:
     def check(self, now: float, *, stopping: bool) -> None:
         """Close each connection that is past a deadline; `now` is the event loop's time."""
         send_seconds = min(self.send_seconds, ENDING_SECONDS) if stopping else self.send_seconds
+        surplus = len(self._strange) - self.max_strange
+        for connection in list(self._strange)[: max(0, surplus)]:
+            connection.abort()
         for connection in list(self._open):
-            connection.check(now, self.head_seconds, send_seconds)
+            connection.check(now, self.head_seconds, send_seconds, stopping=stopping)
 
 
 class LimitedConnection(HttpToolsProtocol):
@@ -121,6 +128,9 @@ class LimitedConnection(HttpToolsProtocol):
         self._too_large = False
         self._running: RequestResponseCycle | None = None
         self._sending_ended = False
+        self._held: Any = None
+        """The application, while a request waits for its body."""
+        self._held_since = 0.0
         self._closing_since: float | None = None
         self._stuck_since: float | None = None
         self._acknowledged = 0
@@ -153,6 +163,7 @@ class LimitedConnection(HttpToolsProtocol):
         elif cycle.more_body:
             self.broken_off, cycle.more_body = True, False
             cycle.message_event.set()
+            self._begin_held()
         return True
 
     def know(self) -> None:
@@ -181,8 +192,9 @@ class LimitedConnection(HttpToolsProtocol):
         """Close the connection at once and drop unsent data."""
         self.transport.abort()
 
-    def check(self, now: float, head_seconds: float, send_seconds: float) -> None:
+    def check(self, now: float, head_seconds: float, send_seconds: float, *, stopping: bool = False) -> None:
         """Close the connection if it is past a deadline."""
+        self._check_held(now, stopping=stopping)
         if self._closing_since is not None and now - self._closing_since > GRACE_SECONDS:
             self.abort()
         elif self.waiting_since is not None and now - self.waiting_since > head_seconds:
@@ -193,6 +205,17 @@ class LimitedConnection(HttpToolsProtocol):
             self._stuck_since = now
         elif now - self._stuck_since > send_seconds:
             self.abort()
+
+    def _check_held(self, now: float, *, stopping: bool) -> None:
+        """Begin a request whose body does not come: it is refused, or answered that the process stops."""
+        if self._held is None or self._running is None:
+            return
+        if now - self._held_since > UPLOAD_SECONDS:
+            self.broken_off, self._running.more_body = True, False
+            self._running.message_event.set()
+            self._begin_held()
+        elif stopping:
+            self._begin_held()
 
     def _reads(self) -> bool:
         """Return whether the client acknowledged LEAST_BYTES since it last did; the kernel counts them."""
@@ -247,6 +270,8 @@ class LimitedConnection(HttpToolsProtocol):
         """End the body of a request."""
         self._in_head, self._head_bytes = True, 0
         super().on_message_complete()
+        if self.cycle is self._running:
+            self._begin_held()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         # Counted here, because pipelined requests are parsed before the first one has shown who the caller is.
@@ -254,7 +279,17 @@ class LimitedConnection(HttpToolsProtocol):
         self._requests += 1
         if self._requests >= (MAX_REQUESTS if self.known else MAX_STRANGE_REQUESTS):
             self.end_after_response()
-        super()._start_asgi_task(cycle, app)
+        if not self.known and cycle.more_body and not cycle.waiting_for_100_continue and _is_small(cycle):
+            # A request costs far more than its bytes, so clients that never finish a body begin none.
+            self._held, self._held_since = app, self.loop.time()
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _begin_held(self) -> None:
+        """Begin the request that waited for its body, if there is one."""
+        app, self._held = self._held, None
+        if app is not None and self._running is not None:
+            super()._start_asgi_task(self._running, app)
 
     def on_response_complete(self) -> None:
         """Begin the next request of the pipeline, or to wait for one; `check` limits the wait."""
@@ -268,6 +303,14 @@ class LimitedConnection(HttpToolsProtocol):
             self.transport.close()
         else:
             self._running, self.waiting_since = None, self.loop.time()
+
+
+def _is_small(cycle: RequestResponseCycle) -> bool:
+    """Return whether a request declares a body of at most HELD_BYTES."""
+    for name, value in cycle.scope["headers"]:
+        if name == b"content-length":
+            return value.isdigit() and len(value) < 6 and 0 < int(value) <= HELD_BYTES  # noqa: PLR2004 -- digits
+    return False
 
 
 class _LingeringTransport:
