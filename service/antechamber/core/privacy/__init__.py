@@ -1,6 +1,7 @@
-"""Privacy rules: which values count as private, and where an event contains them."""
+"""The gate: rules for private, hostile and hidden text, and where an event contains it."""
 
-from antechamber.core.privacy.rules import RULES, TITLES, Rule
-from antechamber.core.privacy.scan import Finding, is_clean, scan
+from antechamber.core.privacy.gate import Gate
+from antechamber.core.privacy.matcher import is_uuid
+from antechamber.core.privacy.rule import ACTIONS, KINDS, UNVERIFIED, Action, Finding, Kind, Rule
 
-__all__ = ["RULES", "TITLES", "Finding", "Rule", "is_clean", "scan"]
+__all__ = ["ACTIONS", "KINDS", "UNVERIFIED", "Action", "Finding", "Gate", "Kind", "Rule", "is_uuid"]

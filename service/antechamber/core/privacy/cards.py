@@ -1,0 +1,186 @@
+"""Payment cards: grouped numbers and bare digits of known issuers with a correct Luhn digit (ISO/IEC 7812-1).
+
+A grouped number has the groups that issuers print, such as 4-4-4-4. Bare digits are a card number if there are sixteen
+and no word before them says that they number an order; other lengths need a context word, which the rule names.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from itertools import accumulate
+from typing import Final
+
+from antechamber.core.privacy.effort import Effort
+
+_ISSUERS: Final[tuple[tuple[range, int, frozenset[int]], ...]] = (
+    (range(4, 5), 1, frozenset({13, 16, 19})),  # Visa
+    (range(51, 56), 2, frozenset({16})),  # Mastercard
+    (range(2221, 2721), 4, frozenset({16})),  # Mastercard
+    (range(34, 35), 2, frozenset({15})),  # American Express
+    (range(37, 38), 2, frozenset({15})),  # American Express
+    (range(300, 306), 3, frozenset({14, 16, 19})),  # Diners Club
+    (range(309, 310), 3, frozenset({14, 16, 19})),  # Diners Club
+    (range(36, 37), 2, frozenset({14, 16, 19})),  # Diners Club
+    (range(38, 40), 2, frozenset({14, 16, 19})),  # Diners Club
+    (range(6011, 6012), 4, frozenset({16, 19})),  # Discover
+    (range(644, 660), 3, frozenset({16, 19})),  # Discover
+    (range(3528, 3590), 4, frozenset({16, 17, 18, 19})),  # JCB
+    (range(62, 63), 2, frozenset({16, 17, 18, 19})),  # UnionPay
+    (range(81, 82), 2, frozenset({16, 17, 18, 19})),  # UnionPay, RuPay
+    (range(5018, 5019), 4, frozenset(range(12, 20))),  # Maestro
+    (range(5019, 5020), 4, frozenset({16})),  # Dankort
+    (range(5020, 5021), 4, frozenset(range(12, 20))),  # Maestro
+    (range(5038, 5039), 4, frozenset(range(12, 20))),  # Maestro
+    (range(5612, 5613), 4, frozenset(range(12, 20))),  # Maestro
+    (range(5893, 5894), 4, frozenset(range(12, 20))),  # Maestro
+    (range(6304, 6305), 4, frozenset(range(12, 20))),  # Maestro
+    (range(6390, 6391), 4, frozenset(range(12, 20))),  # Maestro
+    (range(6703, 6704), 4, frozenset(range(12, 20))),  # Maestro, Bancontact
+    (range(6706, 6710), 4, frozenset({16, 18, 19})),  # Laser
+    (range(6759, 6764), 4, frozenset(range(12, 20))),  # Maestro, Switch, Solo
+    (range(6771, 6772), 4, frozenset({16, 18, 19})),  # Laser
+    (range(2200, 2206), 4, frozenset({16, 17, 18, 19})),  # Mir, Borica
+    (range(5061, 5062), 4, frozenset({16, 18, 19})),  # Verve
+    (range(508, 509), 3, frozenset({16})),  # RuPay
+    (range(9792, 9793), 4, frozenset({16})),  # Troy
+    (range(637, 640), 3, frozenset({16})),  # InstaPayment
+    (range(1, 2), 1, frozenset({15})),  # UATP
+)
+"""Issuer prefixes (ISO/IEC 7812) with their number of digits and the lengths of that issuer's cards."""
+_PREFIX: Final = 4
+"""Leading digits that determine the issuer."""
+_ONCE: Final = bytes.maketrans(b"0123456789", bytes(range(10)))
+_DOUBLED: Final = bytes.maketrans(b"0123456789", bytes((0, 2, 4, 6, 8, 1, 3, 5, 7, 9)))
+"""The value of each digit that the Luhn formula doubles."""
+_GROUPINGS: Final = frozenset(
+    {
+        (4, 4, 4, 4),
+        (4, 6, 5),
+        (4, 6, 4),
+        (4, 4, 4, 4, 3),
+        (4, 4, 4, 4, 2),
+        (4, 4, 4, 4, 1),
+        (4, 5, 6),
+        (4, 4, 5),
+        (4, 4, 4, 1),
+        (4, 4, 4, 2),
+        (4, 4, 4, 3),
+        (4, 4, 4),
+        (6, 13),
+        (6, 4, 9),
+        (8, 8),
+        (6, 10),
+    }
+)
+"""How card numbers are printed and typed: the number of digits in each group."""
+_FIRST_GROUPS: Final = frozenset(groups[0] for groups in _GROUPINGS)
+_MOST_GROUPS: Final = max(map(len, _GROUPINGS))
+_RUN: Final = re.compile(
+    r"[0-9](?<![0-9A-Za-z.].)(?<![0-9A-Za-z]-.)[0-9]*(?:[ \xa0.\u2009\u202f\u2010-\u2013-][0-9]+)+(?![0-9A-Za-z])"
+)
+"""Groups of digits with one sign between two of them; an underscore may be around them."""
+_GROUP: Final = re.compile("[0-9]+")
+_BARE: Final = re.compile(
+    r"[0-9](?<![0-9A-Za-z.].)(?<![0-9A-Za-z]-.)[0-9]{11,18}(?![0-9A-Za-z]|[.,][0-9]|-[0-9A-Za-z])"
+)
+_BARE_LENGTH: Final = 16
+"""Length of the bare digits that are a card number without a context word."""
+_ORDER: Final = re.compile(
+    r"(?i)(?:order|invoice|tracking|parcel|shipment|ticket|transaction|booking|reference|ref|serial|sku|batch|build|job"
+    r"|trace|span|bestellung|bestellnummer|auftrag|rechnung|sendung|commande|facture|pedido|factura|ordine)\w*"
+    r"(?:[ _-]?(?:id|no|nr|num|number|code))?\.?[\"']?[ :#=]{0,3}[\"']?\Z"
+)
+"""The end of a text before digits that number an order or another thing."""
+_ORDER_REACH: Final = 32
+"""Characters before bare digits that are searched for such a word."""
+
+
+def find_cards(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
+    """Yield the spans of grouped card numbers and of sixteen bare digits that are one.
+
+    Groups of digits before or after the number (an expiry date) do not hide it. Raises EffortSpentError if there are
+    too many candidates.
+    """
+    for run in _RUN.finditer(text):
+        yield from _grouped_in(text, run)
+    for start, end in find_bare_cards(text, effort):
+        if end - start == _BARE_LENGTH and not _ORDER.search(text, max(0, start - _ORDER_REACH), start):
+            yield start, end
+
+
+def find_bare_cards(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
+    """Yield the spans of bare digits that are a card number of a known issuer, of any length.
+
+    Raises EffortSpentError if there are too many candidates.
+    """
+    for match in _BARE.finditer(text):
+        effort.spend()
+        if _is_card(match[0]):
+            yield match.span()
+
+
+def _grouped_in(text: str, run: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the card numbers among groups of digits; the groups are tried from left to right.
+
+    The code is two loops with prefix sums, because it runs for every group of a text.
+    """
+    groups = [group.span() for group in _GROUP.finditer(text, *run.span())]
+    sizes = tuple(end - start for start, end in groups)
+    digits = "".join(text[start:end] for start, end in groups)
+    places, sums, free = list(accumulate(sizes, initial=0)), _luhn_sums(digits), 0
+    for first, size in enumerate(sizes):
+        if size in _FIRST_GROUPS and first >= free:
+            start = places[first]
+            lengths = _lengths_of().get(digits[start : start + _PREFIX], ())
+            for count in _counts_of(sizes[first : first + _MOST_GROUPS]) if lengths else ():
+                end = places[first + count]
+                # The last digit counts once and the one before it twice: the doubled digits have the parity of `end`.
+                correct = not (sums[end & 1][end] - sums[end & 1][start]) % 10
+                if correct and end - start in lengths and len(set(digits[start:end])) > 1:
+                    free = first + count
+                    yield groups[first][0], groups[free - 1][1]
+                    break
+
+
+def _luhn_sums(digits: str) -> tuple[list[int], list[int]]:
+    """Return prefix sums of the Luhn values, first with even indexes doubled, then with odd indexes doubled."""
+    raw, sums = digits.encode(), []
+    for parity in (0, 1):
+        counted = bytearray(raw.translate(_ONCE))
+        counted[parity::2] = raw[parity::2].translate(_DOUBLED)
+        sums.append(list(accumulate(counted, initial=0)))
+    return sums[0], sums[1]
+
+
+@lru_cache(maxsize=1024)
+def _counts_of(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the numbers of groups, counted from the first one, that are grouped like a card number."""
+    return tuple(count for count in range(len(sizes), 1, -1) if sizes[:count] in _GROUPINGS)
+
+
+def _is_card(digits: str) -> bool:
+    """Return whether digits have an issuer's prefix and length and a correct Luhn digit, and are not one digit."""
+    return len(digits) in _lengths_of().get(digits[:_PREFIX], ()) and len(set(digits)) > 1 and _has_luhn_digit(digits)
+
+
+def _has_luhn_digit(digits: str) -> bool:
+    raw = digits.encode()
+    return (sum(raw[-1::-2].translate(_ONCE)) + sum(raw[-2::-2].translate(_DOUBLED))) % 10 == 0
+
+
+@cache
+def _lengths_of() -> dict[str, frozenset[int]]:
+    """Return the possible lengths of card numbers by their first four digits, for known issuers only."""
+    found: dict[str, frozenset[int]] = {}
+    for prefixes, width, lengths in _ISSUERS:
+        rest = 10 ** (_PREFIX - width)
+        for number in range(prefixes.start * rest, prefixes.stop * rest):
+            prefix = f"{number:0{_PREFIX}}"
+            found[prefix] = found.get(prefix, frozenset()) | lengths
+    return found
+
+
+SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {
+    "payment-cards": find_cards,
+    "payment-card-digits": find_bare_cards,
+}

@@ -1,0 +1,264 @@
+"""Decoders: replace encoded parts of a text by what they mean, or remove what interrupts a value.
+
+Each yields edits in ascending order, which do not overlap. A part that decodes to nothing readable is left alone.
+"""
+
+import base64
+import binascii
+import html
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.folding import fold_sign
+from antechamber.core.privacy.selectors import SELECTORS, spell_selectors
+
+_SIGN: Final = "[0-9A-Za-z_+/=.~-]"
+_ESCAPES: Final = re.compile(
+    r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
+    r"|(?P<backslash>(?:\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2})+)"
+    r"|(?P<json>\\[\"'/\\nrt])"
+    r"|(?P<entity>&(?:#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][0-9A-Za-z]{1,31};))"
+    r"|(?P<printable>=\r?\n|(?:=[0-9A-F]{2})+)"
+    "|(?P<tags>[\U000e0020-\U000e007e]+)"
+    f"|(?P<selectors>[{SELECTORS}]{{4,}})"
+)
+_BACKSLASH: Final = re.compile(r"\\(?:u\{([0-9A-Fa-f]+)\}|[uUx]([0-9A-Fa-f]+)|([0-7]{3}))")
+_JSON: Final = {"n": "\n", "r": "\n", "t": "\t"}
+_PAIRS: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?:0x)?[0-9A-Fa-f]{2}((?:, ?|[ :-])(?:0x|\\x)?)[0-9A-Fa-f]{2}"
+    r"(?:\1[0-9A-Fa-f]{2}){6,}(?![0-9A-Za-z])"
+)
+_IS_BASE64: Final = (
+    bytes(97 if chr(code).isalnum() else 98 if code in b"+/_-" else 32 for code in range(128)) + b" " * 128
+)
+"""Maps letters and digits to `a`, the signs of base64 and base64url to `b`, others to a blank."""
+_RUN: Final = b"a" * 16
+_PADDING: Final = re.compile("={1,2}")
+_HEX: Final = re.compile(r"(?:0[xX])?((?:[0-9A-Fa-f]{2}){8,})")
+_BASE32: Final = re.compile("[A-Z2-7]{16,}")
+_PAIR_SIGNS: Final = re.compile(r"0x|\\x|[^0-9A-Fa-f]")
+_BREAK: Final = re.compile("[/_+-]")
+_STANDARD: Final = str.maketrans("-_", "+/")
+_TRIED: Final = 6
+"""Number of places in a run at which a base64 text may begin."""
+_SHORTEST: Final = 6
+"""Characters of the shortest decoded text that counts."""
+_JOINTS: Final = re.compile(
+    rf"[\"'`](?<={_SIGN}[\"'`])(?:"
+    rf"(?P<concatenated>[ \t]*\\?(?:\r?\n[ \t]*)?(?:\|\||\.\.|<<|[+.&~])[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN}))"
+    rf"|(?P<listed>,?[ \t]*\\?(?:\r?\n[ \t]*)?[\"'`](?={_SIGN})))"
+)
+_WRAPS: Final = re.compile(
+    rf"\n(?<=[0-9A-Za-z_+/=.~ \t\\\r-]\n)[ \t>|*#]*(?={_SIGN}{{4}}|[0-9A-Za-z]{{1,3}}(?:\Z|[\s\"'`]))"
+)
+"""A line break and the signs behind it. Both patterns begin with a sign that is rare, so that the search is quick."""
+_BEFORE_WRAP: Final = " \t\\\r"
+_AT_WRAP: Final = re.compile(rf"{_SIGN}{{4}}")
+_SPACES: Final = re.compile(rf"(?<![^\s\"'`(\[:=])(?P<spaced>(?:{_SIGN}[ \t]{{1,2}}){{7,}}{_SIGN})(?![^\s\"'`)\].,;])")
+_BLANKS: Final = re.compile("[ \t]+")
+
+
+class Edit(NamedTuple):
+    """A part of a text, from `start` up to `end`, that a decoder replaces."""
+
+    start: int
+    end: int
+    text: str
+    decoder: str
+
+
+Decoder = Callable[[str], Iterator[Edit]]
+
+
+def find_folds(text: str) -> Iterator[Edit]:
+    """Yield each character that has another plain form."""
+    for place, sign in enumerate(text):
+        folded = fold_sign(sign)
+        if folded != sign:
+            yield Edit(place, place + 1, folded, "folded")
+
+
+def find_joints(text: str, *, spaced: bool) -> Iterator[Edit]:
+    """Yield what interrupts a value: line breaks, blanks between characters, quotation marks with an operator.
+
+    Blanks between single characters are searched only if the text is `spaced`.
+    """
+    edits = [
+        *(Edit(match.start(), match.end(), "", match.lastgroup or "") for match in _JOINTS.finditer(text)),
+        *_find_wraps(text),
+    ]
+    if spaced:
+        edits += (
+            Edit(match.start(), match.end(), _BLANKS.sub("", match[0]), "spaced") for match in _SPACES.finditer(text)
+        )
+    yield from _without_overlaps(edits)
+
+
+def _find_wraps(text: str) -> Iterator[Edit]:
+    """Yield the line breaks within a possible value, with the signs that a format puts around them."""
+    for match in _WRAPS.finditer(text):
+        start = match.start()
+        while start > 0 and text[start - 1] in _BEFORE_WRAP:
+            start -= 1
+        if _AT_WRAP.match(text, max(0, start - 4), start):
+            yield Edit(start, match.end(), "", "wrapped")
+
+
+def _without_overlaps(edits: list[Edit]) -> Iterator[Edit]:
+    place = 0
+    for edit in sorted(edits):
+        if edit.start >= place:
+            yield edit
+            place = edit.end
+
+
+def find_escapes(text: str) -> Iterator[Edit]:
+    """Yield percent, backslash, entity and quoted-printable escapes and hidden letters with what they mean."""
+    known: dict[str, str | None] = {}
+    for match in _ESCAPES.finditer(text):
+        kind, escape = match.lastgroup or "", match[0]
+        if escape not in known:
+            known[escape] = _ESCAPED[kind](escape)
+        plain = known[escape]
+        if plain is not None:
+            yield Edit(match.start(), match.end(), plain, _NAMES.get(kind, kind))
+
+
+def _read_percent(escape: str) -> str | None:
+    return bytes.fromhex(escape.replace("%", "")).decode(errors="replace")
+
+
+def _read_printable(escape: str) -> str | None:
+    """Return the text of quoted-printable signs (RFC 2045), or None if it is no text, as in `max=12`."""
+    if escape.endswith("\n"):
+        return ""
+    try:
+        text = bytes.fromhex(escape.replace("=", "")).decode()
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() or not text.strip("\t\n\r") else None
+
+
+def _read_backslash(escape: str) -> str | None:
+    codes = (
+        int(braced or plain, 16) if braced or plain else int(octal, 8)
+        for braced, plain, octal in _BACKSLASH.findall(escape)
+    )
+    text = "".join(chr(code) if code <= sys.maxunicode else "\ufffd" for code in codes)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _read_json(escape: str) -> str | None:
+    return _JSON.get(escape[1], escape[1])
+
+
+def _read_tags(escape: str) -> str | None:
+    return "".join(chr(ord(sign) - 0xE0000) for sign in escape)
+
+
+_ESCAPED: Final[dict[str, Callable[[str], str | None]]] = {
+    "percent": _read_percent,
+    "backslash": _read_backslash,
+    "json": _read_json,
+    "entity": html.unescape,
+    "printable": _read_printable,
+    "tags": _read_tags,
+    "selectors": spell_selectors,
+}
+_NAMES: Final = {"json": "backslash", "printable": "quoted-printable"}
+
+
+def find_runs(text: str, effort: Effort, *, pairs: bool) -> Iterator[Edit]:
+    """Yield runs in base64, base64url or hexadecimal that decode to readable text; `pairs` of digits only if asked.
+
+    Raises EffortSpentError if there are too many runs.
+    """
+    place = 0
+    for edit in sorted((*(_find_pairs(text) if pairs else ()), *_find_base64(text, effort))):
+        if edit.start >= place:
+            yield edit
+            place = edit.end
+
+
+def _find_pairs(text: str) -> Iterator[Edit]:
+    for match in _PAIRS.finditer(text):
+        plain = _readable(bytes.fromhex(_PAIR_SIGNS.sub("", match[0])))
+        if plain is not None:
+            yield Edit(match.start(), match.end(), plain, "hex")
+
+
+def _find_base64(text: str, effort: Effort) -> Iterator[Edit]:
+    # One byte for each character, so that offsets are the same.
+    signs = text.encode("ascii", "replace").translate(_IS_BASE64)
+    heads: dict[str, bool] = {}
+    place = signs.find(_RUN)
+    while place >= 0:
+        start, end = signs.rfind(b" ", 0, place) + 1, signs.find(b" ", place)
+        if end < 0:
+            end = len(signs)
+        padding = _PADDING.match(text, end)
+        yield from _decode_run(text[start : padding.end() if padding else end], start, heads, effort)
+        place = signs.find(_RUN, end)
+
+
+def _decode_run(run: str, place: int, heads: dict[str, bool], effort: Effort) -> Iterator[Edit]:
+    """Yield the edit of a run; `heads` are the beginnings of runs that were read, and whether they are text."""
+    if (digits := _HEX.fullmatch(run)) is not None:
+        plain = _readable(bytes.fromhex(digits[1]))
+        if plain is not None:
+            yield Edit(place, place + len(run), plain, "hex")
+            return
+    begins = [0]
+    for sign in _BREAK.finditer(run):
+        if len(begins) > _TRIED:
+            break
+        begins.append(sign.end())
+    effort.spend(len(begins))
+    for begin in begins:
+        plain = _read_base64(run[begin:].rstrip("="), heads)
+        if plain is not None:
+            yield Edit(place + begin, place + len(run), plain, "base64")
+            return
+    plain = _read_base32(run.rstrip("="))
+    if plain is not None:
+        yield Edit(place, place + len(run), plain, "base32")
+
+
+def _read_base32(body: str) -> str | None:
+    """Return the text of a run in base32 (RFC 4648); None if it is no text."""
+    if _BASE32.fullmatch(body) is None or len(body) % 8 in {1, 3, 6}:
+        return None
+    return _readable(base64.b32decode(body + "=" * (-len(body) % 8)))
+
+
+def _read_base64(body: str, heads: dict[str, bool]) -> str | None:
+    """Return the text of a run in base64 or base64url (RFC 4648); None if it is no text."""
+    if len(body) < 16:  # noqa: PLR2004 -- a shorter one is a word
+        return None
+    # Most runs are words and paths, whose first bytes are no text.
+    head = body[:8]
+    if head not in heads:
+        heads[head] = _readable(binascii.a2b_base64(head.translate(_STANDARD)), 1) is not None
+    if not heads[head]:
+        return None
+    standard = body.translate(_STANDARD)
+    size = len(standard) - (len(standard) % 4 == 1)
+    return _readable(binascii.a2b_base64(standard[:size] + "=" * (-size % 4)))
+
+
+def _readable(data: bytes, least: int = _SHORTEST) -> str | None:
+    """Return decoded bytes as text; None if they are no text or have fewer characters than `least`."""
+    if not any(data[1::2]):
+        data = data[::2]  # UTF-16 with ASCII characters
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        # The end of a part may cut a character.
+        if error.start < len(data) - 3:
+            return None
+        text = data[: error.start].decode()
+    plain = text.replace("\n", "").replace("\r", "").replace("\t", "")
+    return text if len(text) >= least and plain.isprintable() and plain else None

@@ -1,0 +1,153 @@
+"""The gate: the rules of a policy with the action that each has in each scope."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from antechamber.core.contract import SCOPES, Scope
+from antechamber.core.privacy.document import EventText
+from antechamber.core.privacy.engine import Engine, Search, Sighting, compile_rules
+from antechamber.core.privacy.rule import (
+    ACTIONS,
+    REFUSING,
+    UNVERIFIED,
+    UNVERIFIED_TITLE,
+    Action,
+    Finding,
+    Rule,
+    join_example,
+)
+from antechamber.core.privacy.split_values import TokenSearch
+
+_MOST: Final = 1_000
+"""Maximum number of findings of a scan."""
+
+Actions = Mapping[str, Action]
+"""Actions by rule id or kind; that of the id wins."""
+
+
+class Examination(NamedTuple):
+    """What a scan found, and its cost."""
+
+    findings: list[Finding]
+    steps: int
+    """Units of about 2 microseconds."""
+
+
+class Gate:
+    """Finds private, hostile and hidden text by the rules of one policy.
+
+    `titles` has the title of each rule by its id. `rules` are all rules, also those that are switched off.
+    """
+
+    def __init__(
+        self, rules: Iterable[Rule], actions: Actions | None = None, scopes: Mapping[Scope, Actions] | None = None
+    ) -> None:
+        """Compile rules; `actions` and, for single kinds of scope, `scopes` replace the rules' own actions."""
+        self.rules = tuple(rules)
+        self.titles: dict[str, str] = {rule.rule_id: rule.title for rule in self.rules} | {UNVERIFIED: UNVERIFIED_TITLE}
+        self._general = frozenset(rule.rule_id for rule in self.rules if rule.general)
+        self._engine: Engine = compile_rules(self.rules)
+        levels = {scope: (actions or {}, (scopes or {}).get(scope, {})) for scope in SCOPES}
+        self._actions: dict[Scope | None, list[tuple[Action, Action]]] = {
+            scope: [_actions_of(rule, both) for rule in self.rules] for scope, both in levels.items()
+        }
+        self._actions[None] = [_actions_of(rule, (actions or {},)) for rule in self.rules]
+        self._wanted = {scope: _having(found, lambda action: action != "off") for scope, found in self._actions.items()}
+        self._refusing = {scope: _having(found, REFUSING.__contains__) for scope, found in self._actions.items()}
+        for wanted in {*self._refusing.values()}:
+            # The automata for submissions are built now and not at the first request; the desk can wait for its own.
+            self._search(wanted).warm_up()
+        self._any_refusing = self._engine.prefilter(frozenset[int]().union(*self._refusing.values()))
+        Search(self._engine, self._any_refusing).warm_up()
+        self.tokens = TokenSearch(self._engine)
+
+    def scan(self, values: dict[str, Any], scope: Scope | None = None) -> list[Finding]:
+        """Find everything in `values`, a JSON value per pointer, by the rules that are in force in a scope.
+
+        The result is sorted, has each finding once and at most 100 of each rule. If a scan needs more verifications
+        than its budget allows, that is a finding itself.
+        """
+        return self._scan(values, scope, self._wanted[scope]).findings
+
+    def find_private(self, values: dict[str, Any], scope: Scope | None = None) -> list[Finding]:
+        """Find what makes an event private in a scope, as `scan` does; other rules are skipped."""
+        return self.examine(values, scope).findings
+
+    def examine(self, values: dict[str, Any], scope: Scope | None = None) -> Examination:
+        """Find what `find_private` finds, with the steps that this took."""
+        found = self._scan(values, scope, self._refusing[scope])
+        return Examination([one for one in found.findings if one.is_private], found.steps)
+
+    def is_clean(self, values: dict[str, Any]) -> bool:
+        """Return quickly whether `find_private` would find nothing in an event, in any scope.
+
+        False means that a full scan is needed.
+        """
+        return self._engine.is_clear(EventText(values), self._any_refusing)
+
+    def is_private_name(self, name: str) -> bool:
+        """Return whether a name is a private value itself, so that no answer repeats it."""
+        return bool(self.find_private({"": name}))
+
+    def _search(self, wanted: frozenset[int]) -> Search:
+        return Search(self._engine, self._engine.prefilter(wanted))
+
+    def _scan(self, values: dict[str, Any], scope: Scope | None, wanted: frozenset[int]) -> Examination:
+        document = EventText(values)
+        search = self._search(wanted)
+        seen = list(islice(search.look(document), _MOST))
+        hidden = {document.name_index(one.part) for one in seen if document.place(one.part).is_name}
+        actions = self._actions[scope]
+        found = (self._finding(one, document, hidden, actions) for one in seen)
+        findings = sorted({finding for finding in found if finding.action != "off"})
+        return Examination(list(self._without_general(findings)), search.steps)
+
+    def _without_general(self, findings: list[Finding]) -> Iterator[Finding]:
+        """Yield the findings without those of general rules where another rule names the cause more exactly."""
+        exact = [one for one in findings if one.rule_id not in self._general]
+        for one in findings:
+            if one.rule_id not in self._general or not any(map(one.overlaps, exact)):
+                yield one
+
+    def _finding(
+        self, one: Sighting, document: EventText, hidden: set[int], actions: list[tuple[Action, Action]]
+    ) -> Finding:
+        place = document.place(one.part)
+        start, end = one.start - place.start - place.prefix, one.end - place.start - place.prefix
+        if place.is_name or start < 0:
+            start = end = 0
+        pointer = place.step.pointer(hidden)
+        if one.rule < 0:
+            return Finding(pointer, UNVERIFIED, "quarantine")
+        action = actions[one.rule][0 if one.in_context else 1]
+        return Finding(pointer, self.rules[one.rule].rule_id, action, start, end, one.decoded)
+
+    def broken_examples(self) -> Iterator[str]:
+        """Yield a sentence for each example of a rule with another result than it claims."""
+        everything = frozenset(range(len(self.rules)))
+        for index, rule in enumerate(self.rules):
+            for name, examples in (("hit", rule.hit), ("miss", rule.miss)):
+                for number, example in enumerate(examples):
+                    document = EventText({"": join_example(example)})
+                    found = any(one.rule == index for one in self._search(everything).look(document))
+                    if found != (name == "hit"):
+                        problem = "finds nothing there" if name == "hit" else "finds something there"
+                        yield f"{rule.rule_id}: {name}[{number}]: the rule {problem}"
+
+
+def _actions_of(rule: Rule, levels: Iterable[Actions]) -> tuple[Action, Action]:
+    """Return the actions of a rule with a context word near, and without one."""
+    action, without = rule.action, rule.without_context
+    for level in levels:
+        own, kind = level.get(rule.rule_id), level.get(rule.kind)
+        # The action of a kind does not switch on a rule that is off by itself.
+        wanted = own if own is not None else kind if action != "off" else None
+        if wanted is not None:
+            action = wanted
+            without = max(without, action, key=ACTIONS.index)
+    return action, without
+
+
+def _having(actions: list[tuple[Action, Action]], fits: Callable[[Action], bool]) -> frozenset[int]:
+    return frozenset(index for index, pair in enumerate(actions) if any(map(fits, pair)))

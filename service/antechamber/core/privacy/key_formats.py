@@ -1,0 +1,104 @@
+"""Checks of keys and credentials in encoded forms: DER, Base58Check, basic authentication, logins in addresses."""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Final
+
+from antechamber.core.privacy.checks import real_password
+from antechamber.core.privacy.passwords import is_noise, is_numbered, is_wordy
+
+_QUANTUM: Final = 4
+_HEAD: Final = 64
+"""Characters of base64 that contain everything a check of DER reads."""
+_SEQUENCE: Final = b"\x30"
+_KEY_PARTS: Final = (b"\x02", b"\x30", b"\x04")
+"""Tags of a number, a sequence and octets."""
+_LONG_FORM: Final = 0x80
+_ENCRYPTED: Final = (bytes.fromhex("2a864886f70d0105"), bytes.fromhex("2a864886f70d010c01"))
+"""Object identifiers of password-based encryption: PKCS #5 and PKCS #12 (RFC 8018, RFC 7292)."""
+_VERSIONS: Final = (b"\2\1\0", b"\2\1\1", b"\2\1\3")
+"""Versions, as numbers in DER: RSA and PKCS #8 keys, EC keys, and PKCS #12 (RFC 8017, RFC 5958, RFC 5915, RFC 7292)."""
+_BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_CHECKSUM: Final = 4
+_DEFAULT_LOGINS: Final = frozenset({"postgres", "root", "admin", "guest", "test", "example", "user", "username"})
+
+
+def is_private_der(text: str) -> bool:
+    """Return whether base64 begins a private key or a PKCS #12 store in DER, and not a certificate or a public key."""
+    head = _decode(text)
+    start = _find_content(head)
+    if start is None:
+        return False
+    if head[start : start + 3] in _VERSIONS:
+        # A number alone may be anything, so a number, a sequence or octets have to follow.
+        return head[start + 3 : start + 4] in _KEY_PARTS
+    # Encrypted PKCS #8: the algorithm comes first.
+    return head[start : start + 1] == _SEQUENCE and any(oid in head[start : start + 20] for oid in _ENCRYPTED)
+
+
+def _find_content(head: bytes) -> int | None:
+    """Return the offset of the content of a sequence; None if there is no sequence."""
+    if head[:1] != _SEQUENCE or len(head) == 1:
+        return None
+    size = head[1]
+    return 2 + (size - _LONG_FORM if size > _LONG_FORM else 0)
+
+
+def _decode(text: str) -> bytes:
+    """Return the bytes of the beginning of a base64 text; empty if it is none."""
+    head = text[:_HEAD]
+    try:
+        return b64decode(head[: len(head) // _QUANTUM * _QUANTUM], validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def is_base58_key(text: str) -> bool:
+    """Return whether the checksum of a Base58Check text is right: private keys of Bitcoin (WIF, BIP 32).
+
+    Raises ValueError if the text has a character that Base58 does not have.
+    """
+    number = 0
+    for character in text:
+        number = number * len(_BASE58) + _BASE58.index(character)
+    data = number.to_bytes((number.bit_length() + 7) // 8, "big")
+    return sha256(sha256(data[:-_CHECKSUM]).digest()).digest()[:_CHECKSUM] == data[-_CHECKSUM:]
+
+
+def is_basic_credential(text: str) -> bool:
+    """Return whether base64 holds a user name and a password that is no placeholder (RFC 7617)."""
+    try:
+        login = b64decode(text + "=" * (-len(text) % _QUANTUM), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return False
+    user, colon, password = login.partition(":")
+    return bool(colon) and login.isprintable() and _is_real(user, password)
+
+
+def is_url_password(text: str) -> bool:
+    """Return whether `user:password@host` has a password that is no placeholder, for a host that is not reserved."""
+    user, _, password = text.rpartition("@")[0].partition(":")
+    return real_password(text) and _is_real(user, password)
+
+
+def is_slash_password(text: str) -> bool:
+    """Return whether `user/password` has a password that is no placeholder."""
+    user, _, password = text.partition("/")
+    return _is_real(user, password) and (not is_wordy(password) or is_numbered(password))
+
+
+def _is_real(user: str, password: str) -> bool:
+    """Return whether a password is no placeholder and not the user name again."""
+    lower = password.lower()
+    return len(password) > 1 and lower != user.lower() and lower not in _DEFAULT_LOGINS and not is_noise(password)
+
+
+CHECKS: Final[dict[str, Callable[[str], bool]]] = {
+    "private-der": is_private_der,
+    "base58-key": is_base58_key,
+    "basic-credential": is_basic_credential,
+    "url-password": is_url_password,
+    "slash-password": is_slash_password,
+}

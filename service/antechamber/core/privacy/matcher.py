@@ -1,0 +1,337 @@
+"""A compiled rule: finds the spans of its values in a text, each with the bounds, checks and context verified."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import re2
+
+from antechamber.core.privacy.document import SEPARATOR
+from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.prefilter import SHORT, Areas
+from antechamber.core.privacy.registry import CHECKS, SEARCHES
+from antechamber.core.privacy.rule import Rule
+from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, variety_of
+
+_UUID: Final = re.compile(
+    r"(?<![0-9a-z-])[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(?![0-9a-z-])", re.IGNORECASE
+)
+_SHAPE: Final = bytes(120 if chr(code) in "0123456789abcdefABCDEF" else code for code in range(256))
+_UUID_SHAPE: Final = b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+_MASK: Final = "\x01" * 36
+"""What a rule sees in the place of a UUID."""
+
+
+def is_uuid(text: str) -> bool:
+    """Return whether a text is a UUID (RFC 9562) and nothing else."""
+    return _UUID.fullmatch(text) is not None
+
+
+class Span(NamedTuple):
+    """The span of a value in a text, and whether a context word is near."""
+
+    start: int
+    end: int
+    in_context: bool
+
+
+class Text:
+    """A text with the forms that rules need, each made once."""
+
+    def __init__(self, text: str) -> None:
+        self._whole = text
+        self._masked: str | None = None
+        self._bytes = {True: text.encode(errors="replace")}
+
+    def text(self, *, in_uuids: bool) -> str:
+        """Return the text, with or without the UUIDs in it; both have the same length."""
+        if in_uuids:
+            return self._whole
+        if self._masked is None:
+            shape = self._bytes[True].translate(_SHAPE)
+            self._masked = _UUID.sub(_MASK, self._whole) if _UUID_SHAPE in shape else self._whole
+        return self._masked
+
+    def data(self, *, in_uuids: bool) -> bytes:
+        """Return the text in UTF-8; RE2 would encode a string at each step."""
+        found = self._bytes.get(in_uuids)
+        if found is None:
+            text = self.text(in_uuids=in_uuids)
+            found = self._bytes[True] if text is self._whole else text.encode(errors="replace")
+            self._bytes[in_uuids] = found
+        return found
+
+
+class Matcher:
+    """A rule in its compiled form; its patterns are compiled at their first use, as most texts need few of them.
+
+    A property raises re2.error if its pattern is not valid.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        """Prepare a rule.
+
+        Raises KeyError if its check or search is unknown.
+        """
+        self.rule = rule
+        self._check = CHECKS[rule.check] if rule.check is not None else None
+        self._search = SEARCHES[rule.search] if rule.search is not None else None
+
+    @property
+    def pattern(self) -> str:
+        """The rule's pattern as group 1, with its bounds."""
+        return bounded_pattern(self.rule)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return compile_pattern(self.pattern)
+
+    @cached_property
+    def _group(self) -> int:
+        # Group 1 is the pattern, so that of the rule's own groups the first is group 2.
+        return min(2, int(self._compiled.groups))
+
+    @cached_property
+    def _trigger(self) -> Any:
+        return compile_pattern(trigger_pattern(self.rule)) if self.rule.trigger is not None else None
+
+    @cached_property
+    def _first_look(self) -> Any:
+        return self._compiled if self._trigger is None else self._trigger
+
+    @cached_property
+    def _quick_look(self) -> Any:
+        """The same for short texts: the call of a set costs half as much as that of a pattern."""
+        look = re2.Set.SearchSet(_options())
+        look.Add(f"(?m){trigger_pattern(self.rule)}")
+        look.Compile()
+        return look
+
+    @cached_property
+    def _not_after(self) -> Any:
+        before = self.rule.not_after
+        return compile_pattern(rf"(?:{before})\z") if before is not None else None
+
+    @cached_property
+    def _placeholders(self) -> Any:
+        common = COMMON_PLACEHOLDERS if self.rule.kind == "secret" else ()
+        patterns = (*common, *self.rule.placeholders)
+        return compile_pattern("|".join(f"(?i:{pattern})" for pattern in patterns)) if patterns else None
+
+    @cached_property
+    def _context(self) -> Any:
+        return context_pattern(self.rule.context) if self.rule.context else None
+
+    def fits(self, decoded: tuple[str, ...]) -> bool:
+        """Return whether the rule may find something in a text that decoders made.
+
+        Hidden characters are what a reader does not see in the text itself, and some decoders join words by chance, so
+        that only a rule for secrets with a form of their own finds something there.
+        """
+        if self.rule.kind == "hidden":
+            return not decoded
+        is_token = self.rule.kind == "secret" and self._search is None and not has_groups(self.rule.pattern)
+        return is_token or _LOOSE.isdisjoint(decoded)
+
+    def find(self, text: Text, effort: Effort, areas: Areas | None = None) -> Iterable[Span]:
+        """Return the values in a text, or in some areas of it; those of most texts are none, which one look finds out.
+
+        Raises EffortSpentError if that takes too many verifications.
+        """
+        data = text.data(in_uuids=self.rule.in_uuids)
+        if areas is None:
+            areas = ((0, len(data)),)
+            if len(data) < SHORT:
+                return () if self._quick_look.Match(data) is None else self._spans(text, effort, areas)
+        effort.spend(sum(end - start for start, end in areas) >> _PASS)
+        for start, end in areas:
+            if self._first_look.search(data, start, end) is not None:
+                return self._spans(text, effort, areas)
+        return ()
+
+    def _spans(self, text: Text, effort: Effort, areas: Areas) -> Iterator[Span]:
+        whole = text.text(in_uuids=self.rule.in_uuids)
+        found = self._searched(whole, effort) if self._search else self._matched(text, whole, effort, areas)
+        for match_start, match_end, start, end in found:
+            if self._not_after is not None and self._not_after.search(
+                whole[max(0, match_start - _REACH) : match_start]
+            ):
+                continue
+            effort.spend(_PLACED)
+            near = self._context is None or self._is_near(whole, match_start, match_end)
+            if near or self.rule.without_context != "off":
+                yield Span(start, end, near)
+
+    def _searched(self, whole: str, effort: Effort) -> Iterator[tuple[int, int, int, int]]:
+        assert self._search is not None  # noqa: S101 -- narrows the type
+        for start, end in self._search(whole, effort):
+            if self._is_value(whole[start:end]):
+                yield start, end, start, end
+
+    def _matched(self, text: Text, whole: str, effort: Effort, areas: Areas) -> Iterator[tuple[int, int, int, int]]:
+        data = text.data(in_uuids=self.rule.in_uuids)
+        offset = _identity if len(data) == len(whole) else _Offsets(data)
+        harmless: set[bytes] = set()
+        repeated = 0
+        for match in self._all_matches(data, effort, areas):
+            start, end = match.span(self._group)
+            value = data[start:end]
+            if start < 0 or value in harmless:
+                repeated += 1
+                effort.spend(repeated % _REPEATED == 0)
+                continue
+            effort.spend(_MATCHED)
+            effort.spend(_CHECKED + (len(value) >> _LENGTH) if self._check is not None else _JUDGED)
+            if not self._is_value(value.decode()):
+                harmless.add(value)
+                continue
+            match_start, match_end = match.span(1)
+            first = offset(match_start)
+            span = offset(start), offset(end)
+            yield first, offset(match_end), *span
+
+    def _all_matches(self, data: bytes, effort: Effort, areas: Areas) -> Iterator[Any]:
+        for start, end in areas:
+            if self._trigger is None:
+                yield from self._matches(data, start, end)
+            else:
+                yield from self._triggered(self._trigger, data, effort, start, end)
+
+    def _matches(self, data: bytes, place: int, last: int) -> Iterator[Any]:
+        """Yield the matches; one that reaches beyond its own string is searched again up to the end of the string."""
+        while (match := self._compiled.search(data, place, last)) is not None:
+            start, end = match.span(1)
+            border = data.find(_BORDER, start, end)
+            if border >= 0:
+                match = self._compiled.search(data, place, border + 1) if border > start else None
+                if match is not None:
+                    yield match
+                place = border + len(_BORDER)
+            else:
+                yield match
+                place = end
+
+    def _triggered(self, pattern: Any, data: bytes, effort: Effort, place: int, last: int) -> Iterator[Any]:
+        """Yield the matches that begin with a trigger and end within its own string.
+
+        Raises EffortSpentError if there are too many triggers.
+        """
+        while (trigger := pattern.search(data, place, last)) is not None:
+            effort.spend(_TRIGGER_UNITS)
+            start, place = trigger.span(1)
+            border = data.find(_BORDER, start, start + _WINDOW)
+            end = border if border >= 0 else min(len(data), start + _WINDOW)
+            match = self._compiled.match(data, trigger.start(), end)
+            if match is not None:
+                place = max(place, match.end(1))
+                yield match
+            else:
+                # Another trigger may begin within this one.
+                blank = data.find(b" ", start, place)
+                place = blank if blank > start else place
+
+    def _is_value(self, value: str) -> bool:
+        """Return whether a value passes the bounds and the check of the rule, and is no placeholder."""
+        rule = self.rule
+        return (
+            (not rule.min_entropy or entropy_of(value) >= rule.min_entropy)
+            and (not rule.min_variety or variety_of(value) >= rule.min_variety)
+            and (self._placeholders is None or self._placeholders.fullmatch(value) is None)
+            and (self._check is None or self._check(value))
+        )
+
+    def _is_near(self, whole: str, start: int, end: int) -> bool:
+        distance = self.rule.context_distance
+        first = max(whole.rfind(SEPARATOR, max(0, start - distance - len(SEPARATOR)), start), start - distance, 0)
+        border = whole.find(SEPARATOR, end, end + distance)
+        around = whole[first : border if border >= 0 else end + distance]
+        return self._context.search(around) is not None
+
+
+_LOOSE: Final = frozenset({"listed", "wrapped", "split"})
+"""Decoders that join words by chance."""
+_GROUP: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<")
+"""An escape, a class, or the beginning of a group that captures."""
+_PASS: Final = 11
+"""Binary logarithm of the bytes of a text whose pass by one rule counts as one unit of effort."""
+_MATCHED: Final = 3
+"""Units of effort of a match."""
+_REPEATED: Final = 2
+"""Matches with a value that was seen before that count as one unit of effort."""
+_JUDGED: Final = 2
+"""Units of effort of a value that was not seen before."""
+_CHECKED: Final = 12
+"""Units of effort of such a value with a check …"""
+_LENGTH: Final = 2
+"""… and binary logarithm of the bytes of the value that count as one unit in addition."""
+_PLACED: Final = 2
+"""Units of effort of the look around a value."""
+_BORDER: Final = SEPARATOR.encode()
+_REACH: Final = 60
+"""Code points before a match that `not_after` sees."""
+_TRIGGER_UNITS: Final = 4
+"""Units of effort for one trigger."""
+_WINDOW: Final = 600
+"""Bytes after a trigger in which a match ends."""
+
+
+def _identity(offset: int) -> int:
+    return offset
+
+
+class _Offsets:
+    """Converts ascending byte offsets to code points; a smaller offset than before is counted from the beginning."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._byte = self._point = 0
+
+    def __call__(self, offset: int) -> int:
+        if offset < self._byte:
+            self._byte = self._point = 0
+        self._point += len(self._data[self._byte : offset].decode())
+        self._byte = offset
+        return self._point
+
+
+def bounded_pattern(rule: Rule) -> str:
+    """Return a rule's pattern as group 1, with its bounds."""
+    if rule.bounds == "none":
+        return f"({rule.pattern})"
+    return rf"(?:\A|[^0-9A-Za-z])({rule.pattern})(?:\z|[^0-9A-Za-z])"
+
+
+def has_groups(pattern: str) -> bool:
+    """Return whether a pattern has groups that capture; compiling all patterns to find out would take 0.3 s."""
+    return any(part.startswith("(") for part in _GROUP.findall(pattern))
+
+
+def trigger_pattern(rule: Rule) -> str:
+    """Return the pattern that decides whether a text is searched: the trigger as group 1, else the bounded pattern."""
+    if rule.trigger is None:
+        return bounded_pattern(rule)
+    return f"({rule.trigger})" if rule.bounds == "none" else rf"(?:\A|[^0-9A-Za-z])({rule.trigger})"
+
+
+def compile_pattern(pattern: str) -> Any:
+    """Compile a pattern of RE2 in which ^ and $ match at lines.
+
+    Raises re2.error if it is not valid.
+    """
+    return re2.compile(f"(?m){pattern}", _options())
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return options
+
+
+def context_pattern(words: tuple[str, ...]) -> Any:
+    """Compile a pattern that matches one of the words: an ASCII word as a whole word, another as a substring."""
+    whole = [re2.escape(word) for word in words if word.isascii()]
+    parts = [re2.escape(word) for word in words if not word.isascii()]
+    if whole:
+        parts.append(rf"(?:\A|[^0-9A-Za-z])(?:{'|'.join(whole)})(?:\z|[^0-9A-Za-z])")
+    return compile_pattern(f"(?i:{'|'.join(parts)})")

@@ -1,0 +1,108 @@
+"""Addresses of machines: IP version 4 and 6, and MAC, that are not reserved for documents or the machine itself."""
+
+import re
+from collections.abc import Callable, Iterator
+from ipaddress import IPv6Address, ip_network
+from typing import Final
+
+from antechamber.core.privacy.effort import Effort
+
+_V4: Final = re.compile(
+    r"[0-9](?<![0-9A-Za-z.].)[0-9]{0,2}\.(?:[0-9]{1,3}\.){2}[0-9]{1,3}(?![0-9A-Za-z]|\.[0-9]|-[0-9]*[A-Za-z])"
+)
+_VERSION: Final = re.compile(
+    r"(?i)(?:\b(?:v|ver|version|versions|release|releases|released|upgrade|upgraded|update|updated|build|firmware"
+    r"|driver|package|schema|section|chapter|clause|oid|rev|revision)\b[.]?(?:[ _-](?:to|from|is|of|no|number|in|at))?"
+    r"[ :=#\"'`(~^<>]{0,4}|[a-z_)\]][/@]|[=~^<>!]=[ ]?|[a-z]-|\u00a7[ ]?)\Z"
+)
+"""The end of a text before four numbers that are a version or a section."""
+_REACH: Final = 24
+"""Characters before a number that are searched for such a word."""
+_V6: Final = re.compile(r":[0-9A-Fa-f]{0,4}:")
+"""What each address of version 6 has; the address around it is read from there."""
+_V6_BEGINNING: Final = re.compile(r"(?<![0-9A-Za-z:.])[0-9A-Fa-f]{0,4}\Z")
+_V6_GROUP: Final = 4
+"""Digits of a group of version 6."""
+_V6_ADDRESS: Final = re.compile(r"[0-9A-Fa-f:]{4,39}(?![0-9A-Za-z:])")
+_HARMLESS_V4: Final = (
+    (127,),  # loopback
+    (169, 254),  # link-local, RFC 3927
+    (192, 0, 2),  # documentation, RFC 5737
+    (198, 51, 100),  # documentation, RFC 5737
+    (203, 0, 113),  # documentation, RFC 5737
+    (0,),  # this network, RFC 6890
+    (255,),  # broadcast and masks
+)
+"""First numbers of addresses that are no finding."""
+_HARMLESS_V6: Final = (
+    ip_network("2001:db8::/32"),  # documentation, RFC 3849
+    ip_network("3fff::/20"),  # documentation, RFC 9637
+)
+_MOST_NUMBER: Final = 255
+_MAC: Final = re.compile(
+    r"[0-9A-Fa-f](?<![0-9A-Za-z:.-].)[0-9A-Fa-f](?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5}"
+    r"|[0-9A-Fa-f]{2}(?:\.[0-9A-Fa-f]{4}){2})(?![0-9A-Za-z:]|[.-][0-9A-Za-z])"
+)
+_SAME: Final = frozenset({"000000000000", "ffffffffffff"})
+_DOCUMENTS: Final = ("00005e0053", "01005e9010")
+"""Prefixes of MAC addresses for documents (RFC 7042, section 2.1.2 and 2.1.1)."""
+
+
+def find_ip_addresses(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
+    """Yield the spans of IP addresses, without loopback, unspecified, link-local and documentation addresses.
+
+    Four numbers after a word such as `version` are none. Raises EffortSpentError if there are too many candidates.
+    """
+    for match in _V4.finditer(text):
+        effort.spend()
+        if _is_exposed(match[0]) and not _VERSION.search(text, max(0, match.start() - _REACH), match.start()):
+            yield match.span()
+    end = 0
+    for sign in _V6.finditer(text):
+        beginning = _V6_BEGINNING.search(text, max(end, sign.start() - _V6_GROUP), sign.start())
+        address = _V6_ADDRESS.match(text, beginning.start()) if beginning else None
+        if address is not None:
+            effort.spend()
+            end = address.end()
+            if _is_long(address[0]) and _is_exposed_v6(address[0]):
+                yield address.span()
+
+
+def _is_long(address: str) -> bool:
+    """Return whether an address is more than a slice such as `1::2` or a name such as `add::face`."""
+    return any(character.isdigit() for character in address) and max(map(len, address.split(":"))) > 2  # noqa: PLR2004
+
+
+def _is_exposed(text: str) -> bool:
+    """Return whether an address of version 4 is neither reserved nor malformed."""
+    numbers = tuple(map(int, text.split(".")))
+    return max(numbers) <= _MOST_NUMBER and not any(numbers[: len(first)] == first for first in _HARMLESS_V4)
+
+
+def _is_exposed_v6(text: str) -> bool:
+    """Return whether an address of version 6 is neither reserved nor malformed."""
+    try:
+        address = IPv6Address(text)
+    except ValueError:
+        return False
+    own = address.is_loopback or address.is_unspecified or address.is_link_local
+    return not own and not any(address in network for network in _HARMLESS_V6)
+
+
+def find_mac_addresses(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
+    """Yield the spans of MAC addresses, without broadcast, zero and documentation addresses (RFC 7042).
+
+    Raises EffortSpentError if there are too many candidates.
+    """
+    for match in _MAC.finditer(text):
+        effort.spend()
+        digits = re.sub("[:.-]", "", match[0].lower())
+        numeral = digits.isdigit() and ":" not in match[0]
+        if not numeral and digits not in _SAME and not digits.startswith(_DOCUMENTS):
+            yield match.span()
+
+
+SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {
+    "ip-addresses": find_ip_addresses,
+    "mac-addresses": find_mac_addresses,
+}

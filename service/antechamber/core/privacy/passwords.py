@@ -1,0 +1,315 @@
+"""Checks whether a value is a password or a secret, and not code, prose, a reference, a mask or a placeholder.
+
+A pattern finds the place of a value (`password: …`); these checks judge the value alone. They read a value a constant
+number of times.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from antechamber.core.privacy.values import entropy_of
+from antechamber.core.privacy.words import NO_PHRASE, PLACEHOLDER, PLAIN, TECHNICAL
+
+_SHORTEST: Final = 6
+_SHORTEST_QUOTED: Final = 5
+_SHORTEST_SECRET: Final = 8
+_LONGEST: Final = 1_024
+_PHRASE_WORDS: Final = 4
+_LEAST_BITS: Final = 2.7
+_RANDOM_BITS: Final = 3.2
+_RANDOM_LENGTH: Final = 20
+_LEAST_DIGITS: Final = 2
+_RANDOM_RUN: Final = 12
+_LEAST_CHANGES: Final = 0.45
+"""Runs of one kind of character per character: 0.6 in random letters and digits, 0.4 in names such as `getAllUsers`."""
+_LEAST_NUMBERS: Final = 2
+_MIXED_BITS: Final = 3.9
+
+_REFERENCE: Final = re.compile(
+    r"""
+    \$[A-Za-z_][A-Za-z_]*$ | \$[A-Z][A-Z0-9_]*$ | \$\$?[{(\[] | \$env: | \$[a-z_]\w*(?:->|\[|\.)
+    | \{\{ | \{%?[ ]?[A-Za-z_.-]*[ %]*\}?$ | \#\{ | @\{ | \W?_?[A-Z][A-Z0-9_]*%$ | %\(?[a-z]\w*\)?[sd]?$
+    | %[A-Za-z_]\w*%$ | %[sdr]$ | <.*>?$ | \[[A-Za-z _.:-]*\]?$ | __\w+__$ | @@\w+@@$ | \#\w+\#$
+    | (?:vault|op|env|file|secrets?|ssm|asm|sops|ref|ref\+\w+|key-?vault|awssm|aws|gcp|gcpsm|doppler|bws|kms|keyring
+        |consul|secretsmanager|aws-secretsmanager|data|cmd|awsps|bao|k8s|from|lookup)
+      (?:://|:) (?!\S*[^\w./:\#@?=-])
+    | (?:self|this|cls|os|process|config|cfg|settings|env|secrets|vars?|local|data|module|options|opts|args|params
+        |request|req|ctx|user|props|state|inputs?|event|values|steps|needs|github|conf|environ)\.[A-Za-z_]
+    | arn:aws | ENC[\[(] | enc: | !(?:vault|ref|sub|getatt|importvalue|env|secret|include|join)\b
+    | projects/[^/]+/secrets/ | (?:https?|ftp|file|git|ssh|s3|gs|repo)://
+    """,
+    re.VERBOSE,
+)
+"""References to a value that is elsewhere: variables, templates, secret stores, addresses."""
+_CODE: Final = re.compile(
+    r"[A-Za-z_][\w.:>-]*[(\[]|[(\[{&*|]|\w+(?:::|->)|.*(?:=>|==[^=]|!=|&&|\|\||\(\)|\);?$|</|/>)|.*[{(\[]$"
+    r"|(?:await|new|not|lambda|async|yield|return|typeof|function|const|let|var|def|if)\b"
+)
+_CAMEL: Final = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+[0-9]?$|(?:[A-Z][a-z]+){2,}[0-9]?$")
+_PATH: Final = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:|[\w.-]+)?(?:[/\\][\w.*@#?=-]+)+[/\\]?$")
+_MEMBER: Final = re.compile(r"[\w.?,-]*\w=[\"'\w]")
+"""A name with a value, such as `type=\"password\"`: not what the sentence names."""
+_SNAKE: Final = re.compile(r"[a-z]+(?:_[a-z]+)+[0-9]{0,2}$")
+_FILE: Final = re.compile(
+    r"[\w./-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|sh|env|pem|key|crt|cer|cfg|ini|conf|go|rs|java|rb|php"
+    r"|html?|css|sql|log|xml|properties|local|example|db|csv|lock|service|tf|kt|swift|c|h|cpp|cs|vue|svelte)$"
+)
+_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+$")
+_UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE)
+_MASK: Final = re.compile(
+    r"(?i).*(?:\*\*\*|xxx|\.\.\.|…|••|●●|###|___|---|redacted|elided|omitted|masked|censored|<|>)"
+)
+_HASH: Final = re.compile(
+    r"(?i)(?:sha|md[0-9]|blake|b3|crc|xxh|hash|digest|e?tag_|checksum|sum_|integrity|commit|rev|git|tree|blob|cid|sri|nar"
+    r"|fingerprint|img|image|layer|build|cache|file|trace|span|req)"
+)
+"""Prefixes of hashes and of identifiers that are no secrets."""
+_JOINT: Final = re.compile(r"[-_./:,|\\ ~]+")
+_PHRASE_JOINT: Final = re.compile("[-_ .]")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_HUMP: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_RUNS: Final = re.compile(r"[0-9A-Za-z]+")
+_AFTER_PREFIX: Final = re.compile("^[0-9A-Za-z]*[_-]")
+_NUMBERS: Final = re.compile("[0-9]+")
+_KINDS: Final = re.compile("[a-z]+|[A-Z]+|[0-9]+")
+_VOWELS: Final = frozenset("aeiouy")
+_LONGEST_CONSONANTS: Final = 5
+_SHORTEST_HUMP: Final = 2.4
+_GIBBERISH_LENGTH: Final = 12
+_CLASSES: Final = 3
+_LEAST_HYPHENS: Final = 2
+
+
+def is_noise(value: str) -> bool:
+    """Return whether a value is a reference, a mask, a placeholder, an address, a path or a piece of code."""
+    return bool(
+        len(value) > _LONGEST
+        or _REFERENCE.match(value)
+        or _MASK.match(value)
+        or len(set(value)) <= _LEAST_DIGITS
+        or PLACEHOLDER.fullmatch(value)
+        or _CODE.match(value)
+        or _FILE.match(value)
+        or _MAIL.match(value)
+    )
+
+
+def is_wordy(value: str) -> bool:
+    """Return whether a value consists of words, numbers and technical terms, joined by the usual signs."""
+    return all(
+        not part or part.isdecimal() or TECHNICAL.fullmatch(part) or (_WORD.fullmatch(part) and not _is_gibberish(part))
+        for part in _JOINT.split(value.strip("'\"`()[]{}<>,;:.!?"))
+    )
+
+
+def _is_gibberish(letters: str, shortest: int = _GIBBERISH_LENGTH) -> bool:
+    """Return whether letters form no word: many changes of case, or many consonants in a row."""
+    if len(letters) < shortest or not letters.isascii():
+        return False
+    humps = _HUMP.findall(letters)
+    run = longest = 0
+    for letter in letters.lower():
+        run = 0 if letter in _VOWELS else run + 1
+        longest = max(longest, run)
+    return len(letters) / len(humps) < _SHORTEST_HUMP or longest > _LONGEST_CONSONANTS
+
+
+def is_phrase(value: str) -> bool:
+    """Return whether a value is a passphrase of plain words, and not a sentence or a name of code."""
+    words = _PHRASE_JOINT.split(value)
+    return len(words) >= _PHRASE_WORDS and all(map(str.islower, filter(str.isalpha, words))) and _are_words(words)
+
+
+def is_numbered(value: str) -> bool:
+    """Return whether a value is words and then a number, as in `mapleRiver_83` and `maple-river-lake-7`."""
+    *words, number = _PHRASE_JOINT.split(value.replace("+", "-"))
+    return bool(words) and number.isdecimal() and _are_words(words)
+
+
+def _are_words(words: list[str]) -> bool:
+    """Return whether all are plain words or numbers: none is a technical term or links the words of a sentence."""
+    return all(
+        word.isascii()
+        and (word.isdecimal() or (word.isalpha() and len(word) > _LEAST_DIGITS and word.lower() not in NO_PHRASE))
+        for word in words
+    )
+
+
+def _is_long_phrase(value: str) -> bool:
+    """Return whether a value is a passphrase that does not occur in prose: several words and a number."""
+    parts = len(_PHRASE_JOINT.split(value))
+    return (is_numbered(value) and (parts >= _PHRASE_WORDS or value != value.lower())) or (
+        _is_hyphenated(value) and parts >= _PHRASE_WORDS
+    )
+
+
+def _is_hyphenated(value: str) -> bool:
+    """Return whether a value is several groups with letters of both cases and digits, joined by hyphens."""
+    return (
+        value.count("-") >= _LEAST_HYPHENS
+        and value.replace("-", "").isalnum()
+        and any(map(str.isupper, value))
+        and any(map(str.islower, value))
+        and any(map(str.isdecimal, value))
+    )
+
+
+def _is_mixed(value: str) -> bool:
+    """Return whether a value mixes letters with digits or signs as a password does."""
+    return any(map(str.isalpha, value)) and not all(map(str.isalpha, value)) and not is_wordy(value)
+
+
+def _is_chosen(value: str) -> bool:
+    """Return whether a value looks like what persons and programs choose as a password."""
+    return (
+        _is_mixed(value)
+        or is_phrase(value)
+        or is_numbered(value)
+        or _is_hyphenated(value)
+        or (value.endswith("!") and value[:-1].isalpha() and not _is_plain(value[:-1]))
+    )
+
+
+def is_spoken_password(value: str) -> bool:
+    """Return whether a word of a sentence is a password; a word of a dictionary is none."""
+    return (
+        len(value) >= _SHORTEST
+        and (_is_mixed(value) or _is_long_phrase(value))
+        and not is_noise(value)
+        and not _PATH.match(value)
+        and not is_member(value)
+        and not _SNAKE.match(value)
+    )
+
+
+def is_member(value: str) -> bool:
+    """Return whether a value is a name with a value of its own, such as `max_tokens=8192`."""
+    return bool(_MEMBER.match(value))
+
+
+def is_bare_password(value: str) -> bool:
+    """Return whether a value without quotation marks is a password, after a name and `=` or `:`."""
+    value = value.rstrip(".,;:)")
+    if value.isdecimal():
+        return len(value) >= _SHORTEST and len(set(value)) > 1
+    return len(value) >= _SHORTEST and _is_chosen(value) and not is_noise(value)
+
+
+def is_lone_password(value: str) -> bool:
+    """Return whether a value that ends its line is a password; here a plain word can be one."""
+    return is_bare_password(value) or (
+        len(value) >= _SHORTEST and value.isalpha() and not _is_plain(value) and not is_noise(value)
+    )
+
+
+def is_quoted_password(value: str) -> bool:
+    """Return whether a value in quotation marks is a password, after a name and a separator."""
+    if value != value.strip() or len(value) < _SHORTEST_QUOTED or is_noise(value):
+        return False
+    if " " in value:
+        return is_phrase(value)
+    if value.isdecimal():
+        return len(set(value)) > 1
+    return _is_chosen(value) or (value.isalpha() and not _is_plain(value))
+
+
+def _is_plain(word: str) -> bool:
+    return word.lower() in PLAIN or bool(_CAMEL.match(word)) or not word.isascii()
+
+
+def is_secret(value: str) -> bool:
+    """Return whether a value is a secret, after a name such as `token` or `api_key`: letters and digits, no words."""
+    value = value.rstrip(".,;:)")
+    return (
+        len(value) >= _SHORTEST_SECRET
+        and not value.isdecimal()
+        and not _UUID.match(value)
+        and not is_wordy(value)
+        and entropy_of(value) >= _LEAST_BITS
+        and (
+            sum(map(str.isdecimal, value)) >= _LEAST_DIGITS
+            or _is_gibberish("".join(filter(str.isalpha, value)), _SHORTEST_SECRET)
+        )
+        and not is_noise(value)
+    )
+
+
+def is_random_token(value: str) -> bool:
+    """Return whether the longest run of letters and digits in a value is random."""
+    run = max(_RUNS.findall(value), key=len, default="")
+    return (
+        len(run) >= _RANDOM_LENGTH
+        and sum(map(str.isdecimal, run)) > _LEAST_DIGITS
+        and sum(map(str.isalpha, run)) > _LEAST_DIGITS
+        and entropy_of(run) >= _RANDOM_BITS
+        and not is_noise(value)
+    )
+
+
+def is_prefixed_token(value: str) -> bool:
+    """Return whether a prefix, which is none of a hash, is followed by a random part of letters and digits."""
+    tail = _AFTER_PREFIX.sub("", value)
+    run = max(_RUNS.findall(tail), key=len, default="")
+    return (
+        not _HASH.match(value)
+        and len(run) >= _RANDOM_RUN
+        and all(any(map(test, run)) for test in (str.islower, str.isupper))
+        and len(_NUMBERS.findall(tail)) >= _LEAST_NUMBERS
+        and entropy_of(tail) >= _MIXED_BITS
+        and len(_KINDS.findall(tail)) / len(tail) >= _LEAST_CHANGES
+        and not is_noise(value)
+    )
+
+
+def is_prefixed_hex_token(value: str) -> bool:
+    """Return whether a prefix before a hexadecimal number is none of a hash; a context word has to be near."""
+    return not _HASH.match(value) and is_random_token(value)
+
+
+def is_consonant_run(value: str) -> bool:
+    """Return whether one of several groups of letters has no vowel, so that they are no words."""
+    return any(not _VOWELS.intersection(group) for group in value.lower().split())
+
+
+def is_command_password(value: str) -> bool:
+    """Return whether an argument of a command is a password; a word of letters is none."""
+    value = value.rstrip("\"'`.,;:)")
+    return (
+        len(value) >= _SHORTEST_QUOTED
+        and not value.startswith("-")
+        and (_is_mixed(value) or _is_long_phrase(value))
+        and not is_noise(value)
+    )
+
+
+def is_header_secret(value: str) -> bool:
+    """Return whether the value of a header is a secret; here a UUID can be one."""
+    return bool(_UUID.match(value)) or is_secret(value)
+
+
+def is_pair_password(value: str) -> bool:
+    """Return whether a word after a user name is a password: three classes of characters at least."""
+    value = value.rstrip(".,;:)]}>")
+    classes = sum(any(map(test, value)) for test in (str.islower, str.isupper, str.isdecimal, _is_sign))
+    return classes >= _CLASSES and is_spoken_password(value)
+
+
+def _is_sign(character: str) -> bool:
+    return not character.isalnum() and character not in "-_./\\:"
+
+
+CHECKS: Final[dict[str, Callable[[str], bool]]] = {
+    "spoken-password": is_spoken_password,
+    "bare-password": is_bare_password,
+    "lone-password": is_lone_password,
+    "quoted-password": is_quoted_password,
+    "secret": is_secret,
+    "random-token": is_random_token,
+    "prefixed-token": is_prefixed_token,
+    "prefixed-hex-token": is_prefixed_hex_token,
+    "consonant-run": is_consonant_run,
+    "command-password": is_command_password,
+    "header-secret": is_header_secret,
+    "pair-password": is_pair_password,
+}

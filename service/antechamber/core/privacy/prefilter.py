@@ -1,0 +1,265 @@
+"""The prefilter: decides for most texts which rules and decoders cannot find anything.
+
+Each pattern is reduced to literals of which every match has one, or to shapes if it has no rare literal, and to the
+runs of digits and of token characters that every match has. One automaton of Aho and Corasick finds all literals and
+context words in a text, another one all shapes; the runs are found in copies of the text that have one sign for each
+class of characters. All are linear in the text, whatever it says.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+from antechamber.core.privacy.literals import Needs, fold_text, needs_of
+from antechamber.core.privacy.rule import Rule
+from antechamber.core.privacy.shapes import shapes_needed, shapes_of
+
+_TOKENS: Final = (12, 16, 20, 24, 32, 40, 44, 50, 64, 80)
+"""Lengths of runs of token characters that make a difference."""
+_DIGITS: Final = (4, 6, 8, 9, 10, 11, 13)
+"""Numbers of digits in a row, whatever signs are between them, that make a difference."""
+_DIGITS_ONLY: Final = re.compile(r"0(?:[^0-9A-Za-z\n]?0)*")
+_LETTER: Final = re.compile("[A-Za-z]")
+_FOLDED: Final = bytes.maketrans(b"123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"000000000abcdefghijklmnopqrstuvwxyz")
+_TOKEN_SIGNS: Final = b"+/=_.-"
+_IS_TOKEN: Final = bytes(97 if chr(code).isalnum() or code in _TOKEN_SIGNS else 32 for code in range(128)) + b" " * 128
+"""Maps token characters to `a` and others to a blank."""
+_IS_DIGIT: Final = bytes(48 if chr(code).isdigit() else 97 for code in range(256))
+"""Maps digits to `0` and letters to `a`, after everything else was removed."""
+_SIGNS: Final = bytes(code for code in range(256) if not (chr(code).isascii() and chr(code).isalnum()))
+_DIGIT_RUNS: Final = tuple(b"0" * size for size in _DIGITS)
+_TOKEN_RUNS: Final = tuple(b"a" * size for size in _TOKENS)
+
+
+Areas = tuple[tuple[int, int], ...]
+"""Parts of a text, as byte offsets, in ascending order without overlap."""
+SHORT: Final = 1_500
+"""Bytes of a text that is always searched as a whole."""
+_MOST_PLACES: Final = 64
+"""Occurrences of the literals of a rule beyond which the whole text is searched."""
+_BYTES: Final = 4
+"""Maximum number of bytes of a character."""
+
+
+class RuleCandidate(NamedTuple):
+    """A rule that may find something in a text, and where."""
+
+    rule: int
+    areas: Areas | None
+    """None for the whole text."""
+
+
+class _Demand(NamedTuple):
+    """What a text must have for one rule."""
+
+    tokens: int
+    """Number of the sizes of runs of token characters that it must reach."""
+    digits: int
+    """Number of the sizes of runs of digits that it must reach."""
+    exact: tuple[tuple[bytes, ...], ...]
+    """Words of which it must have one of each row, as they are written."""
+    reach: int | None
+    """Bytes around a literal in which a match is; None if that is not known."""
+    words: frozenset[int]
+    """Context words, as indexes of literals, of which it must have one; empty if none is needed."""
+
+
+class Prefilter:
+    """Finds the rules that may find something in a text."""
+
+    def __init__(self, rules: Mapping[int, Rule]) -> None:
+        """Compile rules by their indexes; a set of rules is an integer with the bit of each rule's index."""
+        self._demands: dict[int, _Demand] = {}
+        self._always = 0
+        """Rules without literals and shapes."""
+        self._shaped: dict[str, int] = {}
+        """The rules that need one of some shapes, by shape."""
+        self._named: dict[int, frozenset[int]] = {}
+        """The literals of each rule, as indexes."""
+        self._places: dict[str, int] = {}
+        self._sources: list[int] = []
+        """The rules that need one of some literals, by the index of the literal."""
+        for index, rule in rules.items():
+            self._add(index, rule)
+        # A single sign may occur everywhere in a text, and each occurrence of a literal costs time.
+        self._signs = [(word.encode(), place) for word, place in self._places.items() if len(word) == 1]
+        words = [word for word in self._places if len(word) > 1]
+        self._indexes = [self._places[word] for word in words]
+        self._literals = _automaton(words)
+        self._shapes = _automaton(self._shaped)
+        self._shape_rules = list(self._shaped.values())
+        self._whole = {index: RuleCandidate(index, None) for index in rules}
+        self._picky = {index: demand for index, demand in self._demands.items() if demand.words or demand.exact}
+        self._by_tokens = self._rules_by_level(len(_TOKENS), lambda demand: demand.tokens)
+        self._by_digits = self._rules_by_level(len(_DIGITS), lambda demand: demand.digits)
+
+    def _rules_by_level(self, most: int, level_of: Callable[[_Demand], int]) -> list[int]:
+        """Return the rules whose demand a text satisfies that reaches each level."""
+        return [
+            sum(1 << index for index, demand in self._demands.items() if level_of(demand) <= level)
+            for level in range(most + 1)
+        ]
+
+    def _add(self, index: int, rule: Rule) -> None:
+        """Note what a rule demands, and the literals of which a text must have one."""
+        needs = needs_of(rule.pattern)
+        if rule.prefilter is not None:
+            # Its author knows which words are rare; they may be anywhere in the text.
+            needs = _combine(needs_of(rule.prefilter)._replace(reach=None), needs)
+        if rule.trigger is not None:
+            needs = _combine(needs, needs_of(rule.trigger))
+        needed = rule.context if rule.without_context == "off" else ()
+        # Beyond ASCII, the automaton knows only the forms that it is given.
+        forms = {form for word in needed for form in (word, word.upper(), word.title())}
+        words = frozenset(self._place(fold_text(form)) for form in sorted(forms))
+        literals, fewest = needs.literals, needs.digits
+        if literals is not None and any(map(_DIGITS_ONLY.fullmatch, literals)):
+            fewest = max(fewest, min(map(_count_digits, literals)))
+            literals = None
+        digits = sum(size <= fewest for size in _DIGITS)
+        # A single sign is found or missed soonest.
+        rows = sorted(needs.exact, key=lambda row: (len(row), max(map(len, row))))
+        exact = tuple(tuple(word.encode() for word in row) for row in rows)
+        tokens = sum(size <= needs.run for size in _TOKENS)
+        if literals is not None:
+            places = frozenset(map(self._place, literals))
+        else:
+            places, words = words, frozenset()
+        reach = needs.reach if places and rule.search is None else None
+        if reach is not None:
+            far = rule.context_distance if literals is None else 0
+            reach = (reach + far) * _BYTES + 8
+        self._demands[index] = _Demand(tokens, digits, exact, reach, words)
+        self._named[index] = places
+        for place in places:
+            self._sources[place] |= 1 << index
+        if not places:
+            self._add_shapes(index, rule)
+
+    def _add_shapes(self, index: int, rule: Rule) -> None:
+        """Note the shapes of which a text must have one for a rule without literals."""
+        shapes = shapes_needed(rule.pattern, bounded=rule.bounds == "token")
+        for shape in shapes or ():
+            self._shaped[shape] = self._shaped.get(shape, 0) | 1 << index
+        if shapes is None:
+            self._always |= 1 << index
+
+    def _place(self, word: str) -> int:
+        """Return the index of a literal."""
+        place = self._places.setdefault(word, len(self._places))
+        if place == len(self._sources):
+            self._sources.append(0)
+        return place
+
+    def candidates(self, data: bytes) -> list[RuleCandidate]:
+        """Return the rules that may find something in a text (UTF-8), in the order of their indexes."""
+        indexes = self._indexes
+        matches = self._literals.find_matches_as_indexes(data.translate(_FOLDED), overlapping=True)
+        words = {indexes[match[0]] for match in matches}
+        for sign, place in self._signs:
+            if sign in data:
+                words.add(place)
+        found = self._always
+        for match in self._shapes.find_matches_as_indexes(shapes_of(data), overlapping=True):
+            found |= self._shape_rules[match[0]]
+        for word in words:
+            found |= self._sources[word]
+        rules = self._satisfied(data, words, found)
+        if len(data) < SHORT:
+            return [self._whole[index] for index in rules]
+        return self._located(data, rules, matches)
+
+    def _satisfied(self, data: bytes, words: set[int], found: int) -> list[int]:
+        """Return those of some rules whose demands a text satisfies, in order."""
+        if found & ~self._by_tokens[0]:
+            found &= self._by_tokens[_count_reached(data.translate(_IS_TOKEN), _TOKEN_RUNS)]
+        if found & ~self._by_digits[0]:
+            found &= self._by_digits[_count_reached(data.translate(_IS_DIGIT, _SIGNS), _DIGIT_RUNS)]
+        rules = []
+        while found:
+            index = (found & -found).bit_length() - 1
+            found &= found - 1
+            demand = self._picky.get(index)
+            if demand is None or (
+                not (demand.words and demand.words.isdisjoint(words)) and _has_each(data, demand.exact)
+            ):
+                rules.append(index)
+        return rules
+
+    def _located(self, data: bytes, rules: list[int], matches: list[tuple[int, int, int]]) -> list[RuleCandidate]:
+        """Return the candidates in a long text, each with the surroundings of its literals."""
+        signs = {place for _, place in self._signs}
+        places: dict[int, list[tuple[int, int]]] = {place: [] for rule in rules for place in self._named[rule]}
+        for index, start, end in matches:
+            found = places.get(self._indexes[index])
+            if found is not None and len(found) <= _MOST_PLACES:
+                found.append((start, end))
+        candidates = []
+        for rule in rules:
+            reach, literals = self._demands[rule].reach, self._named[rule]
+            if reach is None or not signs.isdisjoint(literals):
+                candidates.append(RuleCandidate(rule, None))
+                continue
+            spots = sorted(spot for literal in literals for spot in places[literal])
+            areas = _find_areas(data, spots, reach) if len(spots) <= _MOST_PLACES else None
+            candidates.append(RuleCandidate(rule, areas))
+        return candidates
+
+
+def _automaton(words: Iterable[str]) -> BytesAhoCorasick:
+    return BytesAhoCorasick([word.encode() for word in words], implementation=Implementation.ContiguousNFA)
+
+
+def _find_areas(data: bytes, spots: list[tuple[int, int]], reach: int) -> Areas:
+    """Return the surroundings of some spans; each begins after a blank and ends with one."""
+    areas: list[tuple[int, int]] = []
+    for start, end in spots:
+        first = max(0, data.rfind(b" ", 0, max(0, start - reach)))
+        last = data.find(b" ", end + reach) + 1 or len(data)
+        if areas and first <= areas[-1][1]:
+            areas[-1] = (areas[-1][0], max(last, areas[-1][1]))
+        else:
+            areas.append((first, last))
+    return tuple(areas)
+
+
+def _has_each(data: bytes, rows: tuple[tuple[bytes, ...], ...]) -> bool:
+    """Return whether a text has a word of each row."""
+    for row in rows:
+        for word in row:
+            if word in data:
+                break
+        else:
+            return False
+    return True
+
+
+def _combine(needs: Needs, others: Needs) -> Needs:
+    """Return the needs of a match of two patterns; the literals of the first are preferred."""
+    return Needs(
+        needs.literals if needs.literals is not None else others.literals,
+        needs.exact + others.exact,
+        max(needs.run, others.run),
+        max(needs.digits, others.digits),
+        # The literals of the other pattern may be anywhere in the text.
+        needs.reach if needs.literals is not None else None,
+    )
+
+
+def _count_digits(word: str) -> int:
+    """Return the greatest number of digits in a row, whatever signs are between them."""
+    return max(part.count("0") for part in _LETTER.split(word))
+
+
+def _count_reached(data: bytes, runs: Sequence[bytes]) -> int:
+    """Return how many of the runs, the shortest first, a text has."""
+    first, last = 0, len(runs)
+    while first < last:
+        middle = (first + last) // 2
+        if runs[middle] in data:
+            first = middle + 1
+        else:
+            last = middle
+    return first

@@ -1,0 +1,46 @@
+"""The checks and searches that rules may name; each module of checks defines its own, and this module joins them."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from antechamber.core.privacy import (
+    cards,
+    checks,
+    disguises,
+    emails,
+    hidden_characters,
+    ibans,
+    key_formats,
+    national_checks,
+    national_numbers,
+    network_addresses,
+    passwords,
+    phones,
+    seed_phrases,
+    spoken_passwords,
+)
+from antechamber.core.privacy.effort import Effort
+
+Check = Callable[[str], bool]
+"""Returns whether a value that a pattern matches is real."""
+Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
+"""Yields the spans of values in a text (code points, end exclusive) in linear time; raises EffortSpentError."""
+
+CHECKS: Final[dict[str, Check]] = {
+    **checks.CHECKS,
+    **key_formats.CHECKS,
+    **national_checks.CHECKS,
+    **passwords.CHECKS,
+}
+SEARCHES: Final[dict[str, Search]] = {
+    **cards.SEARCHES,
+    **disguises.SEARCHES,
+    **emails.SEARCHES,
+    **hidden_characters.SEARCHES,
+    **ibans.SEARCHES,
+    **national_numbers.SEARCHES,
+    **network_addresses.SEARCHES,
+    **phones.SEARCHES,
+    **seed_phrases.SEARCHES,
+    **spoken_passwords.SEARCHES,
+}

@@ -1,0 +1,118 @@
+"""The search for seed phrases of wallets: 12 to 24 words of one list with a valid checksum (BIP 39)."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from hashlib import sha256
+from itertools import groupby
+from typing import Final
+from unicodedata import normalize
+
+from mnemonic import Mnemonic
+
+from antechamber.core.privacy.effort import Effort
+
+_WORD: Final = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u3099\u309a])+")
+_LENGTHS: Final = (24, 21, 18, 15, 12)
+_SHORTEST: Final = 12
+_ENOUGH: Final = bytes([True]) * _SHORTEST
+_WORD_BITS: Final = 11
+_CHECKSUM_SHARE: Final = 33
+"""One bit in this many is part of the checksum."""
+_FARTHEST: Final = 8
+"""Characters between two words of a phrase: white space, commas, numbers of a list."""
+_LANGUAGES: Final = (
+    "english", "french", "spanish", "italian", "portuguese", "czech", "japanese", "korean",
+    "chinese_simplified", "chinese_traditional",
+)  # fmt: skip
+_WORDS: Final = 3
+"""Binary logarithm of the number of words in a row that count as one unit of effort."""
+Word = tuple[int, int, str]
+"""Start, end and text of a word."""
+
+
+def find_seed_phrases(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
+    """Yield the spans of seed phrases.
+
+    Raises EffortSpentError if a text has too many runs of words that could be one.
+    """
+    for run in _runs(text):
+        found: list[tuple[int, int]] = []
+        for language in _LANGUAGES:
+            found = found or list(_find_in(run, _numbers(language), effort))
+        yield from found
+
+
+def _find_in(run: list[Word], numbers: dict[str, int], effort: Effort) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the phrases of one language in a run of words of all languages."""
+    for is_known, words in groupby(run, key=lambda word: word[2] in numbers):
+        if is_known:
+            yield from _phrases(list(words), numbers, effort)
+
+
+def _runs(text: str) -> Iterator[list[Word]]:
+    """Yield the runs of neighboring words of the lists that are long enough for a phrase."""
+    known = _known()
+    lower = text.lower() if text.isascii() else normalize("NFKD", text.lower())
+    words = _WORD.findall(lower)
+    # Few texts have this many words of the lists in a row; only these are worth the places of their words.
+    if _ENOUGH not in bytes(map(known.__contains__, words)):
+        return
+    run: list[Word] = []
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        word = normalize("NFKD", match[0].lower())
+        if run and (word not in known or start - run[-1][1] > _FARTHEST):
+            if len(run) >= _SHORTEST:
+                yield run
+            run = []
+        if word in known:
+            run.append((start, end, word))
+    if len(run) >= _SHORTEST:
+        yield run
+
+
+def _phrases(run: list[Word], numbers: dict[str, int], effort: Effort) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the phrases with a valid checksum in a run; the longest at each place, without overlaps."""
+    start = 0
+    row = [numbers[word] for _, _, word in run]
+    effort.spend(len(run) >> _WORDS)
+    # A text that repeats itself has few different rows of words, and each is verified once.
+    tested: set[tuple[int, ...]] = set()
+    while start + _SHORTEST <= len(run):
+        indexes = tuple(row[start : start + _LENGTHS[0]])
+        if indexes in tested:
+            start += 1
+            continue
+        tested.add(indexes)
+        effort.spend(len(_LENGTHS))
+        size = next((size for size in _LENGTHS if size <= len(indexes) and _is_valid(indexes[:size])), 0)
+        if size:
+            yield run[start][0], run[start + size - 1][1]
+        start += size or 1
+
+
+def _is_valid(indexes: tuple[int, ...]) -> bool:
+    """Return whether the last bits of the numbers of words are the checksum of the bits before."""
+    bits = len(indexes) * _WORD_BITS
+    checksum_bits = bits // _CHECKSUM_SHARE
+    number = 0
+    for index in indexes:
+        number = number << _WORD_BITS | index
+    seed = (number >> checksum_bits).to_bytes((bits - checksum_bits) // 8, "big")
+    return sha256(seed).digest()[0] >> (8 - checksum_bits) == number & ((1 << checksum_bits) - 1)
+
+
+@cache
+def _numbers(language: str) -> dict[str, int]:
+    """Return the numbers of the words of a list."""
+    return {normalize("NFKD", word): index for index, word in enumerate(Mnemonic(language).wordlist)}
+
+
+@cache
+def _known() -> frozenset[str]:
+    """Return the words of all lists."""
+    return frozenset(word for language in _LANGUAGES for word in _numbers(language))
+
+
+SEARCHES: Final[dict[str, Callable[[str, Effort], Iterator[tuple[int, int]]]]] = {"seed-phrases": find_seed_phrases}

@@ -1,0 +1,188 @@
+"""Searches for passwords and other secrets that a sentence names, in several languages.
+
+A cue ("password", "Kennwort", "密码") opens a window of the text. In the window, the first value after a link ("is",
+"lautet", "为", a colon) that looks like a secret is a finding; a word that follows the cue directly and a value before
+"as the password" are judged too. Each cue costs a constant number of steps.
+"""
+
+# ruff: noqa: RUF001 -- the signs of other scripts are searched for
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import re2
+
+from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.passwords import (
+    is_member,
+    is_pair_password,
+    is_quoted_password,
+    is_secret,
+    is_spoken_password,
+)
+
+Search = Callable[[str, Effort], Iterator[tuple[int, int]]]
+
+_WINDOW: Final = 130
+_BEFORE: Final = 90
+_STEPS: Final = 16
+"""Effort of one cue: the look at two windows."""
+_JUDGED: Final = 15
+"""Effort of one value …"""
+_LENGTH: Final = 4
+"""… and the characters of the value that count as one unit in addition."""
+_LOGIN_WORDS: Final = (
+    "pass(?:word|phrase|code|wd)s?|pwd|pw|logins?|log in|sign in|credentials?|creds|"
+    "(?:root|admin|user|db|app)?passwor[dt]s?|[a-zäöüß]{1,20}passwort|(?:zugangs|zugriffs)(?:code|daten|kennwort|passwort)|"
+    "kenn(?:wort|wörter)|lösungswort|losung|anmeld(?:en|ung|edaten)|mots? de passe|mdp|code d['’]acc[eè]s|"
+    "phrase (?:secr[eè]te|de passe)|identifiants?|contrase(?:ñ|n)as?|clave(?: de acceso)?|frase de paso|"
+    "credenciales|senha|connexion|connecter|entrar|(?:inici\\w+ (?:de )?|la )sesi[óo]n|(?:the|my|la|le|mi|mon) pass"
+)
+_KEY_WORDS: Final = (
+    "(?:(?:api|access|auth|bearer|session|refresh|deploy|webhook|bot|personal access)[ _-]?)?tokens?|"
+    "(?:api|access|secret|shared|private|encryption|signing|license|account|master|storage|auth|service|host|admin)"
+    "[ _-]?keys?|(?:(?:client|app|shared|signing|webhook)[ _-]?)?secrets?|"
+    "(?:(?:zugangs|zugriffs|api|geheim|sitzungs)-?)?schlüssel|(?:zugangs|zugriffs)token|geheimnis(?: zum signieren)?|"
+    "cl[ée]s?(?: (?:api|d['’]api|d['’]acc[eè]s|secr[eè]te|priv[ée]e))?|jeton(?: d['’]acc[eè]s)?|"
+    "(?:llave|clave) (?:api|de (?:la )?api|secreta|privada)|token de acceso|secreto"
+)
+_CUE: Final = re2.compile(
+    rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
+    "|(密码|密碼|口令|登录|パスワード|パスフレーズ|合言葉|暗証(?:番号|コード)?|ログイン|비밀번호)"
+    "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号) ?(?:キー|鍵))"
+)
+_HINT: Final = re.compile("[0-9\"'`“‘”„«「『《@#$%&*+=~^]|!\\S")
+"""A window without any of these characters has no value."""
+_OPENING: Final = "\"'`“‘”„«「『《"
+_CLOSING: Final = "\"'`”’“»」』》"
+_VALUE: Final = (
+    rf"(?:[{_OPENING}]+(?P<quoted>[^{_OPENING}{_CLOSING}\n]{{4,80}})[{_CLOSING}]"
+    r"|(?P<bare>[!#-+<?-Z\\^-{~0-9À-ž-][!-~À-ž]{4,80}))"
+)
+_FILLERS: Final = (
+    "(?:(?:now|currently|still|always|just|simply|only|set|changed|reset|the|to|as|temporarily|called|as follows|"
+    "jetzt|aktuell|nun|derzeit|immer|noch|toujours|maintenant|actuellement|ahora|actualmente|siempre|"
+    "まだ|現在|目前|仍然|还是) ?){0,3}"
+)
+_LINKS: Final = (
+    "is|was|are|be|to|with|equals|reads|says|use|try|enter|type|and|s|lautet|lauten|ist|war|heißt|heisst|auf|mit|und|"
+    "a|à|changé en|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|était|avec|et|"
+    "cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|é"
+)
+_SIGNS: Final = (
+    "[:=：＝]{1,2}>?|[-=]?->?[ ]|→|⇒|[/,，、(（]|改成了?|设成了?|改为|改為|设置为|设为|換成|换成|更改为|"
+    "是|为|為|は|を|叫|用|が|、|输入|輸入|たら"
+)
+_LINK: Final = re.compile(
+    rf"(?:(?<![a-zäöüßéèáíóúñ])(?:{_LINKS})[ ]|{_SIGNS})[ \t]*{_FILLERS}[*_]{{0,2}}(?={_VALUE})", re.IGNORECASE
+)
+_DIRECT: Final = re.compile(rf"(?:[ \t]+[*_]{{0,2}}|(?=[{_OPENING}])|(?<=[ぁ-ヿ一-鿿]))(?={_VALUE})")
+_AS: Final = re.compile(
+    rf"(?<![!-~])(?={_VALUE}[ ]?(?:as|für|als|comme|como|作为|作為|作爲|是|を|が|で|for)[ ]?"
+    r"(?:(?:the|your|its|our|a|an|das|dein|unser|le|la|votre|el|su|tu)[ ])?(?:[\w-]+[ ]){0,3}[\w]{0,8}$)",
+    re.IGNORECASE,
+)
+_USE: Final = re.compile(
+    rf"(?:(?<![a-z])(?:use|using|enter|type|try|with|nutze|verwende|benutze|utilise[rz]?|nehme|prends|us[ao]|utiliza)|使用|用)"
+    rf"[ ]?(?={_VALUE}[ ]?(?:as|for|als|für|comme|como|pour|para|zum|beim|作为|作為|as[ ]the)[ ])",
+    re.IGNORECASE,
+)
+_WITH: Final = re.compile(rf"(?:用|以)[ ]?(?={_VALUE}[ ]?$)")
+_END: Final = re.compile(r"[.!?](?=\s)|[。！？；\n]")
+_TRAIL: Final = ".,;:)]}>!?*_~`。，、）"
+_STRONG_LENGTH: Final = 8
+_LONG_NUMBER: Final = 6
+_CUES: Final = 4
+_PASSWORD_GROUPS: Final = (1, 3)
+
+
+def find_spoken_secrets(text: str, effort: Effort) -> Iterator[tuple[int, int]]:
+    """Yield the spans of passwords and secrets that the sentences of a text name.
+
+    Raises EffortSpentError if a text has too many cues.
+    """
+    done = 0
+    judge = _Judge(effort)
+    for cue in _CUE.finditer(text):
+        effort.spend(_STEPS)
+        group = next(index for index in range(1, _CUES + 1) if cue.start(index) >= 0)
+        start, end = cue.span(group)
+        judge.is_password = group in _PASSWORD_GROUPS
+        span = _find_after(text, end, judge) or _find_before(text, start, judge)
+        if span is not None and span[0] >= done:
+            done = span[1]
+            yield span
+
+
+class _Judge:
+    """Decides which values of a text are secrets; each different one is verified once."""
+
+    def __init__(self, effort: Effort) -> None:
+        self._effort = effort
+        self._known: dict[tuple[str, str, bool, bool], tuple[int, bool]] = {}
+        self.is_password = False
+        """Whether the cue names a password, and not a secret of another kind."""
+
+    def span(self, match: re.Match[str], *, linked: bool) -> tuple[int, int] | None:
+        """Return the span of a match's value if it looks like a secret."""
+        group = "quoted" if match["quoted"] else "bare"
+        value, start = match[group], match.start(group)
+        self._effort.spend()
+        case = (group, value, self.is_password, linked)
+        known = self._known.get(case)
+        if known is None:
+            self._effort.spend(_JUDGED + len(value) // _LENGTH)
+            known = self._known[case] = _judge(value, group, is_password=self.is_password, linked=linked)
+        length, found = known
+        return (start, start + length) if found else None
+
+
+def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
+    """Return the span of the first value in the rest of the sentence that looks like a secret."""
+    window = text[start : start + _WINDOW]
+    if (end := _END.search(window)) is not None:
+        window = window[: end.start()]
+    if not _HINT.search(window):
+        return None
+    direct = _DIRECT.match(text, start, start + len(window))
+    if direct is not None and (span := judge.span(direct, linked=False)) is not None:
+        return span
+    for link in _LINK.finditer(window):
+        if (span := judge.span(link, linked=True)) is not None:
+            return start + span[0], start + span[1]
+    return None
+
+
+def _find_before(text: str, end: int, judge: _Judge) -> tuple[int, int] | None:
+    """Return the span of a value that the text uses as what the cue names."""
+    offset = max(0, end - _BEFORE)
+    window = text[offset:end]
+    if not _HINT.search(window):
+        return None
+    for pattern in (_AS, _USE, _WITH):
+        for match in pattern.finditer(window):
+            if (span := judge.span(match, linked=True)) is not None:
+                return offset + span[0], offset + span[1]
+    return None
+
+
+def _judge(value: str, group: str, *, is_password: bool, linked: bool) -> tuple[int, bool]:
+    """Return the length of a value without what trails it, and whether it looks like a secret."""
+    if group == "bare":
+        stripped = value.rstrip(_TRAIL)
+        value = stripped if "(" not in stripped else value
+        return len(value), _is_bare(value, is_password=is_password, linked=linked)
+    return len(value), is_secret(value) or (is_password and is_quoted_password(value))
+
+
+def _is_bare(value: str, *, is_password: bool, linked: bool) -> bool:
+    """Return whether a value without quotation marks is a secret; without a link it has to be a stronger one."""
+    if not is_password:
+        return is_secret(value) and len(value) > _STRONG_LENGTH and not is_member(value)
+    if linked:
+        return is_spoken_password(value) or (value.isdecimal() and len(value) >= _LONG_NUMBER)
+    return is_pair_password(value) or (len(value) >= _STRONG_LENGTH and is_spoken_password(value))
+
+
+SEARCHES: Final[dict[str, Search]] = {"spoken-secrets": find_spoken_secrets}

@@ -1,0 +1,199 @@
+"""Views: the forms of a text in which a value may be visible, each with the way back to the original offsets."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import re2
+
+from antechamber.core.privacy.decoders import Edit, find_escapes, find_folds, find_joints, find_runs
+from antechamber.core.privacy.document import SEPARATOR
+from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.folding import fold
+from antechamber.core.privacy.selectors import SELECTORS
+
+MAX_LEVELS: Final = 3
+"""Decoded levels; a text with more of them cannot be verified."""
+_GROWTH: Final = 4
+"""Maximum length of all views together, as a multiple of that of the text …"""
+_ALLOWANCE: Final = 16_384
+"""… with this number of characters in addition."""
+_MOST_EDITS: Final = 5_000
+"""Edits of one view."""
+_SHORT: Final = 2_000
+"""Characters of a text that is always searched as a whole."""
+_NEAR: Final = 160
+"""Characters around an edit that are searched with it."""
+_FOLDS: Final = 3
+"""Binary logarithm of the number of foldable parts that count as one unit of effort; an edit is half a unit."""
+_FOLDABLE: Final = re.compile(r"[^\t\n -~]+(?<!\0)|[\x01-\x08\x0b-\x1f\x7f]+")
+_ALNUM: Final = "[0-9A-Za-z]"
+_SIGN: Final = r"[0-9A-Za-z_+/=.~-]"
+_BLANK: Final = r"[\x00-\x2a\x2c\x3a-\x3c\x3e-\x40\x5b-\x5e\x60\x7b-\x7d\x7f]"
+"""An ASCII sign that is none of a token."""
+_STEPS: Final = {
+    "fold": r"[\x01-\x08\x0b-\x1f\x7f]|[^\x00-\x7f]",
+    "quoted": rf"[\"'`][ \t,|.<+&~\\\r\n]{{0,40}}[\"'`]{_SIGN}",
+    "wrapped": rf"[0-9A-Za-z_+/=.~ \t\\\r-]\n[ \t>|*#]{{0,40}}{_SIGN}{{4}}",
+    "spaced": rf"{_ALNUM}(?:{_BLANK}{{1,2}}{_ALNUM}){{3}}",
+    "escaped": r"%[0-9A-Fa-f]{2}|\\[\"'/\\nrtuUx0-3]|&[#A-Za-z]|=(?:[0-9A-F]{2}|\r?\n)|[\x{e0020}-\x{e007e}]"
+    f"|[{SELECTORS}]{{4}}",
+    "run": rf"{_ALNUM}{{16}}",
+    "pairs": rf"{_ALNUM}{{2}}(?:{_BLANK}{_ALNUM}{{2}}){{7}}|0x{_ALNUM}{{2}}(?:{_BLANK}{{1,2}}0x{_ALNUM}{{2}}){{7}}",
+}
+"""What a text has in which a step of decoding is possible."""
+
+
+def _compile_steps() -> Any:
+    compiled = re2.Set.SearchSet()
+    for pattern in _STEPS.values():
+        compiled.Add(pattern)
+    compiled.Compile()
+    return compiled
+
+
+_LOOK: Final = _compile_steps()
+"""Finds in one pass which steps of decoding are possible in a text, as their indexes."""
+_FOLD, _QUOTED, _WRAPPED, _SPACED, _ESCAPED, _RUN, _PAIRS = range(len(_STEPS))
+
+
+class Spot(NamedTuple):
+    """A span of the original text, and the decoders that made it visible, the outermost first."""
+
+    start: int
+    end: int
+    decoded: tuple[str, ...]
+
+
+class View:
+    """A form of a text; `parent` is the view of which the edits made it."""
+
+    def __init__(self, text: str, parent: "View | None" = None, edits: Iterable[Edit] = (), level: int = 0) -> None:
+        self.text = text
+        self.level = level
+        """Number of decoders that were applied."""
+        self._parent = parent
+        self._edits = edits
+        self._index: tuple[list[int], list[int], list[Edit]] | None = None
+
+    def locate(self, start: int, end: int) -> Spot:
+        """Return the span of the original text that a span of this view comes from."""
+        if self._parent is None:
+            return Spot(start, end, ())
+        starts, ends, edits = self._indexed()
+        first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
+        inside = first >= 0 and start < ends[first]
+        begin = edits[first].start if inside else start - (ends[first] - edits[first].end if first >= 0 else 0)
+        if last >= 0 and end - 1 < ends[last]:
+            stop = edits[last].end
+        else:
+            stop = end - (ends[last] - edits[last].end if last >= 0 else 0)
+        names = dict.fromkeys(edit.decoder for edit in edits[first if inside else first + 1 : last + 1] if edit.decoder)
+        above = self._parent.locate(begin, stop)
+        return Spot(above.start, above.end, (*above.decoded, *names))
+
+    def _indexed(self) -> tuple[list[int], list[int], list[Edit]]:
+        """Return start and end of each edit in this view, and the edits."""
+        if self._index is None:
+            starts, ends, edits, moved = [], [], list(self._edits), 0
+            for edit in edits:
+                starts.append(edit.start + moved)
+                ends.append(starts[-1] + len(edit.text))
+                moved += len(edit.text) - (edit.end - edit.start)
+            self._index = starts, ends, edits
+        return self._index
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """Return a text with its edits."""
+    parts, place = [], 0
+    for edit in edits:
+        parts += [text[place : edit.start], edit.text]
+        place = edit.end
+    parts.append(text[place:])
+    return "".join(parts)
+
+
+def all_views(text: str, effort: Effort) -> Iterator[View]:
+    """Yield a text and every other form of it in which a value may be visible.
+
+    Raises EffortSpentError if the forms are too many, too long or too deep, or take too many edits.
+    """
+    waiting, seen = [View(text)], {text}
+    left = _GROWTH * len(text) + _ALLOWANCE
+    while waiting:
+        view = waiting.pop(0)
+        yield view
+        for child in _derived(view, effort):
+            if child.text in seen:
+                continue
+            left -= len(child.text)
+            if left < 0 or child.level > MAX_LEVELS:
+                raise EffortSpentError
+            seen.add(child.text)
+            waiting.append(child)
+
+
+def _derived(view: View, effort: Effort) -> Iterator[View]:
+    """Yield the forms that one step makes of a view; a cheap look decides for each step whether it is possible."""
+    text = view.text
+    steps = _LOOK.Match(text.encode(errors="replace"))
+    if steps is None:
+        return
+    if _FOLD in steps:
+        spans = [match.span() for match in _FOLDABLE.finditer(text)]
+        effort.spend(len(spans) >> _FOLDS)
+        near = _surroundings(view, spans)
+        yield View(fold(near.text), near, _Lazy(near.text), view.level)
+    if _QUOTED in steps or _WRAPPED in steps or _SPACED in steps:
+        yield from _edited(view, find_joints(text, spaced=_SPACED in steps), view.level, effort)
+    if _ESCAPED in steps:
+        yield from _edited(view, find_escapes(text), view.level + 1, effort)
+    if _RUN in steps or _PAIRS in steps:
+        yield from _edited(view, find_runs(text, effort, pairs=_PAIRS in steps), view.level + 1, effort)
+
+
+def _edited(view: View, edits: Iterable[Edit], level: int, effort: Effort) -> Iterator[View]:
+    """Yield the view that edits make, without the parts of a long text that are far from all of them."""
+    listed = list(islice(edits, _MOST_EDITS + 1))
+    if len(listed) > _MOST_EDITS:
+        raise EffortSpentError
+    effort.spend(len(listed) >> 1)
+    if listed:
+        gaps = _find_gaps(view.text, [(edit.start, edit.end) for edit in listed])
+        kept = sorted((*listed, *gaps)) if gaps else listed
+        yield View(apply(view.text, kept), view, kept, level)
+
+
+def _surroundings(view: View, spans: list[tuple[int, int]]) -> View:
+    """Return a view without the parts of a long text that are far from some spans."""
+    gaps = _find_gaps(view.text, spans)
+    return View(apply(view.text, gaps), view, gaps, view.level) if gaps else view
+
+
+def _find_gaps(text: str, spans: Iterable[tuple[int, int]]) -> list[Edit]:
+    """Return edits that replace what is far from all spans (ascending) by a separator; none for a short text."""
+    if len(text) < _SHORT:
+        return []
+    gaps, place = [], 0
+    for start, end in (*spans, (len(text) + _NEAR, 0)):
+        first = max(start - _NEAR, 0)
+        # A window begins after a blank, so that no number or token begins in its middle.
+        first = text.rfind(" ", max(first - _NEAR, place), first) + 1 or first
+        if first > place:
+            gaps.append(Edit(place, min(first, len(text)), SEPARATOR, ""))
+        blank = text.find(" ", end + _NEAR, end + 2 * _NEAR)
+        place = max(place, blank if blank >= 0 else end + _NEAR)
+    return gaps
+
+
+class _Lazy:
+    """The folds of a text, which are listed only if something is found."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __iter__(self) -> Iterator[Edit]:
+        return find_folds(self._text)
