@@ -14,8 +14,8 @@ Page = tuple[int, dict[str, str], str]
 
 
 def fields_of(text: str) -> dict[str, str]:
-    """Return the hidden fields of a proposal's forms; they are the same in each."""
-    return dict(_FIELD.findall(text))
+    """Return the hidden fields of a proposal's forms, which are the same in each; a long text counts as read."""
+    return dict(_FIELD.findall(text)) | ({"read": "1"} if "data-read" in text else {})
 
 
 class Browser:

@@ -90,8 +90,11 @@ def close(context: BrowserContext) -> None:
 
 
 def policies(target: Path) -> Path:
-    """Write the shipped policy to a folder."""
+    """Write the shipped policy to a folder; sessions keep private events sealed."""
     shutil.copytree(folder("policies"), target)
+    scopes = target / "scopes.toml"
+    text = scopes.read_text(encoding="utf-8").replace("reveal = []", 'reveal = ["cora"]')
+    scopes.write_text(f'{text}\n[scope.session]\nkeep_private = "sealed"\nactions = {{email-address = "quarantine"}}\n')
     return target
 
 
@@ -142,7 +145,7 @@ class Tour:
             "source_event_hash": hash_event(event),
         }
         headers = {"authorization": f"Bearer {self._tokens[producer]}"}
-        answer = httpx.post(f"{self.url}/v1/submissions", json=body | event | members, headers=headers)
+        answer = httpx.post(f"{self.url}/v1/submissions", json=body | event | members, headers=headers, timeout=60)
         found: dict[str, Any] = answer.json()
         return found
 
@@ -196,11 +199,24 @@ class Tour:
             "private": self.submit("Page mira@orbit-works.dev when it fails."),
         }
         self.ids |= {name: answer["quarantine_id"] for name, answer in refused.items()}
+        self.ids |= {"sealed": self._seal(), "sealed-word": self._seal(WORD, WORD[:2000])}
+
+    def _seal(self, content: str = "Ask", heading: str = "By the night shift") -> str:
+        """Submit an event that is sealed, and return its id in quarantine."""
+        mira, noor = "mira.solberg@orbit-works.dev", "noor@orbit-works.dev"
+        payload = {"kind": "procedure", "content": f"{content} {mira} before the deploy, or {noor} at night.\n\u202eok"}
+        payload |= {"tags": ["deploy"], "attributes": {"contact": noor, "severity": 2}}
+        span = {"uri": "repo://apollo/RUNBOOK.md", "start": 10, "heading": f"{heading} {mira}"}
+        scope = {"submission_scope": "session", "scope_id": "night"}
+        quarantine_id: str = self.submit("", payload=payload, source_span=span, **scope)["quarantine_id"]
+        return quarantine_id
 
     def _decide(self, name: str, proposal_id: str, button: str) -> None:
         with self.window(name) as opened:
             page = opened.new_page()
             page.goto(f"{self.url}/review/{proposal_id}")
+            for box in page.get_by_role("checkbox", name="Read to the end").all():
+                box.check()
             page.get_by_role("button", name=button, exact=True).click()
             page.get_by_role("status").wait_for()
 
@@ -215,6 +231,26 @@ class Tour:
 
     def full(self) -> Iterator[tuple[str, str, Visit]]:
         """Yield name, person and path of each page with content."""
+        ids = self.ids
+        for name, path in self._paths().items():
+            yield name, "cora", self._go(path)
+        yield "proposal-edit", "cora", self._edit
+        yield "change", "cora", self._change
+        yield "proposal-400", "cora", self._blank_edit
+        yield "proposal-409", "cora", self._stale
+        yield "refused-409", "cora", self._stale_settlement
+        yield "sealed-revealed", "cora", self._reveal
+        yield "sealed-400", "cora", self._keep_private
+        yield "sealed-others", "dora", self._go(f"/quarantine/{ids['sealed']}")
+        yield "auditor-sealed", "ada-audits", self._go(f"/quarantine/{ids['sealed']}")
+        yield "cleared", "cora", self._clear
+        yield "queue-grammar", "cora", self._grammar
+        yield "keys", "cora", self._keys
+        yield "auditor-proposal", "ada-audits", self._go(f"/review/{ids['new']}")
+        yield "operator-dashboard", "olga", self._go("/dashboard")
+
+    def _paths(self) -> dict[str, str]:
+        """Return the address of each page that a curator opens, by its name."""
         ids = self.ids
         paths = {
             "queue": "/review",
@@ -233,6 +269,8 @@ class Tour:
             "refused": f"/quarantine/{ids['refused']}",
             "refused-long": f"/quarantine/{ids['refused-long']}",
             "refused-word": f"/quarantine/{ids['refused-word']}",
+            "sealed": f"/quarantine/{ids['sealed']}",
+            "sealed-word": f"/quarantine/{ids['sealed-word']}",
             "group-word": f"/review/group?like={ids['word']}",
             "memory-word": f"/memories/{ids['words']}",
             "refused-settled": f"/quarantine/{ids['private']}",
@@ -259,18 +297,7 @@ class Tour:
             "contract": "/contract",
             "schema": "/schema",
         }
-        paths |= {f"help-{chapter.name or 'overview'}": chapter.address for chapter in CHAPTERS}
-        for name, path in paths.items():
-            yield name, "cora", self._go(path)
-        yield "proposal-edit", "cora", self._edit
-        yield "change", "cora", self._change
-        yield "proposal-400", "cora", self._blank_edit
-        yield "proposal-409", "cora", self._stale
-        yield "refused-409", "cora", self._stale_settlement
-        yield "queue-grammar", "cora", self._grammar
-        yield "keys", "cora", self._keys
-        yield "auditor-proposal", "ada-audits", self._go(f"/review/{ids['new']}")
-        yield "operator-dashboard", "olga", self._go("/dashboard")
+        return paths | {f"help-{chapter.name or 'overview'}": chapter.address for chapter in CHAPTERS}
 
     def _edit(self, page: Page) -> None:
         page.goto(f"{self.url}/review/{self.ids['scripts']}")
@@ -280,14 +307,16 @@ class Tour:
         self._edit(page)
         field = page.get_by_label("Text to remember")
         field.fill(field.input_value().replace("Rollback", "A rollback").replace("\u27e6U+202E\u27e7", ""))
-        page.get_by_label("Note").nth(1).fill("It said the opposite.")
+        for box in page.get_by_role("checkbox", name="Read to the end").all():
+            box.check()
+        page.get_by_label("Note").first.fill("It said the opposite.")
         page.get_by_role("button", name="Edit: unclear").click()
         page.get_by_role("heading", name="Your change").wait_for()
 
     def _blank_edit(self, page: Page) -> None:
         page.goto(f"{self.url}/review/{self.ids['new']}")
         page.get_by_text("Edit or redact").click()
-        page.get_by_label("Note").nth(1).fill("What I wanted to say.")
+        page.get_by_label("Note").first.fill("What I wanted to say.")
         page.get_by_role("button", name="Edit: unclear").click()
         page.get_by_role("alert").first.wait_for()
 
@@ -305,6 +334,23 @@ class Tour:
         page.get_by_label("Note").first.fill("What I wanted to say.")
         page.get_by_role("button", name="Keep the original").click()
         page.get_by_role("alert").first.wait_for()
+
+    def _reveal(self, page: Page) -> None:
+        page.goto(f"{self.url}/quarantine/{self.ids['sealed']}")
+        page.get_by_label("Why you need to see it").fill("Is it the address of the team?")
+        page.get_by_role("button", name="Reveal").click()
+        page.locator("ins.shown").wait_for()
+
+    def _keep_private(self, page: Page) -> None:
+        page.goto(f"{self.url}/quarantine/{self.ids['sealed']}")
+        page.get_by_label("Text to remember").fill("Ask mira.solberg@orbit-works.dev.")
+        page.get_by_role("button", name="Redact and release").click()
+        page.get_by_role("alert").first.wait_for()
+
+    def _clear(self, page: Page) -> None:
+        page.goto(f"{self.url}/quarantine/{self._seal(f'Number {self._number}: ask')}")
+        page.get_by_role("button", name="Mark as a false alarm").click()
+        page.get_by_role("heading", name="False alarm").wait_for()
 
     def _grammar(self, page: Page) -> None:
         page.goto(f"{self.url}/review?q=deploy")

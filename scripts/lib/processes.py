@@ -127,22 +127,27 @@ class Application:
             self._where += ["--database-url", database_url]
         self._run("migrate")
         self.data = folder / "data"
-        self.token = self._run("token", "issue", PRODUCER)
+        self.token = self.issue(PRODUCER)
 
     def add_curator(self, name: str) -> str:
         """Create a curator's account and return a sign-in link."""
         return self._run("user", "add", name, "--role", "curator")
 
-    def _command(self, *arguments: str) -> list[str]:
+    def issue(self, producer: str) -> str:
+        """Issue a token for a producer and return it."""
+        return self._run("token", "issue", producer)
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return a command line over this location."""
         return [sys.executable, "-m", "antechamber.cli", *arguments, *self._where]
 
     def _run(self, *arguments: str) -> str:
-        done = subprocess.run(self._command(*arguments), check=True, capture_output=True, text=True, timeout=60)  # noqa: S603 -- our own program
+        done = subprocess.run(self.command(*arguments), check=True, capture_output=True, text=True, timeout=60)  # noqa: S603 -- our own program
         return done.stdout.strip()
 
     def start(self, port: int, log: Path | None = None) -> subprocess.Popen[bytes]:
         """Start one process and wait until it reports that it is ready."""
-        serve = self._command("serve")
+        serve = self.command("serve")
         if self._launcher is not None:
             serve[1:3] = ["-c", self._launcher]
         command = [*serve, "--policies", str(self.policies), "--port", str(port)]

@@ -1,0 +1,108 @@
+"""The labelled sets that measure the detectors: how many there are, and that they are what they say."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from stdnum import iban, luhn
+
+from lib.labelled.recipes import CLASSES, MAKERS, expand, load
+from lib.labelled_sets import SETS, make_sets
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
+ALL = list(make_sets())
+OWN_FIELDS = {"basic", "crc", "crypt", "mnemonic", "password0", "password1", "password64"}
+
+
+def test_there_are_enough_texts() -> None:
+    """The sets have at least 1,500 positive and 3,000 harmless texts, and each id once."""
+    labels = Counter(one.label for one in ALL)
+    assert labels["secret"] >= 1_500
+    assert labels["benign"] >= 3_000
+    assert len({one.id for one in ALL}) == len(ALL)
+    assert all((one.text is None) != (one.body is None) for one in ALL)
+
+
+def test_each_kind_is_as_large_as_its_figure_needs() -> None:
+    """Vendors, sentences, encodings, countries and harmless look-alikes reach the numbers of the goals."""
+    subkinds = {kind: {one.subkind for one in ALL if one.kind == kind} for kind in {one.kind for one in ALL}}
+    counts = Counter((one.label, one.kind) for one in ALL)
+    assert len(subkinds["prefixed"]) >= 120
+    assert counts["secret", "sentences"] == counts["benign", "sentences"] == 60
+    assert counts["secret", "encodings"] >= 700
+    assert len(subkinds["encodings"]) >= 7
+    assert len(subkinds["national-id"]) >= 40
+    assert len(subkinds["phone"]) >= 60
+    assert len(subkinds["hostile-override"]) == 8
+
+
+def test_the_same_seed_gives_the_same_texts() -> None:
+    """Sets are repeatable, also one alone, and another seed gives other texts."""
+    prefixed = list(make_sets(["prefixed"]))
+    assert prefixed == [one for one in ALL if one.kind == "prefixed"]
+    assert prefixed != list(make_sets(["prefixed"], seed=1))
+
+
+def test_harmless_numbers_are_made_on_demand() -> None:
+    """Of each kind of harmless number there are as many as wanted."""
+    kinds = Counter(one.subkind for one in make_sets(["benign"], numbers=300) if one.kind == "numbers")
+    assert kinds["uuid"] == kinds["ean"] == kinds["isbn"] == kinds["order"] == 300
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "formats",
+        "passwords",
+        "held_out",
+        "held_out_2",
+        "held_out_3",
+        "national_ids",
+        "hostile",
+        "hostile_2",
+        "hostile_3",
+    ],
+)
+def test_every_field_of_a_recipe_is_known(name: str) -> None:
+    """No recipe of a positive text has a field that is left as it is."""
+    known = {*CLASSES, *MAKERS, *OWN_FIELDS}
+    if name in {"national_ids", "held_out_2", "held_out_3"}:
+        known |= {"J", "aadhaar", "ddmm", "ddmmyy", "nif", "sinfirst", "ssnfirst", "yymm", "yymmdd", "yyyymmdd"}
+    recipes = json.dumps({key: value for key, value in load(name).items() if key not in {"harmless", "sentences"}})
+    fields = set(re.findall(r"(?<!\$)\{([A-Za-z]\w*)(?:\*\d+)?\}", recipes))
+    assert fields - known == set()
+
+
+def test_tokens_have_their_check_characters() -> None:
+    """GitHub's documented form: CRC-32 of the thirty characters before, in six base-62 digits."""
+    token = expand("g{b62*1}p_" + "0" * 30 + "{crc}", random.Random(1))  # noqa: S311 -- no secret
+    assert token.endswith("0" * 30 + "2C8GjS")
+
+
+def test_cards_and_accounts_are_valid() -> None:
+    """Card numbers have their Luhn digit, IBANs their check digits."""
+    for one in ALL:
+        if one.kind == "card":
+            assert luhn.is_valid(re.sub(r"\D", "", one.text or "")), one
+        if one.kind == "iban":
+            found = re.search(r"[A-Z]{2}[0-9]{2}[ A-Z0-9]+", (one.text or "").replace(" by Friday.", "").upper())
+            assert found, one
+            assert iban.is_valid(found[0].removeprefix("IBAN: ")), one
+
+
+def test_sets_are_printed_as_lines() -> None:
+    """The module prints one JSON object per text, and refuses an unknown set."""
+    command = [sys.executable, "-m", "lib.labelled_sets"]
+    printed = subprocess.run([*command, "sentences"], cwd=SCRIPTS, capture_output=True, text=True, check=True)  # noqa: S603 -- our own program
+    lines = [json.loads(line) for line in printed.stdout.splitlines()]
+    assert [line["id"] for line in lines] == [
+        one.id for one in ALL if one.kind == "sentences" and one.label == "secret"
+    ]
+    wrong = subprocess.run([*command, "sentence"], cwd=SCRIPTS, capture_output=True, text=True, check=False)  # noqa: S603 -- our own program
+    assert (wrong.returncode, "no set is called sentence" in wrong.stderr) == (2, True)
+    assert "benign" in SETS
