@@ -1,0 +1,175 @@
+"""The section `search`: what search finds on the labelled set, beside exact words joined by AND, and how fast it is.
+
+Quality is measured on the half of the questions that was unseen while the ranking was tuned, and on the other half for
+comparison: recall@5 (an answer is among the first five), MRR (mean of 1 / rank of the first answer) and how many of the
+questions without an answer return nothing. `all words` is the search that the desk has, newest first.
+
+Speed is measured in one scope and in many of a thousand memories each, on a generated store: texts of 8 to 45 words
+from a vocabulary by Zipf's law, questions of two to six words, a fifth of them with a typing error. Times are CPU times
+of one thread.
+"""
+
+import itertools
+import json
+import random
+import time
+from bisect import bisect
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from statistics import quantiles
+from typing import Any, Final, NamedTuple
+
+from antechamber.app import open_store
+from antechamber.core.ports.store import Rows
+from antechamber.core.search_terms import words_of
+from antechamber.flows.answer_question import answer_question
+from benchmarks.rounds import Tell
+from lib.processes import workplace
+from lib.search_set import LabelledSet, load
+from lib.search_store import fill
+
+SIZES: Final = ((100_000, 1), (200_000, 200))
+"""Memories and scopes."""
+QUICK: Final = ((10_000, 1), (20_000, 20))
+GOALS_MS: Final = {1: 50}
+"""Goal for p95 in one large scope; in many scopes of a thousand memories it is `_GOAL_MS`."""
+_GOAL_MS: Final = 20
+_ASKED: Final = 400
+_FIRST: Final = 5
+_VOCABULARY: Final = 60_000
+_SCOPE: Final = [("project", "apollo")]
+Answers = Callable[[Rows, str], list[int]]
+
+
+class Quality(NamedTuple):
+    """What a search finds of one half of the labelled set; each is a share of 1."""
+
+    recall: float
+    mrr: float
+    silent: float
+
+
+def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
+    """Measure and print; return whether every goal is reached."""
+    del rounds  # Each size is asked several hundred questions instead.
+    halves = {"seen": load(unseen=False), "unseen": load(unseen=True)}
+    labelled_memories = halves["seen"].memories
+    lines: list[dict[str, Any]] = []
+    with workplace() as folder:
+        location = fill(folder / "labelled", (("apollo", payload) for payload in labelled_memories.values()))
+        with closing(open_store(location)) as store, store.read() as tx:
+            for name, search in (("all words", _all_words), ("search", _search)):
+                for half, labelled in halves.items():
+                    found = _quality(labelled, tx, search)
+                    lines.append({"search": name, "half": half, **found._asdict()})
+        for memories, scopes in QUICK if quick else SIZES:
+            tell(f"filling {memories:,} memories in {scopes:,} scopes")
+            lines.append(_speed(folder / f"{memories}", memories, scopes))
+    _print(lines, as_json=as_json)
+    best = lines[3]
+    slow = [line for line in lines if line.get("p95_ms", 0) > GOALS_MS.get(line.get("scopes", 0), _GOAL_MS)]
+    return best["recall"] >= 0.9 and best["mrr"] >= 0.75 and best["silent"] >= 0.9 and not slow  # noqa: PLR2004 -- goals
+
+
+def _print(lines: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        for line in lines:
+            print(json.dumps({"section": "search"} | line))
+        return
+    print(f"\n{'search':<12}{'half':<10}{'recall@5':>10}{'MRR':>8}{'unanswerable that return nothing':>36}")
+    for line in lines:
+        if "half" in line:
+            print(
+                f"{line['search']:<12}{line['half']:<10}{line['recall']:>10.2f}{line['mrr']:>8.2f}{line['silent']:>36.2f}"
+            )
+    print(f"\n{'memories':>10}{'scopes':>8}{'p50 ms':>8}{'p95 ms':>8}{'worst ms':>10}{'MB':>8}")
+    for line in lines:
+        if "memories" in line:
+            print(
+                f"{line['memories']:>10,}{line['scopes']:>8,}{line['p50_ms']:>8.1f}{line['p95_ms']:>8.1f}"
+                f"{line['worst_ms']:>10.1f}{line['mb']:>8.0f}"
+            )
+
+
+def _search(tx: Rows, question: str) -> list[int]:
+    return [hit.id for hit in answer_question(tx, _SCOPE, question, every_word=False, after=None, number=_FIRST)]
+
+
+def _all_words(tx: Rows, question: str) -> list[int]:
+    """Return the newest memories that contain all words, as search was before."""
+    rows = tx.sql._connection.execute(  # type: ignore[attr-defined]  # noqa: SLF001 -- SQLite only
+        "SELECT rowid FROM memories_search WHERE memories_search MATCH ? ORDER BY rowid DESC LIMIT ?",
+        [" ".join(words_of(question)), _FIRST],
+    )
+    return [row["rowid"] for row in rows]
+
+
+def _quality(labelled: LabelledSet, tx: Rows, search: Answers) -> Quality:
+    names = dict(enumerate(labelled.memories, 1))
+    ranks = []
+    for question in labelled.answerable:
+        found = [names[number] for number in search(tx, question.text)]
+        ranks.append(next((rank for rank, name in enumerate(found, 1) if name in question.answers), 0))
+    silent = sum(not search(tx, question.text) for question in labelled.unanswerable)
+    return Quality(
+        recall=sum(rank > 0 for rank in ranks) / len(ranks),
+        mrr=sum(1 / rank for rank in ranks if rank) / len(ranks),
+        silent=silent / len(labelled.unanswerable),
+    )
+
+
+class _Texts:
+    """Texts of words by Zipf's law; the same seed makes the same texts."""
+
+    def __init__(self) -> None:
+        self._chance = random.Random(1)  # noqa: S311 -- reproducible
+        syllables = [consonant + vowel for consonant in "bcdfghklmnprstvw" for vowel in "aeiou"]
+        made: set[str] = set()
+        while len(made) < _VOCABULARY:
+            made.add("".join(self._chance.choices(syllables, k=self._chance.randint(2, 5))))
+        self._words = sorted(made)
+        self._chance.shuffle(self._words)
+        self._sums = list(itertools.accumulate(1 / (rank + 20) for rank in range(_VOCABULARY)))
+
+    def words(self, number: int) -> list[str]:
+        """Return this many words."""
+        chance = self._chance
+        return [self._words[bisect(self._sums, chance.random() * self._sums[-1])] for _ in range(number)]
+
+    def memories(self, number: int, scopes: int) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield scope ids and payloads."""
+        for position in range(number):
+            content = " ".join(self.words(self._chance.randint(8, 45)))
+            yield f"scope-{position % scopes}", {"kind": "fact", "content": content}
+
+    def question(self) -> str:
+        """Return a question of two to six words, a fifth of them with a typing error."""
+        words = self.words(self._chance.randint(2, 6))
+        if self._chance.random() < 1 / 5:
+            words[0] = words[0][:2] + "x" + words[0][3:]
+        return " ".join(words)
+
+
+def _speed(folder: Path, memories: int, scopes: int) -> dict[str, Any]:
+    texts = _Texts()
+    location = fill(folder, texts.memories(memories, scopes))
+    taken = []
+    with closing(open_store(location)) as store:
+        for number in range(_ASKED):
+            question, scope = texts.question(), [("project", f"scope-{number % scopes}")]
+            begun = time.thread_time()
+            with store.read() as tx:
+                hits = answer_question(tx, scope, question, every_word=False, after=None, number=50)
+                tx.memories.items([hit.id for hit in hits])
+            taken.append((time.thread_time() - begun) * 1000)
+    cuts = quantiles(taken, n=20)
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1e6
+    return {
+        "memories": memories,
+        "scopes": scopes,
+        "p50_ms": cuts[9],
+        "p95_ms": cuts[18],
+        "worst_ms": max(taken),
+        "mb": size,
+    }
