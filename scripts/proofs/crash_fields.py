@@ -15,10 +15,30 @@ from urllib.parse import urlsplit
 import psutil
 import psycopg
 
+from antechamber.store.hashes import with_text
+from antechamber.store.receipts import receipt_of
 from lib.processes import Application, Postgres, end, free_port
 from proofs.crash_load import Ledger, Sender, submission
 
 READY_WITHIN: Final = 120.0
+_COLUMNS: Final = (
+    "submission_id",
+    "producer_identity",
+    "idempotency_key",
+    "submission_scope",
+    "scope_id",
+    "source_event_hash",
+    "policy_digest",
+    "received_at",
+    "receipt",
+    "proposal",
+)
+"""What receipts are formed from, besides the ids of proposals: a doubled proposal must not double its submission."""
+_ANSWERED: Final = f"""
+SELECT {", ".join(_COLUMNS)} FROM submissions AS s
+JOIN producers AS maker ON maker.id = s.producer
+JOIN policies AS rules ON rules.id = s.policy
+"""  # noqa: S608 -- our own names
 _BACKENDS: Final = """
 SELECT pid FROM pg_stat_activity
 WHERE datname = '{database}' AND backend_type = 'client backend'
@@ -99,9 +119,12 @@ class Field:
         """Compare everything acknowledged with the tables."""
         ledger, keys = self.ledger, list(self.ledger.receipts)
         rows, stored = Counter[str](), {}
-        for key, receipt in self.rows("SELECT idempotency_key, receipt FROM submissions"):
-            rows[key] += 1
-            stored[key] = json.loads(receipt)
+        ids = dict(self.rows("SELECT id, proposal_id FROM proposals"))
+        for row in self.rows(_ANSWERED):
+            columns = with_text(dict(zip(_COLUMNS, row, strict=True)))
+            rows[columns["idempotency_key"]] += 1
+            receipt = receipt_of(columns | {"proposal_id": ids.get(columns["proposal"])})
+            stored[columns["idempotency_key"]] = json.loads(receipt)
         receipts = {key: json.loads(ledger.receipts[key]) for key in keys}
         self.lost |= {key for key in keys if stored.get(key) != receipts[key]}
         ledger.doubled |= {key for key, number in rows.items() if number > 1}
@@ -109,7 +132,10 @@ class Field:
         wanted = {receipt["source_event_hash"] for receipt in receipts.values()}
         # The content of a lost submission is already counted as lost.
         unsure = {receipts[key]["source_event_hash"] for key in self.lost}
-        proposals = Counter(row[0] for row in self.rows("SELECT source_event_hash FROM proposals"))
+        proposals = Counter(
+            with_text({"source_event_hash": row[0]})["source_event_hash"]
+            for row in self.rows("SELECT source_event_hash FROM proposals")
+        )
         ledger.doubled |= {event for event in wanted | proposals.keys() if proposals[event] != 1} - unsure
 
     def logged(self, text: str) -> int:

@@ -24,8 +24,9 @@ import click
 import verify_export
 from antechamber.checkpoint_signer import FileSigner, new_name
 from antechamber.core.log.checkpoint_text import Checkpoint, sign_note
-from antechamber.core.log.leaf import Leaf, LeafWrite, leaf_bytes
+from antechamber.core.log.leaf import Leaf, leaf_bytes
 from antechamber.core.log.merkle import Frontier, leaf_hash
+from antechamber.core.log.rows import LeafWrite
 from antechamber.core.times import format_time
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.export import Export, Exporter

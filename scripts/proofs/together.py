@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import click
 
 from lib.processes import end
-from proofs import closing, crash, guard, histories, ledger, races, tamper
+from proofs import closing, crash, guard, histories, ledger, mirror, races, tamper
 
 PROOFS: Final[dict[str, ModuleType]] = {
     "crash": crash,
@@ -19,6 +19,7 @@ PROOFS: Final[dict[str, ModuleType]] = {
     "histories": histories,
     "ledger": ledger,
     "guard": guard,
+    "mirror": mirror,
     "tamper": tamper,
 }
 ENGINES: Final = ("sqlite", "postgres")
@@ -81,7 +82,7 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
 
 
 @click.command(help=f"{__doc__} A failure does not end the run; status 1 says that one failed.", short_help=__doc__)
-@click.option("--quick", is_flag=True, help="each in its quick form; about five minutes in all")
+@click.option("--quick", is_flag=True, help="each in its quick form; about seven minutes in all")
 @click.option("--engine", type=click.Choice(ENGINES), help="only the proofs that know this engine, on it")
 @click.option("--only", type=click.Choice(list(PROOFS)), multiple=True, help="one proof; may be given several times")
 @click.option(

@@ -98,6 +98,7 @@ def test_a_model_sees_three_tools(network: Network, service: Service, tmp_path: 
         "source_heading",
         "tags",
         "attributes",
+        "derived_from",
     }
 
 
@@ -121,6 +122,9 @@ def test_a_proposal_is_made_once_and_can_be_followed_and_found(
     result = call("search_memory", query="MIGRATION", submission_scope="project", scope_id="apollo")
     assert [item["content"] for item in result.structured_content["items"]] == ["Run the migration first."]
     assert "Run the migration first." in text(result)
+    asked = "Which migrations run first?"
+    best = call("search_memory", query=asked, scopes=["project:apollo"], match="all").structured_content["items"]
+    assert [(item["content"], item["score"] > 0) for item in best] == [("Run the migration first.", True)]
     nothing = call("search_memory", query="nowhere", submission_scope="project", scope_id="apollo")
     assert "Nothing is remembered there" in text(nothing)
 
@@ -200,6 +204,8 @@ def test_a_refusal_names_the_change_to_make(call: Callable[..., CallToolResult])
     assert "no submission of yours" in text(call("submission_status", submission_id="nowhere"))
     unreadable = call("search_memory", query="", submission_scope="project", scope_id="gemini")
     assert unreadable.is_error
+    for several in ({}, {"scopes": ["project:apollo"], "scope_id": "apollo"}, {"scopes": []}, {"match": "some"}):
+        assert call("search_memory", query="", **several).is_error
 
 
 def test_after_an_interruption_the_same_arguments_resume_the_operation(

@@ -53,6 +53,8 @@ def test_a_client_proposes_follows_and_searches(live: tuple[str, str], mode: str
         nowhere = await client.call_tool("submission_status", {"submission_id": "nowhere"})
         search = {"query": "", "submission_scope": "project", "scope_id": "apollo"}
         results = await client.call_tool("search_memory", search)
+        several = await client.call_tool("search_memory", {"query": "", "scopes": ["project:apollo"], "match": "any"})
+        assert several.structured_content == results.structured_content
         denied = await client.call_tool("search_memory", search | {"scope_id": "gemini"})
         return [tools, first, again, status, nowhere, results, denied]
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec import UNSET
 
 from antechamber import client
-from antechamber.client import memory_ledger, submitter
+from antechamber.client import memory_ledger, submitter_base
 from antechamber.client.errors import (
     FailedError,
     InvalidEventError,
@@ -137,7 +138,7 @@ def test_a_service_that_does_not_answer_gets_no_requests_for_a_while(
     service: Service, network: Network, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After five failures in a row nothing is sent; meanwhile events are recorded, and they are sent later."""
-    monkeypatch.setattr(submitter, "COOLDOWN_SECONDS", 0.2)
+    monkeypatch.setattr(submitter_base, "COOLDOWN_SECONDS", 0.2)
     with Submitter(URL, service.token(), ledger, transport=network) as sender:
         network.script = ["lose"] * 5
         for number in range(3):
@@ -435,6 +436,16 @@ def test_the_result_of_a_submission_can_be_read(service: Service, sender: Submit
     more = sender.memories("project", "apollo", after=page.items[0].memory_id)
     assert more is not None
     assert more.items == []
+    sender.submit(lesson("In a session.", submission_scope="session", scope_id="s-1"))
+    named = sender.memories(scopes=["project:apollo", "session:s-1"], query="migrations first", match="all", limit=1)
+    assert named is not None
+    assert [item.score > 0 for item in named.items if item.score is not UNSET] == [True]
+    memory = sender.memory(page.items[0].memory_id)
+    assert memory is not None
+    assert (memory.content, memory.state, memory.ended_at) == ("Run the migration first.", "active", None)
+    assert sender.memory("a/../b") is None
+    with pytest.raises(ReadError, match="scope"):
+        sender.memories(scopes=["project:apollo", "project:gemini"])
     with pytest.raises(ReadError, match="scope"):
         sender.memories("project", "gemini")
     network.script = [(418, b"[]")]
@@ -488,6 +499,7 @@ def test_the_asynchronous_submitter_does_the_same(service: Service, network: Net
             status = await sender.status(str(first.submission_id))
             by_key = await sender.by_key(str(first.idempotency_key))
             page = await sender.memories("project", "apollo")
+            assert await sender.memory("nothing") is None
             network.script = ["late", (401, b"{}")]
             with pytest.raises(UncertainError):
                 await sender.submit(lesson("Two."))

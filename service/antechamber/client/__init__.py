@@ -13,21 +13,28 @@ from antechamber.client.errors import (
 )
 from antechamber.client.ledger import Ledger, UnderWayError
 from antechamber.client.ledger_file import DamagedLedgerError, LedgerError
+from antechamber.client.mirror import AsyncMirror, Mirror
+from antechamber.client.mirror_file import MirrorError
 from antechamber.client.operation import Operation
 from antechamber.client.submitter import AsyncSubmitter, Submitter
 from antechamber.client.wire import AddressError, ReadError
+from antechamber.core.contract import ChangeItem
 from antechamber.core.errors import AntechamberError
 from antechamber.core.mcp_tools import Status
 
 __all__ = [
     "AddressError",
     "AntechamberError",
+    "AsyncMirror",
     "AsyncSubmitter",
+    "ChangeItem",
     "DamagedLedgerError",
     "FailedError",
     "InvalidEventError",
     "Ledger",
     "LedgerError",
+    "Mirror",
+    "MirrorError",
     "NeedsReviewError",
     "NotSentError",
     "Operation",

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from antechamber.client.operation import Operation
 from antechamber.client.retry import MAX_PAUSE_SECONDS, RETRYABLE, CircuitBreaker, pause
-from antechamber.client.wire import Call, Pause, Response, answer_of, answers_of, decode_as
+from antechamber.client.wire import Call, Pause, QueryParameters, Response, answer_of, answers_of, decode_as
 from antechamber.core.contract import MAX_BATCH, MAX_LINES
 from antechamber.core.delivery_rules import (
     REFUSED,
@@ -236,7 +236,7 @@ class Delivery:
             progress(len(group))
         return Recovery(found=count, settled=dict(settled), elsewhere=0, left=dict(left))
 
-    def read(self, path: str, params: dict[str, str] | None, kind: type[T]) -> DeliverySteps[T | None]:
+    def read(self, path: str, params: QueryParameters | None, kind: type[T]) -> DeliverySteps[T | None]:
         """Read a resource; return None if nothing by that name is visible.
 
         Raises ReadError.

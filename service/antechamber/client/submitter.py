@@ -3,117 +3,42 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
-from typing import Any, Final, Self, TypeVar
-from urllib.parse import quote
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, Self, TypeVar
 
 import httpx
-import msgspec
 
 from antechamber.client.delivery import (
-    SUBMISSIONS,
-    Delivery,
     DeliverySteps,
-    OperationStore,
     Recovery,
     Step,
-    body_size,
-    divide_into_batches,
 )
-from antechamber.client.errors import OperationError, outcome, outcome_or_error
+from antechamber.client.errors import OperationError, outcome
 from antechamber.client.ledger import Ledger
-from antechamber.client.ledger_file import LedgerError
-from antechamber.client.memory_ledger import MemoryLedger
+from antechamber.client.mirror import AsyncMirror, Mirror
 from antechamber.client.operation import Operation
-from antechamber.client.retry import CircuitBreaker
 from antechamber.client.runner import advance, drive
-from antechamber.client.wire import Call, Pause, Response, SendTrace, connection_options, failure_of, response_of
-from antechamber.core.contract import MAX_LINES, Channel, Holder, MemoryPage, Receipt
+from antechamber.client.submitter_base import Event, SubmitterBase, ignore_progress, next_changes, request_options
+from antechamber.client.wire import Pause, Response, SendTrace, failure_of, response_of
+from antechamber.core.contract import (
+    ChangeItem,
+    Channel,
+    Holder,
+    Match,
+    MemoryDetail,
+    MemoryPage,
+    Receipt,
+)
 from antechamber.core.mcp_tools import Status
 
 TIMEOUT_SECONDS: Final = 15.0
 """Seconds to wait for an answer."""
 MAX_ATTEMPTS: Final = 6
-MAX_FAILURES: Final = 5
-COOLDOWN_SECONDS: Final = 30.0
-"""Seconds in which nothing is sent after `MAX_FAILURES` consecutive failures."""
-MEMORIES: Final = "/v1/memories"
-Event = Mapping[str, Any] | bytes
 T = TypeVar("T")
 
 
-def _request(call: Call) -> dict[str, Any]:
-    return {
-        "method": call.method,
-        "url": call.path,
-        "params": call.params,
-        "content": call.content,
-        "headers": {"content-type": call.media_type} if call.content is not None else {},
-    }
-
-
-def _ignore_progress(_: int) -> None:
-    """Ignore progress."""
-
-
-class _Base:
-    """What blocking and asynchronous submitters share: everything except waiting."""
-
-    def __init__(
-        self, url: str, token: str, ledger: Ledger | None, *, timeout: float, attempts: int, channel: Channel
-    ) -> None:
-        self._options = connection_options(url, token, timeout, channel)
-        self.ledger = ledger
-        if ledger is not None:
-            ledger.bind(httpx.URL(url).netloc.decode())
-        self._operations: OperationStore = ledger or MemoryLedger()
-        self._delivery = Delivery(self._operations, CircuitBreaker(MAX_FAILURES, COOLDOWN_SECONDS), attempts)
-
-    def _recovery(self, progress: Callable[[int], None]) -> DeliverySteps[Recovery]:
-        ledger, elsewhere = self.ledger, 0
-        if ledger is None:
-            message = "without a ledger nothing is known that could be recovered; give the submitter one"
-            raise LedgerError(message)
-        ledger.sweep()
-
-        def uncertain() -> Iterator[Operation]:
-            nonlocal elsewhere
-            for entry in ledger.entries("pending", "uncertain"):
-                if ledger.under_way_elsewhere(entry):
-                    elsewhere += 1
-                # A pending operation with an attempt that may arrive belongs to another thread or task of this process.
-                elif entry.kind == "submission" and (entry.state == "uncertain" or not entry.in_flight):
-                    yield entry
-
-        recovery: Recovery = yield from self._delivery.recover(uncertain(), progress)
-        return msgspec.structs.replace(recovery, elsewhere=elsewhere)
-
-    def _batch(self, events: Iterable[Event]) -> DeliverySteps[list[Receipt | OperationError]]:
-        outcomes: list[Receipt | OperationError] = []
-        rest = iter(events)
-        while portion := list(islice(rest, MAX_LINES)):
-            operations = self._operations.prepare_all(portion)
-            results: dict[str, Receipt | OperationError] = {}
-            prepared = map(self._operations.entry, dict.fromkeys(operations))
-            for group in divide_into_batches(prepared, body_size):
-                entries, _ = yield from self._delivery.send_all([entry.operation_id for entry in group])
-                results |= {entry.operation_id: outcome_or_error(entry) for entry in entries}
-            outcomes += [results[operation_id] for operation_id in operations]
-        return outcomes
-
-    def _status(self, location: str, name: str) -> DeliverySteps[Status | None]:
-        return self._delivery.read(f"{SUBMISSIONS}/{location}{quote(name, safe='')}", None, Status)
-
-    def _holder(self) -> DeliverySteps[Holder | None]:
-        return self._delivery.read("/v1/token", None, Holder)
-
-    def _memories(self, scope: str, scope_id: str, query: str, after: str | None) -> DeliverySteps[MemoryPage | None]:
-        params = {"submission_scope": scope, "scope_id": scope_id, "q": query}
-        return self._delivery.read(MEMORIES, params | ({"after": after} if after else {}), MemoryPage)
-
-
-class Submitter(_Base):
+class Submitter(SubmitterBase):
     """Proposes events and waits for the answers; close it, or use it in a with statement."""
 
     def __init__(  # noqa: PLR0913 -- options by name
@@ -165,7 +90,8 @@ class Submitter(_Base):
             return None
         trace = SendTrace()
         try:
-            return response_of(self._client.request(**_request(step), extensions={"trace": trace.note}))
+            options = request_options(step, self._timeout)
+            return response_of(self._client.request(**options, extensions={"trace": trace.note}))
         except httpx.HTTPError as error:
             return failure_of(error, trace)
 
@@ -203,7 +129,7 @@ class Submitter(_Base):
         """
         return self._run(self._delivery.seal(operation_id))
 
-    def recover(self, progress: Callable[[int], None] = _ignore_progress) -> Recovery:
+    def recover(self, progress: Callable[[int], None] = ignore_progress) -> Recovery:
         """Settle everything uncertain; `progress` is called with the number of operations processed each time.
 
         Raises LedgerError.
@@ -231,17 +157,54 @@ class Submitter(_Base):
         """
         return self._run(self._status("by-key/", key))
 
-    def memories(
-        self, submission_scope: str, scope_id: str, query: str = "", after: str | None = None
+    def memories(  # noqa: PLR0913 -- options by name
+        self,
+        submission_scope: str | None = None,
+        scope_id: str | None = None,
+        query: str = "",
+        after: str | None = None,
+        *,
+        scopes: Sequence[str] = (),
+        match: Match = "any",
+        limit: int | None = None,
     ) -> MemoryPage | None:
-        """Return one page of memories of exactly one scope, newest first.
+        """Return one page of memories of exactly one scope, or of several `scopes`, each written `kind:id`.
+
+        With `query`, a question in natural words, these are the best answers, each with a score; otherwise the newest.
+        `match` asks for memories that match each word. `after` is the `next` of the page before.
 
         Raises ReadError.
         """
-        return self._run(self._memories(submission_scope, scope_id, query, after))
+        one = {"submission_scope": submission_scope, "scope_id": scope_id}
+        return self._run(self._memories(**one, scope=list(scopes), q=query, match=match, limit=limit, after=after))
+
+    def memory(self, memory_id: str) -> MemoryDetail | None:
+        """Return one memory in any state; None if there is none by that id in a scope that may be read.
+
+        Raises ReadError.
+        """
+        return self._run(self._memory(memory_id))
+
+    def changes(self, scopes: Sequence[str], *, after: str | int | None = None) -> Iterator[ChangeItem]:
+        """Yield what is admitted and what ends in these scopes, each written `kind:id`, in commit order, without end.
+
+        It waits for changes, and for the service while it cannot be reached. To go on later, keep the `sequence` of the
+        last change as `after`. Raises ReadError if the service refuses.
+        """
+        while True:
+            page = self._run(next_changes(scopes, after))
+            yield from page.items
+            after = page.next
+
+    def mirror(self, path: Path | str, scopes: Sequence[str]) -> Mirror:
+        """Open a local copy of the memories of these scopes, or create it; its methods bring it up to date.
+
+        Raises MirrorError.
+        """
+        return Mirror(path, scopes, self._run)
 
 
-class AsyncSubmitter(_Base):
+class AsyncSubmitter(SubmitterBase):
     """Submitter for asyncio: it writes to the ledger in threads, so that the event loop does not wait for the disk."""
 
     def __init__(  # noqa: PLR0913 -- options by name
@@ -281,7 +244,8 @@ class AsyncSubmitter(_Base):
             return None
         trace = SendTrace()
         try:
-            return response_of(await self._client.request(**_request(step), extensions={"trace": trace.note_async}))
+            options = request_options(step, self._timeout)
+            return response_of(await self._client.request(**options, extensions={"trace": trace.note_async}))
         except httpx.HTTPError as error:
             return failure_of(error, trace)
 
@@ -301,7 +265,7 @@ class AsyncSubmitter(_Base):
         """Give an operation up; see Submitter.seal."""
         return await self._run(self._delivery.seal(operation_id))
 
-    async def recover(self, progress: Callable[[int], None] = _ignore_progress) -> Recovery:
+    async def recover(self, progress: Callable[[int], None] = ignore_progress) -> Recovery:
         """Settle everything uncertain; see Submitter.recover."""
         return await self._run(self._recovery(progress))
 
@@ -317,8 +281,35 @@ class AsyncSubmitter(_Base):
         """Return receipt and review by a key; see Submitter.by_key."""
         return await self._run(self._status("by-key/", key))
 
-    async def memories(
-        self, submission_scope: str, scope_id: str, query: str = "", after: str | None = None
+    async def memories(  # noqa: PLR0913 -- options by name
+        self,
+        submission_scope: str | None = None,
+        scope_id: str | None = None,
+        query: str = "",
+        after: str | None = None,
+        *,
+        scopes: Sequence[str] = (),
+        match: Match = "any",
+        limit: int | None = None,
     ) -> MemoryPage | None:
         """Return one page of memories; see Submitter.memories."""
-        return await self._run(self._memories(submission_scope, scope_id, query, after))
+        one = {"submission_scope": submission_scope, "scope_id": scope_id}
+        return await self._run(
+            self._memories(**one, scope=list(scopes), q=query, match=match, limit=limit, after=after)
+        )
+
+    async def memory(self, memory_id: str) -> MemoryDetail | None:
+        """Return one memory; see Submitter.memory."""
+        return await self._run(self._memory(memory_id))
+
+    async def changes(self, scopes: Sequence[str], *, after: str | int | None = None) -> AsyncIterator[ChangeItem]:
+        """Yield changes in commit order, without end; see Submitter.changes."""
+        while True:
+            page = await self._run(next_changes(scopes, after))
+            for change in page.items:
+                yield change
+            after = page.next
+
+    def mirror(self, path: Path | str, scopes: Sequence[str]) -> AsyncMirror:
+        """Open a local copy of the memories of these scopes; see Submitter.mirror."""
+        return AsyncMirror(path, scopes, self._run)

@@ -22,6 +22,8 @@ _TOKEN: Final = re.compile(r"[!-~]+")
 
 
 T = TypeVar("T")
+QueryParameters = dict[str, str | int | list[str]]
+"""Parameters of a query; a list repeats its name."""
 
 
 class AddressError(AntechamberError):
@@ -31,6 +33,9 @@ class AddressError(AntechamberError):
 class ReadError(AntechamberError):
     """The service could not be read; reading again has no side effect."""
 
+    pointer: str | None = None
+    """The parameter that the service refused, as a JSON pointer."""
+
 
 class Call(Struct, frozen=True, kw_only=True):
     """A request to make."""
@@ -39,7 +44,9 @@ class Call(Struct, frozen=True, kw_only=True):
     path: str
     content: bytes | None = None
     media_type: str = "application/json"
-    params: dict[str, str] | None = None
+    params: QueryParameters | None = None
+    hold_seconds: int = 0
+    """Seconds for which the service may hold the request before it answers."""
 
 
 class Pause(Struct, frozen=True):
@@ -189,11 +196,27 @@ def decode_as(response: Response, kind: type[T]) -> T | None:
     try:
         if response.status == httpx.codes.OK:
             return msgspec.json.decode(response.content, type=kind)
-        detail = msgspec.json.decode(response.content, type=dict[str, Any]).get("detail") if response.content else None
+        problem = msgspec.json.decode(response.content, type=_Problem) if response.content else _Problem()
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        detail = None
+        problem = _Problem()
     error = ReadError(
-        str(detail or response.reason or f"status {response.status}, and the answer is not one of Antechamber's")
+        str(
+            problem.detail or response.reason or f"status {response.status}, and the answer is not one of Antechamber's"
+        )
     )
     error.temporary = response.status is None or response.status in RETRYABLE
+    error.pointer = next((reason.pointer for reason in problem.reasons), None)
     raise error
+
+
+class _Reason(Struct, frozen=True):
+    """A reason of a refusal, as far as a reader needs it."""
+
+    pointer: str | None = None
+
+
+class _Problem(Struct, frozen=True):
+    """A refusal, as far as a reader needs it."""
+
+    detail: Any = None
+    reasons: list[_Reason] = []

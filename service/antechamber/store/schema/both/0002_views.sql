@@ -16,6 +16,17 @@ LEFT JOIN memories AS m ON m.review_record = r.id
 LEFT JOIN memories AS target ON target.id = r.target
 LEFT JOIN review_records AS undone ON undone.id = r.undoes;
 
+-- A submission with everything that its receipt says: that of an acceptance is formed from these columns. The outer join
+-- does not come last: SQLite merges no such view into a statement.
+CREATE VIEW answered_submissions AS
+SELECT s.id, s.submission_id, s.producer, maker.producer_identity, s.idempotency_key, s.submission_scope, s.scope_id,
+    s.source_event_hash, s.disposition, s.reason_code, s.status, s.fingerprint, s.keyed, s.visibility, p.proposal_id,
+    p.state AS proposal_state, s.proposal, rules.policy_digest, s.received_at, s.receipt
+FROM submissions AS s
+LEFT JOIN proposals AS p ON p.id = s.proposal
+JOIN producers AS maker ON maker.id = s.producer
+JOIN policies AS rules ON rules.id = s.policy;
+
 -- A row of the queue, wherever in it. The outer join does not come last: SQLite merges no such view into a statement.
 CREATE VIEW queue_rows AS
 SELECT p.proposal_id, p.payload, p.edited_payload, p.submission_scope, p.scope_id, p.received_at, p.version, p.withdrawn,
@@ -35,10 +46,11 @@ JOIN producers AS maker ON maker.id = p.producer;
 -- A refused event beside the one it collided with.
 CREATE VIEW refused_events AS
 SELECT q.id, q.quarantine_id, q.kind, q.state, q.keyed, q.source_event_hash, q.submission_scope, q.scope_id, q.visibility,
-    q.supersedes, q.payload, q.source_span, q.findings, q.owner, q.received_at, maker.producer_identity,
+    q.supersedes, q.derived_from, q.payload, q.source_span, q.findings, q.owner, q.received_at, maker.producer_identity,
     CASE WHEN q.kind = 'conflict' THEN s.idempotency_key END AS idempotency_key,
     p.proposal_id, p.payload AS original_payload, p.source_span AS original_span, p.submission_scope AS original_scope,
     p.scope_id AS original_scope_id, s.visibility AS original_visibility, p.supersedes AS original_supersedes,
+    p.derived_from AS original_derived_from,
     s.disposition AS original_disposition, s.received_at AS original_received_at,
     -- Who answered for the producer when the original was submitted: an original that joined another producer's proposal
     -- is evidence there.
@@ -47,6 +59,8 @@ SELECT q.id, q.quarantine_id, q.kind, q.state, q.keyed, q.source_event_hash, q.s
             ELSE (SELECT e.owner FROM evidence AS e WHERE e.proposal = p.id AND e.producer = s.producer) END
     END AS original_owner,
     (SELECT count(*) FROM review_records AS r WHERE r.quarantine = q.id) AS version,
+    (SELECT e.expires_at FROM sealed_events AS e WHERE e.quarantine = q.id AND e.ended_at IS NULL) AS sealed_until,
+    (SELECT e.ended_at FROM sealed_events AS e WHERE e.quarantine = q.id) AS unsealed_at,
     (SELECT own.proposal_id FROM submissions AS o JOIN proposals AS own ON own.id = o.proposal
         -- No producer can use that key: its first character is outside the grammar of keys.
         WHERE o.producer = q.producer AND o.idempotency_key = '!quarantine:' || q.quarantine_id) AS opened_as

@@ -117,10 +117,24 @@ CREATE TRIGGER review_records_lose_their_text
 BEFORE UPDATE OF shown, resulting, reason_text ON antechamber.review_records
 FOR EACH ROW EXECUTE FUNCTION antechamber.check_review_record_text();
 
+CREATE FUNCTION antechamber.check_reveal_text() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.reason_text <> '(erased)'
+        OR NOT EXISTS (SELECT 1 FROM antechamber.erasures AS e WHERE e.quarantine = OLD.quarantine)
+    THEN
+        RAISE check_violation USING MESSAGE = 'what was revealed stays on record';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER reveals_lose_their_text BEFORE UPDATE OF reason_text ON antechamber.reveals
+FOR EACH ROW EXECUTE FUNCTION antechamber.check_reveal_text();
+
 CREATE FUNCTION antechamber.check_memory_text() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.payload <> '{"content":"(erased)","kind":"erased"}' OR NEW.source_span <> '{"uri":"erased:"}'
-        OR NEW.supersedes IS NOT NULL OR OLD.state = 'active'
+        OR NEW.supersedes IS NOT NULL OR NEW.derived_from IS NOT NULL OR OLD.state = 'active'
         OR NOT EXISTS (SELECT 1 FROM antechamber.erasures AS e WHERE e.proposal = OLD.proposal)
     THEN
         RAISE check_violation USING MESSAGE = 'what a memory says never changes';
@@ -130,13 +144,13 @@ END
 $$;
 
 CREATE TRIGGER memories_lose_their_text
-BEFORE UPDATE OF payload, source_span, supersedes ON antechamber.memories
+BEFORE UPDATE OF payload, source_span, supersedes, derived_from ON antechamber.memories
 FOR EACH ROW EXECUTE FUNCTION antechamber.check_memory_text();
 
 CREATE FUNCTION antechamber.check_proposal_text() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.payload <> '{"content":"(erased)","kind":"erased"}' OR NEW.source_span <> '{"uri":"erased:"}'
-        OR NEW.supersedes IS NOT NULL OR OLD.state = 'pending'
+        OR NEW.supersedes IS NOT NULL OR NEW.derived_from IS NOT NULL OR OLD.state = 'pending'
         OR NOT EXISTS (SELECT 1 FROM antechamber.erasures AS e WHERE e.proposal = OLD.id)
     THEN
         RAISE check_violation USING MESSAGE = 'what was proposed never changes';
@@ -146,12 +160,27 @@ END
 $$;
 
 CREATE TRIGGER proposals_keep_their_event
-BEFORE UPDATE OF payload, source_span, supersedes ON antechamber.proposals
+BEFORE UPDATE OF payload, source_span, supersedes, derived_from ON antechamber.proposals
 FOR EACH ROW EXECUTE FUNCTION antechamber.check_proposal_text();
+
+-- The salt that proved the columns of its receipt goes with the text, so the receipt itself is stored then.
+CREATE FUNCTION antechamber.check_receipt() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.receipt IS NOT NULL OR NEW.receipt IS NULL
+        OR NOT EXISTS (SELECT 1 FROM antechamber.erasures AS e WHERE e.proposal = OLD.id)
+    THEN
+        RAISE check_violation USING MESSAGE = 'a submission and its receipt never change';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER submissions_keep_their_receipt BEFORE UPDATE OF receipt ON antechamber.submissions
+FOR EACH ROW EXECUTE FUNCTION antechamber.check_receipt();
 
 CREATE FUNCTION antechamber.check_quarantine_text() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.payload IS NOT NULL OR NEW.source_span IS NOT NULL OR NEW.supersedes IS NOT NULL
+    IF NEW.payload IS NOT NULL OR NEW.source_span IS NOT NULL OR NEW.supersedes IS NOT NULL OR NEW.derived_from IS NOT NULL
         OR NOT EXISTS (SELECT 1 FROM antechamber.erasures AS e WHERE e.quarantine = OLD.id)
     THEN
         RAISE check_violation USING MESSAGE = 'a refused event never changes';
@@ -161,7 +190,7 @@ END
 $$;
 
 CREATE TRIGGER quarantine_keeps_its_event
-BEFORE UPDATE OF payload, source_span, supersedes ON antechamber.quarantine
+BEFORE UPDATE OF payload, source_span, supersedes, derived_from ON antechamber.quarantine
 FOR EACH ROW EXECUTE FUNCTION antechamber.check_quarantine_text();
 
 GRANT INSERT ON antechamber.log_keys, antechamber.checkpoints, antechamber.log_nodes, antechamber.policy_changes,
@@ -170,8 +199,11 @@ TO antechamber_admission;
 -- Erasing is done by the role that may touch memories, and only as the triggers above allow.
 GRANT INSERT ON antechamber.erasures TO antechamber_promotion;
 GRANT UPDATE (shown, resulting, reason_text) ON antechamber.review_records TO antechamber_promotion;
-GRANT UPDATE (payload, source_span, supersedes) ON antechamber.memories, antechamber.proposals, antechamber.quarantine
+GRANT UPDATE (payload, source_span, supersedes, derived_from) ON antechamber.memories, antechamber.proposals,
+    antechamber.quarantine
 TO antechamber_promotion;
+GRANT UPDATE (receipt) ON antechamber.submissions TO antechamber_promotion;
+GRANT UPDATE (reason_text) ON antechamber.reveals TO antechamber_promotion;
 GRANT UPDATE (content) ON antechamber.folds TO antechamber_promotion;
 GRANT UPDATE (salt) ON antechamber.log_leaves TO antechamber_promotion;
 GRANT DELETE ON antechamber.memories_search TO antechamber_promotion;

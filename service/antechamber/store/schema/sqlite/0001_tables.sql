@@ -18,6 +18,12 @@ CREATE TABLE producers (
     producer_identity TEXT NOT NULL UNIQUE
 ) STRICT;
 
+-- The policies that submissions name, under short keys.
+CREATE TABLE policies (
+    id INTEGER PRIMARY KEY,
+    policy_digest TEXT NOT NULL UNIQUE
+) STRICT;
+
 -- One row of the queue: a proposal and its near duplicates. Pending folds are ordered by rank, turn and id.
 CREATE TABLE folds (
     id INTEGER PRIMARY KEY,
@@ -43,12 +49,13 @@ CREATE TABLE proposals (
     owner TEXT NOT NULL,
     submission_scope TEXT NOT NULL,
     scope_id TEXT NOT NULL,
-    source_event_hash TEXT NOT NULL,
+    source_event_hash BLOB NOT NULL,
     payload TEXT NOT NULL,
     edited_payload TEXT,
     source_span TEXT NOT NULL,
     visibility TEXT,
     supersedes TEXT,
+    derived_from TEXT,
     observed_at INTEGER,
     received_at INTEGER NOT NULL,
     state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'approved', 'rejected')),
@@ -61,11 +68,17 @@ CREATE TABLE proposals (
     replaces INTEGER REFERENCES memories (id),
     -- The fold that represents it in the queue, once it is sorted.
     fold INTEGER REFERENCES folds (id),
+    -- The person who redacted a sealed event into this text, if one did.
+    redacted_by TEXT,
     UNIQUE (submission_scope, scope_id, source_event_hash)
 ) STRICT;
 
 CREATE INDEX proposals_pending ON proposals (fold, id) WHERE state = 'pending';
 CREATE INDEX proposals_for_second ON proposals (id) WHERE state = 'pending' AND (begun = 1 OR second = 1);
+
+CREATE TRIGGER proposals_keep_their_redactor
+BEFORE UPDATE OF redacted_by ON proposals
+BEGIN SELECT RAISE(ABORT, 'the redactor of a proposal never changes'); END;
 
 -- Who is looking at what. A claim is a courtesy with an end; what guards a decision is the proposal's version.
 CREATE TABLE claims (
@@ -88,21 +101,23 @@ CREATE TABLE submissions (
     status INTEGER NOT NULL,
     submission_scope TEXT,
     scope_id TEXT,
-    source_event_hash TEXT,
+    source_event_hash BLOB,
     visibility TEXT,
     fingerprint BLOB,
     keyed INTEGER NOT NULL CHECK (keyed IN (0, 1)),
     channel TEXT NOT NULL CHECK (channel IN ('http', 'batch', 'mcp')),
     proposal INTEGER REFERENCES proposals (id),
     duplicate_of INTEGER REFERENCES submissions (id),
-    policy_digest TEXT NOT NULL,
+    policy INTEGER NOT NULL REFERENCES policies (id),
     received_at INTEGER NOT NULL,
-    receipt TEXT NOT NULL,
+    -- NULL if it was accepted for review and not erased: its receipt is formed from its columns.
+    receipt TEXT,
     replays INTEGER NOT NULL DEFAULT 0,
     UNIQUE (producer, idempotency_key),
     CHECK (disposition <> 'rejected-private' OR (keyed = 1 AND source_event_hash IS NULL)),
     CHECK ((disposition IN ('accepted-for-review', 'accepted-as-duplicate')) = (proposal IS NOT NULL)),
-    CHECK ((disposition = 'accepted-for-review') = (proposal IS NOT NULL AND proposal = id))
+    CHECK ((disposition = 'accepted-for-review') = (proposal IS NOT NULL AND proposal = id)),
+    CHECK (receipt IS NOT NULL OR disposition = 'accepted-for-review')
 ) STRICT;
 
 CREATE INDEX submissions_joined ON submissions (proposal) WHERE disposition = 'accepted-as-duplicate';
@@ -111,8 +126,12 @@ CREATE INDEX submissions_in_session ON submissions (producer, scope_id)
 
 CREATE TRIGGER submissions_are_final
 BEFORE UPDATE OF id, submission_id, producer, idempotency_key, disposition, reason_code, status, submission_scope, scope_id,
-    source_event_hash, fingerprint, keyed, channel, proposal, duplicate_of, policy_digest, received_at, receipt ON submissions
+    source_event_hash, fingerprint, keyed, channel, proposal, duplicate_of, policy, received_at ON submissions
 BEGIN SELECT RAISE(ABORT, 'a submission and its receipt never change'); END;
+
+CREATE TRIGGER policies_are_final
+BEFORE UPDATE ON policies
+BEGIN SELECT RAISE(ABORT, 'a submission names its policy for ever'); END;
 
 CREATE TRIGGER submissions_stay
 BEFORE DELETE ON submissions
@@ -136,11 +155,12 @@ CREATE TABLE quarantine (
     producer INTEGER NOT NULL REFERENCES producers (id),
     fingerprint BLOB NOT NULL,
     keyed INTEGER NOT NULL CHECK (keyed IN (0, 1)),
-    source_event_hash TEXT,
+    source_event_hash BLOB,
     submission_scope TEXT,
     scope_id TEXT,
     visibility TEXT,
     supersedes TEXT,
+    derived_from TEXT,
     payload TEXT,
     source_span TEXT,
     findings TEXT NOT NULL,
@@ -152,21 +172,67 @@ CREATE TABLE quarantine (
     state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'settled')),
     UNIQUE (submission, fingerprint),
     -- What is private keeps neither its text nor a hash that could be guessed from it.
-    CHECK (keyed = 0 OR (payload IS NULL AND source_span IS NULL AND source_event_hash IS NULL AND supersedes IS NULL))
+    CHECK (keyed = 0 OR (payload IS NULL AND source_span IS NULL AND source_event_hash IS NULL AND supersedes IS NULL
+        AND derived_from IS NULL))
 ) STRICT;
 
 CREATE INDEX quarantine_waiting ON quarantine (producer) WHERE state = 'waiting';
+
+-- Private events that are kept for redaction: AES-GCM under a data key of their own, which a key outside the database
+-- wraps. Ciphertext and wrapped key end together, and nothing brings them back.
+CREATE TABLE sealed_events (
+    quarantine INTEGER PRIMARY KEY REFERENCES quarantine (id),
+    ciphertext BLOB,
+    wrapped_key BLOB,
+    -- Identifies the key that wraps, without revealing it.
+    key_check TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    expired INTEGER NOT NULL DEFAULT 0 CHECK (expired IN (0, 1)),
+    CHECK ((ciphertext IS NULL) = (wrapped_key IS NULL)),
+    CHECK ((ended_at IS NULL) = (wrapped_key IS NOT NULL)),
+    CHECK (expired = 0 OR ended_at IS NOT NULL)
+) STRICT;
+
+CREATE INDEX sealed_events_by_end ON sealed_events (expires_at) WHERE ended_at IS NULL;
+
+CREATE TRIGGER sealed_events_are_private
+BEFORE INSERT ON sealed_events
+WHEN NEW.ended_at IS NOT NULL OR NOT EXISTS (
+    SELECT 1 FROM quarantine
+    WHERE id = NEW.quarantine AND kind = 'private' AND state = 'waiting' AND coalesce(visibility, 'shareable') <> 'private'
+) OR EXISTS (SELECT 1 FROM sealed_events WHERE quarantine = NEW.quarantine)
+BEGIN SELECT RAISE(ABORT, 'only a private event that waits is sealed, and only once'); END;
+
+CREATE TRIGGER sealed_events_only_end
+BEFORE UPDATE ON sealed_events
+WHEN OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR NEW.quarantine <> OLD.quarantine
+    OR NEW.key_check <> OLD.key_check OR NEW.expires_at <> OLD.expires_at
+BEGIN SELECT RAISE(ABORT, 'a sealed event only ends, and only once'); END;
+
+CREATE TRIGGER sealed_events_stay
+BEFORE DELETE ON sealed_events
+BEGIN SELECT RAISE(ABORT, 'that an event was sealed stays on record'); END;
+
+CREATE TRIGGER quarantine_settles_without_a_sealed_text
+BEFORE UPDATE OF state ON quarantine
+WHEN NEW.state = 'settled' AND EXISTS (SELECT 1 FROM sealed_events WHERE quarantine = NEW.id AND ended_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'a settled event keeps no sealed text'); END;
 
 -- The log: leaves in the order of the tree, the first at 0, each written in the transaction of its change. A text is
 -- committed to with a salt; the salt is deleted when the text is erased.
 CREATE TABLE log_leaves (
     id INTEGER PRIMARY KEY,
     leaf TEXT NOT NULL,
-    subject TEXT NOT NULL,
-    salt BLOB
+    -- What it is about: the integer key of a submission, or the public id or name of anything else.
+    submission INTEGER,
+    subject TEXT,
+    salt BLOB,
+    CHECK ((submission IS NULL) = (subject IS NOT NULL))
 ) STRICT;
 
-CREATE INDEX log_leaves_of_subject ON log_leaves (subject, id);
+CREATE UNIQUE INDEX log_leaves_of_submission ON log_leaves (submission) WHERE submission IS NOT NULL;
+CREATE INDEX log_leaves_of_subject ON log_leaves (subject, id) WHERE subject IS NOT NULL;
 
 -- Also against REPLACE: a place that is taken is not the next one.
 CREATE TRIGGER log_leaves_follow_each_other
@@ -176,7 +242,8 @@ BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 
 CREATE TRIGGER log_leaves_are_final
 BEFORE UPDATE ON log_leaves
-WHEN NEW.id IS NOT OLD.id OR NEW.leaf IS NOT OLD.leaf OR NEW.subject IS NOT OLD.subject OR NEW.salt IS NOT NULL
+WHEN NEW.id IS NOT OLD.id OR NEW.leaf IS NOT OLD.leaf OR NEW.submission IS NOT OLD.submission
+    OR NEW.subject IS NOT OLD.subject OR NEW.salt IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 
 CREATE TRIGGER log_leaves_stay
@@ -224,7 +291,8 @@ CREATE TABLE review_records (
     resulting_version INTEGER NOT NULL,
     decision TEXT NOT NULL CHECK (
         decision IN (
-            'approve', 'edit', 'supersede', 'reject', 'merge', 'flag', 'undo', 'retract', 'expire', 'keep', 'open', 'dismiss'
+            'approve', 'edit', 'supersede', 'reject', 'merge', 'flag', 'undo', 'retract', 'expire', 'keep', 'open', 'dismiss',
+            'release', 'destroy', 'clear'
         )
     ),
     reason_code TEXT,
@@ -243,11 +311,14 @@ CREATE TABLE review_records (
     policy_digest TEXT NOT NULL,
     decided_at INTEGER NOT NULL,
     UNIQUE (id, proposal, resulting_version, resulting_hash),
-    CHECK (quarantine IS NOT NULL OR decision NOT IN ('keep', 'open', 'dismiss')),
-    CHECK (proposal IS NOT NULL OR decision IN ('keep', 'open', 'dismiss', 'undo')),
+    CHECK (quarantine IS NOT NULL OR decision NOT IN ('keep', 'open', 'dismiss', 'release', 'destroy', 'clear')),
+    CHECK (proposal IS NOT NULL OR decision IN ('keep', 'open', 'dismiss', 'release', 'destroy', 'clear', 'undo')),
     UNIQUE (quarantine, version),
     CHECK ((proposal IS NULL) = (quarantine IS NOT NULL)),
-    CHECK (decision IN ('approve', 'supersede', 'flag', 'undo', 'keep', 'open', 'dismiss') OR reason_code IS NOT NULL),
+    CHECK (
+        decision IN ('approve', 'supersede', 'flag', 'undo', 'keep', 'open', 'dismiss', 'release', 'destroy', 'clear')
+        OR reason_code IS NOT NULL
+    ),
     CHECK (decision NOT IN ('edit', 'flag') OR approvals_required = 2),
     CHECK ((decision IN ('approve', 'edit', 'supersede')) = (resulting IS NOT NULL)),
     CHECK (decision NOT IN ('supersede', 'merge') OR target IS NOT NULL),
@@ -275,6 +346,12 @@ WHEN NOT EXISTS (
 )
 BEGIN SELECT RAISE(ABORT, 'only a curator may decide, and only in person'); END;
 
+CREATE TRIGGER review_records_of_a_redactor_need_another_person
+BEFORE INSERT ON review_records
+WHEN NEW.decision IN ('approve', 'edit', 'supersede') AND NEW.approvals_required < 2
+    AND EXISTS (SELECT 1 FROM proposals WHERE id = NEW.proposal AND redacted_by = NEW.person)
+BEGIN SELECT RAISE(ABORT, 'the redactor of a text is never its only approver'); END;
+
 CREATE TRIGGER review_records_undo_their_own
 BEFORE INSERT ON review_records
 WHEN NEW.undoes IS NOT NULL AND NOT EXISTS (
@@ -282,6 +359,44 @@ WHEN NEW.undoes IS NOT NULL AND NOT EXISTS (
     WHERE id = NEW.undoes AND proposal IS NEW.proposal AND quarantine IS NEW.quarantine AND decision <> 'undo'
 )
 BEGIN SELECT RAISE(ABORT, 'a decision takes back one of the same proposal or refused event'); END;
+
+-- Each span of a sealed event that a curator looked at, and why; never what it says.
+CREATE TABLE reveals (
+    id INTEGER PRIMARY KEY,
+    reveal_id TEXT NOT NULL UNIQUE,
+    quarantine INTEGER NOT NULL REFERENCES quarantine (id),
+    pointer TEXT NOT NULL,
+    rule_ids TEXT NOT NULL,
+    span INTEGER NOT NULL CHECK (span >= 1),
+    reason_text TEXT NOT NULL CHECK (reason_text <> ''),
+    curator INTEGER NOT NULL REFERENCES users (id),
+    person TEXT NOT NULL,
+    decision_key TEXT NOT NULL UNIQUE,
+    policy_digest TEXT NOT NULL,
+    revealed_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX reveals_of_quarantine ON reveals (quarantine, id);
+
+CREATE TRIGGER reveals_are_of_sealed_events
+BEFORE INSERT ON reveals
+WHEN NOT EXISTS (SELECT 1 FROM sealed_events WHERE quarantine = NEW.quarantine AND ended_at IS NULL)
+    OR NOT EXISTS (
+        SELECT 1 FROM users WHERE id = NEW.curator AND person = NEW.person AND role = 'curator' AND disabled_at IS NULL
+    )
+    OR EXISTS (
+        SELECT 1 FROM reveals WHERE id = NEW.id OR reveal_id = NEW.reveal_id OR decision_key = NEW.decision_key
+    )
+BEGIN SELECT RAISE(ABORT, 'only a curator reveals a span, and only of a sealed event'); END;
+
+CREATE TRIGGER reveals_are_final
+BEFORE UPDATE OF id, reveal_id, quarantine, pointer, rule_ids, span, curator, person, decision_key, policy_digest, revealed_at
+    ON reveals
+BEGIN SELECT RAISE(ABORT, 'what was revealed stays on record'); END;
+
+CREATE TRIGGER reveals_stay
+BEFORE DELETE ON reveals
+BEGIN SELECT RAISE(ABORT, 'what was revealed stays on record'); END;
 
 CREATE TRIGGER review_records_are_final
 BEFORE UPDATE OF id, review_record_id, proposal, quarantine, version, resulting_version, decision, reason_code, curator, person,
@@ -312,6 +427,7 @@ CREATE TABLE memories (
     scope_id TEXT NOT NULL,
     source_span TEXT NOT NULL,
     supersedes TEXT,
+    derived_from TEXT,
     state TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'superseded', 'retracted', 'expired')),
     -- What it superseded by the curators' decision; the column before holds what the producer claimed.
     replaces INTEGER REFERENCES memories (id),
@@ -421,9 +537,48 @@ CREATE TRIGGER memories_stay
 BEFORE DELETE ON memories
 BEGIN SELECT RAISE(ABORT, 'memories are not deleted'); END;
 
--- Words only, no second copy of the text, and as core.search_terms forms them: the tokenizer has nothing left to fold. Filled by
+-- What the desk searches: words only, as core.search_terms forms them: the tokenizer has nothing left to fold. Filled by
 -- the statement index_memory: under trusted_schema=OFF no trigger may write to a virtual table.
 CREATE VIRTUAL TABLE memories_search USING fts5 (words, content='', tokenize='ascii');
+
+-- What agents search: the terms of active memories, as core.search.terms forms them, with statistics for each scope alone, so
+-- that no answer depends on a scope that is not read. `length` is the number of terms of a memory, or of all in a scope.
+CREATE TABLE search_scopes (
+    id INTEGER PRIMARY KEY,
+    submission_scope TEXT NOT NULL,
+    scope_id TEXT NOT NULL,
+    memories INTEGER NOT NULL,
+    length INTEGER NOT NULL,
+    UNIQUE (submission_scope, scope_id)
+) STRICT;
+
+CREATE TABLE search_terms (
+    id INTEGER PRIMARY KEY,
+    scope INTEGER NOT NULL REFERENCES search_scopes (id),
+    term TEXT NOT NULL,
+    memories INTEGER NOT NULL,
+    UNIQUE (scope, term)
+) STRICT;
+
+CREATE TABLE search_postings (
+    term INTEGER NOT NULL,
+    memory INTEGER NOT NULL,
+    frequency INTEGER NOT NULL,
+    length INTEGER NOT NULL,
+    PRIMARY KEY (term, memory)
+) STRICT, WITHOUT ROWID;
+
+-- The vocabulary with which words that hold a typing error are compared; reversed to find words by their end.
+CREATE TABLE search_words (
+    scope INTEGER NOT NULL REFERENCES search_scopes (id),
+    word TEXT NOT NULL,
+    reversed TEXT NOT NULL,
+    term TEXT NOT NULL,
+    memories INTEGER NOT NULL,
+    PRIMARY KEY (scope, word)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX search_words_by_end ON search_words (scope, reversed);
 
 CREATE TABLE tokens (
     id INTEGER PRIMARY KEY,

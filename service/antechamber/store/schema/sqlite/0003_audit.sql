@@ -113,22 +113,33 @@ WHEN NEW.shown <> '{"content":"(erased)","kind":"erased"}'
     OR NOT EXISTS (SELECT 1 FROM erasures WHERE proposal IS OLD.proposal AND quarantine IS OLD.quarantine)
 BEGIN SELECT RAISE(ABORT, 'review records are append-only'); END;
 
+CREATE TRIGGER reveals_lose_their_text
+BEFORE UPDATE OF reason_text ON reveals
+WHEN NEW.reason_text <> '(erased)' OR NOT EXISTS (SELECT 1 FROM erasures WHERE quarantine = OLD.quarantine)
+BEGIN SELECT RAISE(ABORT, 'what was revealed stays on record'); END;
+
 CREATE TRIGGER memories_lose_their_text
-BEFORE UPDATE OF payload, source_span, supersedes ON memories
+BEFORE UPDATE OF payload, source_span, supersedes, derived_from ON memories
 WHEN NEW.payload <> '{"content":"(erased)","kind":"erased"}' OR NEW.source_span <> '{"uri":"erased:"}'
-    OR NEW.supersedes IS NOT NULL OR OLD.state = 'active'
+    OR NEW.supersedes IS NOT NULL OR NEW.derived_from IS NOT NULL OR OLD.state = 'active'
     OR NOT EXISTS (SELECT 1 FROM erasures WHERE proposal = OLD.proposal)
 BEGIN SELECT RAISE(ABORT, 'what a memory says never changes'); END;
 
 CREATE TRIGGER proposals_keep_their_event
-BEFORE UPDATE OF payload, source_span, supersedes ON proposals
+BEFORE UPDATE OF payload, source_span, supersedes, derived_from ON proposals
 WHEN NEW.payload <> '{"content":"(erased)","kind":"erased"}' OR NEW.source_span <> '{"uri":"erased:"}'
-    OR NEW.supersedes IS NOT NULL OR OLD.state = 'pending'
+    OR NEW.supersedes IS NOT NULL OR NEW.derived_from IS NOT NULL OR OLD.state = 'pending'
     OR NOT EXISTS (SELECT 1 FROM erasures WHERE proposal = OLD.id)
 BEGIN SELECT RAISE(ABORT, 'what was proposed never changes'); END;
 
+-- The salt that proved the columns of its receipt goes with the text, so the receipt itself is stored then.
+CREATE TRIGGER submissions_keep_their_receipt
+BEFORE UPDATE OF receipt ON submissions
+WHEN OLD.receipt IS NOT NULL OR NEW.receipt IS NULL OR NOT EXISTS (SELECT 1 FROM erasures WHERE proposal = OLD.id)
+BEGIN SELECT RAISE(ABORT, 'a submission and its receipt never change'); END;
+
 CREATE TRIGGER quarantine_keeps_its_event
-BEFORE UPDATE OF payload, source_span, supersedes ON quarantine
-WHEN NEW.payload IS NOT NULL OR NEW.source_span IS NOT NULL OR NEW.supersedes IS NOT NULL
+BEFORE UPDATE OF payload, source_span, supersedes, derived_from ON quarantine
+WHEN NEW.payload IS NOT NULL OR NEW.source_span IS NOT NULL OR NEW.supersedes IS NOT NULL OR NEW.derived_from IS NOT NULL
     OR NOT EXISTS (SELECT 1 FROM erasures WHERE quarantine = OLD.id)
 BEGIN SELECT RAISE(ABORT, 'a refused event never changes'); END;

@@ -1,0 +1,265 @@
+"""Kill the service and a mirror of its change feed; count differences and texts that ended and are still in a file.
+
+A mirror in a process of its own follows two scopes, while agents submit and a curator approves, supersedes, retracts,
+expires and undoes, evidence grows and texts are erased. In turn the service and the mirror are killed at random moments
+(kill -9; with --engine postgres two processes serve one database, and its backends are killed too). After some kills
+everything pauses until the mirror is up to date; then it must equal GET /v1/memories in every member, and no file of
+the mirror may hold a text that is not a memory.
+
+In the end nothing is killed, and the seconds from a decision's answer until its text is gone from the mirror are
+measured, and from an erasure until a reader who waits has it.
+
+Status 1 says that something differed or remained, that a text took longer than two seconds to go, or that too little
+was tried.
+"""
+
+import contextlib
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import httpx
+import msgspec
+
+from antechamber.client import Submitter
+from antechamber.client.mirror_file import MirrorFile
+from lib.processes import end, workplace
+from proofs import closing
+from proofs.crash import field_of
+from proofs.crash_fields import Field
+from proofs.mirror_world import POLICY, SCOPES, World, follower
+
+KILLS: Final = {"sqlite": 500, "postgres": 500}
+QUICK: Final = {"sqlite": 10, "postgres": 10}
+ENGINES: Final = tuple(KILLS)
+LEAST: Final = {"kills of the service": 5, "kills of the mirror": 5, "admit": 4, "retract": 1, "comparisons": 2}
+"""Minimum counts of the quick form; the full form needs as many times more as it kills more often."""
+ARRIVES_WITHIN: Final = 2.0
+"""Seconds within which a retraction or erasure arrives."""
+MEASURED: Final = 20
+MEASURED_QUICKLY: Final = 3
+CURATORS: Final = ("cora", "carl", "cleo")
+_CATCH_UP_SECONDS: Final = 60.0
+_SABOTAGED_SECONDS: Final = 5.0
+_COMPARE_EVERY: Final = 5
+
+
+class Scene:
+    """The service, the mirror, what happens to both, and the findings."""
+
+    def __init__(self, folder: Path, field: Field) -> None:
+        """Start the mirror and the work of agents and curator."""
+        self.field = field
+        (field.application.policies / "producers.toml").write_text(POLICY)
+        self.file = folder / "memories.mirror"
+        self._chance = random.Random("kills")  # noqa: S311 -- no secret
+        self._mirror = self._start()
+        self.worlds = [World(field.application, field.ports, curator) for curator in CURATORS]
+        self.numbers: dict[str, int] = dict.fromkeys(
+            ("kills of the service", "kills of the mirror", "comparisons", "differences", "remains"), 0
+        )
+        self.ended: set[str] = set()
+        self.memories = 0
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        port = self._chance.choice(self.field.ports)
+        return follower(str(self.file), port, self.field.application.token, dict(os.environ))
+
+    def kill(self, number: int) -> None:
+        """Kill the service or the mirror, in turn."""
+        if number % 2:
+            self.numbers["kills of the mirror"] += 1
+            self._mirror.kill()
+            self._mirror.wait()
+            self._mirror = self._start()
+        else:
+            self.numbers["kills of the service"] += 1
+            blows = list(self.field.blows().values())
+            blows[number // 2 % len(blows)](number)
+            self.field.until_ready()
+
+    def recalled(self) -> dict[str, Any]:
+        """Return all of GET /v1/memories by id."""
+        found: dict[str, Any] = {}
+        with Submitter(f"http://127.0.0.1:{self.field.ports[0]}", self.field.application.token) as client:
+            after: str | None = None
+            while page := client.memories(scopes=SCOPES[:1], after=after, limit=200):
+                found |= {item.memory_id: item for item in page.items}
+                if (after := page.next) is None:
+                    break
+            while page := client.memories(scopes=SCOPES[1:], after=after, limit=200):
+                found |= {item.memory_id: item for item in page.items}
+                if (after := page.next) is None:
+                    break
+        return msgspec.to_builtins(found)  # type: ignore[no-any-return]
+
+    def held(self) -> dict[str, Any]:
+        """Return all of the mirror by id."""
+        mirror = MirrorFile(self.file, SCOPES)
+        try:
+            return {item.memory_id: msgspec.to_builtins(item) for item in mirror.memories()}
+        finally:
+            mirror.close()
+
+    def compare(self, patience: float = _CATCH_UP_SECONDS) -> None:
+        """Pause, wait until the mirror is up to date, and count what differs and what remains in its files."""
+        self._pause()
+        expected, deadline = self.recalled(), time.monotonic() + patience
+        while (held := self.held()) != expected and time.monotonic() < deadline:
+            time.sleep(0.05)
+        different = {name for name in expected.keys() | held.keys() if expected.get(name) != held.get(name)}
+        texts = " ".join(item["content"] for item in expected.values())
+        submitted = {canary for world in self.worlds for canary in world.texts.values()}
+        ended = {canary for canary in submitted if canary not in texts}
+        self.ended |= ended
+        self.memories = len(expected)
+        self.numbers["comparisons"] += 1
+        self.numbers["differences"] += len(different)
+        self.numbers["remains"] += len(self.remaining(ended))
+
+    def resume(self) -> None:
+        """Let agents and curators work until the next comparison."""
+        for world in self.worlds:
+            world.running.set()
+
+    def _pause(self) -> None:
+        for world in self.worlds:
+            world.running.clear()
+        for world in self.worlds:
+            world.pause()
+
+    def remaining(self, ended: set[str]) -> set[str]:
+        """Return the ended texts that a file of the mirror holds."""
+        files = b"\n".join(file.read_bytes() for file in sorted(self.file.parent.glob(f"{self.file.name}*")))
+        return {canary for canary in ended if canary.encode() in files}
+
+    def sabotage(self) -> None:
+        """Take one memory out of the mirror and leave one ended text in its file."""
+        with contextlib.closing(sqlite3.connect(self.file, isolation_level=None, timeout=30)) as mirror:
+            mirror.execute("DELETE FROM memories WHERE rowid = (SELECT min(rowid) FROM memories)")
+            mirror.execute(f"CREATE TABLE remains AS SELECT '{min(self.ended)}' AS content")
+
+    def measure(self, times: int) -> dict[str, float]:
+        """Return the longest times until a retraction and an erasure arrive, in seconds, without kills."""
+        self._pause()
+        world, retracted, erased = self.worlds[0], list[float](), list[float]()
+        while len(retracted) < times:
+            admitted = world.act("admit")
+            self._until(lambda canary=world.texts[admitted or ""]: self.remaining({canary}))
+            if proposal := world.act("retract"):
+                retracted.append(self._until(lambda canary=world.texts[proposal]: not self.remaining({canary})))
+                erased.append(self._until_erased(world))
+        return {"retraction_s": round(max(retracted), 2), "erasure_s": round(max(erased), 2)}
+
+    def _until(self, happened: Callable[[], object]) -> float:
+        """Return the seconds until something has happened to the mirror."""
+        start = time.monotonic()
+        while not happened() and time.monotonic() - start < _CATCH_UP_SECONDS:
+            time.sleep(0.01)
+        return time.monotonic() - start
+
+    def _until_erased(self, world: World) -> float:
+        """Return the seconds from the end of the command that erases until a reader who waits has the erasure."""
+        url = f"http://127.0.0.1:{self.field.ports[-1]}"
+        asked: dict[str, Any] = {"headers": {"authorization": f"Bearer {self.field.application.token}"}, "timeout": 60}
+        after, arrived = "", list[float]()
+        params: dict[str, Any] = {"scope": list(SCOPES), "limit": 1000}
+        while (page := httpx.get(f"{url}/v1/changes", params=params, **asked).json())["items"]:
+            params["after"] = after = page["next"]
+
+        def wait() -> None:
+            httpx.get(f"{url}/v1/changes", params=params | {"after": after, "wait": 30}, **asked)
+            arrived.append(time.monotonic())
+
+        reader = threading.Thread(target=wait)
+        reader.start()
+        made = world.act("erase")
+        start = time.monotonic()
+        reader.join()
+        # The command line needs a moment after its commit until it has ended: the erasure may arrive before.
+        return max(0.0, arrived[0] - start) if made else _CATCH_UP_SECONDS
+
+    def close(self) -> None:
+        """Stop the work and the mirror."""
+        for world in self.worlds:
+            world.stop()
+        end(self._mirror)
+
+
+def fight(scene: Scene, kills: int) -> None:
+    """Kill at random moments, and compare now and then."""
+    chance = random.Random(kills)  # noqa: S311 -- no secret
+    for world in scene.worlds:
+        world.start()
+    for number in range(kills):
+        scene.resume()
+        time.sleep(chance.uniform(0.1, 1.0))
+        scene.kill(number)
+        if (number + 1) % _COMPARE_EVERY == 0:
+            scene.compare()
+            print(
+                f"{number + 1:>4} kills  {scene.memories:>5} memories  {len(scene.ended):>5} ended  "
+                f"{scene.numbers['differences']} differences  {scene.numbers['remains']} remains",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def show(numbers: dict[str, Any]) -> None:
+    """Print the final counts."""
+    for name in ("kills of the service", "kills of the mirror", "comparisons", "memories", "ended"):
+        print(f"{name:<24}{numbers[name]:>8,}")
+    print("changes: " + ", ".join(f"{number:,} times {kind}" for kind, number in sorted(numbers["changes"].items())))
+    print(f"differences: {numbers['differences']}, ended texts in the mirror's files: {numbers['remains']}")
+    print(f"a retraction is gone after at most {numbers['retraction_s']} s, ", end="")
+    print(f"an erasure arrives after at most {numbers['erasure_s']} s")
+    print(f"found broken in the files: {numbers['broken_files']}; {numbers['seconds']} s in all")
+
+
+def brief(numbers: closing.Numbers) -> str:
+    """Return the findings in one line."""
+    return (
+        f"{numbers['kills of the service']} kills of the service and {numbers['kills of the mirror']} of the mirror, "
+        f"{numbers['differences']} differences, {numbers['remains']} ended texts left, a retraction takes at most "
+        f"{numbers['retraction_s']} s"
+    )
+
+
+@click.command(help=__doc__, short_help="kill the service and a mirror of it, and compare them")
+@click.option("--engine", type=click.Choice(ENGINES), default="sqlite", show_default=True)
+@click.option("--kills", type=click.IntRange(2), help="number of kills; 500 by default")
+@closing.options(quick="10 kills; about a minute", sabotage="alter the mirror before the last comparison")
+def command(engine: str, kills: int | None, form: closing.Form) -> None:
+    """Run the proof."""
+    number = kills or (QUICK if form.quick else KILLS)[engine]
+    start = time.monotonic()
+    with workplace() as folder, field_of(engine, folder) as field:
+        scene = Scene(folder, field)
+        try:
+            fight(scene, number)
+            times = scene.measure(MEASURED if number > QUICK[engine] else MEASURED_QUICKLY)
+            if form.sabotage:
+                scene.worlds[0].act("admit")
+                scene.compare()
+                scene.sabotage()
+            scene.compare(_SABOTAGED_SECONDS if form.sabotage else _CATCH_UP_SECONDS)
+        finally:
+            scene.close()
+        numbers: dict[str, Any] = scene.numbers | times
+        changes = sum((world.done for world in scene.worlds), Counter[str]())
+        numbers |= {"changes": dict(changes), "memories": scene.memories, "ended": len(scene.ended)}
+        numbers |= {"broken_files": len(field.check()), "seconds": round(time.monotonic() - start)}
+    scale = form.scale(KILLS[engine] // QUICK[engine], by_hand=kills is not None)
+    numbers["too_little"] = closing.too_little(numbers | numbers["changes"], LEAST, scale)
+    late = max(times.values()) > ARRIVES_WITHIN
+    wrong = numbers["differences"] + numbers["remains"] + numbers["broken_files"]
+    closing.finish(numbers, form, show, good=not wrong and not late)
