@@ -19,6 +19,7 @@ from antechamber.core.admission.disposition import (
     decide,
     make_candidate,
 )
+from antechamber.core.admission.receipt import answer_of
 from antechamber.core.admission.submission import Draft, read_event
 from antechamber.core.errors import StaleDecisionError, UnavailableError
 from antechamber.core.policy import Limits, Verdict
@@ -28,8 +29,9 @@ from antechamber.core.privacy import Finding
 from antechamber.core.review import decision as review_decision
 from antechamber.core.review.decision import Decision, ReviewedProposal, rule, text_hash
 from antechamber.core.rows.access import TokenRow, UserRow
-from antechamber.core.rows.memories import MemoryFilter
+from antechamber.core.rows.memories import MemoryFilter, MemoryPlace
 from antechamber.core.rows.review import AuditFilter, ProposalRow
+from antechamber.flows.answer_question import answer_question
 from support import HANG_SECONDS, event
 
 SECRET = bytes(32)
@@ -57,9 +59,9 @@ def admit(store: Store, one: Candidate) -> tuple[Judgement, AdmissionWrite]:
             submission_id=judgement.original.submission_id if judgement.original else f"s{number}",
             proposal_id=f"p{number}" if judgement.propose else None,
             quarantine_id=f"q{number}" if judgement.quarantine else None,
-            receipt=f'{{"number":{number}}}'.encode(),
         )
         if judgement.replay is None:
+            write.receipt = msgspec.json.encode(answer_of(write))
             book.enter(write)
             tx.admission.record(book)
         return judgement, write
@@ -116,9 +118,14 @@ def approve(store: Store, proposal: ProposalRow, account: Account) -> str:
 
 def remembered(store: Store, *words: str) -> list[str]:
     """Return the contents of project:apollo that match all words."""
+    scopes = [("project", "apollo")]
     with store.read() as tx:
-        hits = tx.memories.search("project", "apollo", words, None, 100)
-    return [hit.payload["content"] for hit in hits]
+        if words:
+            asked = " ".join(words)
+            found = [hit.id for hit in answer_question(tx, scopes, asked, every_word=True, after=None, number=100)]
+        else:
+            found = tx.memories.newest(scopes, None, 100)
+        return [hit.payload["content"] for hit in tx.memories.items(found)]
 
 
 def test_a_candidate_is_unknown_until_it_is_recorded(store: Store) -> None:
@@ -330,7 +337,7 @@ def test_words_are_found_whatever_they_are_made_of(store: Store) -> None:
     }
     for words, number in expected.items():
         assert remembered(store, *words) == [texts[number]], words
-    for words in (("a" * 254,), ("case2",), ("部署后",), ("_",), ("&", "|"), ("snake", "部"), ("!snake",) * 2 + ("x",)):
+    for words in (("a" * 253,), ("case2",), ("部署后",), ("_",), ("&", "|"), ("snake", "部"), ("!snake",) * 2 + ("x",)):
         assert remembered(store, *words) == [], words
     with store.read() as tx:
         assert tx.review.browse_memories(MemoryFilter(words=["?!"]), None, 10) == []
@@ -341,10 +348,12 @@ def test_pages_of_memories_follow_one_another(store: Store) -> None:
     bob = curator(store)
     ids = [approve(store, found(store, admit(store, candidate_of(f"Fact {n}."))[1].proposal_id), bob) for n in range(3)]
     with store.read() as tx:
-        (newest,) = tx.memories.search("project", "apollo", [], None, 1)
-        before = tx.memories.cursor_of("project", "apollo", newest.memory_id)
-        rest = tx.memories.search("project", "apollo", [], before, 10)
-        assert tx.memories.cursor_of("project", "gemini", newest.memory_id) is None
+        (newest,) = tx.memories.items(tx.memories.newest([("project", "apollo")], None, 1))
+        place = tx.memories.place(newest.memory_id)
+        assert place == MemoryPlace(id=newest.id, submission_scope="project", scope_id="apollo")
+        rest = tx.memories.items(tx.memories.newest([("project", "apollo"), ("project", "gemini")], newest.id, 10))
+        assert tx.memories.newest([("project", "gemini")], None, 1) == tx.memories.items([]) == []
+        assert tx.memories.place("unknown") is None
         browsed = tx.review.browse_memories(MemoryFilter(words=["fact"]), newest.memory_id, 10)
     assert [newest.memory_id, *(hit.memory_id for hit in rest)] == ids[::-1]
     assert [hit.memory_id for hit in browsed] == ids[-2::-1]

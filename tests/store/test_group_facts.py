@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antechamber.core.admission.disposition import AdmissionWrite, Candidate, Judgement, decide, make_candidate
+from antechamber.core.admission.receipt import answer_of
 from antechamber.core.admission.submission import Draft, read_event
 from antechamber.core.policy import Limits, Verdict
 from antechamber.core.ports.store import Rows, Store
@@ -64,7 +65,7 @@ class Judge:
             if judgement.replay is None or judgement.withdraw:
                 number = next(self._numbers)
                 write.candidate = msgspec.structs.replace(one, received_at=number)
-                write.receipt = f"answer {number}".encode() if judgement.replay is None else b""
+                write.receipt = msgspec.json.encode(answer_of(write)) if judgement.replay is None else b""
                 book.enter(write)
         tx.admission.record(book)
         return [None] * len(group)

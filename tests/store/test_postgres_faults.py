@@ -20,6 +20,7 @@ from antechamber.core.access.callers import Bearer
 from antechamber.core.admission.disposition import SealWrite
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports.store import Rows, Store
+from antechamber.event_vault import EventVault
 from antechamber.flows.admit import Admission, CountedReply
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.replies import Reply
@@ -39,7 +40,9 @@ class Process:
 
     def __init__(self, location: Location, policies: Path) -> None:
         self.store: Store = app.open_store(location)
-        self._admission = Admission(self.store, PolicyReloader(policies), bytes(32), app.clock, os.urandom)
+        self._admission = Admission(
+            self.store, PolicyReloader(policies), bytes(32), EventVault(bytes(32)), app.clock, os.urandom
+        )
 
     def post(self, body: dict[str, Any]) -> "Future[list[CountedReply]]":
         """Submit an event, as the HTTP route does."""
@@ -338,8 +341,8 @@ def taken(location: Location, body: dict[str, Any]) -> Iterator[None]:
         other.execute("BEGIN")
         other.execute(
             "INSERT INTO submissions (submission_id, producer, idempotency_key, disposition, status, keyed, "
-            "channel, policy_digest, received_at, receipt) "
-            "SELECT 'held', id, %s, 'rejected-invalid', 422, 0, 'http', '', 1, '{}' "
+            "channel, policy, received_at, receipt) "
+            "SELECT 'held', id, %s, 'rejected-invalid', 422, 0, 'http', (SELECT min(id) FROM policies), 1, '{}' "
             "FROM producers WHERE producer_identity = %s",
             [body["idempotency_key"], body["producer_identity"]],
         )

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from antechamber import app
+from antechamber.secret_key import load_quarantine_key
 from antechamber.settings import Location
 from store.power_cuts import CALLS, Disk, Event, cut_power, read_log
 from support import HANG_SECONDS, event, free_port
@@ -26,11 +27,15 @@ LAUNCHER = """
 import sys
 from antechamber.store.sqlite import store
 wanted = sys.argv.pop(1)
-store._WRITER_SETTINGS = tuple(one.replace("= FULL", f"= {wanted}") for one in store._WRITER_SETTINGS)
+often = f"wal_autocheckpoint = {store.CHECKPOINT_PAGES // 16}"
+store._WRITER_SETTINGS = tuple(
+    setting.replace("= FULL", f"= {wanted}").replace(f"wal_autocheckpoint = {store.CHECKPOINT_PAGES}", often)
+    for setting in store._WRITER_SETTINGS
+)
 from antechamber.cli import main
 main()
 """
-"""The service with another `PRAGMA synchronous` setting."""
+"""The service with another `PRAGMA synchronous` setting, and with checkpoints during this short run."""
 
 
 def text(data: bytes) -> str:
@@ -99,6 +104,7 @@ def recorded(data: Path, policies: Path, synchronous: str) -> tuple[dict[str, by
     """Serve a folder under strace, submit to it, kill it; return the initial files and the recorded events."""
     with app.opened_access(Location(data=data)) as access:
         _, secret = access.tokens.issue("worker:release-bot", "producer", [], None)
+    load_quarantine_key(data)
     before = {file.name: file.read_bytes() for file in data.iterdir() if not file.name.endswith("-shm")}
     log, port = data.parent / "strace.log", free_port()
     strace = [

@@ -12,7 +12,7 @@ from antechamber.store import group_commit as admission_queue
 from antechamber.store.errors import StoreError
 from antechamber.store.sqlite import schema
 from antechamber.store.sqlite.schema import split_script
-from antechamber.store.sqlite.store import SqliteStore
+from antechamber.store.sqlite.store import CHECKPOINT_PAGES, SqliteStore
 from antechamber.store.statements import migrations
 
 STORE = Path(admission_queue.__file__).parent
@@ -40,6 +40,13 @@ def test_only_a_server_checkpoints_by_itself(path: Path) -> None:
     """The command line leaves WAL checkpoints to the server."""
     store = SqliteStore(path, exclusive_checkpoints=False)
     assert store._connection.execute("PRAGMA wal_autocheckpoint").fetchone()[0] == 0
+    store.close()
+
+
+def test_a_server_checkpoints_after_thousands_of_pages(path: Path) -> None:
+    """A server moves the write-ahead log into the file rarely, because a page that changes again is moved once."""
+    store = SqliteStore(path)
+    assert store._connection.execute("PRAGMA wal_autocheckpoint").fetchone()[0] == CHECKPOINT_PAGES
     store.close()
 
 
@@ -153,7 +160,7 @@ def test_damage_is_found(path: Path) -> None:
     raw.execute(
         "INSERT INTO proposals (proposal_id, producer, owner, submission_scope, scope_id, source_event_hash, payload, "
         "source_span, received_at, state) "
-        "VALUES ('p', 1, 'ada', 'project', 'apollo', 'blake3:0', '{}', '{}', 1, 'approved')"
+        "VALUES ('p', 1, 'ada', 'project', 'apollo', x'00', '{}', '{}', 1, 'approved')"
     )
     for name in ("memories_need_their_approvals", "memories_match_their_proposal"):
         raw.execute(f"DROP TRIGGER {name}")

@@ -28,7 +28,8 @@ DIFFERENT = {
     "hold_failures": "SQLite has only one writer",
     "forget_words": "tsvector here and FTS5 there",
     "tidy_words": "leaves that to VACUUM",
-    "memories_of_scope_matching": "tsvector here and FTS5 there",
+    "wanted_terms": "functions of its own",
+    "records_of_memories": "as in wanted_terms",
     "all_memories_matching": "tsvector here and FTS5 there",
 }
 """Statements that PostgreSQL overrides, and a part of the reason in their comment."""
@@ -44,14 +45,21 @@ ONLY_HERE = {
     "guards_switched_off": "switch triggers off",
 }
 """Statements that exist only on PostgreSQL, and a part of the reason in their comment."""
-COMPOSED = {"take_submissions"}
+COMPOSED = {
+    "take_submissions",
+    "uncount_search_term",
+    "uncount_search_word",
+    "forget_search_term",
+    "forget_search_word",
+}
 """Statements whose names the code composes."""
 
 
 def called(engine: str) -> set[str]:
-    """Return the statement names in the store's code, shared or specific to an engine."""
+    """Return the statement names in the store's code, shared or specific to an engine, or in other statements."""
     code = "".join(file.read_text() for folder in (STORE, STORE / engine) for file in folder.glob("*.py"))
-    return {name for name in statements(engine) if f'"{name}"' in code or name in COMPOSED}
+    included = set(re.findall("-- include: (.*)", "".join(file.read_text() for file in STORE.glob("sql/**/*.sql"))))
+    return {name for name in statements(engine) if f'"{name}"' in code or name in COMPOSED | included}
 
 
 def test_few_statements_are_said_differently_and_each_says_why() -> None:

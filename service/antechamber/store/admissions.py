@@ -17,9 +17,12 @@ from antechamber.core.admission.disposition import (
 )
 from antechamber.core.admission.group_facts import GroupFacts, content_of, key_of, stored_fingerprint
 from antechamber.core.contract import Channel
-from antechamber.core.log.leaf import LeafWrite, of_disposition, of_seal, of_withdrawal
+from antechamber.core.log.leaf import of_disposition, of_seal, of_withdrawal
+from antechamber.core.log.rows import FeedEntry, LeafWrite
 from antechamber.core.ports.admission import ReplayKey
+from antechamber.core.privacy import Finding
 from antechamber.store.memories import HOUR
+from antechamber.store.receipts import receipt_of
 from antechamber.store.statements import Statements
 
 Row = dict[str, Any]
@@ -36,21 +39,32 @@ def _counter(entry: AdmissionWrite, producers: Mapping[str, int]) -> tuple[int, 
     return candidate.received_at // HOUR, producer, _name(entry), candidate.channel
 
 
+def _places(findings: Sequence[Finding]) -> list[dict[str, str]]:
+    """Return where which rules found something, each once; offsets would show how long a value is."""
+    found = dict.fromkeys((one.pointer, one.rule_id, one.action) for one in findings)
+    return [{"pointer": pointer, "rule_id": rule_id, "action": action} for pointer, rule_id, action in found]
+
+
 def _text(value: Any) -> str:
     return canonical(value).decode()
+
+
+def _of_submission(leaf: LeafWrite, number: int) -> LeafWrite:
+    return LeafWrite(leaf.leaf, None, leaf.salt, number)
 
 
 class AdmissionQueries:
     """Implements core.ports.admission.AdmissionRows with named statements.
 
     `lane` is the counter lane of this process: processes that share a store use different lanes, as far as there are
-    enough. `known_producers` caches integer keys of producers; its owner empties it when a transaction is rolled back.
+    enough. `known_numbers` caches integer keys of producers and policies; its owner empties it when a transaction is
+    rolled back.
     """
 
-    def __init__(self, sql: Statements, lane: int, known_producers: dict[str, int]) -> None:
+    def __init__(self, sql: Statements, lane: int, known_numbers: dict[str, int]) -> None:
         self._sql = sql
         self._lane = lane
-        self._known_producers = known_producers
+        self._known_numbers = known_numbers
 
     def open_batch(self, candidates: Sequence[Candidate]) -> GroupFacts:
         """Look up keys, contents, earlier conflicts and caps, and only as far as the judgements need them."""
@@ -72,7 +86,8 @@ class AdmissionQueries:
         facts.distinct = len(candidates) == len(keys) == len({content for content, _ in contents})
         for key, row in zip(keys, known, strict=True):
             if row is not None:
-                facts.note_submission(key, msgspec.convert(row, KnownSubmission, strict=False))
+                known_one = row | {"receipt": receipt_of(row)}
+                facts.note_submission(key, msgspec.convert(known_one, KnownSubmission, strict=False))
         for (content, name), row in zip(contents, proposals, strict=True):
             if row is not None:
                 facts.note_proposal(content, name, msgspec.convert(row, KnownProposal))
@@ -81,10 +96,10 @@ class AdmissionQueries:
 
     def _numbers(self, producers: dict[str, int]) -> dict[str, int]:
         """Return the integer keys of producers; 0 for a producer without a row."""
-        asked = [name for name in producers if name not in self._known_producers]
+        asked = [name for name in producers if name not in self._known_numbers]
         rows = self._sql.find("producer_id", [{"producer_identity": name} for name in asked]) if asked else []
-        self._known_producers.update({name: row["id"] for name, row in zip(asked, rows, strict=True) if row})
-        return {name: self._known_producers.get(name, 0) for name in producers}
+        self._known_numbers.update({name: row["id"] for name, row in zip(asked, rows, strict=True) if row})
+        return {name: self._known_numbers.get(name, 0) for name in producers}
 
     def _note_refusals(self, facts: GroupFacts, candidates: Sequence[Candidate]) -> None:
         """Look up the caps and the earlier conflicts of candidates that may end in quarantine."""
@@ -122,20 +137,39 @@ class AdmissionQueries:
             self._known_or_new(facts.producers) if bound else facts.producers,
             {entry.submission_id: key for entry, key in zip(bound, taken, strict=True)},
             {entry.proposal_id: key for entry, key in zip(bound, taken, strict=True) if entry.judgement.propose},
+            {digest: self._policy(digest) for digest in {entry.candidate.verdict.policy_digest for entry in bound}},
         )
         self._add("add_proposal", map(writing.proposal, proposing))
         self._add("add_submission", map(writing.submission, bound))
         self._add("add_evidence", [writing.evidence(entry) for entry in bound if entry.judgement.evidence])
         self._count(facts, writing.producers)
         self._add("add_quarantine", [writing.quarantine(entry) for entry in entries if entry.judgement.quarantine])
-        self._sql.append_leaves(leaf for entry in entries for leaf in self._leaves(entry))
+        self._seal(entries)
+        self._sql.append_leaves(leaf for entry in entries for leaf in self._leaves(entry, writing))
         if any(entry.judgement.propose or entry.judgement.quarantine or entry.judgement.withdraw for entry in entries):
             self._sql.announce()
 
-    def _leaves(self, entry: AdmissionWrite) -> Iterator[LeafWrite]:
+    def _seal(self, entries: Iterable[AdmissionWrite]) -> None:
+        """Write the encrypted events beside their rows in quarantine."""
+        sealed = [
+            {
+                **msgspec.structs.asdict(entry.sealed),
+                "quarantine_id": entry.quarantine_id,
+                "expires_at": entry.candidate.seals_until,
+            }
+            for entry in entries
+            if entry.sealed is not None
+        ]
+        if sealed:
+            self._sql.repeat("add_sealed_event", sealed)
+
+    def _leaves(self, entry: AdmissionWrite, writing: "_Writing") -> Iterator[LeafWrite]:
         """Yield the leaves of one judgement; withdraw its proposal if it demands so (only the first has a leaf)."""
         judgement = entry.judgement
-        if judgement.bind or judgement.quarantine:
+        if judgement.bind:
+            leaf = _of_submission(of_disposition(entry), writing.number(entry))
+            yield leaf._replace(feed=writing.change(entry)) if judgement.evidence else leaf
+        elif judgement.quarantine:
             yield of_disposition(entry)
         proposal_id = judgement.original.proposal_id if judgement.withdraw and judgement.original else None
         if proposal_id and self._sql.run("withdraw_proposal", proposal_id=proposal_id):
@@ -173,10 +207,17 @@ class AdmissionQueries:
         rows = self._sql.find("producer_id", [{"producer_identity": identity} for identity in fresh])
         return {**producers, **{name: row["id"] for name, row in zip(fresh, rows, strict=True) if row}}
 
+    def _policy(self, digest: str) -> int:
+        """Return the integer key of a policy, which the first submission under it adds."""
+        if digest not in self._known_numbers:
+            self._sql.run("add_policy_number", policy_digest=digest)
+            self._known_numbers[digest] = self._sql.all("policy_number", policy_digest=digest)[0]["id"]
+        return self._known_numbers[digest]
+
     def seal(self, entry: SealWrite) -> None:
         """Bind a free key to a receipt that no event will ever match."""
         producers = self._known_or_new(self._numbers({entry.producer_identity: 0}))
-        row = dict.fromkeys(_SEAL_LACKS) | {
+        row: Row = dict.fromkeys(_SEAL_LACKS) | {
             "id": self._sql.take(1)[0],
             "submission_id": entry.submission_id,
             "producer": producers[entry.producer_identity],
@@ -186,19 +227,19 @@ class AdmissionQueries:
             "status": 422,
             "keyed": 0,
             "channel": "http",
-            "policy_digest": entry.policy_digest,
+            "policy": self._policy(entry.policy_digest),
             "received_at": entry.sealed_at,
             "receipt": entry.receipt.decode(),
         }
         self._add("add_submission", [row])
-        self._sql.append_leaves([of_seal(entry)])
+        self._sql.append_leaves([_of_submission(of_seal(entry), row["id"])])
         count = {"name": row["disposition"], "channel": "http", "lane": self._lane, "number": 1}
         self._sql.run("count", hour=entry.sealed_at // HOUR, producer=row["producer"], **count)
 
     def known_key(self, producer_identity: str, key: str) -> tuple[str, str] | None:
         producer = self._numbers({producer_identity: 0})[producer_identity]
         submission = self._sql.one("known_submission", producer=producer, idempotency_key=key)
-        return (submission["submission_id"], submission["receipt"]) if submission else None
+        return (submission["submission_id"], receipt_of(submission)) if submission else None
 
     def count_replays(self, attempts: Mapping[ReplayKey, int]) -> None:
         counted = [
@@ -231,11 +272,20 @@ class _Writing:
     """Builds the rows of a group; replaces public ids by integer keys, including those of rows taken just now."""
 
     def __init__(
-        self, producers: Mapping[str, int], submissions: Mapping[str | None, int], proposals: Mapping[str | None, int]
+        self,
+        producers: Mapping[str, int],
+        submissions: Mapping[str | None, int],
+        proposals: Mapping[str | None, int],
+        policies: Mapping[str, int],
     ) -> None:
         self.producers = producers
+        self._policies = policies
         self._submissions = submissions
         self._proposals = proposals
+
+    def number(self, entry: AdmissionWrite) -> int:
+        """Return the integer key of the submission that an entry binds."""
+        return self._submissions[entry.submission_id]
 
     def _producer(self, entry: AdmissionWrite) -> int:
         return self.producers[entry.candidate.submission.producer_identity]
@@ -267,15 +317,17 @@ class _Writing:
             "source_span": submission.source_span_json,
             "visibility": submission.visibility,
             "supersedes": None if submission.supersedes is None else _text(submission.supersedes),
+            "derived_from": None if submission.derived_from is None else _text(submission.derived_from),
             "observed_at": submission.observed_at,
             "received_at": entry.candidate.received_at,
+            "redacted_by": entry.candidate.redacted_by,
         }
 
     def submission(self, entry: AdmissionWrite) -> Row:
         candidate, judgement = entry.candidate, entry.judgement
         submission, private = candidate.submission, candidate.private
         return {
-            "id": self._submissions[entry.submission_id],
+            "id": self.number(entry),
             "submission_id": entry.submission_id,
             "producer": self._producer(entry),
             "idempotency_key": submission.idempotency_key,
@@ -291,19 +343,23 @@ class _Writing:
             "channel": entry.candidate.channel,
             "proposal": self._proposal(entry),
             "duplicate_of": self._duplicate_of(entry),
-            "policy_digest": entry.candidate.verdict.policy_digest,
+            "policy": self._policies[entry.candidate.verdict.policy_digest],
             "received_at": entry.candidate.received_at,
-            "receipt": entry.receipt.decode(),
+            "receipt": None if judgement.propose else entry.receipt.decode(),
         }
 
     def evidence(self, entry: AdmissionWrite) -> Row:
         return {
             "proposal": self._proposal(entry),
-            "submission": self._submissions[entry.submission_id],
+            "submission": self.number(entry),
             "producer": self._producer(entry),
             "owner": entry.candidate.verdict.owner,
             "received_at": entry.candidate.received_at,
         }
+
+    def change(self, entry: AdmissionWrite) -> FeedEntry:
+        """Return the change of what agents read of a memory, if there is one by now: its evidence grows."""
+        return FeedEntry("admitted", entry.candidate.received_at, proposal=self._proposal(entry))
 
     def quarantine(self, entry: AdmissionWrite) -> Row:
         candidate, original = entry.candidate, entry.judgement.original
@@ -312,7 +368,7 @@ class _Writing:
         return {
             "quarantine_id": entry.quarantine_id,
             "kind": "conflict" if original else "private",
-            "submission": known or self._submissions[entry.submission_id],
+            "submission": known or self.number(entry),
             "producer": self._producer(entry),
             "fingerprint": stored_fingerprint(candidate),
             "keyed": int(private),
@@ -321,9 +377,10 @@ class _Writing:
             "scope_id": None if candidate.hides_scope else event.scope_id,
             "visibility": event.visibility,
             "supersedes": None if private or event.supersedes is None else _text(event.supersedes),
+            "derived_from": None if private or event.derived_from is None else _text(event.derived_from),
             "payload": None if private else event.payload_json,
             "source_span": None if private else event.source_span_json,
-            "findings": _text(msgspec.to_builtins(candidate.findings)),
+            "findings": _text(_places(candidate.findings)),
             "owner": entry.candidate.verdict.owner,
             "policy_digest": entry.candidate.verdict.policy_digest,
             "received_at": entry.candidate.received_at,

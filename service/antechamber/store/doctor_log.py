@@ -11,10 +11,18 @@ from antechamber.checkpoint_signer import verify
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.admission.submission import fingerprint
 from antechamber.core.log.checkpoint_text import NoteError, VerifierKey, read_checkpoint, read_key
-from antechamber.core.log.leaf import DecisionFacts, commitment, decision_text, export_text, submission_text
+from antechamber.core.log.leaf import (
+    DecisionFacts,
+    commitment,
+    decision_text,
+    export_text,
+    reveal_text,
+    submission_text,
+)
 from antechamber.core.log.merkle import BLOCK_LEVELS, Frontier, leaf_hash, up
 from antechamber.core.log.rows import ExportRow
 from antechamber.core.times import format_time
+from antechamber.store.receipts import receipt_of
 from antechamber.store.statements import Statements
 
 SqlRow = dict[str, Any]
@@ -119,6 +127,7 @@ class LogCheck:
             ("logged_decisions", "review record", self._decision),
             ("logged_exports", "export", self._export),
             ("logged_erasures", "erasure", self._erasure),
+            ("logged_reveals", "revealed span", self._reveal),
             ("logged_passwords", "password change", self._password),
         ):
             for row in self._sql.all(name):
@@ -156,6 +165,12 @@ class LogCheck:
         subject = {name: row[name] for name in ("erasure_id", "proposal_id", "quarantine_id") if row[name] is not None}
         expected = {"action": "erase", "reason_code": row["reason_code"], "subject": subject}
         return self._only(what, row["erasure_id"], expected | {"time": format_time(row["erased_at"])}, None)
+
+    def _reveal(self, row: SqlRow, what: str) -> str:
+        names = {name: row[name] for name in ("reveal_id", "quarantine_id")}
+        expected = {"action": "reveal", "actor": row["curator"], "policy_digest": row["policy_digest"]}
+        expected |= {"subject": names, "time": format_time(row["revealed_at"])}
+        return self._only(what, row["reveal_id"], expected, reveal_text(row["person"], row), erased=row["erased"])
 
     def _password(self, row: SqlRow, what: str) -> str:
         names = {"password_change_id": row["password_change_id"], "user": row["name"]}
@@ -234,10 +249,11 @@ def _key(row: SqlRow) -> VerifierKey | None:
 
 
 def _submission(row: SqlRow, what: str) -> str:
-    text = submission_text(row["payload"], row["receipt"], row["source_span"])
+    receipt = receipt_of(row)
+    text = submission_text(row["payload"], receipt, row["source_span"])
     if finding := _compared(what, row, _submitted(row, row["disposition"], row["reason_code"]), text):
         return finding
-    differing = _beside(row, row["receipt"]) or _other_print(row)
+    differing = _beside(row, receipt) or _other_print(row)
     return f"{what} has another {differing} than its receipt" if differing else ""
 
 
@@ -268,8 +284,8 @@ def _other_print(row: SqlRow) -> str | None:
     """Compare the fingerprint that recognizes a replay, if everything that it is computed from is stored."""
     if row["keyed"] or row["payload"] is None or row["erased"] is not None:
         return None
-    supersedes = None if row["supersedes"] is None else msgspec.json.decode(row["supersedes"])
-    compared = [row["source_event_hash"], row["submission_scope"], row["scope_id"], row["visibility"], supersedes]
+    claims = [None if row[name] is None else msgspec.json.decode(row[name]) for name in ("supersedes", "derived_from")]
+    compared = [row["source_event_hash"], row["submission_scope"], row["scope_id"], row["visibility"], *claims]
     return None if bytes(row["fingerprint"]) == fingerprint(canonical(compared)) else "fingerprint, visibility or claim"
 
 

@@ -15,8 +15,11 @@ _CROSSED: Final = (
     "crossed_evidence",
     "crossed_submissions",
     "crossed_quarantine",
+    "crossed_sealed_events",
     "crossed_records",
     "crossed_memories",
+    "crossed_search",
+    "crossed_changes",
 )
 
 

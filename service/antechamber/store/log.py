@@ -7,11 +7,12 @@ import msgspec
 
 from antechamber.core.errors import EraseError
 from antechamber.core.log.leaf import of_direct_write, of_erasure, of_export, of_key, of_policy
-from antechamber.core.log.rows import DispositionRow, ExportRow, LeafRow, SignedCheckpoint
+from antechamber.core.log.rows import DispositionRow, ExportRow, FeedEntry, LeafRow, SignedCheckpoint
 from antechamber.core.review.decision import ERASED
 from antechamber.core.review.similarity import plain
 from antechamber.core.rows.submissions import SubmissionFilter
 from antechamber.core.search_terms import words_of
+from antechamber.store.receipts import receipt_of
 from antechamber.store.statements import Statements
 
 ERASED_SPAN: Final = '{"uri":"erased:"}'
@@ -82,7 +83,7 @@ class LogQueries:
 
     def dispositions(self, chosen: SubmissionFilter, first: int, end: int) -> list[DispositionRow]:
         rows = self._sql.all("logged_dispositions", first=first, end=end, **msgspec.structs.asdict(chosen))
-        return [DispositionRow(**row) for row in rows]
+        return [_disposition(row) for row in rows]
 
     def last_owner(self, producer_identity: str) -> str | None:
         """Return the producer's owner in the last policy that lists it, among the latest hundred policies."""
@@ -119,13 +120,18 @@ class LogQueries:
             self._forget_words(row["id"])
             self._sql.run("erase_memories", id=row["id"], mark=ERASED, span=ERASED_SPAN)
             self._sql.run("erase_proposal", id=row["id"], mark=ERASED, span=ERASED_SPAN)
+            [answer] = self._sql.all("answer_of_proposal", id=row["id"])
+            self._sql.run("keep_receipt", id=row["id"], receipt=receipt_of(answer))
             self._erase_fold(row["id"])
         else:
             self._sql.run("erase_event", id=row["id"])
+            self._sql.run("erase_reveals", id=row["id"])
         self._sql.run("erase_records", mark=ERASED, **ids)
         self._sql.run("erase_salts", **ids)
         name = "proposal_id" if proposal else "quarantine_id"
-        self._sql.append_leaves([of_erasure(erasure_id, reason_code, now, **{name: subject})])
+        feed = FeedEntry("erased", now, proposal=row["id"]) if proposal else None
+        self._sql.append_leaves([of_erasure(erasure_id, reason_code, now, **{name: subject})._replace(feed=feed)])
+        self._sql.announce()
 
     def _erase_fold(self, proposal: int) -> None:
         """Show another waiting text in the queue row that showed the erased proposal's text, or no text."""
@@ -139,6 +145,12 @@ class LogQueries:
             words = " ".join(words_of(msgspec.json.decode(row["payload"])["content"]))
             self._sql.run("forget_words", memory=row["id"], words=words)
         self._sql.run("tidy_words")
+
+
+def _disposition(row: dict[str, Any]) -> DispositionRow:
+    if row["disposition"] == "accepted-for-review":
+        row["receipt"] = receipt_of(row)
+    return DispositionRow(**{name: row[name] for name in DispositionRow.__struct_fields__})
 
 
 def _erasable(subject: str, proposal: dict[str, Any] | None, event: dict[str, Any] | None) -> dict[str, Any]:

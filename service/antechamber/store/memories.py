@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.rows.memories import MemoryHit
+from antechamber.core.rows.memories import MemoryEnd, MemoryHit, MemoryPlace
 from antechamber.core.rows.submissions import StoredReceipt
-from antechamber.core.search_terms import words_of
+from antechamber.store.receipts import receipt_of
 from antechamber.store.statements import Statements
 
 HOUR: Final = 3_600_000_000
@@ -41,37 +41,55 @@ class MemoryQueries:
     def _receipt(self, row: dict[str, Any] | None) -> StoredReceipt | None:
         if row is None:
             return None
-        proposal = row.pop("proposal")
+        proposal = row["reviewed"]
         reason = self._sql.one("last_reason", proposal=proposal) if row["state"] not in {None, "pending"} else None
         memory = self._sql.one("memory_of_proposal", proposal=proposal) if row["state"] == "approved" else None
         return msgspec.convert(
-            {"reason_code": None, "memory_id": None, **row, **(reason or {}), **(memory or {})}, StoredReceipt
+            {
+                "receipt": receipt_of(row),
+                "state": row["state"],
+                "decided_at": row["decided_at"],
+                "reason_code": reason and reason["reason_code"],
+                "memory_id": memory and memory["memory_id"],
+            },
+            StoredReceipt,
         )
 
     def submitted_in_session(self, producer_identity: str, scope_id: str) -> bool:
         return self._sql.one("submitted_in_session", producer_identity=producer_identity, scope_id=scope_id) is not None
 
-    def cursor_of(self, submission_scope: str, scope_id: str, memory_id: str) -> int | None:
-        row = self._sql.one(
-            "memory_position", submission_scope=submission_scope, scope_id=scope_id, memory_id=memory_id
-        )
-        return row["id"] if row else None
+    def place(self, memory_id: str) -> MemoryPlace | None:
+        row = self._sql.one("memory_position", memory_id=memory_id)
+        return msgspec.convert(row, MemoryPlace) if row else None
 
-    def search(
-        self, submission_scope: str, scope_id: str, words: Sequence[str], before: int | None, number: int
-    ) -> list[MemoryHit]:
-        wanted = words_of(" ".join(words))
-        if words and not wanted:
+    def newest(self, scopes: Sequence[tuple[str, str]], before: int | None, number: int) -> list[int]:
+        page = {"before": _END if before is None else before, "number": number}
+        found = [
+            row["id"]
+            for scope, scope_id in scopes
+            for row in self._sql.all("newest_memories", submission_scope=scope, scope_id=scope_id, **page)
+        ]
+        return sorted(found, reverse=True)[:number]
+
+    def items(self, memories: Sequence[int]) -> list[MemoryHit]:
+        if not memories:
             return []
-        values: dict[str, Any] = {
-            "submission_scope": submission_scope,
-            "scope_id": scope_id,
-            "before": _END if before is None else before,
-            "number": number,
-        }
-        rows = (
-            self._sql.all("memories_of_scope_matching", words=" ".join(wanted), **values)
-            if wanted
-            else self._sql.all("memories_of_scope", **values)
-        )
-        return [msgspec.convert(decoded(row, "payload", "source_span", "supersedes"), MemoryHit) for row in rows]
+        records: dict[int, list[dict[str, Any]]] = {memory: [] for memory in memories}
+        for row in self._sql.all("records_of_memories", memories=msgspec.json.encode(memories).decode()):
+            records[row["memory"]].append(row)
+        rows = self._sql.find("memory_item", [{"memory": memory} for memory in memories])
+        return [_hit(row, records[row["id"]]) for row in rows if row is not None]
+
+    def end(self, memory: int) -> MemoryEnd | None:
+        row = self._sql.one("end_of_memory", memory=memory)
+        return msgspec.convert(row, MemoryEnd) if row else None
+
+
+def _hit(row: dict[str, Any], records: list[dict[str, Any]]) -> MemoryHit:
+    """Return a memory with the records of its approvals."""
+    members = decoded(row, "payload", "source_span", "supersedes", "derived_from")
+    approvals = {
+        "approvals": len({record["person"] for record in records}),
+        "review_record_ids": [record["review_record_id"] for record in records],
+    }
+    return msgspec.convert({**members, **approvals}, MemoryHit)

@@ -15,8 +15,8 @@ from antechamber.store.statements import Statements
 
 
 def _refused(row: dict[str, Any]) -> QuarantineRow:
-    own = ("payload", "source_span", "findings", "supersedes")
-    members = (*own, "original_payload", "original_span", "original_supersedes")
+    own = ("payload", "source_span", "findings", "supersedes", "derived_from")
+    members = (*own, "original_payload", "original_span", "original_supersedes", "original_derived_from")
     return msgspec.convert(decoded(row, *members), QuarantineRow, strict=False)
 
 

@@ -60,7 +60,7 @@ class QueueQueries:
             "submission_scope": chosen.submission_scope,
             "scope_id": chosen.scope_id,
             "kind": chosen.kind,
-            "most_rank": 1 if chosen.care else _BEHIND_FOLDS,
+            "most_rank": 1 if chosen.warning else _BEHIND_FOLDS,
             **dict(zip(("first", "second", "third", "fourth"), patterns, strict=False)),
         }
         rows: list[dict[str, Any]] = []

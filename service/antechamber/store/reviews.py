@@ -6,9 +6,10 @@ import msgspec
 
 from antechamber.core.access.callers import Account
 from antechamber.core.admission.canonical import canonical
-from antechamber.core.contract import MemoryState, ProposalState
+from antechamber.core.contract import Change, MemoryState, ProposalState
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.log.leaf import of_decision, of_memory
+from antechamber.core.log.rows import FeedEntry
 from antechamber.core.review.decision import DecisionWrite, Target, text_hash
 from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow, NearMemory
 from antechamber.core.rows.review import (
@@ -21,12 +22,13 @@ from antechamber.core.rows.review import (
 )
 from antechamber.core.search_terms import words_of
 from antechamber.store.memories import HOUR, decoded
+from antechamber.store.search import SearchQueries
 from antechamber.store.statements import Statements
 
 
 def with_text(row: dict[str, Any]) -> dict[str, Any]:
     """Decode the row's JSON columns, and separate the current text (`payload`) from the submitted one (`proposed`)."""
-    row = decoded(row, "payload", "edited_payload", "source_span", "supersedes")
+    row = decoded(row, "payload", "edited_payload", "source_span", "supersedes", "derived_from")
     edited = row.pop("edited_payload")
     return {**row, "proposed": row["payload"], "payload": edited or row["payload"], "edited": edited is not None}
 
@@ -52,6 +54,7 @@ class ReviewQueries:
     def __init__(self, sql: Statements, lane: int) -> None:
         self._sql = sql
         self._lane = lane
+        self._index = SearchQueries(sql)
 
     def proposal(self, proposal_id: str) -> ProposalRow | None:
         row = self._sql.one("proposal", proposal_id=proposal_id)
@@ -142,7 +145,7 @@ class ReviewQueries:
         if ruling.memory is not None and ruling.memory != "active" and proposal.memory_id is not None:
             self._change(proposal.memory_id, ruling.memory, changing)
         if ruling.admits:
-            self._admit(proposal.id, text, changing)
+            self._admit(proposal, text, changing)
         self._sql.announce()
 
     def _count_decided(self, proposal: ProposalRow, state: ProposalState, now: int) -> None:
@@ -182,12 +185,12 @@ class ReviewQueries:
         )
         return int(record[0]["id"])
 
-    def _admit(self, proposal: int, text: str, changing: "_Changing") -> None:
+    def _admit(self, proposal: ProposalRow, text: str, changing: "_Changing") -> None:
         entry = changing.entry
         memory = self._sql.all(
             "add_memory",
             memory_id=entry.memory_id,
-            proposal=proposal,
+            proposal=proposal.id,
             review_record=changing.record,
             payload=text,
             text_hash=text_hash(text.encode()),
@@ -195,6 +198,7 @@ class ReviewQueries:
         )[0]["id"]
         self._add_change(memory, entry.memory_id, None, "active", changing)
         self._sql.run("index_memory", memory=memory, words=" ".join(words_of(msgspec.json.decode(text)["content"])))
+        self._index.add(memory, proposal.submission_scope, proposal.scope_id, text)
         if entry.ruling.replaces is not None:
             self._change(entry.ruling.replaces, "superseded", changing)
 
@@ -203,6 +207,8 @@ class ReviewQueries:
         if row is not None:
             self._add_change(row["id"], memory_id, row["state"], state, changing)
             self._sql.run("move_memory", memory=row["id"], state=state)
+            index = self._index.add if state == "active" else self._index.remove
+            index(row["id"], row["submission_scope"], row["scope_id"], row["payload"])
 
     def _add_change(
         self, memory: int, memory_id: str, before: str | None, state: MemoryState, changing: "_Changing"
@@ -211,7 +217,9 @@ class ReviewQueries:
         self._sql.run(
             "add_memory_change", memory=memory, state=state, review_record=record, changed_at=entry.decided_at
         )
-        self._sql.append_leaves([of_memory(memory_id, before, state, account, entry)])
+        change: Change = "admitted" if state == "active" else state
+        leaf = of_memory(memory_id, before, state, account, entry)
+        self._sql.append_leaves([leaf._replace(feed=FeedEntry(change, entry.decided_at, memory=memory))])
 
     def browse_memories(self, chosen: MemoryFilter, after: str | None, number: int) -> list[BrowsedMemory]:
         wanted = words_of(" ".join(chosen.words))
@@ -229,7 +237,11 @@ class ReviewQueries:
 
     def memory(self, memory_id: str) -> MemoryRow | None:
         row = self._sql.one("memory", memory_id=memory_id)
-        return msgspec.convert(decoded(row, "payload", "source_span", "supersedes"), MemoryRow) if row else None
+        return (
+            msgspec.convert(decoded(row, "payload", "source_span", "supersedes", "derived_from"), MemoryRow)
+            if row
+            else None
+        )
 
     def memory_changes(self, memory: int) -> list[MemoryChange]:
         return msgspec.convert(self._sql.all("changes_of_memory", memory=memory), list[MemoryChange])

@@ -8,9 +8,10 @@ from typing import Any, Final, Protocol
 
 from blake3 import blake3
 
-from antechamber.core.log.leaf import LeafWrite
+from antechamber.core.log.rows import LeafWrite
 
 _NAME: Final = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_INCLUDED: Final = re.compile(r"^ *-- include: (\w+)$", re.MULTILINE)
 
 
 def parse(text: str) -> dict[str, str]:
@@ -42,7 +43,9 @@ def _scripts(*folder: str) -> list[tuple[str, str]]:
 def statements(engine: str) -> dict[str, str]:
     """Return every statement by its name: the shared ones, replaced by the engine's overrides.
 
-    Raises ValueError if two shared statements have the same name.
+    A line `-- include: NAME` is replaced by the statement of that name, so that an engine can override one part.
+
+    Raises ValueError if two shared statements have the same name, and KeyError if an included one does not exist.
     """
     shared: dict[str, str] = {}
     for _, text in _scripts("sql"):
@@ -51,7 +54,8 @@ def statements(engine: str) -> dict[str, str]:
                 message = f"statement {name} is written twice"
                 raise ValueError(message)
             shared[name] = body
-    return shared | overrides(engine)
+    found = shared | overrides(engine)
+    return {name: _INCLUDED.sub(lambda match: found[match[1]], body) for name, body in found.items()}
 
 
 def overrides(engine: str) -> dict[str, str]:
@@ -66,6 +70,11 @@ def migrations(engine: str) -> list[tuple[str, str]]:
     """
     scripts = sorted(_scripts("schema", "both") + _scripts("schema", engine))
     return [(f"{name}-{blake3(text.encode()).hexdigest()[:8]}", text) for name, text in scripts]
+
+
+def fed(leaves: Sequence[LeafWrite]) -> list[dict[str, Any]]:
+    """Return what leaves add to the change feed, for the statement `add_change`, once they end the log."""
+    return [{"back": len(leaves) - place, **leaf.feed._asdict()} for place, leaf in enumerate(leaves, 1) if leaf.feed]
 
 
 class Statements(Protocol):
@@ -106,6 +115,9 @@ class Statements(Protocol):
 
     def write_through(self) -> None:
         """Have the database's own file hold this transaction soon after the commit, not only the log beside it."""
+
+    def drop_old_pages(self) -> None:
+        """Remove what this transaction deleted from the engine's files soon after the commit, as far as it can."""
 
     def check_files(self) -> Iterator[str]:
         """Yield what the engine itself finds broken in its files or schema."""

@@ -2,6 +2,7 @@
 
 from antechamber.store.access import AccessQueries
 from antechamber.store.admissions import AdmissionQueries
+from antechamber.store.changes import ChangeQueries
 from antechamber.store.doctor import DoctorQueries
 from antechamber.store.log import LogQueries
 from antechamber.store.memories import MemoryQueries
@@ -9,24 +10,43 @@ from antechamber.store.quarantine import QuarantineQueries
 from antechamber.store.reports import ReportQueries
 from antechamber.store.review_queue import QueueQueries
 from antechamber.store.reviews import ReviewQueries
+from antechamber.store.sealed_events import SealedEventQueries
+from antechamber.store.search import SearchQueries
 from antechamber.store.statements import Statements
 
 
 class Transaction:
     """Implements core.ports.store.Rows over `sql`, whose owner begins and ends the transaction.
 
-    `lane` is the counter lane of this process. `known_producers` is a cache that may outlive the transaction.
+    `lane` is the counter lane of this process. `known_numbers` is a cache that may outlive the transaction.
     """
 
-    __slots__ = ("access", "admission", "doctor", "log", "memories", "quarantine", "queue", "reports", "review", "sql")
+    __slots__ = (
+        "access",
+        "admission",
+        "changes",
+        "doctor",
+        "log",
+        "memories",
+        "quarantine",
+        "queue",
+        "reports",
+        "review",
+        "sealed_events",
+        "search",
+        "sql",
+    )
 
-    def __init__(self, sql: Statements, lane: int = 0, known_producers: dict[str, int] | None = None) -> None:
+    def __init__(self, sql: Statements, lane: int = 0, known_numbers: dict[str, int] | None = None) -> None:
         self.sql = sql
-        self.admission = AdmissionQueries(sql, lane, {} if known_producers is None else known_producers)
+        self.admission = AdmissionQueries(sql, lane, {} if known_numbers is None else known_numbers)
         self.memories = MemoryQueries(sql)
+        self.search = SearchQueries(sql)
+        self.changes = ChangeQueries(sql)
         self.queue = QueueQueries(sql)
         self.review = ReviewQueries(sql, lane)
         self.quarantine = QuarantineQueries(sql)
+        self.sealed_events = SealedEventQueries(sql)
         self.access = AccessQueries(sql)
         self.reports = ReportQueries(sql)
         self.doctor = DoctorQueries(sql)

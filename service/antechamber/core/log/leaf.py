@@ -5,7 +5,7 @@ a salted digest that proves a text to a reader who has the text and its salt, an
 """
 
 import hashlib
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -13,11 +13,12 @@ from msgspec import Struct
 from antechamber.core.access.callers import Account, PasswordChange
 from antechamber.core.admission import disposition as admission_moved
 from antechamber.core.admission.canonical import canonical, digest
-from antechamber.core.log.rows import ExportRow, Role
+from antechamber.core.log.rows import ExportRow, LeafWrite, Role
 from antechamber.core.review import decision as review_moved
 from antechamber.core.review.quarantine import QuarantineDecision
 from antechamber.core.rows.quarantine import QuarantineRow
 from antechamber.core.rows.review import ProposalRow
+from antechamber.core.rows.sealed_events import RevealWrite
 from antechamber.core.times import format_time
 
 SALT_SIZE: Final = 32
@@ -57,14 +58,6 @@ class DecisionFacts(Struct, frozen=True, kw_only=True):
     """Scope and scope id are None for a quarantined event whose scope id is a private value."""
     target: str | None
     """The id of the memory that the decision names."""
-
-
-class LeafWrite(NamedTuple):
-    """A leaf to append, the subject that identifies it, and the salt of its commitment."""
-
-    leaf: bytes
-    subject: str
-    salt: bytes | None
 
 
 def leaf_bytes(leaf: Leaf) -> bytes:
@@ -214,6 +207,41 @@ def of_settlement(event: QuarantineRow, account: Account, settlement: Quarantine
         after=ruling.state,
     )
     return _leaf_write(leaf, settlement.review_record_id, settlement.salt)
+
+
+def of_reveal(quarantine_id: str, account: Account, reveal: RevealWrite) -> LeafWrite:
+    """Return the leaf of a span of a sealed event that a curator looked at; a commitment covers the typed reason."""
+    leaf = Leaf(
+        action="reveal",
+        actor=account.name,
+        payload_commitment=commitment(reveal.salt, reveal_text(account.person, msgspec.structs.asdict(reveal))),
+        policy_digest=reveal.policy_digest,
+        role="curator",
+        subject={"reveal_id": reveal.reveal_id, "quarantine_id": quarantine_id},
+        time=format_time(reveal.revealed_at),
+        after="revealed",
+    )
+    return _leaf_write(leaf, reveal.reveal_id, reveal.salt)
+
+
+def reveal_text(person: str, reveal: dict[str, Any]) -> dict[str, Any]:
+    """Return what the leaf of a revealed span commits to: person and reason, and which span it was, never its text."""
+    return {"person": person} | {name: reveal[name] for name in ("pointer", "reason_text", "rule_ids", "span")}
+
+
+def of_expiry(quarantine_id: str, now: int) -> LeafWrite:
+    """Return the leaf of a sealed event whose text expired."""
+    leaf = Leaf(
+        action="end-sealed",
+        actor="service",
+        before="sealed",
+        reason_code="expired",
+        role="operator",
+        subject={"quarantine_id": quarantine_id},
+        time=format_time(now),
+        after="ended",
+    )
+    return _leaf_write(leaf, quarantine_id)
 
 
 def of_memory(

@@ -1,8 +1,10 @@
-"""Rows of the log other than its leaves. Times are microseconds since 1970 UTC."""
+"""Rows of the log, and what is written beside a leaf. Times are microseconds since 1970 UTC."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
+
+from antechamber.core.contract import Change
 
 Role = Literal["producer", "reader", "curator", "auditor", "operator"]
 Exported = Literal["log", "review-records", "dispositions"]
@@ -47,3 +49,28 @@ class DispositionRow(LeafRow, frozen=True, kw_only=True):
     source_span: str | None
     submission_scope: str | None
     scope_id: str | None
+
+
+class FeedEntry(NamedTuple):
+    """What the change feed says at a leaf: of one memory, or of those of a proposal, by their integer keys.
+
+    `changed_at` is in microseconds since 1970 UTC.
+    """
+
+    change: Change
+    changed_at: int
+    memory: int | None = None
+    proposal: int | None = None
+
+
+class LeafWrite(NamedTuple):
+    """A leaf to append, what it is found by, the salt of its commitment, and its change for the feed.
+
+    `subject` is a public id or a name; of a submission's leaf the store finds by `submission`, its integer key.
+    """
+
+    leaf: bytes
+    subject: str | None
+    salt: bytes | None
+    submission: int | None = None
+    feed: FeedEntry | None = None

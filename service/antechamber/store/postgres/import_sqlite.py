@@ -21,11 +21,13 @@ T = TypeVar("T")
 TABLES: Final = (
     "meta",
     "producers",
+    "policies",
     "folds",
     "proposals",
     "submissions",
     "evidence",
     "quarantine",
+    "sealed_events",
     "log_leaves",
     "log_keys",
     "checkpoints",
@@ -39,8 +41,14 @@ TABLES: Final = (
     "users",
     "password_changes",
     "review_records",
+    "reveals",
     "memories",
     "memory_changes",
+    "change_feed",
+    "search_scopes",
+    "search_terms",
+    "search_postings",
+    "search_words",
     "tokens",
     "links",
     "sessions",
@@ -48,7 +56,7 @@ TABLES: Final = (
 )
 """Tables in an order in which every row finds the rows that it refers to, except for the memories that proposals and
 records name. Claims are not copied: they last five minutes."""
-_GUARDED: Final = ("review_records", "memories", "memory_changes")
+_GUARDED: Final = ("review_records", "memories", "memory_changes", "sealed_events", "reveals")
 """Their triggers check what may be decided now; the check at the end verifies what was valid at the time."""
 
 

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.log.leaf import LeafWrite
+from antechamber.core.log.rows import LeafWrite
+from antechamber.store.hashes import with_bytes, with_text
 from antechamber.store.postgres.connection import WatchedConnection
-from antechamber.store.statements import statements
+from antechamber.store.statements import fed, statements
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
 _INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]+)\)\s+VALUES\s+\(([^)]+)\)")
@@ -88,11 +89,11 @@ def _hex(value: Any) -> Any:
 
 
 class SequenceStock:
-    """What one writer keeps between transactions: unused keys, known producers, and `lane`, its lane of counters."""
+    """What one writer keeps between transactions: unused keys, known keys of producers and policies, and `lane`."""
 
     def __init__(self, lane: int = 0) -> None:
         self.keys: deque[int] = deque()
-        self.producers: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
         self.lane = lane
 
 
@@ -113,10 +114,10 @@ class PostgresStatements:
         return rows[0] if rows else None
 
     def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
-        return self._link.rows(single(statement), _storable(values))
+        return [with_text(row) for row in self._link.rows(single(statement), _storable(values))]
 
     def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
-        return self._link.stream(single(statement), _storable(values))
+        return map(with_text, self._link.stream(single(statement), _storable(values)))
 
     def find(self, statement: str, keys: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any] | None]:
         """Return the first row for each of many sets of values, in one round trip."""
@@ -129,11 +130,12 @@ class PostgresStatements:
         for (_, keys), cursor in zip(asked, sent, strict=True):
             rows: list[dict[str, Any] | None] = [None] * len(keys)
             for row in self._link.fetch(cursor) if cursor is not None else ():
-                rows[row.pop("position")] = row
+                rows[row.pop("position")] = with_text(row)
             results.append(rows)
         return results
 
     def _ask(self, statement: str, keys: Sequence[Mapping[str, Any]]) -> Any:
+        keys = [with_bytes(values) for values in keys]
         members = tuple((name, _TYPES[type(value)]) for name, value in keys[0].items())
         items = _json([{**values, "position": position} for position, values in enumerate(keys)])
         return self._link.send(for_each(statement, members), {"items": items})
@@ -153,7 +155,7 @@ class PostgresStatements:
     def add(self, statement: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], /) -> None:
         """Insert all rows, sorted in an order common to all processes."""
         key: Callable[[Mapping[str, Any]], list[Any]] = lambda row: [row[name] for name in order]  # noqa: E731
-        self._link.send(all_at_once(statement), {"items": _json(sorted(rows, key=key))})
+        self._link.send(all_at_once(statement), {"items": _json(sorted(map(with_bytes, rows), key=key))})
 
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         if rows:
@@ -170,19 +172,30 @@ class PostgresStatements:
         # A leaf is itself JSON and is sent unescaped, which is half as long; the type JSON keeps its exact bytes.
         items = msgspec.json.encode(
             [
-                {"ordinal": ordinal, "leaf": msgspec.Raw(leaf), "subject": subject, "salt": _hex(salt)}
-                for ordinal, (leaf, subject, salt) in enumerate(self.leaves)
+                {
+                    "ordinal": ordinal,
+                    "leaf": msgspec.Raw(leaf.leaf),
+                    "subject": leaf.subject,
+                    "submission": leaf.submission,
+                    "salt": _hex(leaf.salt),
+                }
+                for ordinal, leaf in enumerate(self.leaves)
             ]
         ).decode()
-        self.leaves = []
+        changes, self.leaves = fed(self.leaves), []
         self._link.send(single("lock_log"))
         self._link.send(single("append_leaf"), {"items": items})
+        # Under the same lock, so that it sees which memories are active at this point of the log.
+        self.repeat("add_change", changes)
 
     def announce(self) -> None:
         self._link.send(single("announce"))
 
     def write_through(self) -> None:
         """Do nothing: the server manages its own files."""
+
+    def drop_old_pages(self) -> None:
+        """Do nothing: the server keeps deleted rows until VACUUM."""
 
     def check_files(self) -> Iterator[str]:
         """Yield the triggers that are switched off; the server checks its files itself."""

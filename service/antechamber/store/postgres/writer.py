@@ -87,7 +87,7 @@ class PostgresWriter:
         if is_lost(self.connection):
             self._link = self._reconnected(RECONNECT_SECONDS)
         self._sql = PostgresStatements(self._link, self._stock)
-        self._tx = Transaction(self._sql, self._stock.lane, self._stock.producers)
+        self._tx = Transaction(self._sql, self._stock.lane, self._stock.numbers)
         self._stack = contextlib.ExitStack()
         self._link.pipeline = self._stack.enter_context(self.connection.pipeline())
         self._link.send("BEGIN")
@@ -145,7 +145,7 @@ class PostgresWriter:
 
     def _forget(self) -> None:
         """Drop the producers and leaves that the undone work had added."""
-        self._stock.producers.clear()
+        self._stock.numbers.clear()
         del self._sql.leaves[self._logged :]
 
     def _undo(self) -> None:
@@ -212,7 +212,7 @@ class PostgresWriter:
 
     def roll_back(self) -> None:
         """Undo everything; close a connection on which that fails."""
-        self._stock.producers.clear()
+        self._stock.numbers.clear()
         self._leave_pipeline()
         if is_lost(self.connection):
             return

@@ -6,7 +6,7 @@ VALUES (:token_id, :name, :role, :read, :digest, :created_at, :expires_at)
 SELECT token_id, name, role, read, created_at, expires_at, revoked_at, last_used_at FROM tokens ORDER BY id
 
 -- name: token_with_digest
-SELECT id, name, role, read, expires_at, revoked_at FROM tokens WHERE digest = :digest
+SELECT id, token_id, name, role, read, expires_at, revoked_at FROM tokens WHERE digest = :digest
 
 -- name: revoke_tokens
 UPDATE tokens SET revoked_at = :revoked_at WHERE (token_id = :name OR name = :name) AND revoked_at IS NULL

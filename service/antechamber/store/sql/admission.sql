@@ -5,11 +5,15 @@ SELECT id FROM producers WHERE producer_identity = :producer_identity
 INSERT INTO producers (producer_identity) VALUES (:producer_identity)
 ON CONFLICT (producer_identity) DO NOTHING
 
+-- name: policy_number
+SELECT id FROM policies WHERE policy_digest = :policy_digest
+
+-- name: add_policy_number
+INSERT INTO policies (policy_digest) VALUES (:policy_digest) ON CONFLICT (policy_digest) DO NOTHING
+
 -- name: known_submission
-SELECT s.id, s.submission_id, s.disposition, s.reason_code, s.fingerprint, s.keyed, s.visibility, s.status, s.receipt,
-    p.proposal_id, p.state AS proposal_state
-FROM submissions AS s
-LEFT JOIN proposals AS p ON p.id = s.proposal
+SELECT s.*
+FROM answered_submissions AS s
 WHERE s.producer = :producer AND s.idempotency_key = :idempotency_key
 
 -- name: known_proposal
@@ -37,21 +41,25 @@ SELECT count(*) AS number FROM quarantine WHERE producer = :producer AND state =
 -- name: add_submission
 INSERT INTO submissions (
     id, submission_id, producer, idempotency_key, disposition, reason_code, status, submission_scope, scope_id,
-    source_event_hash, visibility, fingerprint, keyed, channel, proposal, duplicate_of, policy_digest, received_at, receipt
+    source_event_hash, visibility, fingerprint, keyed, channel, proposal, duplicate_of, policy, received_at, receipt
 ) VALUES (
     :id, :submission_id, :producer, :idempotency_key, :disposition, :reason_code, :status, :submission_scope, :scope_id,
-    :source_event_hash, :visibility, :fingerprint, :keyed, :channel, :proposal, :duplicate_of, :policy_digest, :received_at,
+    :source_event_hash, :visibility, :fingerprint, :keyed, :channel, :proposal, :duplicate_of, :policy, :received_at,
     :receipt
 )
 
 -- name: add_proposal
 INSERT INTO proposals (
     id, proposal_id, producer, owner, submission_scope, scope_id, source_event_hash, payload, source_span, visibility,
-    supersedes, observed_at, received_at
+    supersedes, derived_from, observed_at, received_at, redacted_by
 ) VALUES (
     :id, :proposal_id, :producer, :owner, :submission_scope, :scope_id, :source_event_hash, :payload, :source_span, :visibility,
-    :supersedes, :observed_at, :received_at
+    :supersedes, :derived_from, :observed_at, :received_at, :redacted_by
 )
+
+-- name: add_sealed_event
+INSERT INTO sealed_events (quarantine, ciphertext, wrapped_key, key_check, expires_at)
+SELECT id, :ciphertext, :wrapped_key, :key_check, :expires_at FROM quarantine WHERE quarantine_id = :quarantine_id
 
 -- name: add_evidence
 INSERT INTO evidence (proposal, submission, producer, owner, received_at)
@@ -60,10 +68,10 @@ VALUES (:proposal, :submission, :producer, :owner, :received_at)
 -- name: add_quarantine
 INSERT INTO quarantine (
     quarantine_id, kind, submission, producer, fingerprint, keyed, source_event_hash, submission_scope, scope_id,
-    visibility, supersedes, payload, source_span, findings, owner, policy_digest, received_at, answer
+    visibility, supersedes, derived_from, payload, source_span, findings, owner, policy_digest, received_at, answer
 ) VALUES (
     :quarantine_id, :kind, :submission, :producer, :fingerprint, :keyed, :source_event_hash, :submission_scope, :scope_id,
-    :visibility, :supersedes, :payload, :source_span, :findings, :owner, :policy_digest, :received_at, :answer
+    :visibility, :supersedes, :derived_from, :payload, :source_span, :findings, :owner, :policy_digest, :received_at, :answer
 )
 
 -- name: count

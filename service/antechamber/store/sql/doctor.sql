@@ -79,9 +79,10 @@ ORDER BY s.id
 SELECT 'refused event ' || q.quarantine_id || ' differs from the submission under its key, or from its decisions' AS finding
 FROM quarantine AS q
 JOIN submissions AS s ON s.id = q.submission
+JOIN policies AS rules ON rules.id = s.policy
 WHERE q.producer <> s.producer
     OR (q.kind = 'private' AND (
-        q.answer <> s.receipt OR q.received_at <> s.received_at OR q.policy_digest <> s.policy_digest OR q.keyed <> 1
+        q.answer <> s.receipt OR q.received_at <> s.received_at OR q.policy_digest <> rules.policy_digest OR q.keyed <> 1
         OR q.fingerprint <> s.fingerprint OR q.submission_scope IS DISTINCT FROM s.submission_scope
         OR q.scope_id IS DISTINCT FROM s.scope_id OR q.visibility IS DISTINCT FROM s.visibility
     ))
@@ -90,6 +91,29 @@ WHERE q.producer <> s.producer
         FROM review_records AS r WHERE r.quarantine = q.id ORDER BY r.version DESC LIMIT 1
     ), 'waiting')
 ORDER BY q.id
+
+-- name: crossed_sealed_events
+SELECT 'refused event ' || q.quarantine_id || ' was sealed, and differs from its decisions or its text' AS finding
+FROM sealed_events AS e
+JOIN quarantine AS q ON q.id = e.quarantine
+WHERE q.kind <> 'private' OR q.visibility = 'private' OR (e.ended_at IS NULL) <> (e.wrapped_key IS NOT NULL)
+    OR (e.wrapped_key IS NULL) <> (e.ciphertext IS NULL) OR (q.state = 'settled' AND e.ended_at IS NULL)
+    OR (e.expired = 1 AND e.ended_at < e.expires_at)
+    OR (e.ended_at IS NOT NULL AND e.expired = 0 AND NOT EXISTS (
+        SELECT 1 FROM review_records AS r
+        WHERE r.quarantine = q.id AND r.decision IN ('release', 'destroy', 'clear') AND r.decided_at = e.ended_at
+    ))
+UNION ALL
+SELECT 'proposal ' || p.proposal_id || ' was redacted by another person than the one of its release, or by none'
+FROM proposals AS p
+JOIN submissions AS o ON o.id = p.id
+LEFT JOIN quarantine AS q ON o.idempotency_key = '!quarantine:' || q.quarantine_id AND q.kind = 'private'
+WHERE (q.id IS NULL) <> (p.redacted_by IS NULL)
+UNION ALL
+SELECT 'review record ' || r.review_record_id || ' makes the redactor of a text its only approver'
+FROM review_records AS r
+JOIN proposals AS p ON p.id = r.proposal AND p.redacted_by = r.person
+WHERE r.decision IN ('approve', 'edit', 'supersede') AND r.approvals_required < 2
 
 -- name: crossed_records
 SELECT 'review record ' || r.review_record_id || ' names another person than the account of its curator' AS finding
@@ -120,7 +144,8 @@ WHERE r.resulting_version < r.version OR r.resulting_version > r.version + 1
 SELECT 'memory ' || m.memory_id || ' has another ' || CASE
     WHEN m.submission_scope IS DISTINCT FROM p.submission_scope OR m.scope_id IS DISTINCT FROM p.scope_id THEN 'scope'
     WHEN m.source_span IS DISTINCT FROM p.source_span THEN 'source'
-    WHEN m.supersedes IS DISTINCT FROM p.supersedes THEN 'claim'
+    WHEN m.supersedes IS DISTINCT FROM p.supersedes
+        OR m.derived_from IS DISTINCT FROM p.derived_from THEN 'claim'
     ELSE 'admission'
 END || ' than its proposal or review record' AS finding
 FROM memories AS m
@@ -128,20 +153,23 @@ LEFT JOIN proposals AS p ON p.id = m.proposal
 LEFT JOIN review_records AS r ON r.id = m.review_record
 WHERE m.submission_scope IS DISTINCT FROM p.submission_scope OR m.scope_id IS DISTINCT FROM p.scope_id
     OR m.source_span IS DISTINCT FROM p.source_span OR m.supersedes IS DISTINCT FROM p.supersedes
+    OR m.derived_from IS DISTINCT FROM p.derived_from
     OR r.proposal IS DISTINCT FROM m.proposal OR r.resulting_version IS DISTINCT FROM m.version
     OR r.resulting_hash IS DISTINCT FROM m.text_hash OR r.decided_at IS DISTINCT FROM m.admitted_at
     OR r.target IS DISTINCT FROM m.replaces
 ORDER BY m.id
 
 -- name: owned_submissions
-SELECT 'proposal ' || p.proposal_id AS what, p.owner, maker.producer_identity, s.policy_digest
+SELECT 'proposal ' || p.proposal_id AS what, p.owner, maker.producer_identity, rules.policy_digest
 FROM proposals AS p
 JOIN submissions AS s ON s.id = p.id
+JOIN policies AS rules ON rules.id = s.policy
 JOIN producers AS maker ON maker.id = p.producer
 UNION ALL
-SELECT 'evidence of submission ' || s.submission_id, e.owner, maker.producer_identity, s.policy_digest
+SELECT 'evidence of submission ' || s.submission_id, e.owner, maker.producer_identity, rules.policy_digest
 FROM evidence AS e
 JOIN submissions AS s ON s.id = e.submission
+JOIN policies AS rules ON rules.id = s.policy
 JOIN producers AS maker ON maker.id = e.producer
 UNION ALL
 SELECT 'refused event ' || q.quarantine_id, q.owner, maker.producer_identity, q.policy_digest

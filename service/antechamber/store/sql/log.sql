@@ -1,6 +1,7 @@
 -- The SQL that appends a leaf. Overridden in postgres/log.sql, where the statement itself finds the end of the log.
 -- name: append_leaf
-INSERT INTO log_leaves (id, leaf, subject, salt) VALUES (:sequence, :leaf, :subject, :salt)
+INSERT INTO log_leaves (id, leaf, submission, subject, salt)
+VALUES (:sequence, :leaf, :submission, :subject, :salt)
 
 -- name: leaves_in_order
 SELECT id AS sequence, leaf FROM log_leaves ORDER BY id
@@ -9,18 +10,19 @@ SELECT id AS sequence, leaf FROM log_leaves ORDER BY id
 SELECT id AS sequence, leaf, salt FROM log_leaves WHERE subject = :subject ORDER BY id
 
 -- name: logged_submissions
-SELECT s.submission_id, s.disposition, s.reason_code, s.policy_digest, s.received_at, s.receipt, i.producer_identity,
+SELECT s.submission_id, s.disposition, s.reason_code, rules.policy_digest, s.received_at, s.receipt, i.producer_identity,
     p.payload, p.source_span, l.leaf, l.salt, e.id AS erased, s.idempotency_key, s.status, s.submission_scope, s.scope_id,
-    s.source_event_hash, s.visibility, s.fingerprint, s.keyed, p.supersedes, joined.proposal_id, q.quarantine_id,
-    earlier.submission_id AS duplicate_of
+    s.source_event_hash, s.visibility, s.fingerprint, s.keyed, p.supersedes, p.derived_from,
+    joined.proposal_id, q.quarantine_id, earlier.submission_id AS duplicate_of
 FROM submissions AS s
 JOIN producers AS i ON i.id = s.producer
+JOIN policies AS rules ON rules.id = s.policy
 LEFT JOIN proposals AS p ON p.id = s.id
 LEFT JOIN proposals AS joined ON joined.id = s.proposal
 LEFT JOIN submissions AS earlier ON earlier.id = s.duplicate_of
 LEFT JOIN quarantine AS q ON q.submission = s.id AND q.kind = 'private'
 LEFT JOIN erasures AS e ON e.proposal = p.id
-LEFT JOIN log_leaves AS l ON l.subject = s.submission_id
+LEFT JOIN log_leaves AS l ON l.submission = s.id
 ORDER BY s.id
 
 -- name: logged_conflicts
@@ -69,6 +71,10 @@ SELECT name, 'disable-user', 'disabled', disabled_at FROM users WHERE disabled_a
 UNION ALL
 SELECT proposal_id, 'withdraw', 'withdrawn', NULL FROM proposals WHERE withdrawn = 1
 UNION ALL
+SELECT q.quarantine_id, 'end-sealed', 'ended', e.ended_at
+FROM sealed_events AS e JOIN quarantine AS q ON q.id = e.quarantine
+WHERE e.expired = 1
+UNION ALL
 SELECT 'direct-write ' || producer_identity, 'direct-write',
     CASE WHEN hour = asked_at / 3600000000 THEN 'rejected-invalid' ELSE 'another hour' END, asked_at
 FROM direct_writes
@@ -89,6 +95,15 @@ FROM erasures AS e
 LEFT JOIN proposals AS p ON p.id = e.proposal
 LEFT JOIN quarantine AS q ON q.id = e.quarantine
 ORDER BY e.id
+
+-- name: logged_reveals
+SELECT r.reveal_id, q.quarantine_id, u.name AS curator, r.person, r.pointer, r.rule_ids, r.span, r.reason_text,
+    r.policy_digest, r.revealed_at, e.id AS erased
+FROM reveals AS r
+JOIN quarantine AS q ON q.id = r.quarantine
+JOIN users AS u ON u.id = r.curator
+LEFT JOIN erasures AS e ON e.quarantine = r.quarantine
+ORDER BY r.id
 
 -- name: logged_passwords
 SELECT c.password_change_id, u.name, c.password_digest, c.actor, c.role, c.changed_at
@@ -115,30 +130,41 @@ SELECT coalesce(max(id) + 1, 0) AS size FROM log_leaves
 SELECT leaf FROM log_leaves WHERE id >= :first AND id < :end ORDER BY id
 
 -- name: leaf_of
-SELECT id AS sequence, leaf, salt FROM log_leaves WHERE subject = :subject ORDER BY id DESC LIMIT 1
+SELECT l.id AS sequence, l.leaf, l.salt FROM log_leaves AS l WHERE l.subject = :subject
+UNION ALL
+SELECT l.id, l.leaf, l.salt FROM submissions AS s JOIN log_leaves AS l ON l.submission = s.id
+WHERE s.submission_id = :subject
+ORDER BY sequence DESC LIMIT 1
 
 -- name: leaves_of_item
 WITH item AS (SELECT id FROM proposals WHERE proposal_id = :proposal_id),
 subjects (subject) AS (
     SELECT :proposal_id
-    UNION SELECT s.submission_id FROM submissions AS s JOIN item ON s.id = item.id
-    UNION SELECT s.submission_id FROM submissions AS s JOIN item ON s.proposal = item.id
-        WHERE s.disposition = 'accepted-as-duplicate'
     UNION SELECT q.quarantine_id FROM quarantine AS q JOIN item ON q.submission = item.id WHERE q.kind = 'conflict'
     UNION SELECT r.review_record_id FROM review_records AS r JOIN item ON r.proposal = item.id
     UNION SELECT m.memory_id FROM memories AS m JOIN item ON m.proposal = item.id
     UNION SELECT e.erasure_id FROM erasures AS e JOIN item ON e.proposal = item.id
 )
 SELECT l.id AS sequence, l.leaf, l.salt
-FROM subjects JOIN log_leaves AS l ON l.subject = subjects.subject
+FROM log_leaves AS l
+WHERE l.id IN (
+    SELECT o.id FROM subjects JOIN log_leaves AS o ON o.subject = subjects.subject
+    UNION ALL
+    SELECT o.id FROM log_leaves AS o WHERE o.submission = (SELECT id FROM item)
+    UNION ALL
+    SELECT o.id FROM log_leaves AS o WHERE o.submission IN (
+        SELECT s.id FROM submissions AS s
+        WHERE s.proposal = (SELECT id FROM item) AND s.disposition = 'accepted-as-duplicate'
+    )
+)
 ORDER BY l.id
 LIMIT 500
 
 -- name: scope_of
-WITH about AS (SELECT subject FROM log_leaves WHERE id = :sequence)
+WITH about AS (SELECT submission, subject FROM log_leaves WHERE id = :sequence)
 SELECT p.submission_scope, p.scope_id FROM about JOIN proposals AS p ON p.proposal_id = about.subject
 UNION ALL
-SELECT s.submission_scope, s.scope_id FROM about JOIN submissions AS s ON s.submission_id = about.subject
+SELECT s.submission_scope, s.scope_id FROM about JOIN submissions AS s ON s.id = about.submission
 UNION ALL
 SELECT q.submission_scope, q.scope_id FROM about JOIN quarantine AS q ON q.quarantine_id = about.subject
 UNION ALL
@@ -194,12 +220,15 @@ SELECT l.id AS sequence, l.leaf, CASE WHEN coalesce(q.keyed, s.keyed) = 0 THEN l
     CASE WHEN q.id IS NULL THEN p.payload ELSE q.payload END AS payload,
     CASE WHEN q.id IS NULL THEN p.source_span ELSE q.source_span END AS source_span,
     CASE WHEN q.id IS NULL THEN s.submission_scope ELSE q.submission_scope END AS submission_scope,
-    CASE WHEN q.id IS NULL THEN s.scope_id ELSE q.scope_id END AS scope_id
+    CASE WHEN q.id IS NULL THEN s.scope_id ELSE q.scope_id END AS scope_id,
+    s.disposition, s.submission_id, s.idempotency_key, s.source_event_hash, rules.policy_digest, s.received_at,
+    p.proposal_id, maker.producer_identity
 FROM log_leaves AS l
-LEFT JOIN submissions AS s ON s.submission_id = l.subject
+LEFT JOIN submissions AS s ON s.id = l.submission
+LEFT JOIN policies AS rules ON rules.id = s.policy
 LEFT JOIN quarantine AS q ON q.quarantine_id = l.subject
-JOIN producers AS maker ON maker.id = coalesce(s.producer, q.producer)
 LEFT JOIN proposals AS p ON p.id = s.id
+JOIN producers AS maker ON maker.id = coalesce(s.producer, q.producer)
 WHERE l.id >= :first AND l.id < :end
     AND (coalesce(s.received_at, q.received_at) >= :since OR :since IS NULL)
     AND (coalesce(s.received_at, q.received_at) < :until OR :until IS NULL)
@@ -242,10 +271,18 @@ INSERT INTO erasures (erasure_id, proposal, quarantine, reason_code, erased_at)
 VALUES (:erasure_id, :proposal, :quarantine, :reason_code, :erased_at)
 
 -- name: erase_proposal
-UPDATE proposals SET payload = :mark, edited_payload = NULL, source_span = :span, supersedes = NULL WHERE id = :id
+UPDATE proposals
+SET payload = :mark, edited_payload = NULL, source_span = :span, supersedes = NULL, derived_from = NULL
+WHERE id = :id
+
+-- name: answer_of_proposal
+SELECT s.* FROM answered_submissions AS s WHERE s.id = :id
+
+-- name: keep_receipt
+UPDATE submissions SET receipt = :receipt WHERE id = :id
 
 -- name: erase_memories
-UPDATE memories SET payload = :mark, source_span = :span, supersedes = NULL WHERE proposal = :id
+UPDATE memories SET payload = :mark, source_span = :span, supersedes = NULL, derived_from = NULL WHERE proposal = :id
 
 -- name: erase_records
 UPDATE review_records
@@ -263,18 +300,25 @@ LIMIT 1
 UPDATE folds SET content = :content WHERE id IN (SELECT fold FROM proposals WHERE id = :id)
 
 -- name: erase_event
-UPDATE quarantine SET payload = NULL, source_span = NULL, supersedes = NULL WHERE id = :id
+UPDATE quarantine SET payload = NULL, source_span = NULL, supersedes = NULL, derived_from = NULL WHERE id = :id
 
 -- name: erase_salts
-UPDATE log_leaves SET salt = NULL WHERE salt IS NOT NULL AND subject IN (
-    SELECT s.submission_id FROM submissions AS s WHERE s.id = :proposal
+UPDATE log_leaves SET salt = NULL WHERE salt IS NOT NULL AND id IN (
+    SELECT l.id FROM log_leaves AS l WHERE l.submission = :proposal
     UNION ALL
-    SELECT q.quarantine_id FROM quarantine AS q WHERE q.id = :quarantine
-    UNION ALL
-    SELECT r.review_record_id FROM review_records AS r WHERE r.proposal = :proposal
-    UNION ALL
-    SELECT r.review_record_id FROM review_records AS r WHERE r.quarantine = :quarantine
+    SELECT l.id FROM log_leaves AS l WHERE l.subject IN (
+        SELECT q.quarantine_id FROM quarantine AS q WHERE q.id = :quarantine
+        UNION ALL
+        SELECT r.review_record_id FROM review_records AS r WHERE r.proposal = :proposal
+        UNION ALL
+        SELECT r.review_record_id FROM review_records AS r WHERE r.quarantine = :quarantine
+        UNION ALL
+        SELECT v.reveal_id FROM reveals AS v WHERE v.quarantine = :quarantine
+    )
 )
+
+-- name: erase_reveals
+UPDATE reveals SET reason_text = '(erased)' WHERE quarantine = :id
 
 -- name: memories_of_proposal
 SELECT id, payload FROM memories WHERE proposal = :id ORDER BY id

@@ -1,13 +1,14 @@
 -- name: proposal
 SELECT p.id, p.proposal_id, p.owner, p.submission_scope, p.scope_id, p.source_event_hash, p.payload, p.edited_payload,
-    p.source_span, p.visibility, p.supersedes, p.observed_at, p.received_at, p.state, p.version, p.withdrawn,
-    p.decided_at, p.second, maker.producer_identity, first.idempotency_key, first.replays, first.policy_digest,
-    first.submission_id, target.memory_id AS replaces, target.state AS replaces_state, own.memory_id,
+    p.source_span, p.visibility, p.supersedes, p.derived_from, p.observed_at, p.received_at, p.state, p.version, p.withdrawn,
+    p.decided_at, p.second, p.redacted_by, maker.producer_identity, first.idempotency_key, first.replays,
+    rules.policy_digest, first.submission_id, target.memory_id AS replaces, target.state AS replaces_state, own.memory_id,
     own.state AS memory_state, c.person AS claimed_by, c.until AS claimed_until,
     coalesce((SELECT f.pending FROM folds AS f WHERE f.id = p.fold), 1) AS like_it
 FROM proposals AS p
 JOIN producers AS maker ON maker.id = p.producer
 JOIN submissions AS first ON first.id = p.id
+JOIN policies AS rules ON rules.id = first.policy
 LEFT JOIN claims AS c ON c.proposal = p.id
 LEFT JOIN memories AS target ON target.id = p.replaces
 LEFT JOIN memories AS own ON own.id = (SELECT max(m.id) FROM memories AS m WHERE m.proposal = p.id)
@@ -104,10 +105,10 @@ UPDATE folds SET pending = pending + :more WHERE id = (SELECT fold FROM proposal
 -- name: add_memory
 INSERT INTO memories (
     memory_id, proposal, version, review_record, payload, text_hash, submission_scope, scope_id, source_span, supersedes,
-    replaces, admitted_at
+    derived_from, replaces, admitted_at
 )
 SELECT :memory_id, p.id, p.version, :review_record, :payload, :text_hash, p.submission_scope, p.scope_id, p.source_span,
-    p.supersedes, p.replaces, :admitted_at
+    p.supersedes, p.derived_from, p.replaces, :admitted_at
 FROM proposals AS p
 WHERE p.id = :proposal
 RETURNING id
@@ -132,7 +133,7 @@ ORDER BY m.id DESC
 LIMIT :number
 
 -- name: memory_number
-SELECT id, memory_id, state FROM memories WHERE memory_id = :memory_id
+SELECT id, memory_id, state, submission_scope, scope_id, payload FROM memories WHERE memory_id = :memory_id
 
 -- name: hold_memory
 SELECT id FROM memories WHERE memory_id = :memory_id
@@ -187,8 +188,8 @@ ORDER BY m.id DESC
 LIMIT :number
 
 -- name: memory
-SELECT m.id, m.memory_id, m.payload, m.text_hash, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.state,
-    m.admitted_at, m.version, p.id AS proposal, p.proposal_id, maker.producer_identity, before.memory_id AS replaces,
+SELECT m.id, m.memory_id, m.payload, m.text_hash, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.derived_from,
+    m.state, m.admitted_at, m.version, p.id AS proposal, p.proposal_id, maker.producer_identity, before.memory_id AS replaces,
     (
         SELECT after.memory_id FROM memories AS after
         WHERE after.replaces = m.id AND after.state <> 'retracted' ORDER BY after.id DESC LIMIT 1

@@ -13,8 +13,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
-from antechamber.core.log.leaf import LeafWrite
-from antechamber.store.statements import statements
+from antechamber.core.log.rows import LeafWrite
+from antechamber.store.hashes import with_bytes, with_text
+from antechamber.store.statements import fed, statements
 
 _VALUE: Final = re.compile(r"(?<![:\w]):(\w+)")
 _SELECT: Final = re.compile(r"SELECT (?!count\()(.*?)\sFROM (.*)", re.DOTALL)
@@ -102,17 +103,19 @@ class SqliteStatements:
         """Leaves to append to the log at the end of the transaction."""
         self.unmoved = False
         """Whether the database file itself must hold what was written and may not hold it yet."""
+        self.stale_pages = False
+        """Whether the write-ahead log holds pages with deleted values; they are overwritten in the file itself."""
 
     def one(self, statement: str, /, **values: Any) -> dict[str, Any] | None:
         row = self._connection.execute(self._statements[statement], values).fetchone()
-        return dict(row) if row is not None else None
+        return with_text(dict(row)) if row is not None else None
 
     def all(self, statement: str, /, **values: Any) -> list[dict[str, Any]]:
-        return [dict(row) for row in self._connection.execute(self._statements[statement], values)]
+        return [with_text(dict(row)) for row in self._connection.execute(self._statements[statement], values)]
 
     def each(self, statement: str, /, **values: Any) -> Iterator[dict[str, Any]]:
         for row in self._connection.execute(self._statements[statement], values):
-            yield dict(row)
+            yield with_text(dict(row))
 
     def run(self, statement: str, /, **values: Any) -> int:
         return self._connection.execute(self._statements[statement], values).rowcount
@@ -128,8 +131,10 @@ class SqliteStatements:
     def _found(self, statement: str, size: int, keys: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
         query = for_each(statement, tuple(keys[0]), size)
         rows: list[dict[str, Any] | None] = [None] * len(keys)
-        for row in self._connection.execute(query, _flat([tuple(values.values()) for values in keys], size)):
-            rows[row["position"]] = dict(row)
+        for row in self._connection.execute(
+            query, _flat([tuple(with_bytes(values).values()) for values in keys], size)
+        ):
+            rows[row["position"]] = with_text(dict(row))
         return rows
 
     def take(self, number: int) -> list[int]:
@@ -148,7 +153,7 @@ class SqliteStatements:
         for size, some in _calls(rows):
             insert, values = all_at_once(statement, size)
             # Not `execute`, which releases the GIL once more to read the last row's key.
-            self._connection.executemany(insert, [_flat([values(row) for row in some], size)])
+            self._connection.executemany(insert, [_flat([values(with_bytes(row)) for row in some], size)])
 
     def repeat(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> None:
         self._connection.executemany(self._statements[statement], rows)
@@ -162,16 +167,27 @@ class SqliteStatements:
         if not self.leaves:
             return 0
         first = int(self.all("log_size")[0]["size"])
+        leaves, self.leaves = self.leaves, []
         rows = [
-            {"sequence": sequence, **leaf._asdict(), "leaf": leaf.leaf.decode()}
-            for sequence, leaf in enumerate(self.leaves, first)
+            {
+                "sequence": sequence,
+                "leaf": leaf.leaf.decode(),
+                "submission": leaf.submission,
+                "subject": leaf.subject,
+                "salt": leaf.salt,
+            }
+            for sequence, leaf in enumerate(leaves, first)
         ]
-        self.leaves = []
         self.add("append_leaf", rows, ())
+        if changes := fed(leaves):
+            self.repeat("add_change", changes)
         return first + len(rows)
 
     def write_through(self) -> None:
         self.unmoved = True
+
+    def drop_old_pages(self) -> None:
+        self.unmoved = self.stale_pages = True
 
     def announce(self) -> None:
         """Record that watchers must be called after the commit."""

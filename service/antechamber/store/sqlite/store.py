@@ -33,10 +33,13 @@ _SETTINGS: Final = (
     f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}",
     "PRAGMA cache_size = -16000",
 )
+CHECKPOINT_PAGES: Final = 8_000
+"""Pages of 4 KiB in the write-ahead log after which a commit moves them into the database file."""
 _WRITER_SETTINGS: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
+    f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}",
     # Pages that a savepoint may have to restore need no durability.
     "PRAGMA temp_store = MEMORY",
 )

@@ -38,8 +38,8 @@ class SqliteWriter:
         self._checkpoints = checkpoints
         self._reach = reach
         self._sql = SqliteStatements(connection)
-        self._known_producers: dict[str, int] = {}
-        self._tx = Transaction(self._sql, known_producers=self._known_producers)
+        self._known_numbers: dict[str, int] = {}
+        self._tx = Transaction(self._sql, known_numbers=self._known_numbers)
         self._careful = False
         self.trouble: str | None = None
         self.watchers = Watchers()
@@ -98,9 +98,17 @@ class SqliteWriter:
 
         If a reader or the disk prevents that, it is tried again after the next commit.
         """
+        mode = "TRUNCATE" if self._sql.stale_pages else "PASSIVE"
         with contextlib.suppress(sqlite3.Error):
-            busy, waiting, moved = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            (patience,) = self._connection.execute("PRAGMA busy_timeout").fetchone()
+            # The writer waits for no reader here; the next commit tries again.
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                busy, waiting, moved = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {patience}")
             self._sql.unmoved = bool(busy) or moved < waiting
+            self._sql.stale_pages = self._sql.stale_pages and self._sql.unmoved
 
     def roll_back(self) -> None:
         """Undo everything in the transaction."""
@@ -112,7 +120,7 @@ class SqliteWriter:
     def _forget(self) -> None:
         """Drop everything that was cached, because a transaction was undone."""
         self._sql.forget()
-        self._known_producers.clear()
+        self._known_numbers.clear()
 
     def translate(self, error: Exception) -> Exception:
         """Return one of our errors for SQLite's, and refuse further writes after a failed fsync."""

@@ -6,17 +6,19 @@ SELECT nextval('antechamber.submissions_id_seq') AS id FROM generate_series(1, C
 -- Why: full-text search is a tsvector here and FTS5 there; both index the same words.
 INSERT INTO memories_search (memory, words) VALUES (:memory, array_to_tsvector(string_to_array(:words, ' ')))
 
--- name: memories_of_scope_matching
--- Why: full-text search is a tsvector here and FTS5 there.
-SELECT m.memory_id, m.payload, m.submission_scope, m.scope_id, m.source_span, m.supersedes, m.admitted_at,
-    before.memory_id AS replaces
-FROM memories_search AS found
-JOIN memories AS m ON m.id = found.memory
-LEFT JOIN memories AS before ON before.id = m.replaces
-WHERE found.words @@ CAST(replace(:words, ' ', ' & ') AS tsquery)
-    AND m.submission_scope = :submission_scope AND m.scope_id = :scope_id AND m.state = 'active' AND m.id < :before
-ORDER BY m.id DESC
-LIMIT :number
+-- name: wanted_terms
+-- Why: the wanted terms are one JSON array, which each engine reads with functions of its own.
+SELECT term, position, weight, cover, leads FROM json_to_recordset(CAST(:wanted AS JSON))
+    AS item (term BIGINT, position BIGINT, weight BIGINT, cover BIGINT, leads BIGINT)
+
+-- name: records_of_memories
+-- Why: the memories are one JSON array, as in wanted_terms.
+SELECT m.id AS memory, r.review_record_id, r.person
+FROM memories AS m
+JOIN review_records AS r ON r.proposal = m.proposal AND r.resulting_version = m.version
+    AND r.resulting_hash = m.text_hash AND r.decision IN ('approve', 'edit', 'supersede')
+WHERE m.id IN (SELECT CAST(item.value AS BIGINT) FROM json_array_elements_text(CAST(:memories AS JSON)) AS item)
+ORDER BY r.id
 
 -- name: all_memories_matching
 -- Why: full-text search is a tsvector here and FTS5 there.
