@@ -24,8 +24,8 @@
   const NOTICE_ITEM = 'antechamber-early';
   const early = document.getElementById('early');
   let clearing = 0;
-  const refuse = (leaving) => {
-    early.textContent = 'Not ready yet: press again.';
+  const refuse = (leaving, text = 'Not ready yet: press again.') => {
+    early.textContent = text;
     clearTimeout(clearing);
     clearing = setTimeout(() => { early.textContent = ''; }, NOTICE_MILLISECONDS);
     if (leaving) sessionStorage.setItem(NOTICE_ITEM, '1');
@@ -47,7 +47,27 @@
   // While a text has unsaved changes, keys decide nothing else until it is saved or restored.
   const unsaved = (field) => 'unsaved' in field.dataset || field.value !== field.defaultValue;
   const changed = () => [...document.querySelectorAll('textarea:not([readonly])')].some(unsaved);
-  const typing = (one) => one.isContentEditable || one.matches('input, textarea, select');
+  const FIELDS = 'input:not([type=checkbox], [type=radio]), textarea, select';
+  const typing = (one) => one.isContentEditable || one.matches(FIELDS);
+
+  // The end of a long text ticks the box that its approval requires, once it was on the screen above the bar.
+  const box = document.querySelector('[data-read]');
+  const end = document.getElementById('end-of-text');
+  if (box && end) {
+    const margin = `0px 0px -${document.getElementById('decide').offsetHeight}px 0px`;
+    const watch = new IntersectionObserver((seen) => {
+      if (!seen.some((one) => one.isIntersecting)) return;
+      box.checked = true;
+      watch.disconnect();
+    }, { rootMargin: margin });
+    watch.observe(end);
+  }
+  const unread = (button) => button.form && !button.formNoValidate && !button.form.checkValidity();
+  const press = (button) => {
+    if (unread(button)) return refuse(false, 'Read the text to its end first.');
+    leave();
+    return button.click();
+  };
 
   // An action with a choice takes two keys: the first highlights a group of buttons, a digit presses one of them.
   const choose = (group) => {
@@ -91,8 +111,11 @@
     if (!found) return undefined;
     if (found.matches('[data-digits]')) return choose(found);
     if (found.matches('summary')) return open(found);
+    // The view has two radio buttons: press the one that is not chosen.
+    const group = found.closest('[role=group]');
+    if (found.matches('[type=radio]')) return group.querySelector('input:not(:checked)').click();
     if (found.matches('input')) return found.focus();
-    if (found.matches('button[type=submit], button:not([type])')) leave();
+    if (found.matches('button[type=submit], button:not([type])')) return press(found);
     return found.click();
   };
 
@@ -110,8 +133,7 @@
     if (choice) {
       event.preventDefault();
       choose(null);
-      leave();
-      return choice.click();
+      return press(choice);
     }
     const action = actions.get(event.key);
     if (!action || (changed() && action !== 'edit')) return undefined;

@@ -55,7 +55,7 @@ def test_an_auditor_proves_offline_that_nothing_was_altered(journey: Journey, tm
     """From the sign-in to one altered byte that is named, in another folder and without the service."""
     decide(journey)
     page = journey.sign_in("ida", role="auditor")
-    expect(page.get_by_text("Signed up to leaf")).to_be_visible()
+    expect(page.get_by_text("Signed through entry")).to_be_visible()
     page.locator("select[name=decision]").select_option("reject")
     page.get_by_role("button", name="Filter").click()
     expect(page.get_by_role("row")).to_have_count(2)

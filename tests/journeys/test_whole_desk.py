@@ -39,7 +39,7 @@ def sorted_queue(page: Page, journey: Journey) -> None:
     """Open the queue once it is sorted."""
     for _ in range(100):
         page.goto(f"{journey.url}/review")
-        if page.get_by_text("nearly the same").count():
+        if page.get_by_text("near duplicates").count():
             return
         page.wait_for_timeout(50)
 
@@ -53,7 +53,7 @@ def test_decisions_are_made_and_taken_back(journey: Journey) -> None:
     press(page, "Approve")
     said(page, "Approved")
     press(page, "Undo")
-    said(page, "Taken back")
+    said(page, "Undone")
     assert journey.remembered() == []
     press(page, "Reject: wrong")
     page.goto(f"{journey.url}/review/latest")
@@ -62,14 +62,14 @@ def test_decisions_are_made_and_taken_back(journey: Journey) -> None:
     press(page, "Approve")
     page.goto(f"{journey.url}/review/{second}")
     expect(page.get_by_text("% alike")).to_be_visible()
-    press(page, "Approve, supersede this")
+    press(page, "Approve and replace this")
     assert journey.remembered() == [NEW]
     page.goto(f"{journey.url}/review/{second}")
     press(page, "Undo")
     assert journey.remembered() == [OLD]
-    press(page, "Merge: it says this already")
+    press(page, "Already covered: merge")
     press(page, "Undo")
-    press(page, "Ask for a second")
+    press(page, "Request second review")
     other = journey.sign_in("eve")
     expect(other.get_by_role("heading", name="Needs you as the second person")).to_be_visible()
     press(other, "Start reviewing")
@@ -80,7 +80,7 @@ def test_decisions_are_made_and_taken_back(journey: Journey) -> None:
     assert journey.remembered() == [NEW, OLD]
     page.get_by_role("navigation", name="Desk").get_by_role("link", name="Memories").click()
     page.get_by_role("link", name=OLD).first.click()
-    for kind in ("Retract", "Let it expire"):
+    for kind in ("Retract", "Mark as expired"):
         form = page.locator("form", has=page.get_by_role("button", name=kind, exact=True))
         form.get_by_label("Reason").select_option("outdated")
         press(page, kind)
@@ -106,13 +106,13 @@ def test_the_queue_is_filtered_held_and_cleared_in_groups(journey: Journey) -> N
     journey.submit(content="Prefer short branches to long ones.")
     page, other = journey.sign_in("bob"), journey.sign_in("eve")
     sorted_queue(page, journey)
-    expect(page.get_by_role("link", name="4 nearly the same")).to_be_visible()
+    expect(page.get_by_role("link", name="4 near duplicates")).to_be_visible()
     page.get_by_role("searchbox", name="Filter").fill("short branches")
     press(page, "Filter")
     expect(page.locator("a.whole")).to_have_text(["Prefer short branches to long ones."])
     page.get_by_text("Views and how to filter").click()
-    page.get_by_label("Keep this filter as").fill("Branches")
-    press(page, "Keep")
+    page.get_by_label("Save this filter as").fill("Branches")
+    press(page, "Save")
     page.get_by_role("link", name="Show all").first.click()
     page.get_by_text("Views and how to filter").click()
     page.get_by_role("link", name="Branches", exact=True).click()
@@ -128,7 +128,7 @@ def test_the_queue_is_filtered_held_and_cleared_in_groups(journey: Journey) -> N
     press(page, "Skip")
     said(page, "held by another curator")
     page.goto(f"{journey.url}/review")
-    page.get_by_role("link", name="4 nearly the same").click()
+    page.get_by_role("link", name="4 near duplicates").click()
     expect(page.locator("article p.text")).to_have_count(4)
     page.get_by_role("checkbox").nth(2).uncheck()
     press(page, "Reject: duplicate")
@@ -147,7 +147,7 @@ def test_the_quarantine_is_settled_and_taken_back(journey: Journey) -> None:
     press(page, "Keep the original")
     press(page, "Undo")
     expect(page.get_by_role("heading", name="Refused event")).to_be_visible()
-    said(page, "Taken back")
+    said(page, "Undone")
     page.get_by_label("Note").first.fill("Both are worth a look.")
     press(page, "Open the other as a new proposal")
     expect(page.locator("p.text").first).to_have_text("The other.")

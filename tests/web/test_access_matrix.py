@@ -42,10 +42,12 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/v1/token"): _row(401, 401, 401, 200, 200, 200, 401, 401, 401),
     ("POST", "/mcp"): _row(401, 401, 401, 400, 400, 400, 401, 401, 401),
     ("GET", "/v1/memories"): _row(401, 401, 401, 200, 200, 403, 401, 401, 401),
+    ("GET", "/v1/changes"): _row(401, 401, 401, 200, 200, 403, 401, 401, 401),
     ("POST", "/v1/memories"): DIRECT_WRITE,
     ("PUT", "/v1/memories"): DIRECT_WRITE,
     ("PATCH", "/v1/memories"): DIRECT_WRITE,
     ("DELETE", "/v1/memories"): DIRECT_WRITE,
+    ("GET", "/v1/memories/{rest}"): _row(401, 401, 401, 404, 404, 404, 401, 401, 401),
     ("POST", "/v1/memories/{rest}"): DIRECT_WRITE,
     ("PUT", "/v1/memories/{rest}"): DIRECT_WRITE,
     ("PATCH", "/v1/memories/{rest}"): DIRECT_WRITE,
@@ -70,6 +72,10 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("POST", "/review/views"): FORM,
     ("POST", "/review/next"): FORM,
     ("POST", "/quarantine/{quarantine_id}/{decision}"): FORM,
+    ("POST", "/quarantine/{quarantine_id}/reveal"): FORM,
+    ("POST", "/quarantine/{quarantine_id}/release"): FORM,
+    ("POST", "/quarantine/{quarantine_id}/destroy"): FORM,
+    ("POST", "/quarantine/{quarantine_id}/clear"): FORM,
     ("POST", "/review/{proposal_id}/skip"): FORM,
     ("POST", "/review/{proposal_id}/claim"): FORM,
     ("POST", "/review/{proposal_id}/{decision}"): FORM,
@@ -153,6 +159,7 @@ def _names(service: Service) -> dict[str, str]:
 
 
 QUERIES = {
+    "/v1/changes": {"scope": "project:apollo", "wait": "30"},
     "/v1/memories": {"submission_scope": "project", "scope_id": "apollo"},
     "/v1/audit/proof/inclusion": {"sequence": "0"},
     "/v1/audit/proof/consistency": {"old_size": "1"},

@@ -21,7 +21,8 @@ def _decide(service: Service, curator: str, decision: str, content: str, **membe
     """Submit and decide one proposal; return its id."""
     proposal: str = service.submit(event(content, **members)).json()["proposal_id"]
     desk = service.sign_in(curator)
-    response = desk.decide(proposal, decision, reason_code="other", reason_text="note", content=f"{content} Changed.")
+    typed = {"content": f"{content} Changed."} if decision == "edit" else {}
+    response = desk.decide(proposal, decision, reason_code="other", reason_text="note", **typed)
     assert response.status_code == 303
     return proposal
 

@@ -493,7 +493,7 @@ def test_the_page_shows_the_signed_size_and_the_exports(service: Service) -> Non
     exported = desk.browser.get("/v1/audit/review-records", params={"decision": "reject"})
     assert exported.status_code == 200
     text = desk.browser.get("/audit").text
-    assert "Signed up to leaf" in text
+    assert "Signed through entry" in text
     assert re.search(r"<td>review-records <span class=\"tag\">jsonl</span></td>\s*<td>ida</td>", text)
     assert "decision=reject" in text
     assert "verify_export.py log.jsonl --checkpoint" in text

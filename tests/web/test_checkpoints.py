@@ -809,6 +809,7 @@ LOGGED = {
     "POST /review/{proposal_id}/{decision}",
     "POST /review/group/{decision}",
     "POST /quarantine/{quarantine_id}/{decision}",
+    *(f"POST /quarantine/{{quarantine_id}}/{act}" for act in ("reveal", "release", "destroy", "clear")),
     "POST /settings/password",
     *(f"{method} /v1/memories{rest}" for method in ("POST", "PUT", "PATCH", "DELETE") for rest in ("", "/{rest}")),
 }

@@ -4,16 +4,19 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, cast
 
+import pytest
+import uvloop
 from uvicorn import Config
 from uvicorn.server import ServerState
 
 from antechamber.app.http_connection import HEAD_BYTES, LEAST_BYTES, LimitedConnection, OpenConnections
 from antechamber.web.connections import ClientConnection, connection_of
 from antechamber.web.request_turns import RequestTurns
-from support import run_in_thread
+from support import HANG_SECONDS, run_in_thread
 
 LARGE = b"x" * (16 << 20)
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -22,30 +25,50 @@ LATER = 1000.0
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Answer as the path says: /known is a caller with a token, /stop aborts a body, /slow waits, /body reads."""
+    """Answer as the path says: /known has a token, /stop aborts a body, /body reads it, others wait."""
     connection: ClientConnection = connection_of(scope)
     path = scope["path"]
     if path == "/known":
         connection.know()
     if path == "/stop":
         connection.end_after_response()
-    if path == "/slow":
-        await asyncio.sleep(0.1)
     if path == "/body":
         while (await receive())["more_body"]:
             pass
+    await hold(scope, receive)
     body = LARGE if path == "/large" else b"broken off" if connection.broken_off else b"answer"
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
+async def hold(scope: Any, receive: Any) -> None:
+    """Wait as the path says: a moment, until the release, or until the client is gone."""
+    if scope["path"] == "/slow":
+        await asyncio.sleep(0.1)
+    if scope["path"] == "/held":
+        await scope["state"]["release"].wait()
+    if scope["path"] == "/poll":
+        connection_of(scope).end_with_client()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+
 class Port:
     """A listening port, its open connections and clients of it."""
 
-    def __init__(self, number: int, table: OpenConnections, stack: contextlib.ExitStack) -> None:
+    def __init__(self, number: int, table: OpenConnections, state: ServerState, stack: contextlib.ExitStack) -> None:
         self.number = number
         self.table = table
+        self.release = asyncio.Event()
+        """Until it is set, requests of /held wait."""
+        self._state = state
         self._stack = stack
+
+    async def finish(self) -> None:
+        """Answer the requests of /held, and wait until every request has ended."""
+        self.release.set()
+        async with asyncio.timeout(HANG_SECONDS):
+            await asyncio.gather(*self._state.tasks)
 
     async def connect(self, first: bytes = b"") -> socket.socket:
         """Connect with a small receive buffer and send some bytes; the server has accepted and read them."""
@@ -67,14 +90,17 @@ class Port:
 async def listening(**limits: Any) -> AsyncIterator[Port]:
     """Serve the application above on a free port of this process."""
     table = OpenConnections(**limits)
-    config, state = Config(application, log_config=None, log_level="critical"), ServerState()
+    config, state = Config(application, log_config=None), ServerState()
     config.load()
     loop = asyncio.get_running_loop()
-    protocol = partial(LimitedConnection, table, config=config, server_state=state, app_state={})
+    app_state = dict[str, Any]()
+    protocol = partial(LimitedConnection, table, config=config, server_state=state, app_state=app_state)
     server = await loop.create_server(cast("Any", protocol), "127.0.0.1", 0)
     with contextlib.ExitStack() as stack:
         try:
-            yield Port(server.sockets[0].getsockname()[1], table, stack)
+            port = Port(server.sockets[0].getsockname()[1], table, state, stack)
+            app_state["release"] = port.release
+            yield port
         finally:
             server.close()
 
@@ -297,6 +323,26 @@ def test_pipelined_requests_are_answered_in_order() -> None:
     run_in_thread(work())
 
 
+def test_a_connection_that_is_closed_amid_pipelined_requests_causes_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    """The response to the request that is being handled is dropped, and those behind it never begin."""
+
+    async def work() -> None:
+        async with listening(max_strange=0) as port:
+            client = await port.connect(b"GET /held HTTP/1.1\r\n\r\n" + GET * 5)
+            port.check()
+            assert await read(client) == b""
+            await port.finish()
+
+    def run() -> None:
+        # The journeys' browser runs an event loop in the main thread, where closing another one would fail.
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(work())
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(run).result()
+    assert caplog.messages == []
+
+
 def test_a_request_that_came_another_way_has_no_limits() -> None:
     """The application also works under a server that does not describe its connections."""
     connection = connection_of(cast("Any", {"type": "http"}))
@@ -326,3 +372,37 @@ def test_requests_begin_a_few_in_each_round() -> None:
     found = run_in_thread(work())
     assert found[:3] == ["strange 0", "strange 1", "known"]
     assert found[3:] == ["strange 3", "strange 4", "strange 5"]
+
+
+def test_a_request_that_waits_ends_with_its_client() -> None:
+    """A client that closes its connection during a request that waits frees it; another request is answered still."""
+
+    async def work() -> tuple[bool, bytes | None]:
+        async with listening() as port:
+            for _ in range(2):
+                client = await port.connect(GET.replace(b"/ ", b"/poll "))
+                client.shutdown(socket.SHUT_WR)
+            async with asyncio.timeout(HANG_SECONDS):
+                await asyncio.gather(*port._state.tasks)
+            left = bool(port._state.connections)
+            half_closed = await port.connect(GET)
+            half_closed.shutdown(socket.SHUT_WR)
+            return left, await read(half_closed)
+
+    left, answer = run_in_thread(work())
+    assert not left
+    assert answer
+    assert answer.endswith(b"answer")
+
+
+def test_a_client_that_left_before_the_request_waits_frees_it_too() -> None:
+    """A request whose client ended its side already when the request begins to wait is not kept."""
+
+    async def work() -> bytes:
+        async with listening() as port:
+            client = await port.connect()
+            await asyncio.get_running_loop().sock_sendall(client, GET.replace(b"/ ", b"/poll "))
+            client.shutdown(socket.SHUT_WR)
+            return await read_all(client)
+
+    assert run_in_thread(work()) == b""

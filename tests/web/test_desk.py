@@ -80,7 +80,7 @@ def test_empty_pages_explain_what_will_appear(service: Service) -> None:
     """Before the first event every page explains that it is empty and what will appear."""
     desk = service.sign_in()
     expected = {
-        "/review": "Nothing waits for you",
+        "/review": "Nothing to review",
         "/quarantine": "The quarantine is empty",
         "/memories": "Nothing is remembered yet",
         "/memories?q=nothing": "No memory holds all these words",
@@ -121,19 +121,41 @@ def test_a_proposal_page_has_all_that_a_decision_needs(service: Service) -> None
     wanted = (
         TEXT, "procedure", "deploy", '"severity": 2', "project:apollo", "version 1", "worker:release-bot", "ada",
         "repo://apollo/RUNBOOK.md", "10 to 14", "9f1c2ab", "Deploy", "old-memory", "2026-01-02 10:00 UTC",
-        accepted.json()["source_event_hash"], accepted.json()["policy_digest"], "tool:watcher, answered for by grace",
-        "conflict", "/quarantine/", "<dt>own duplicates</dt><dd>1</dd>",
+        accepted.json()["source_event_hash"], accepted.json()["policy_digest"], "tool:watcher · owner grace",
+        "same key, different content", "/quarantine/", "<dt>own duplicates</dt><dd>1</dd>",
     )  # fmt: skip
     assert [text for text in wanted if text not in page] == []
+
+
+def test_a_proposal_page_names_the_memories_it_was_derived_from(service: Service) -> None:
+    """A memory that the producer may read is a link with its text and state; any other id is shown as unknown."""
+    desk = service.sign_in()
+    known = _propose(service, "Wait for the migration.")
+    of_another = {"producer_identity": "tool:watcher", "submission_scope": "session"}
+    for proposal in (known, _propose(service, "A note.", **of_another)):
+        assert desk.decide(proposal, "approve").status_code == 303
+    (memory,) = service.recall()
+    page = _page(desk, "/memories")
+    ids = set(re.findall(r'href="/memories/([0-9a-f-]{36})"', page))
+    (other,) = ids - {memory["memory_id"]}
+    derived = _propose(service, "Deploy after it.", derived_from=[memory["memory_id"], other, "m-unknown"])
+    page = without_indents(_page(desk, f"/review/{derived}"))
+    assert f'<a href="/memories/{memory["memory_id"]}">Wait for the migration.</a> (active)' in page
+    assert page.count("(unknown)") == 2
+    assert f'href="/memories/{other}"' not in page
+    assert desk.decide(derived, "approve").status_code == 303
+    admitted = next(item for item in service.recall() if item["content"] == "Deploy after it.")
+    assert admitted["derived_from"] == sorted([memory["memory_id"], other, "m-unknown"])
+    assert "m-unknown</a> (claimed)" in _page(desk, f"/memories/{admitted['memory_id']}")
 
 
 def test_a_conflict_is_listed_once(service: Service) -> None:
     """A conflict is shown once, with a link to the pair, and not repeated among the warnings."""
     proposal = _propose(service, idempotency_key="first")
     service.submit(event("Something else.", idempotency_key="first"))
-    box = _page(service.sign_in(), f"/review/{proposal}").partition("What asks for care")[2].partition("</section>")[0]
-    assert box.count("conflict</span>") == 1
-    assert box.count("See the pair") == 1
+    page = _page(service.sign_in(), f"/review/{proposal}")
+    assert page.partition('id="warnings"')[2].partition("</p>")[0].count("same key, different content") == 1
+    assert page.count("/quarantine/") == 1
 
 
 def test_replays_are_counted_on_the_page(service: Service) -> None:
@@ -152,7 +174,7 @@ def test_approving_makes_a_memory(service: Service) -> None:
     desk = service.sign_in()
     response = desk.decide(proposal, "approve")
     assert (response.status_code, response.headers["location"]) == (303, f"/review?done=approved&last={proposal}")
-    assert "Approved. It is a memory now." in _page(desk, response.headers["location"])
+    assert "Approved and added to memory." in _page(desk, response.headers["location"])
     assert [item["content"] for item in service.recall()] == [TEXT]
 
 
@@ -162,7 +184,7 @@ def test_a_decision_leads_on_to_the_next_proposal(service: Service) -> None:
     desk = service.sign_in()
     response = desk.decide(first, "approve")
     assert response.headers["location"] == f"/review/{second}?done=approved&last={first}"
-    assert "Approved." in _page(desk, response.headers["location"])
+    assert "Approved and added to memory." in _page(desk, response.headers["location"])
 
 
 def test_rejecting_makes_no_memory(service: Service) -> None:
@@ -283,12 +305,13 @@ def test_owners_do_not_judge_their_own_producers(service: Service, decision: str
         page = owner.browser.get(f"/review/{proposal}").text
         acts = re.findall(r"<(?:button|fieldset)[^>]*\bdisabled\b[^>]*>", page.replace("<button disabled hidden>", ""))
         assert len(acts) == 4
-        response = owner.decide(proposal, decision, content="Changed.", reason_code="other")
+        typed = {"reason_code": "other"} | ({"content": "Changed."} if decision == "edit" else {})
+        response = owner.decide(proposal, decision, **typed)
         assert response.status_code == 403
-        assert "another person has to judge" in response.text
+        assert "another person must judge" in response.text
     assert _records(service) == []
     namesake = service.sign_in("ada-of-sales", person="ada-b")
-    assert namesake.decide(proposal, decision, content="Changed.", reason_code="other").status_code == 303
+    assert namesake.decide(proposal, decision, **typed).status_code == 303
 
 
 def test_an_owner_of_today_and_of_then_are_both_kept_out(service: Service, policies: Any) -> None:
@@ -524,13 +547,15 @@ def test_replays_on_the_channel_of_the_submission_show_nearly_all_of_its_attempt
 def test_quarantine_shows_the_pair_side_by_side(service: Service) -> None:
     """A conflict is shown beside the original, with the differences and a link to its proposal."""
     proposal = _propose(service, "The original.", idempotency_key="first")
-    refused = service.submit(event("The refused one.", idempotency_key="first", supersedes="other-memory")).json()
+    claims = {"supersedes": "other-memory", "derived_from": ["m-used"]}
+    refused = service.submit(event("The refused one.", idempotency_key="first", **claims)).json()
     page = _page(service.sign_in(), "/quarantine")
     pair = page[page.index('class="pair"') :]
     assert pair.index("The original.") < pair.index("Refused") < pair.index("The refused one.")
     assert f'id="{refused["quarantine_id"]}"' in page
     assert f'href="/review/{proposal}"' in page
     assert "other-memory" in page
+    assert "m-used" in page
     assert "<code>first</code>" in page
 
 
@@ -772,4 +797,4 @@ def test_guidelines_are_shown_beside_matching_proposals(service: Service, polici
     assert [text in shown[wide] for text in texts] == [True, True, True]
     assert all(text in desk.browser.get("/policy").text for text in texts)
     desk.decide(first, "approve")
-    assert "Ask yourself" not in desk.browser.get(f"/review/{first}").text
+    assert "Review guidelines" not in desk.browser.get(f"/review/{first}").text

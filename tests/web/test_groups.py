@@ -111,14 +111,14 @@ def test_a_group_is_approved_only_if_the_policy_allows_it_and_no_text_needs_care
     service.wait_until_sorted()
     desk, location = service.sign_in(), f"like={copies[0]}"
     fields = form(desk.browser.get(f"/review/group?{location}").text)
-    assert "The policy does not permit approving a group at once." in decide(desk, location, "approve", fields)
+    assert "Bulk approval is off (policy)." in decide(desk, location, "approve", fields)
     assert service.recall() == []
     (policies / "scopes.toml").write_text("[limits]\nbulk_approve = true\n")
     service.state.dashboard._policies.refresh()
     fields = form(desk.browser.get(f"/review/group?{location}").text)
     answer = decide(desk, location, "approve", fields)
     assert "3 recorded, each on its own. 1 not:" in answer
-    assert "It asks for care" in answer
+    assert "It has warnings" in answer
     assert len(service.recall()) == 3
     assert desk.browser.get(f"/review/{odd}").text.count("pending</span>") == 1
 
@@ -133,8 +133,8 @@ def test_the_last_hour_of_one_producer_is_a_group(service: Service) -> None:
     ada = service.sign_in("ada")
     fields = form(ada.browser.get(f"/review/group?{location}").text) | {"reason_code": "wrong"}
     assert "0 recorded, each on its own. 2 not:" in decide(ada, location, "reject", fields)
-    assert "Nothing of this group waits" in ada.browser.get("/review/group?producer=worker:nobody").text
-    assert "Nothing of this group waits" in ada.browser.get("/review/group").text
+    assert "No proposal of this group is waiting" in ada.browser.get("/review/group?producer=worker:nobody").text
+    assert "No proposal of this group is waiting" in ada.browser.get("/review/group").text
 
 
 class Shrinking(WriteGate):

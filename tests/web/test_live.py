@@ -7,7 +7,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from antechamber.web import live
+from antechamber.web.waiting import first_of
 from support import Service, event
 
 
@@ -31,7 +31,7 @@ def test_a_stream_that_is_closed_while_it_waits_leaves_no_task_behind() -> None:
     """A stream that is closed while waiting leaves no task behind; each open tab would otherwise leave two."""
 
     async def closed() -> set[asyncio.Task[Any]]:
-        waiting = asyncio.create_task(live._first(asyncio.Event(), asyncio.Event(), 60))
+        waiting = asyncio.create_task(first_of(asyncio.Event().wait(), asyncio.Event().wait(), seconds=60))
         await asyncio.sleep(0.01)
         waiting.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -147,7 +147,7 @@ def test_an_event_is_settled_once(service: Service, refused: str) -> None:
 def test_a_refused_settlement_is_explained(service: Service, refused: str) -> None:
     """Refused: the producer's owner, an auditor, a private or too long note, and an unknown outcome or event."""
     ada, bob = service.sign_in("ada"), service.sign_in("bob")
-    assert "another person has to judge" in settle(ada, refused, "keep").text
+    assert "another person must judge" in settle(ada, refused, "keep").text
     auditor = service.sign_in("una", "auditor")
     assert '<form class="settle"' not in auditor.browser.get("/quarantine").text
     assert "/undo" not in auditor.browser.get(f"/quarantine/{refused}").text
@@ -297,7 +297,7 @@ def test_no_owner_of_then_or_now_settles(service: Service, handed_over: str, kin
         owner = service.sign_in(f"{name}-private", person=name)
         answer = settle(owner, handed_over, kind, reason_code="wrong")
         assert answer.status_code == 403
-        assert "another person has to judge its events" in answer.text
+        assert "another person must judge its events" in answer.text
     assert settle(bob, handed_over, kind).status_code == 303
 
 

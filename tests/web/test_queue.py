@@ -32,13 +32,13 @@ def test_a_flood_of_copies_is_one_row(service: Service) -> None:
     desk = service.sign_in()
     ids, page = queue(desk)
     assert ids == [copies[0], other]
-    assert "120 nearly the same" in page
+    assert "120 near duplicates" in page
     assert desk.decide(copies[0], "reject", reason_code="duplicate").headers["location"].startswith(f"/review/{other}?")
     propose(service, COPY.format("again"))
     service.wait_until_sorted()
     ids, page = queue(desk)
     assert ids == [copies[1], other]
-    assert "120 nearly the same" in page
+    assert "120 near duplicates" in page
     assert app.examine(service.location) == []
 
 
@@ -63,8 +63,11 @@ def test_texts_that_need_care_come_first_with_the_reason(service: Service) -> No
     desk = service.sign_in()
     ids, page = queue(desk)
     assert ids == [odd, spoken, plain]
-    assert page.count(">needs care<") == 2
-    assert "speaks to its reader" in desk.browser.get(f"/review/{spoken}").text
+    assert page.count(">invisible or look-alike characters<") == 1
+    assert page.count(">instructions to an AI reader<") == 1
+    warnings = desk.browser.get(f"/review/{spoken}").text.partition('id="warnings"')[2].partition("</p>")[0]
+    (anchor,) = re.findall(r'href="#(found-\d+)"', warnings)
+    assert f'id="{anchor}"' in desk.browser.get(f"/review/{spoken}").text
 
 
 def test_one_producer_does_not_starve_another(service: Service) -> None:

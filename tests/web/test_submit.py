@@ -127,6 +127,7 @@ def test_all_optional_members_are_accepted(service: Service) -> None:
         visibility="shareable",
         durable=False,
         supersedes=NOWHERE,
+        derived_from=[NOWHERE],
     )
     assert check_shape(service.submit(body))["status"] == 201
 
@@ -217,6 +218,7 @@ DIFFERENT: dict[str, dict[str, Any]] = {
     "scope_id": {"scope_id": "gemini"},
     "visibility": {"visibility": "shareable"},
     "supersedes": {"supersedes": NOWHERE},
+    "derived_from": {"derived_from": [NOWHERE]},
 }
 
 
@@ -378,10 +380,10 @@ def test_the_same_content_of_another_producer_is_evidence(service: Service) -> N
     assert answer["duplicate_of"] is None
     assert answer["proposal_id"] == proposal
     page = service.sign_in().browser.get(f"/review/{proposal}").text
-    assert "tool:watcher, answered for by grace" in page
+    assert "tool:watcher · owner grace" in page
     again = check_shape(service.submit(event(producer_identity="tool:watcher")))
     assert again["duplicate_of"] == answer["submission_id"]
-    assert service.sign_in().browser.get(f"/review/{proposal}").text.count("answered for by grace") == 1
+    assert service.sign_in().browser.get(f"/review/{proposal}").text.count("owner grace") == 1
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
@@ -442,6 +444,11 @@ PRIVATE: dict[str, tuple[dict[str, Any], list[tuple[str, str]], str]] = {
         TOKEN_LIKE,
     ),
     "supersedes": ({"supersedes": TOKEN_LIKE}, [("private-detected", "/supersedes")], TOKEN_LIKE),
+    "derived_from": (
+        {"derived_from": ["a", TOKEN_LIKE]},
+        [("private-detected", f"/derived_from/{sorted(['a', TOKEN_LIKE]).index(TOKEN_LIKE)}")],
+        TOKEN_LIKE,
+    ),
     "both": (
         {"visibility": "private", "payload": {"kind": "fact", "content": MAIL_LIKE}},
         [("private-declared", "/visibility"), ("private-detected", "/payload/content")],

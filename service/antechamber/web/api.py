@@ -8,10 +8,10 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from antechamber.core.access.callers import Bearer
-from antechamber.core.contract import MAX_BATCH, MAX_BODY, Holder, MemoryPage
+from antechamber.core.contract import MAX_BATCH, MAX_BODY, Holder, MemoryDetail, MemoryPage
 from antechamber.core.errors import refuse
 from antechamber.flows.admit import Admission
-from antechamber.flows.recall import DEFAULT_ITEMS, Recall
+from antechamber.flows.recall import DEFAULT_ITEMS, MemoryQuery, Recall
 from antechamber.flows.replies import Reply
 from antechamber.flows.seal import KeySealer
 from antechamber.web import thread_pools
@@ -83,22 +83,32 @@ class Memories(Controller):
 
     @get("/")
     async def recall(self, request: AgentRequest, recall: NamedDependency[Recall]) -> Response[MemoryPage]:
-        """Return the memories of exactly one scope, newest first."""
+        """Return memories of exactly the named scopes: the best answers to `q`, or the newest."""
         query = request.query_params
         limit = query.get("limit", str(DEFAULT_ITEMS))
         if not (limit.isascii() and limit.isdigit() and len(limit) <= 4):  # noqa: PLR2004 -- no huge integers
             raise refuse("malformed", "limit must be a number from 1 to 200", "/limit")
-        page = await thread_pools.run(
-            thread_pools.AGENTS,
-            recall.memories,
-            request.user,
-            query.get("submission_scope"),
-            query.get("scope_id"),
-            query.get("q", ""),
-            int(limit),
-            query.get("after"),
+        wanted = MemoryQuery(
+            submission_scope=query.get("submission_scope"),
+            scope_id=query.get("scope_id"),
+            scopes=query.getall("scope", []),
+            q=query.get("q", ""),
+            match=query.get("match", "any"),
+            limit=int(limit),
+            after=query.get("after"),
         )
+        page = await thread_pools.run(thread_pools.AGENTS, recall.memories, request.user, wanted)
         return Response(page, headers=NO_STORE)
+
+    # The same pattern as that of refuse_direct_write: beside it the router finds no other.
+    @get("/{rest:path}")
+    async def read_memory(
+        self, rest: FromPath[str], request: AgentRequest, recall: NamedDependency[Recall]
+    ) -> Response[MemoryDetail]:
+        """Return one memory in any state."""
+        memory_id = str(rest).removeprefix("/")
+        memory = await thread_pools.run(thread_pools.AGENTS, recall.memory, request.user, memory_id)
+        return Response(memory, headers=NO_STORE)
 
 
 @route(

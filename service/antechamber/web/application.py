@@ -29,6 +29,7 @@ from antechamber.core.review.shortcuts import SHORTCUTS
 from antechamber.core.times import format_time
 from antechamber.flows.access import AccessFlows
 from antechamber.flows.admit import Admission
+from antechamber.flows.changes import Changes
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.desk_views import DeskViews
@@ -38,11 +39,13 @@ from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
+from antechamber.flows.sealed_events import SealedEvents
 from antechamber.settings import Settings
 from antechamber.web import (
     api,
     audit_api,
     audit_pages,
+    changes,
     contract_pages,
     decisions,
     desk,
@@ -51,6 +54,7 @@ from antechamber.web import (
     operations,
     problems,
     quarantine,
+    sealed_events,
     submit,
 )
 from antechamber.web import help as help_pages
@@ -79,9 +83,11 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     admission: Admission
     sealer: KeySealer
     recall: Recall
+    changes: Changes
     desk: Desk
     desk_views: DeskViews
     quarantine: Quarantine
+    sealed_events: SealedEvents
     access: AccessFlows
     export: Export
     checkpoints: Checkpoints
@@ -150,7 +156,15 @@ def build(
 def _handlers() -> list[Any]:
     return [
         Router(
-            "/", route_handlers=[submit.submit, api.Submissions, api.Memories, api.whose_token, api.refuse_direct_write]
+            "/",
+            route_handlers=[
+                submit.submit,
+                api.Submissions,
+                api.Memories,
+                changes.read_changes,
+                api.whose_token,
+                api.refuse_direct_write,
+            ],
         ),
         Router(
             "/",
@@ -159,6 +173,8 @@ def _handlers() -> list[Any]:
                 decisions.DecisionRoutes,
                 quarantine.show_quarantine,
                 quarantine.show_event,
+                sealed_events.reveal,
+                sealed_events.settle_sealed,
                 quarantine.settle,
                 desk.memories,
                 desk.memory,

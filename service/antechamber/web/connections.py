@@ -23,6 +23,12 @@ class ClientConnection(Protocol):
     def end_after_response(self) -> None:
         """Close the connection after the current response: the rest of the request's body is not read."""
 
+    def end_with_client(self) -> None:
+        """Close the connection when the client ends its sending side during this request, because the answer may wait.
+
+        Nothing distinguishes a client that is gone from one that only reads on.
+        """
+
 
 class _UnlimitedConnection:
     """The connection of a request that did not come through the HTTP server, as in tests."""
@@ -34,6 +40,9 @@ class _UnlimitedConnection:
         pass
 
     def end_after_response(self) -> None:
+        pass
+
+    def end_with_client(self) -> None:
         pass
 
 

@@ -65,7 +65,7 @@ class DecisionRoutes(Controller):
             await act(form, access.accounts.save_view, account, form.get("name", ""), text)
         except FilterError as error:
             return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk_views, text, str(error))
-        return Redirect("/review", query_params={"q": text, "done": "kept"}, status_code=303)
+        return Redirect("/review", query_params={"q": text, "done": "view"}, status_code=303)
 
     @post("/group/{decision:str}", request_max_body_size=MAX_FORM)
     async def decide_many(self, decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Template:
@@ -178,12 +178,18 @@ def read_number(text: str, *, otherwise: int) -> int:
 def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
     """Parse the form of a decision; a missing or invalid version counts as stale.
 
+    One form serves every decision: a button names the memory of a supersession or merge as `target`, a list that of an
+    edit as `supersedes`.
+
     Raises InvalidDecisionError if the changed text contains a damaged token.
     """
+    content = form.get("content", "")
     try:
-        content = from_field(form.get("content", "")) if kind == "edit" else ""
+        content = from_field(content)
     except FieldError as error:
-        raise InvalidDecisionError(str(error)) from error
+        # Beside another decision it is a change that was not saved, whatever it means.
+        if kind == "edit":
+            raise InvalidDecisionError(str(error)) from error
     return Decision(
         kind=kind,
         version=read_number(form.get("version", ""), otherwise=0),
@@ -192,7 +198,8 @@ def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
         reason_code=form.get("reason_code") or None,
         reason_text=form.get("reason_text", ""),
         content=content,
-        target=form.get("target", "") if kind in NAMING else "",
+        read=form.get("read") == "1",
+        target=form.get("supersedes" if kind == "edit" else "target", "") if kind in NAMING else "",
         undoes=form.get("undoes", ""),
     )
 

@@ -24,6 +24,7 @@ from antechamber.flows.review import Desk, EditPreview
 from antechamber.web.auth import needs_role
 from antechamber.web.pages import AccountRequest, page
 from antechamber.web.problems import AnyRequest
+from antechamber.web.rendered_text import render_text
 
 _DAY: Final = 86_400_000_000
 """Microseconds of a day."""
@@ -107,6 +108,7 @@ def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides th
     within = text if filter_of(text) else ""
     context = {"dossier": dossier, "form": form, "error": error, "stale": stale, "within": within}
     context["again"] = address_of(f"/review/{proposal_id}", within)
+    context["rendered"] = render_text(dossier.proposal.payload["content"])
     return page(request, "proposal.html", status, **context, **(_differences(dossier, form) if stale else {}))
 
 

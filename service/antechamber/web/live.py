@@ -15,6 +15,7 @@ from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.flows.desk_views import DeskViews
 from antechamber.web.auth import needs_role
 from antechamber.web.pages import AccountRequest
+from antechamber.web.waiting import first_of
 
 MIN_INTERVAL_SECONDS: Final = 1.0
 """Minimum seconds between two messages, so that a busy queue does not flood a page."""
@@ -47,20 +48,9 @@ async def _counters(
             with contextlib.suppress(BusyError, UnavailableError):
                 counters = await asyncio.to_thread(desk_views.counters, watched)
                 yield ServerSentEventMessage(event="counters", data=msgspec.json.encode(counters).decode())
-            await _first(changed, stopping, KEEPALIVE_SECONDS)
-            await _first(stopping, stopping, MIN_INTERVAL_SECONDS)
+            await first_of(changed.wait(), stopping.wait(), seconds=KEEPALIVE_SECONDS)
+            await first_of(stopping.wait(), seconds=MIN_INTERVAL_SECONDS)
             if stopping.is_set():
                 return
     finally:
         end()
-
-
-async def _first(one: asyncio.Event, other: asyncio.Event, seconds: float) -> None:
-    """Wait for the first of two events, or for this many seconds."""
-    waiting = [asyncio.ensure_future(event.wait()) for event in (one, other)]
-    try:
-        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        # Also if the client has gone and the stream is closed during the wait.
-        for task in waiting:
-            task.cancel()

@@ -6,65 +6,53 @@ from typing import Any, Final, get_args
 import msgspec
 
 from antechamber import __version__
-from antechamber.core.admission.receipt import Echo, form_receipt
 from antechamber.core.contract import (
     CODES,
     KEY_PATTERN,
+    MAX_CHANGES,
+    MAX_SCOPES,
+    MAX_WAIT,
     REASON_CODES,
     SCOPES,
+    ChangePage,
     Code,
     Disposition,
     Holder,
+    Match,
+    MemoryDetail,
     MemoryPage,
     Problem,
-    Reason,
     Receipt,
     ReviewStatus,
     SubmissionBody,
 )
-from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, READ_DENIED, READ_MALFORMED, RETRY_AFTER, Outcome
+from antechamber.core.outcomes import ACCEPTED, DUPLICATE
 from antechamber.core.review.decision import DECISIONS, SETTLEMENTS
+from antechamber.web.openapi_parts import (
+    HEADERS,
+    TEMPLATE,
+    example,
+    json_body,
+    plain_problem,
+    problems,
+    query,
+    reading_problems,
+    ref,
+)
 
-_STRUCTS: Final = (SubmissionBody, Receipt, Problem, Holder, MemoryPage, ReviewStatus)
-_TEMPLATE: Final = "#/components/schemas/{name}"
-_PROBLEM_JSON: Final = "application/problem+json"
+_STRUCTS: Final = (SubmissionBody, Receipt, Problem, Holder, MemoryPage, MemoryDetail, ChangePage, ReviewStatus)
 _NDJSON: Final = "application/x-ndjson"
 _BATCH_CODES: Final[tuple[Code, ...]] = ("malformed", "unauthorized", "body-too-large", "busy", "unavailable")
-_MOMENT: Final = 1_795_168_800_000_000
 _SUBMIT_CODES: Final[tuple[Code, ...]] = tuple(code for code in CODES if code != "already-decided")
 _SEAL_CODES: Final[tuple[Code, ...]] = (
     "key-invalid", "unauthorized", "producer-mismatch", "body-too-large", "busy", "unavailable",
 )  # fmt: skip
-_EXAMPLE_ECHO: Final = Echo(
-    idempotency_key="0198c7f2-6a0e-7c1e-9d55-0f6f3c2b9a10",
-    producer_identity="worker:release-bot",
-    submission_scope="project",
-    scope_id="apollo",
-    source_event_hash="blake3:" + "0" * 64,
-)
-_EXAMPLE_POLICY: Final = "blake3:" + "1" * 64
 _KEY_PARAMETER: Final = {
     "name": "idempotency_key",
     "in": "path",
     "required": True,
     "schema": {"type": "string", "pattern": f"^{KEY_PATTERN}$"},
 }
-_HEADERS: Final = {
-    "Submission-Disposition": {"schema": {"type": "string"}, "description": "The disposition, where there is one."},
-    "Idempotency-Key": {"schema": {"type": "string"}, "description": "The key, echoed."},
-    "Idempotent-Replayed": {"schema": {"type": "string"}, "description": "true on a replay."},
-}
-
-
-def example(code: Code, outcome: Outcome | None = None) -> dict[str, Any]:
-    """Return the example of one answer, built by the function that builds real ones."""
-    row = outcome or OUTCOMES[code]
-    reason = Reason(code=code, message=row.advice.rstrip("."), pointer=None)
-    bound = row.key_bound is not False
-    submission_id = "0198c7f2-6b11-7d52-8a3c-5f0e9d1c2b3a" if bound else None
-    echo = _EXAMPLE_ECHO if row.disposition else Echo()
-    receipt = form_receipt(row, [reason], echo, _EXAMPLE_POLICY, _MOMENT, submission_id)
-    return msgspec.to_builtins(receipt)  # type: ignore[no-any-return]
 
 
 @cache
@@ -79,7 +67,7 @@ def document() -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "security": [{"token": []}],
-        "paths": _submitting() | _own_submissions() | _token() | _memories() | _audit(),
+        "paths": _submitting() | _own_submissions() | _token() | _memories() | _changes() | _audit(),
         "components": {
             "schemas": _schemas(),
             "securitySchemes": {
@@ -92,83 +80,27 @@ def document() -> dict[str, Any]:
 
 def _schemas() -> dict[str, Any]:
     """Return the schemas of the structs; every member of an answer is present, null if it has no value."""
-    _, schemas = msgspec.json.schema_components(_STRUCTS, ref_template=_TEMPLATE)
+    _, schemas = msgspec.json.schema_components(_STRUCTS, ref_template=TEMPLATE)
     for name in ("Receipt", "Problem", "Reason"):
         schemas[name]["required"] = list(schemas[name]["properties"])
     receipt, problem = schemas["Receipt"]["properties"], schemas["Problem"]["properties"]
     schemas["StoredReceipt"] = {
         "title": "StoredReceipt",
         "type": "object",
-        "properties": problem | {"review": {"anyOf": [{"type": "null"}, _ref("ReviewStatus")]}},
+        "properties": problem | {"review": {"anyOf": [{"type": "null"}, ref("ReviewStatus")]}},
         "required": [*receipt, "review"],
     }
     return schemas
-
-
-def _ref(name: str) -> dict[str, str]:
-    return {"$ref": _TEMPLATE.format(name=name)}
-
-
-def _json(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}
-
-
-def _problems(codes: tuple[Code, ...]) -> dict[str, Any]:
-    """Return the problems of a route by status, each with its example."""
-    by_status: dict[int, list[Code]] = {}
-    for code in codes:
-        by_status.setdefault(OUTCOMES[code].status, []).append(code)
-    return {str(status): _problem_response(of_status) for status, of_status in sorted(by_status.items())}
-
-
-def _problem_response(codes: list[Code], outcome: Outcome | None = None) -> dict[str, Any]:
-    headers = dict(_HEADERS)
-    if any(code in RETRY_AFTER for code in codes):
-        headers["Retry-After"] = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
-    rows = {code: outcome or OUTCOMES[code] for code in codes}
-    examples = {code: {"summary": row.title, "value": example(code, row)} for code, row in rows.items()}
-    return {
-        "description": "; ".join(dict.fromkeys(row.title for row in rows.values())),
-        "headers": headers,
-        "content": {_PROBLEM_JSON: {"schema": _ref("Problem"), "examples": examples}},
-    }
 
 
 def _acceptances() -> dict[str, Any]:
     """Return the two acceptances; a replay repeats the first one's Location."""
     location = {"Location": {"schema": {"type": "string"}, "description": "Where to read what becomes of it."}}
     decided = {"already-decided": {"summary": DUPLICATE.title, "value": example("already-decided")}}
-    duplicate = {"application/json": {"schema": _ref("Receipt"), "examples": decided}}
+    duplicate = {"application/json": {"schema": ref("Receipt"), "examples": decided}}
     return {
-        "201": {"description": ACCEPTED.title, "headers": _HEADERS | location, "content": _json(_ref("Receipt"))},
-        "200": {"description": DUPLICATE.title, "headers": _HEADERS, "content": duplicate},
-    }
-
-
-def _plain(description: str) -> dict[str, Any]:
-    schema = {
-        "type": "object",
-        "properties": {
-            "type": {"type": "string"},
-            "title": {"type": "string"},
-            "status": {"type": "integer"},
-            "detail": {"type": "string"},
-        },
-        "required": ["type", "title", "status", "detail"],
-    }
-    return {"description": description, "content": {_PROBLEM_JSON: {"schema": schema}}}
-
-
-def _query(name: str, description: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
-    kind = {"type": "string"} | schema
-    return {"name": name, "in": "query", "required": required, "description": description, "schema": kind}
-
-
-def _reading_problems() -> dict[str, Any]:
-    """Return the problems of a reading route."""
-    return _problems(("unauthorized", "busy", "unavailable")) | {
-        str(READ_MALFORMED.status): _problem_response(["malformed"], READ_MALFORMED),
-        str(READ_DENIED.status): _problem_response(["scope-not-granted"], READ_DENIED),
+        "201": {"description": ACCEPTED.title, "headers": HEADERS | location, "content": json_body(ref("Receipt"))},
+        "200": {"description": DUPLICATE.title, "headers": HEADERS, "content": duplicate},
     }
 
 
@@ -195,8 +127,8 @@ def _submitting() -> dict[str, Any]:
                 "operationId": "submit",
                 "summary": "Submit one candidate event",
                 "parameters": [key_header, channel],
-                "requestBody": {"required": True, "content": _json(_ref("SubmissionBody"))},
-                "responses": _acceptances() | _problems(_SUBMIT_CODES),
+                "requestBody": {"required": True, "content": json_body(ref("SubmissionBody"))},
+                "responses": _acceptances() | problems(_SUBMIT_CODES),
             }
         },
         "/v1/submissions/batch": {
@@ -204,26 +136,28 @@ def _submitting() -> dict[str, Any]:
                 "operationId": "submitBatch",
                 "summary": "Submit up to 1,000 events, one JSON object a line",
                 "requestBody": {"required": True, "content": lines},
-                "responses": batch_answer | _problems(_BATCH_CODES),
+                "responses": batch_answer | problems(_BATCH_CODES),
             }
         },
     }
 
 
 def _own_submissions() -> dict[str, Any]:
-    stored = {"200": {"description": "The receipt and what became of it", "content": _json(_ref("StoredReceipt"))}}
-    reading = stored | _problems(("unauthorized", "busy", "unavailable")) | {"404": _plain("No submission of yours")}
+    stored = {"200": {"description": "The receipt and what became of it", "content": json_body(ref("StoredReceipt"))}}
+    reading = (
+        stored | problems(("unauthorized", "busy", "unavailable")) | {"404": plain_problem("No submission of yours")}
+    )
     submission_id = {"name": "submission_id", "in": "path", "required": True, "schema": {"type": "string"}}
-    there = {"anyOf": [_ref("Receipt"), _ref("Problem")]}
+    there = {"anyOf": [ref("Receipt"), ref("Problem")]}
     sealed = {
-        "201": {"description": "Sealed", "headers": _HEADERS, "content": _json(_ref("Problem"))},
-        "200": {"description": "The receipt already there", "headers": _HEADERS, "content": _json(there)},
+        "201": {"description": "Sealed", "headers": HEADERS, "content": json_body(ref("Problem"))},
+        "200": {"description": "The receipt already there", "headers": HEADERS, "content": json_body(there)},
     }
     return {
         "/v1/submissions/{submission_id}": {
             "get": {
                 "operationId": "readSubmission",
-                "summary": "Read an own submission",
+                "summary": "Get one of your submissions",
                 "parameters": [submission_id],
                 "responses": reading,
             }
@@ -239,9 +173,9 @@ def _own_submissions() -> dict[str, Any]:
         "/v1/submissions/by-key/{idempotency_key}/seal": {
             "put": {
                 "operationId": "sealKey",
-                "summary": "Forbid a free key for ever",
+                "summary": "Seal an unused key",
                 "parameters": [_KEY_PARAMETER],
-                "responses": sealed | _problems(_SEAL_CODES),
+                "responses": sealed | problems(_SEAL_CODES),
             }
         },
     }
@@ -253,8 +187,8 @@ def _token() -> dict[str, Any]:
             "get": {
                 "operationId": "whoseToken",
                 "summary": "Say whose token this is, and what it may do",
-                "responses": {"200": {"description": "Its holder", "content": _json(_ref("Holder"))}}
-                | _problems(("unauthorized",)),
+                "responses": {"200": {"description": "Its holder", "content": json_body(ref("Holder"))}}
+                | problems(("unauthorized",)),
             }
         }
     }
@@ -263,27 +197,64 @@ def _token() -> dict[str, Any]:
 def _memories() -> dict[str, Any]:
     read = {
         "operationId": "recall",
-        "summary": "Read the memories of exactly one scope, newest first",
+        "summary": "Read memories of exactly the named scopes: the best answers to a question, or the newest",
         "parameters": [
-            _query("submission_scope", "The scope", required=True, enum=list(SCOPES)),
-            _query("scope_id", "Its id", required=True),
-            _query("q", "Words that must all match; case and accents are ignored"),
-            _query("limit", "Items a page", type="integer", minimum=1, maximum=200, default=50),
-            _query("after", "The `next` of the page before"),
+            query("submission_scope", "One scope", enum=list(SCOPES)),
+            query("scope_id", "Its id"),
+            query(
+                "scope", "Instead: scopes, each `kind:id`", type="array", items={"type": "string"}, maxItems=MAX_SCOPES
+            ),
+            query("q", "A question in natural words; case, accents and inflection are ignored"),
+            query("match", "Whether each word must match", enum=list(get_args(Match)), default="any"),
+            query("limit", "Items a page", type="integer", minimum=1, maximum=200, default=50),
+            query("after", "The `next` of the page before"),
         ],
-        "responses": {"200": {"description": "A page", "content": _json(_ref("MemoryPage"))}} | _reading_problems(),
+        "responses": {"200": {"description": "A page", "content": json_body(ref("MemoryPage"))}} | reading_problems(),
     }
     memory_id = {"name": "memory_id", "in": "path", "required": True, "schema": {"type": "string"}}
+    one = {
+        "operationId": "readMemory",
+        "summary": "Read one memory in any state",
+        "responses": {
+            "200": {"description": "The memory", "content": json_body(ref("MemoryDetail"))},
+            "404": plain_problem("Nothing by that name in a scope that may be read"),
+        }
+        | problems(("unauthorized",)),
+    }
     return {
         "/v1/memories": {"get": read} | _write_refusals("Memories"),
-        "/v1/memories/{memory_id}": {"parameters": [memory_id]} | _write_refusals("Memory"),
+        "/v1/memories/{memory_id}": {"parameters": [memory_id], "get": one} | _write_refusals("Memory"),
     }
+
+
+def _changes() -> dict[str, Any]:
+    read = {
+        "operationId": "readChanges",
+        "summary": "Read what was admitted and what ended in these scopes, in commit order",
+        "parameters": [
+            query(
+                "scope", "Scopes, each `kind:id`", type="array", items={"type": "string"}, maxItems=MAX_SCOPES
+            ),
+            query("submission_scope", "Instead: one scope", enum=list(SCOPES)),
+            query("scope_id", "Its id"),
+            query("after", "The `next` of the page before, or the `sequence` of a change"),
+            query("limit", "Items a page", type="integer", minimum=1, maximum=MAX_CHANGES, default=100),
+            query(
+                "wait", "Seconds to wait for a change if there is none", type="integer", minimum=0, maximum=MAX_WAIT,
+                default=0,
+            ),
+        ],
+        "responses": {"200": {"description": "A page", "content": json_body(ref("ChangePage"))}}
+        | problems(("rate-limited",))
+        | reading_problems(),
+    }  # fmt: skip
+    return {"/v1/changes": {"get": read}}
 
 
 def _write_refusals(what: str) -> dict[str, Any]:
     refused = {
         "summary": "Refused: no token writes memories",
-        "responses": _problems(("unauthorized", "direct-write")),
+        "responses": problems(("unauthorized", "direct-write")),
     }
     return {method: refused | {"operationId": f"{method}{what}"} for method in ("post", "put", "patch", "delete")}
 
@@ -296,7 +267,7 @@ def _audit() -> dict[str, Any]:
     record_id = {"name": "review_record_id", "in": "path", "required": True, "schema": {"type": "string"}}
     proof = _members(sequence="integer", leaf="object", proof="string")
     path = _members(old_size="integer", size="integer", proof="array", checkpoint="string")
-    gone = {"404": _plain("Nothing by that name that is yours to see")}
+    gone = {"404": plain_problem("Nothing by that name that is yours to see")}
     size: dict[str, Any] = {"type": "integer", "minimum": 0}
     return {
         f"/v1/audit/{name}": {"get": _security | operation}
@@ -304,7 +275,7 @@ def _audit() -> dict[str, Any]:
             ("review-records", _reading("exportReviewRecords", "Export review records", closed, _decided_parameters())),
             ("review-records/{review_record_id}", _reading(
                 "readReviewRecord", "Read one review record with its tlog-proof",
-                {"200": {"description": "The record", "content": _json({"type": "object"})}} | gone, [record_id],
+                {"200": {"description": "The record", "content": json_body({"type": "object"})}} | gone, [record_id],
             )),
             ("dispositions", _reading("exportDispositions", "Export stored answers", closed, _received_parameters())),
             ("export", _reading(
@@ -315,7 +286,7 @@ def _audit() -> dict[str, Any]:
             ("checkpoint", _reading(
                 "readCheckpoint", "Read a signed checkpoint (c2sp.org/tlog-checkpoint)",
                 {"200": {"description": "A signed note", "content": plain}} | gone,
-                [_query("size", "An earlier one, by its number of leaves", **size)],
+                [query("size", "An earlier one, by its number of leaves", **size)],
             )),
             ("key", _reading(
                 "readVerifierKey", "Read the verifier keys, the one in use first",
@@ -323,13 +294,13 @@ def _audit() -> dict[str, Any]:
             )),
             ("proof/inclusion", _reading(
                 "proveInclusion", "Prove that a leaf is in the log",
-                {"200": {"description": "The leaf and its tlog-proof", "content": _json(proof)}} | gone,
-                [_query("sequence", "Its place, from 0", **size), _query("subject", "Or the id of what it is about")],
+                {"200": {"description": "The leaf and its tlog-proof", "content": json_body(proof)}} | gone,
+                [query("sequence", "Its place, from 0", **size), query("subject", "Or the id of what it is about")],
             )),
             ("proof/consistency", _reading(
                 "proveConsistency", "Prove that an earlier log is the beginning of this one",
-                {"200": {"description": "The proof (RFC 6962 section 2.1.2)", "content": _json(path)}} | gone,
-                [_query("old_size", "Leaves of the earlier checkpoint", required=True, type="integer", minimum=1)],
+                {"200": {"description": "The proof (RFC 6962 section 2.1.2)", "content": json_body(path)}} | gone,
+                [query("old_size", "Leaves of the earlier checkpoint", required=True, type="integer", minimum=1)],
             )),
         )
     }  # fmt: skip
@@ -343,7 +314,7 @@ def _reading(name: str, summary: str, answers: dict[str, Any], parameters: list[
         "operationId": name,
         "summary": summary,
         "parameters": parameters,
-        "responses": answers | _reading_problems(),
+        "responses": answers | reading_problems(),
     }
 
 
@@ -357,27 +328,27 @@ def _members(**kinds: str) -> dict[str, Any]:
 
 def _filters(verb: str) -> list[dict[str, Any]]:
     return [
-        _query("format", "How; only JSONL can be verified", enum=["jsonl", "csv"], default="jsonl"),
-        _query("since", f"{verb} at or after this RFC 3339 time"),
-        _query("until", f"{verb} before this RFC 3339 time"),
-        _query("submission_scope", "The scope", enum=list(SCOPES)),
-        _query("scope_id", "Its id"),
-        _query("producer_identity", "The producer"),
+        query("format", "How; only JSONL can be verified", enum=["jsonl", "csv"], default="jsonl"),
+        query("since", f"{verb} at or after this RFC 3339 time"),
+        query("until", f"{verb} before this RFC 3339 time"),
+        query("submission_scope", "The scope", enum=list(SCOPES)),
+        query("scope_id", "Its id"),
+        query("producer_identity", "The producer"),
     ]
 
 
 def _decided_parameters() -> list[dict[str, Any]]:
     return [
         *_filters("Decided"),
-        _query("decision", "The decision", enum=[*DECISIONS, *SETTLEMENTS]),
-        _query("curator", "Account that decided"),
-        _query("reason_code", "The reason", enum=list(REASON_CODES)),
+        query("decision", "The decision", enum=[*DECISIONS, *SETTLEMENTS]),
+        query("curator", "Account that decided"),
+        query("reason_code", "The reason", enum=list(REASON_CODES)),
     ]
 
 
 def _received_parameters() -> list[dict[str, Any]]:
     return [
         *_filters("Received"),
-        _query("disposition", "The disposition", enum=[*get_args(Disposition), "any"]),
-        _query("reason_code", "The first code of the form_receipt", enum=list(CODES)),
+        query("disposition", "The disposition", enum=[*get_args(Disposition), "any"]),
+        query("reason_code", "The first code of the form_receipt", enum=list(CODES)),
     ]

@@ -9,7 +9,6 @@ from litestar.response import Template
 from antechamber.core.access.callers import Account, Caller
 from antechamber.core.contract import SCOPES
 from antechamber.core.errors import BusyError, UnavailableError
-from antechamber.core.privacy import RULES
 from antechamber.flows.dashboard import MARKED_TAX, Dashboard
 from antechamber.web.auth import needs_role
 from antechamber.web.pages import NO_STORE, AccountRequest, page
@@ -44,7 +43,7 @@ def show_policy(request: AccountRequest, dashboard: NamedDependency[Dashboard]) 
         policy=policy,
         digest=digest,
         rules=rules,
-        privacy=sorted(rule.rule_id for rule in RULES),
+        privacy=sorted(rule.rule_id for rule in policy.detectors),
     )
 
 

@@ -32,20 +32,23 @@ _OF_THE_WAY: Final = frozenset({"done", "last", "refused"})
 
 
 _DONE: Final = {
-    "approved": "Approved. It is a memory now.",
-    "waits": "Recorded. It waits for a second person.",
+    "approved": "Approved and added to memory.",
+    "waits": "Approved. It waits for a second person.",
     "rejected": "Rejected.",
     "merged": "Merged: the memory is unchanged, and this text was not added a second time.",
-    "flagged": "A second curator is asked for.",
-    "undone": "Taken back. Both records stay.",
+    "flagged": "Second review requested.",
+    "undone": "Undone. Both steps stay in the log.",
     "retracted": "Retracted. Agents no longer get it.",
     "expired": "Expired. Agents no longer get it.",
     "settled": "Settled. The original is unchanged.",
+    "released": "Released redacted. Another person has to approve it.",
+    "destroyed": "Destroyed. Its text is gone for good.",
     "opened": "Opened as a proposal of its own.",
     "claimed": "It is yours for five minutes.",
     "all-held": "Everything that waits is held by another curator, or needs another curator.",
     "filter-done": "Nothing else that matches this filter is free for you.",
-    "kept": "Kept. It holds for all your sessions.",
+    "view": "View saved.",
+    "kept": "Settings saved.",
     "password": "The new password is set. Your other sessions have ended.",
 }
 

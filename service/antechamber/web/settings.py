@@ -31,6 +31,7 @@ def _page(request: AnyRequest, access: AccessFlows, status: int = 200, **context
         "chosen": decode_shortcuts(None if stored == OFF else stored),
         "error": None,
         "password_error": None,
+        "own_alarms": request.app.state.admission.secrets.alarms_of(request.scope["user"].person),
         "has_password": access.passwords.is_set(request.scope["user"]),
     }
     return page(request, "settings.html", status, **shown | context)

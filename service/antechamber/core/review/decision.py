@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from antechamber.core.admission.canonical import canonical, digest, normalize_text
 from antechamber.core.contract import REASON_CODES, MemoryState, ProposalState, ReasonCode
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError
-from antechamber.core.privacy import scan
 
 DecisionKind = Literal["approve", "edit", "supersede", "reject", "merge", "flag", "undo", "retract", "expire"]
-SettlementKind = Literal["keep", "open", "dismiss"]
-"""Outcomes of a quarantined event: keep the original, open the event as its own proposal, dismiss it as misuse."""
+SettlementKind = Literal["keep", "open", "dismiss", "release", "destroy", "clear"]
+"""Outcomes of a quarantined event: keep the original, open the event as its own proposal, dismiss it as misuse; of a
+sealed one: release it redacted as its own proposal, destroy it, clear it as a false alarm."""
 RecordKind = DecisionKind | SettlementKind
 DECISIONS: Final[tuple[DecisionKind, ...]] = get_args(DecisionKind)
 SETTLEMENTS: Final[tuple[SettlementKind, ...]] = get_args(SettlementKind)
@@ -84,6 +84,8 @@ class ReviewedProposal(Struct, frozen=True, kw_only=True):
     """The memory that this text supersedes once it is admitted."""
     memory: MemoryState | None = None
     """The state of the memory that the proposal became last."""
+    redactor: str | None = None
+    """The person who redacted a sealed event into this text; never its only approver."""
     standing: CurrentDecision | None = None
 
 
@@ -97,7 +99,9 @@ class Decision(Struct, frozen=True, kw_only=True):
     reason_code: str | None = None
     reason_text: str = ""
     content: str = ""
-    """The changed text, for an edit."""
+    """The text of the edit field; empty if the form has none."""
+    read: bool = False
+    """Whether the end of the text was on the screen."""
     target: str = ""
     """The memory to supersede or to merge into; optional for an edit."""
     undoes: str = ""
@@ -146,9 +150,10 @@ def text_hash(text: bytes) -> str:
     return digest(text)
 
 
-def required_persons(proposal: ReviewedProposal) -> int:
-    """Return how many distinct persons must approve the current text."""
-    edited = EDITED_NEEDS if proposal.edited else 1
+def required_persons(proposal: ReviewedProposal, person: str | None = None) -> int:
+    """Return how many distinct persons must approve the current text, `person` being one of them."""
+    redacted = proposal.redactor is not None and proposal.redactor in {person, *standing_approvals(proposal)}
+    edited = EDITED_NEEDS if proposal.edited or redacted else 1
     return max(proposal.curators, edited, SECOND_NEEDS if proposal.second else 1)
 
 
@@ -156,19 +161,6 @@ def standing_approvals(proposal: ReviewedProposal) -> set[str]:
     """Return the persons who approved the current text at its current version."""
     current = text_hash(canonical(proposal.payload))
     return {a.person for a in proposal.approvals if a.version == proposal.version and a.text_hash == current}
-
-
-def check_note(note: str, off: frozenset[str]) -> None:
-    """Refuse a note that is too long or repeats a private value.
-
-    Raises InvalidDecisionError if it is either.
-    """
-    if len(note) > MAX_REASON:
-        message = f"Shorten the note to {MAX_REASON} characters."
-        raise InvalidDecisionError(message)
-    if scan({"/reason_text": note}, off):
-        message = "The note holds private data. Say what is wrong without repeating it."
-        raise InvalidDecisionError(message)
 
 
 def undo_needs_reason(standing: CurrentDecision, person: str, now: int) -> bool:
@@ -189,17 +181,14 @@ def open_decisions(proposal: ReviewedProposal) -> list[DecisionKind]:
 def owner_obstacle(owners: frozenset[str], person: str, judged: str = "proposals") -> str | None:
     """Return why an owner cannot judge what a producer submitted, or None for another person."""
     if person in owners:
-        return f"You answer or answered for this producer, so another person has to judge its {judged}."
+        return f"You own or owned this producer, so another person must judge its {judged}."
     return None
 
 
 def withdrawal_obstacle(proposal: ReviewedProposal) -> str | None:
     """Return why a withdrawn proposal cannot be approved, or None if it is not withdrawn."""
-    return (
-        "The producer withdrew this event as private. Reject it with the reason private."
-        if proposal.withdrawn
-        else None
-    )
+    text = "The producer withdrew this event as private. Reject it with the reason private."
+    return text if proposal.withdrawn else None
 
 
 def target_obstacle(proposal: ReviewedProposal) -> str | None:
@@ -223,7 +212,7 @@ def blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str 
     if kind == "undo":
         return _undo_blocker(proposal)
     if kind == "flag" and proposal.second:
-        return "A second curator was asked for already."
+        return "A second review was requested already."
     return _approval_blocker(proposal, person, kind) if kind in APPROVING else None
 
 
@@ -236,7 +225,7 @@ def _approval_blocker(proposal: ReviewedProposal, person: str, kind: DecisionKin
 def _undo_blocker(proposal: ReviewedProposal) -> str | None:
     last = proposal.standing
     if last is None:
-        return "There is no decision to take back."
+        return "There is no decision to undo."
     if canonical(proposal.payload) == ERASED.encode():
         return "The text was erased, so there is nothing left to decide."
     if last.kind in APPROVING and proposal.state == "approved" and proposal.memory != "active":
@@ -262,7 +251,7 @@ def rule(
         version=proposal.version,
         reason_code=_reason_code(proposal, decision, person, now),
         shown=shown,
-        approvals_required=required_persons(proposal),
+        approvals_required=required_persons(proposal, person),
         text=shown,
         second=proposal.second,
         target=target.memory_id if target else None,
@@ -300,7 +289,7 @@ def _check_fresh(proposal: ReviewedProposal, decision: Decision, shown: bytes) -
         raise StaleDecisionError(message)
     last = proposal.standing
     if decision.kind == "undo" and last is not None and decision.undoes != last.review_record_id:
-        message = "another decision was made or taken back meanwhile"
+        message = "another decision was made or undone meanwhile"
         raise StaleDecisionError(message)
 
 

@@ -11,6 +11,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from antechamber.core.privacy.selectors import spell_selectors
+
 _DRAWN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 _FILLERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 _SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
@@ -62,6 +64,16 @@ def reveal(text: str) -> list[Piece]:
     A run of adjacent invisible characters of any length is one piece.
     """
     return list(_pieces(text))
+
+
+def find_hidden(text: str) -> tuple[int, int] | None:
+    """Return the span of the first run that is drawn as a token, in code points; None if there is none."""
+    start = 0
+    for piece in _pieces(text):
+        if piece.code:
+            return start, start + len(piece.text)
+        start += len(piece.text)
+    return None
 
 
 def glimpse(text: str, limit: int) -> Glimpse:
@@ -143,7 +155,7 @@ def _with_letters(text: str, posing: frozenset[int]) -> str:
 
 
 def _token(run: str, *, letter: bool) -> Piece:
-    """Return the token of a run: its code points with repeat counts, or the text that tag characters spell."""
+    """Return the token of a run: its code points with repeat counts, or the text that tags or selectors spell."""
     if len(run) == 1:
         return _lone(run, letter=letter)
     counts = Counter(run)
@@ -152,6 +164,10 @@ def _token(run: str, *, letter: bool) -> Piece:
     if ord(run[0]) in _TAGS:
         spelled = "".join(chr(ord(character) - _TAG_OFFSET) for character in run)
         return Piece(run, f"hidden text: {spelled}", f"{len(run):,} tag characters")
+    if all(any(ord(character) in block for block in _SELECTORS) for character in counts):
+        hidden = spell_selectors(run)
+        if hidden is not None:
+            return Piece(run, f"hidden text: {hidden}", f"{len(run):,} variation selectors")
     segments = [(character, sum(1 for _ in same)) for character, same in groupby(run)]
     listed = segments if len(segments) <= _MAX_LISTED else counts.most_common(_MAX_LISTED)
     code = " ".join(_times(character, count) for character, count in listed)

@@ -19,6 +19,8 @@ from antechamber.core.review.decision import (
 
 SettlingKind = SettlementKind | Literal["undo"]
 SETTLINGS: Final[tuple[SettlingKind, ...]] = (*SETTLEMENTS, "undo")
+OF_SEALED: Final = frozenset({"release", "destroy", "clear"})
+"""Outcomes of a sealed event; each ends its text for good."""
 
 
 class QuarantineForm(Struct, frozen=True, kw_only=True):
@@ -47,6 +49,8 @@ class QuarantineFacts(Struct, frozen=True, kw_only=True):
     """The producers' owners, then and now."""
     standing: CurrentDecision | None
     """The last decision on it that was not undone."""
+    sealed: bool = False
+    """Whether its text is there, encrypted."""
 
 
 class QuarantineRuling(Struct, frozen=True, kw_only=True):
@@ -97,6 +101,13 @@ def check_settlement(event: QuarantineFacts, form: QuarantineForm, person: str) 
         raise ForbiddenDecisionError(reason)
     if form.kind == "undo":
         _check_undo(event, form)
+    elif (form.kind in OF_SEALED) != event.sealed:
+        message = (
+            "This event is sealed. Redact and release it, destroy it, or mark it as a false alarm."
+            if event.sealed
+            else "The sealed text is not there any more. Dismiss the event."
+        )
+        raise InvalidDecisionError(message)
     elif form.kind == "open" and event.payload is None:
         message = "Nothing of this event was kept, so it cannot be opened. Dismiss it."
         raise InvalidDecisionError(message)
@@ -107,8 +118,11 @@ def _check_undo(event: QuarantineFacts, form: QuarantineForm) -> None:
         message = "The text was erased, so there is nothing left to decide."
         raise ForbiddenDecisionError(message)
     if event.standing is None:
-        message = "There is no decision to take back."
+        message = "There is no decision to undo."
         raise InvalidDecisionError(message)
+    if event.standing.kind in OF_SEALED:
+        message = "The sealed text was destroyed by this decision, so it cannot be undone."
+        raise ForbiddenDecisionError(message)
     if form.undoes != event.standing.review_record_id:
         message = "another decision was made meanwhile"
         raise StaleDecisionError(message)

@@ -19,7 +19,7 @@ NAMES: Final = {
     "producer": "whose proposals, as in producer:worker:release-bot",
     "scope": "of which scope, as in scope:project or scope:project:apollo",
     "kind": "of which kind, as in kind:procedure",
-    "care": "what asks for care, as care:yes",
+    "warning": "with warnings that rank them up, as warning:yes",
 }
 """The named parts of a filter and their meanings; all other parts are words to find in the text."""
 
@@ -35,7 +35,7 @@ class QueueFilter(Struct, frozen=True, kw_only=True):
     submission_scope: str = ""
     scope_id: str = ""
     kind: str = ""
-    care: bool = False
+    warning: bool = False
     words: list[str] = []
     """Words that the text must contain; case and white space are ignored."""
 
@@ -55,9 +55,7 @@ def read_filter(text: str) -> QueueFilter:
         if part["name"] is None:
             words.append(plain(value))
         elif part["name"] not in NAMES:
-            message = (
-                f'There is no "{part["name"][:20]}:"; there are {", ".join(f"{name}:" for name in NAMES)} and words'
-            )
+            message = f'Unknown filter "{part["name"][:20]}:". Use {", ".join(f"{name}:" for name in NAMES)} or words'
             raise FilterError(message)
         else:
             named[part["name"]] = value
@@ -69,8 +67,8 @@ def _check(named: dict[str, str], words: list[str]) -> QueueFilter:
     if scope and scope not in SCOPES:
         message = "A scope is one of " + ", ".join(SCOPES)
         raise FilterError(message)
-    if named.get("care", "yes") != "yes":
-        message = "What asks for care is care:yes"
+    if named.get("warning", "yes") != "yes":
+        message = "Write warning:yes for proposals with warnings"
         raise FilterError(message)
     if len(words) > MAX_WORDS:
         message = f"A filter may look for {MAX_WORDS} words; put more of them between quotation marks"
@@ -80,7 +78,7 @@ def _check(named: dict[str, str], words: list[str]) -> QueueFilter:
         submission_scope=scope,
         scope_id=scope_id,
         kind=named.get("kind", ""),
-        care="care" in named,
+        warning="warning" in named,
         words=words,
     )
 

@@ -23,6 +23,8 @@ _TO_MODELS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Text that addresses its reader, such as a model, instead of stating what was learned."""
+HIDDEN: Final = "invisible or look-alike characters"
+INSTRUCTIONS: Final = "instructions to an AI reader"
 
 
 class Mark(Struct, frozen=True):
@@ -85,13 +87,19 @@ class FoldAssignment(Struct, frozen=True, kw_only=True):
 def marks_of(content: str, submission_scope: str, *, supersedes: bool, conflicts: int, hidden: int) -> list[Mark]:
     """Return a proposal's reasons for caution; `hidden` counts its invisible characters."""
     applies = (
-        (hidden > 0, Mark("hidden-characters", 2, "has characters that are invisible or look like others")),
-        (_TO_MODELS.search(content) is not None, Mark("speaks-to-reader", 2, "speaks to its reader")),
-        (conflicts > 0, Mark("conflict", 1, "another event came under its key")),
-        (submission_scope in _WIDE, Mark("wide-scope", 1, "would be read far beyond one project")),
+        (hidden > 0, Mark("hidden-characters", 2, HIDDEN)),
+        (find_instruction(content) is not None, Mark("speaks-to-reader", 2, INSTRUCTIONS)),
+        (conflicts > 0, Mark("conflict", 1, "same key, different content")),
+        (submission_scope in _WIDE, Mark("wide-scope", 1, "wide audience")),
         (supersedes, Mark("claims-to-supersede", 1, "claims to supersede a memory")),
     )
     return [mark for there, mark in applies if there]
+
+
+def find_instruction(content: str) -> tuple[int, int] | None:
+    """Return the span of the first words that address the reader of a text, in code points; None if there are none."""
+    match = _TO_MODELS.search(content)
+    return match.span() if match is not None else None
 
 
 def risk_of(marks: Sequence[Mark]) -> int:

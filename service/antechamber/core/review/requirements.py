@@ -43,7 +43,9 @@ class Situation(Struct, frozen=True, kw_only=True):
     person: str
     rules: Rules
     findings: list[Finding]
-    """What the privacy rules find in everything of the proposal that a memory would repeat."""
+    """What makes everything of the proposal that a memory would repeat private."""
+    warnings: list[Finding] = []
+    """What rules with the action `warn` find there."""
     passed: list[Finding]
     """What rules that the policy switched off would find there."""
 
@@ -70,13 +72,13 @@ def _evaluate_one(code: str, check: Callable[[Situation], Requirement], situatio
 def _other_person(situation: Situation) -> Requirement:
     if (text := owner_obstacle(situation.proposal.owners, situation.person)) is not None:
         return Requirement("other-person", "unsatisfied", text)
-    return Requirement("other-person", "satisfied", "The judge does not answer for the producer.")
+    return Requirement("other-person", "satisfied", "You are independent of this producer's owner.")
 
 
 def _not_withdrawn(situation: Situation) -> Requirement:
     if (text := withdrawal_obstacle(situation.proposal)) is not None:
         return Requirement("not-withdrawn", "unsatisfied", text)
-    return Requirement("not-withdrawn", "satisfied", "Its producer has not withdrawn it.")
+    return Requirement("not-withdrawn", "satisfied", "Not withdrawn by the producer.")
 
 
 def _no_private_data(situation: Situation) -> Requirement:
@@ -87,7 +89,7 @@ def _no_private_data(situation: Situation) -> Requirement:
     if situation.passed:
         text = f"The policy switched these rules off, which found something: {_names(situation.passed)}."
         return Requirement("no-private-data", "overridden", text)
-    return Requirement("no-private-data", "satisfied", "The rules of privacy find nothing.")
+    return Requirement("no-private-data", "satisfied", "No private data detected.")
 
 
 def _names(findings: list[Finding]) -> str:
@@ -112,14 +114,18 @@ def _target_active(situation: Situation) -> Requirement:
 
 
 def _persons(situation: Situation) -> Requirement:
-    required, approved = required_persons(situation.proposal), standing_approvals(situation.proposal)
+    proposal, person = situation.proposal, situation.person
+    required, approved = required_persons(proposal, person), standing_approvals(proposal)
     if required == 1:
-        return Requirement("persons", "satisfied", "One person is enough.", blocks=False)
+        return Requirement("persons", "satisfied", "One approval required.", blocks=False)
     who = f"approved by {', '.join(sorted(approved))}" if approved else "not approved yet"
-    if (text := repeated_approval(situation.proposal, situation.person)) is not None:
+    if (text := repeated_approval(proposal, person)) is not None:
         return Requirement("persons", "unsatisfied", text)
     state: RequirementState = "satisfied" if len(approved) + 1 >= required else "unsatisfied"
-    return Requirement("persons", state, f"It needs {required} persons: {who}.", blocks=False)
+    redacted = (
+        " You redacted this text, so another person has to approve it too." if person == proposal.redactor else ""
+    )
+    return Requirement("persons", state, f"It needs {required} persons: {who}.{redacted}", blocks=False)
 
 
 CHECKS: Final[dict[str, Callable[[Situation], Requirement]]] = {
