@@ -59,7 +59,7 @@ ACTIONS = {
     "disposition": {"submit", "seal"},
     "review": {
         "approve", "edit", "supersede", "reject", "merge", "flag", "undo", "retract", "expire", "keep", "open",
-        "dismiss",
+        "dismiss", "release", "destroy", "clear",
     },
 }  # fmt: skip
 ERASED = {None, "", "(erased)", '{"content":"(erased)","kind":"erased"}'}

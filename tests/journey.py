@@ -23,7 +23,7 @@ class Journey:
         """Issue a token on the command line, as an operator does."""
         self.url, self.location = live
         self._chromium = chromium
-        self._scripts = scripts
+        self.scripts = scripts
         self.token = antechamber("token", "issue", "worker:release-bot", *where(self.location)).stdout.strip()
         self.violations: list[str] = []
         self._windows: list[BrowserContext] = []
@@ -57,7 +57,7 @@ class Journey:
         """
         added = antechamber("user", "add", name, "--role", role, *where(self.location), "--url", self.url)
         window = self._chromium.new_context(
-            java_script_enabled=self._scripts,
+            java_script_enabled=self.scripts,
             viewport={"width": width, "height": 900},
             reduced_motion="no-preference" if motion else "reduce",
         )

@@ -28,11 +28,17 @@ from stdnum.iso7064 import mod_97_10
 
 from antechamber.app.factory import create_app
 from antechamber.core.outgoing import hash_event
+from antechamber.core.privacy import Finding, Gate
+from antechamber.detector_files import read_detectors
 from antechamber.flows import queue_sorter
+from antechamber.resources import folder
 from antechamber.settings import DATABASE, Location, Settings
 from antechamber.store.postgres.schema import migrate
 
 T = TypeVar("T")
+RULES = read_detectors(folder("policies"))
+"""The shipped detection rules."""
+GATE = Gate(RULES)
 URL = "http://127.0.0.1:8080"
 PRODUCERS = """
 [[producer]]
@@ -317,9 +323,10 @@ class Desk:
         self.browser = browser
 
     def form(self, proposal_id: str) -> dict[str, str]:
-        """Open a proposal and return the hidden fields of its forms."""
+        """Open a proposal and return the hidden fields of its forms; a long text counts as read to its end."""
         text = self.browser.get(f"/review/{proposal_id}").text
-        return dict(re.findall(r'name="(csrf|version|shown_hash|decision_key|undoes)" value="([^"]*)"', text))
+        fields = dict(re.findall(r'name="(csrf|version|shown_hash|decision_key|undoes)" value="([^"]*)"', text))
+        return fields | ({"read": "1"} if "data-read" in text else {})
 
     def decide(self, proposal_id: str, decision: str, **fields: str) -> httpx.Response:
         """Open a proposal, fill in its form and send it without following the redirect.
@@ -414,3 +421,13 @@ def serving(
     finally:
         process.terminate()
         process.communicate(timeout=HANG_SECONDS)
+
+
+def gate_without(*off: str) -> Gate:
+    """Return the gate of the shipped rules without some of them."""
+    return Gate(RULES, dict.fromkeys(off, "off"))
+
+
+def places_of(findings: list[Finding]) -> list[tuple[str, str]]:
+    """Return pointer and rule of each finding, each pair once, in order."""
+    return list(dict.fromkeys((one.pointer, one.rule_id) for one in findings))

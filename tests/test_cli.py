@@ -734,8 +734,13 @@ def test_policy_check_reads_the_shipped_policy_and_a_folder(policies: Path) -> N
     shipped = _run("policy", "check")
     assert shipped.exit_code == 0
     assert re.search(
-        r"^Producers: \d+\. Tests that hold: [1-9]\d*\.\nblake3:[0-9a-f]{64}\nprivacy rules: \w", shipped.stdout
+        r"^Producers: \d+\. Tests that hold: [1-9]\d*\.\nblake3:[0-9a-f]{64}\nsecret: \d+ rules$",
+        shipped.stdout,
+        re.MULTILINE,
     )
+    assert "iban" not in shipped.stdout
+    listed = _run("policy", "check", "--rules")
+    assert re.search(r"^  iban: reject: \w", listed.stdout, re.MULTILINE)
     checked = _json("policy", "check", policies)
     assert checked["producers"] == 2
     with running(policies.parent / "data", policies) as service:

@@ -14,7 +14,7 @@ import pytest
 
 from antechamber import app
 from antechamber.checkpoint_signer import KEY_FILE
-from antechamber.secret_key import SECRET
+from antechamber.secret_key import QUARANTINE_KEY, SECRET
 from antechamber.settings import DATABASE, Location, SettingsError
 from support import HANG_SECONDS, Databases, antechamber, free_port, running, serving, where
 
@@ -245,7 +245,9 @@ def test_modes_that_were_too_wide_are_mended(data: Path, caplog: pytest.LogCaptu
     warned, mended = lines[:-1], lines[-1]
     assert f"{data / DATABASE} (was 0644)" in mended
     assert f"{data} (was 0755)" in mended
-    assert sorted(line.partition(" ")[0] for line in warned) == [str(data / KEY_FILE), str(data / SECRET)]
+    assert sorted(line.partition(" ")[0] for line in warned) == [
+        str(data / name) for name in (KEY_FILE, QUARANTINE_KEY, SECRET)
+    ]
     assert all("could be read by other users" in line for line in warned)
     caplog.clear()
     app.open_store(Location(data=data), create=False).close()

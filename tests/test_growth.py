@@ -15,7 +15,7 @@ import pytest
 
 from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, STATE_FILE
 from antechamber.resources import how_to_install
-from antechamber.secret_key import SECRET
+from antechamber.secret_key import QUARANTINE_KEY, SECRET
 from antechamber.settings import Location
 from support import HANG_SECONDS, Databases, antechamber, database, event, free_port, serving, where, write_policies
 
@@ -181,6 +181,7 @@ def test_the_environment_names_the_database_for_every_verb(empty: Location) -> N
     assert "Healthy" in antechamber("doctor", **named).stdout
     assert {file.name for file in empty.data.iterdir()} == {
         SECRET,
+        QUARANTINE_KEY,
         KEY_FILE,
         STATE_FILE,
         f"{STATE_FILE}.lock",

@@ -13,11 +13,11 @@ from antechamber.core.contract import PRODUCER, SCOPES
 from antechamber.core.errors import PolicyError
 from antechamber.core.policy import Limits, Policy, Producer, Rules
 from antechamber.core.policy_help import IDENTITY
-from antechamber.core.privacy import RULES
+from antechamber.detector_files import check_file, list_files
 from antechamber.policy_files import read_policy
 from antechamber.secret_key import SECRET, load_secret
 from antechamber.settings import DATABASE, Settings, SettingsError
-from support import antechamber
+from support import RULES, antechamber
 
 SHIPPED = Path(__file__).parents[1] / "policies"
 BOT = '[[producer]]\nidentity = "worker:release-bot"\nowner = "ada"\nsubmit = ["project:apollo"]\n'
@@ -43,8 +43,16 @@ def complaint(folder: Path, **files: str | bytes) -> str:
 
 def test_missing_files_are_the_defaults(tmp_path: Path) -> None:
     """An empty folder is the shipped policy, which admits no producer."""
-    assert read_policy(tmp_path) == Policy()
-    assert read_policy(tmp_path).digest() == Policy().digest()
+    assert read_policy(tmp_path) == Policy(detectors=RULES)
+    assert read_policy(tmp_path).digest() == Policy(detectors=RULES).digest() != Policy().digest()
+
+
+def test_each_pattern_of_the_shipped_detectors_is_valid() -> None:
+    """The service does not compile them when it starts, so this is where an invalid one shows."""
+    files = list_files(SHIPPED)
+    assert len(files) > 10
+    for file in files:
+        check_file(file.name, file.read_bytes())
 
 
 def test_the_shipped_folder_says_what_the_code_says() -> None:
@@ -287,7 +295,7 @@ def test_an_unknown_file_is_named_with_what_to_write(tmp_path: Path, name: str, 
 def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:
     """Files of other kinds in the folder are ignored."""
     (tmp_path / "README.md").write_text("notes")
-    assert read_policy(tmp_path) == Policy()
+    assert read_policy(tmp_path) == Policy(detectors=RULES)
 
 
 @pytest.mark.parametrize("kind", ["nothing", "file"])

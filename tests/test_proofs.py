@@ -55,6 +55,14 @@ def test_the_proof_sees_an_effect_too_many() -> None:
     assert status == 1
 
 
+def test_the_proof_sees_a_mirror_that_differs() -> None:
+    """A memory that is missing in the mirror and a text that remained in its file are counted, and the proof fails."""
+    status, numbers = prove("mirror", "--kills", "2", "--sabotage")
+    assert (numbers["differences"], numbers["remains"]) == (1, 1)
+    assert numbers["too_little"] == []
+    assert status == 1
+
+
 @ENGINES
 def test_the_proof_sees_a_history_that_nothing_explains(engine: str) -> None:
     """When answered keys disappear, the proof prints the history and fails."""

@@ -27,8 +27,20 @@ from antechamber.cli import main
 from antechamber.client import Ledger
 from antechamber.core.outcomes import OUTCOMES
 from antechamber.core.policy_help import WANTED
+from antechamber.core.review.source_links import link_to
 from antechamber.policy_files import read_policy
-from support import HANG_SECONDS, Databases, antechamber, database, free_port, place_of, run_in_thread, serving
+from support import (
+    HANG_SECONDS,
+    Databases,
+    antechamber,
+    database,
+    event,
+    free_port,
+    place_of,
+    run_in_thread,
+    running,
+    serving,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 CLIENT = "service/antechamber/client/README.md"
@@ -80,12 +92,16 @@ DEMO = block("README.md", "Sixty seconds", "sh")
 BY_HAND = block("README.md", "Sixty seconds", "sh", 1)
 CURL = block(CLIENT, "HTTP with curl", "sh")
 PYTHON = block(CLIENT, "Python client and ledger", "python")
+FOLLOWING = block(CLIENT, "Follow changes", "python")
 PASTED = block(CLIENT, "MCP", "json")
 TOOLS = block(CLIENT, "MCP", "python")
 GUARD = block(CLIENT, "Guard: any other tool that writes", "python")
 AUDIT = block(LOG, "Export and verify", "sh")
 GROWING = block("service/README.md", "Growing: several processes on PostgreSQL", "sh")
+HOOK = block("service/README.md", "Scan files", "yaml")
 POLICY_TEST = block("policies/README.md", "tests.toml", "toml")
+DETECTOR = block("policies/README.md", "Add a rule in three minutes", "toml")
+SOURCES = block("policies/README.md", "guidelines.toml", "toml")
 
 
 def own_environment() -> dict[str, str]:
@@ -236,6 +252,19 @@ def test_the_python_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, liv
     assert proposals(tmp_path) == 1
 
 
+def test_a_reader_follows_the_changes(tmp_path: Path, policies: Path) -> None:
+    """The block for changes mirrors what a curator admitted, and prints its admission."""
+    with running(tmp_path / "data", policies) as service:
+        proposal = service.submit(event("Deploys run on Friday.")).json()["proposal_id"]
+        assert service.sign_in().decide(proposal, "approve").status_code == 303
+        token = service.token()
+    with serving(tmp_path / "data", policies) as (url, _):
+        environment = own_environment() | {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token}
+        command = [sys.executable, "-c", FOLLOWING]
+        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 -- our own documents
+    assert re.fullmatch(r"1 memories\n\d+ admitted [0-9a-f-]{36}\n", ran.stdout)
+
+
 def test_an_mcp_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
     """The block for MCP starts the server as the configuration to paste does."""
     named = json.loads(PASTED)["mcpServers"]["antechamber"]
@@ -287,9 +316,40 @@ def test_the_test_of_a_policy_holds(tmp_path: Path) -> None:
     assert len(read_policy(folder).cases) == before + 1
 
 
+def test_the_hook_stops_a_commit(tmp_path: Path) -> None:
+    """The command of the hook, with file names added as pre-commit does, fails for a file with a secret."""
+    (entry,) = re.findall(r"entry: (.+)", HOOK)
+    (tmp_path / "clean").write_text("Run the migration before the deploy.")
+    (tmp_path / "secret").write_text("gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6")
+    for names, status in (("clean", 0), ("clean secret", 1)):
+        with shell(f"{entry} {names}", tmp_path) as process:
+            printed, _ = process.communicate()
+        assert process.returncode == status, printed
+        assert ("secret:1:1: " in printed) == bool(status)
+
+
+def test_a_rule_is_added_as_the_document_shows(tmp_path: Path) -> None:
+    """The rule of the document is valid, its examples hold, and a miss that it finds is an error."""
+    (tmp_path / "detectors").mkdir()
+    file = tmp_path / "detectors" / "own.toml"
+    file.write_text(DETECTOR)
+    assert "acme-key" in antechamber("policy", "check", str(tmp_path), "--rules").stdout
+    file.write_text(DETECTOR.replace('miss = ["', 'miss = ["acme_0123456789abcdef01234567 '))
+    assert "acme-key: miss[0]" in antechamber("policy", "check", str(tmp_path)).stderr
+
+
+def test_a_source_gets_an_address_as_the_document_shows(tmp_path: Path) -> None:
+    """The table of the document leads from a source span to the lines in a browser."""
+    (tmp_path / "guidelines.toml").write_text(SOURCES)
+    span = {"uri": "repo://apollo/docs/deploy.md", "start": 10, "end": 14}
+    address = link_to(span, read_policy(tmp_path).sources)
+    assert address == "https://git.example.com/apollo/blob/HEAD/docs/deploy.md#L10-L14"
+
+
 def test_every_code_block_is_run() -> None:
     """Every code block with a language is run by a test of this module."""
-    run = [DEMO, BY_HAND, CURL, PYTHON, PASTED, TOOLS, GUARD, AUDIT, GROWING, POLICY_TEST]
+    run = [DEMO, BY_HAND, CURL, PYTHON, FOLLOWING, PASTED, TOOLS, GUARD, AUDIT, GROWING, HOOK, POLICY_TEST, DETECTOR]
+    run.append(SOURCES)
     assert sorted(code for text in DOCUMENTS.values() for _, code in BLOCK.findall(text)) == sorted(run)
 
 
@@ -362,7 +422,14 @@ def test_every_variable_is_documented() -> None:
 def test_every_policy_key_is_documented() -> None:
     """Each policy file has a heading, and its keys are explained below that heading."""
     chapters = sections(DOCUMENTS["policies/README.md"])
-    tables = {"producer": "producers", "guideline": "guidelines", "test": "tests", "off": "privacy"}
+    tables = {
+        "producer": "producers",
+        "guideline": "guidelines",
+        "sources": "guidelines",
+        "test": "tests",
+        "off": "privacy",
+        "revoke_pasted_tokens": "privacy",
+    }
     for place in WANTED:
         table, _, key = place.replace("[]", "").partition(".")
         text = chapters[f"{tables.get(table, 'scopes')}.toml"]

@@ -15,12 +15,14 @@ from benchmarks import (
     batch,
     desk,
     engines,
+    gate,
     growth,
     hostile,
     ledger,
     log,
     others,
     overload,
+    search,
     single,
     storm,
 )
@@ -33,10 +35,12 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., bool]]]] = {
     "growth": ("the same load on stores of 10,000 and a million submissions, or of --rows", growth.run),
     "overload": ("a thousand connections with bodies of 60 kB: what is refused, and memory", overload.run),
     "desk": ("pages of the desk with a million proposals that wait, on both engines", desk.run),
+    "search": ("what search finds on the labelled set, and how fast it is on large stores", search.run),
     "audit": ("a log of a million leaves: its export, its proofs and the verifier, on both engines", audit.run),
     "log": ("submissions with the log beside the same service without it, on both engines", log.run),
     "ledger": ("what an agent's write-ahead ledger costs, and how it recovers 100,000 operations", ledger.run),
     "engines": ("1, 2 and 4 processes over one PostgreSQL beside FastAPI with a unique key", engines.run),
+    "gate": ("the scan of events by size, and the most expensive texts that a search finds", gate.run),
     "hostile": ("how long an agent waits while one caller attacks, by KIND of attack", hostile.run),
 }
 QUICK: Final = "single"

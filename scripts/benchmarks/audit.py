@@ -22,7 +22,8 @@ import httpx
 import psutil
 
 from antechamber import app
-from antechamber.core.log.leaf import Leaf, LeafWrite, leaf_bytes
+from antechamber.core.log.leaf import Leaf, leaf_bytes
+from antechamber.core.log.rows import LeafWrite
 from antechamber.core.ports.store import Store
 from antechamber.core.times import format_time
 from antechamber.settings import Location

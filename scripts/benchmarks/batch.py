@@ -24,7 +24,7 @@ from lib.processes import workplace
 LINES: Final = 1000
 CONNECTIONS: Final = 4
 _FLIGHT: Final = 128
-_TABLES: Final = ("producers", "proposals", "submissions", "log_leaves")
+_TABLES: Final = ("producers", "policies", "proposals", "submissions", "log_leaves")
 
 
 def run(rounds: int | None, *, quick: bool, as_json: bool, tell: Tell) -> bool:
@@ -93,7 +93,8 @@ def _bare(source: Path, target: Path) -> float:
         name: f"INSERT INTO {name} VALUES ({', '.join('?' * len(found[0]))})"  # noqa: S608 -- our own names
         for name, found in rows.items()
     }
-    write.executemany(inserts["producers"], rows["producers"])
+    for name in ("producers", "policies"):
+        write.executemany(inserts[name], rows[name])
     start = time.perf_counter()
     for first in range(0, len(rows["submissions"]), LINES):
         write.execute("BEGIN IMMEDIATE")

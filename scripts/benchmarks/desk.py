@@ -140,7 +140,7 @@ def _pages(browser: httpx.Client, number: int) -> dict[str, str]:
         "first": "/review",
         "middle": f"/review?after=3.{number // 20}.0.0",
         "last": f"/review?after=3.{number // 10 - 5}.0.0",
-        "filtered": "/review?q=care:yes",
+        "filtered": "/review?q=warning:yes",
         "nothing": "/review?q=nowhere",
         "proposal": proposal[1] if proposal else "/nowhere",
         "dashboard": "/dashboard?days=30",

@@ -24,6 +24,7 @@ import psutil
 
 from antechamber.core.admission.canonical import canonical, digest, join_event
 from antechamber.core.ids import uuid7
+from antechamber.store.hashes import with_bytes
 from benchmarks.load import body, load, loader, write_bodies
 from benchmarks.rounds import FLIGHTS, Tell, at_rest
 from lib.processes import Application, end, free_port, workplace
@@ -35,8 +36,6 @@ _CHUNK: Final = 20_000
 _NEEDED: Final = 3_200
 """Free disk bytes required per submission, including the write-ahead log beside the file."""
 _MAX_A_SECOND: Final = 16_000
-_TOLD: Final = ("submission_id", "proposal_id", "idempotency_key", "source_event_hash")
-"""Members in which receipts differ, besides the time."""
 _DAY_ONE: Final = 1_767_225_600_000_000
 """The start time of the filling, in microseconds since 1970 UTC."""
 
@@ -147,24 +146,18 @@ class _Copies:
         found = target.execute(f"SELECT * FROM {table}")  # noqa: S608 -- our own names
         self._names = [column[0] for column in found.description]
         self._row = dict(zip(self._names, found.fetchone(), strict=True))
-        self._told = msgspec.json.decode(self._row.get("receipt", "null"))
         self.insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(self._names))})"  # noqa: S608
 
     def row(self, event: dict[str, Any]) -> list[Any]:
         """Return the values of a copy."""
-        own = {name: event[name] for name in self._names if name in event}
-        receipt = self._row.get("receipt")
-        if receipt is not None:
-            for name in _TOLD:
-                receipt = receipt.replace(self._told[name], event[name])
-            own["receipt"] = receipt
-        return list((self._row | own).values())
+        own = with_bytes({name: event[name] for name in self._names if name in event})
+        return list({**self._row, **own}.values())
 
 
 class _Leaves:
     """Leaves of the log: copies of the first submission's with other ids and random commitments."""
 
-    insert = "INSERT INTO log_leaves VALUES (?, ?, ?, ?)"
+    insert = "INSERT INTO log_leaves (id, leaf, submission, salt) VALUES (?, ?, ?, ?)"
 
     def __init__(self, target: sqlite3.Connection) -> None:
         found = "SELECT leaf, (SELECT max(id) FROM log_leaves) FROM log_leaves WHERE leaf LIKE '%\"submission_id\"%'"
@@ -177,7 +170,7 @@ class _Leaves:
         leaf = self._leaf
         for name, value in self._told.items():
             leaf = leaf.replace(value, event[name])
-        return [next(self._places), leaf, event["submission_id"], os.urandom(32)]
+        return [next(self._places), leaf, event["id"], os.urandom(32)]
 
 
 def _events(numbers: range, make_key: Callable[[int], str]) -> Iterator[dict[str, Any]]:

@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 import uvloop
+from blake3 import blake3
 
 from antechamber.core.outgoing import hash_event
 from lib.processes import PRODUCER, SCOPE
@@ -48,7 +50,7 @@ def loader() -> str:
 
 
 def body(name: str, number: int, key: str | None = None) -> bytes:
-    """Return a submission of about 600 bytes with a unique key and content."""
+    """Return a submission of about 600 bytes with unique content; without `key`, its key is a UUID, as clients send."""
     event: dict[str, Any] = {
         "payload": {
             "kind": "procedure",
@@ -66,7 +68,7 @@ def body(name: str, number: int, key: str | None = None) -> bytes:
         },
     }
     head = {
-        "idempotency_key": key or f"{name}-{number}",
+        "idempotency_key": key or str(UUID(bytes=blake3(f"{name}-{number}".encode()).digest(16), version=4)),
         "producer_identity": PRODUCER,
         "submission_scope": "project",
         "scope_id": SCOPE,
@@ -79,7 +81,7 @@ def body(name: str, number: int, key: str | None = None) -> bytes:
 def write_bodies(folder: Path, name: str, number: int, key_of: Callable[[int], str] | None = None) -> Path:
     """Write bodies to as many files as there are shards; return the path without the shard's number.
 
-    `key_of` creates the keys; without it they consist of the name and the number.
+    `key_of` creates the keys; without it they are UUIDs (RFC 9562, version 4) derived from name and number.
     """
     for shard in range(SHARDS):
         with (folder / f"{name}.{shard}").open("wb") as file:

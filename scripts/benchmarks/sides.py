@@ -33,6 +33,15 @@ main()
 """The service without a log: leaves are neither built nor written, and no lock is taken."""
 
 
+WITHOUT_GATE: Final = """
+from antechamber.core.privacy import Gate
+Gate.is_clean = lambda *_: True
+from antechamber.cli import main
+main()
+"""
+"""The service without a scan of submissions."""
+
+
 def on_sqlite(name: str = "Antechamber SQLite", launcher: str | None = None) -> Side:
     """Return the service over a folder."""
     return Side(name, partial(_ours, 1, None, launcher))

@@ -116,6 +116,7 @@ class Background:
 
     def __init__(self) -> None:
         self._works: list[Work] = []
+        self._sources: list[Callable[[], list[str]]] = []
 
     def work(self, name: str) -> Work:
         """Add a piece of work."""
@@ -123,6 +124,11 @@ class Background:
         self._works.append(work)
         return work
 
+    def add_alarms(self, source: Callable[[], list[str]]) -> None:
+        """Also list the alarms that a source returns."""
+        self._sources.append(source)
+
     def alarms(self) -> list[str]:
-        """Return the alarms of the work that fails now."""
-        return [work.alarm for work in self._works if work.alarm is not None]
+        """Return the alarms of the work that fails now, and those of all sources."""
+        failing = [work.alarm for work in self._works if work.alarm is not None]
+        return failing + [text for source in self._sources for text in source()]

@@ -98,7 +98,10 @@ TOOLS: Final = {
         _Spec(
             name="search_memory",
             title="Search memory",
-            description="Read what curators admitted to exactly one scope, newest first, at most 50.",
+            description=(
+                "Ask what curators admitted to exactly the named scopes, in your own words: the best answers first, at "
+                "most 50; the newest for an empty query. No item means that nothing there answers the question."
+            ),
             arguments=SearchMemory,
             result=MemoryPage,
             annotations=_READS,
@@ -322,9 +325,9 @@ async def _status(submits: Submitting, arguments: SubmissionStatus) -> CallToolR
 
 
 async def _search(submits: Submitting, arguments: SearchMemory) -> CallToolResult:
-    page = await submits.search(arguments.query, arguments.submission_scope, arguments.scope_id)
+    page = await submits.search(arguments)
     lines = [f"- {item.content}" for item in page.items]
-    return _success("\n".join(lines) or "Nothing is remembered there that holds all these words.", page)
+    return _success("\n".join(lines) or "Nothing is remembered there that answers this.", page)
 
 
 _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolResult]]]] = {

@@ -11,10 +11,12 @@ from msgspec import Struct, field
 
 from antechamber.core.contract import PRODUCER, SCOPES, Scope
 from antechamber.core.errors import PolicyError
-from antechamber.core.policy import Case, Guideline, Limits, Policy, Privacy, Producer, Rules, ScopeRules
+from antechamber.core.policy import Case, Guideline, Limits, Person, Policy, Privacy, Producer, Rules, ScopeRules
 from antechamber.core.policy_help import IDENTITY, explain_value
 from antechamber.core.policy_tests import failures
-from antechamber.core.privacy import RULES
+from antechamber.core.privacy import KINDS, Action, Rule
+from antechamber.core.review.source_links import check_addresses
+from antechamber.detector_files import read_detectors
 
 TESTS: Final = "tests.toml"
 
@@ -28,6 +30,7 @@ class ProducersFile(Struct, frozen=True, forbid_unknown_fields=True):
 class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Content of `scopes.toml`."""
 
+    reveal: list[Person] = []
     defaults: Rules = field(default_factory=Rules)
     scope: dict[Scope, ScopeRules] = {}
     limits: Limits = field(default_factory=Limits)
@@ -37,12 +40,15 @@ class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Content of `privacy.toml`."""
 
     off: list[str] = []
+    actions: dict[str, Action] = {}
+    revoke_pasted_tokens: bool = False
 
 
 class GuidelinesFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Content of `guidelines.toml`."""
 
     guideline: list[Guideline] = []
+    sources: dict[str, str] = {}
 
 
 class TestsFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,13 +101,25 @@ def read_policy(folder: Path) -> Policy:
     privacy = _decode(folder, "privacy.toml", PrivacyFile)
     guidelines = _decode(folder, "guidelines.toml", GuidelinesFile)
     tests = _decode(folder, TESTS, TestsFile)
+    detectors = read_detectors(folder)
+    check_addresses(guidelines.sources)
+    for scope, rules in scopes.scope.items():
+        _check_actions(f"scopes.toml: [scope.{scope}.actions]", rules.actions or {}, detectors)
+    _check_actions("privacy.toml: [actions]", privacy.actions, detectors)
     policy = Policy(
         producers=_index_by_identity(producers.producer),
         defaults=scopes.defaults,
         scopes=_merge_over_shipped(scopes.scope),
         limits=scopes.limits,
-        privacy=Privacy(off=_check_rules(privacy.off)),
+        reveal=scopes.reveal,
+        privacy=Privacy(
+            off=_check_rules(privacy.off, detectors),
+            actions=privacy.actions,
+            revoke_pasted_tokens=privacy.revoke_pasted_tokens,
+        ),
+        detectors=detectors,
         guidelines=guidelines.guideline,
+        sources=guidelines.sources,
         cases=tests.test,
     )
     for case in policy.cases:
@@ -173,13 +191,21 @@ def _check_grants(location: str, producer: Producer) -> None:
             raise PolicyError(message)
 
 
-def _check_rules(off: list[str]) -> list[str]:
-    names = [rule.rule_id for rule in RULES]
+def _check_rules(off: list[str], detectors: tuple[Rule, ...]) -> list[str]:
+    names = [rule.rule_id for rule in detectors]
     for name in off:
         if name not in names:
             message = f'privacy.toml: off: "{name}" is no rule{_suggest(name, names)}'
             raise PolicyError(message)
     return off
+
+
+def _check_actions(location: str, actions: dict[str, Action], detectors: tuple[Rule, ...]) -> None:
+    names = [*KINDS, *(rule.rule_id for rule in detectors)]
+    for name in actions:
+        if name not in names:
+            message = f'{location}: "{name}" is neither a rule nor a kind of rules{_suggest(name, names)}'
+            raise PolicyError(message)
 
 
 def _suggest(word: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""The data folder's secret, the key of commitments and cookies."""
+"""The data folder's secrets: the key of commitments and cookies, and the key that wraps those of sealed events."""
 
 import secrets
 from pathlib import Path
@@ -10,7 +10,7 @@ from antechamber import durable_files
 from antechamber.settings import DATABASE, SettingsError
 
 SECRET: Final = "secret.key"  # noqa: S105 -- a file name
-
+QUARANTINE_KEY: Final = "quarantine.key"
 
 SECRET_BYTES: Final = 32
 
@@ -33,8 +33,29 @@ def load_secret(data: Path, *, begun: bool | None = None) -> bytes:
                 "recognized."
             )
             raise SettingsError(message)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        durable_files.create(path, secrets.token_bytes(SECRET_BYTES))
+        _create(path)
+    return _read(path)
+
+
+def load_quarantine_key(data: Path) -> bytes:
+    """Return the folder's key for sealed events, created at first use with mode 0600; it is never in the database.
+
+    Events that were sealed with a lost key cannot be decrypted again, and expire.
+
+    Raises SettingsError if it is damaged.
+    """
+    path = data / QUARANTINE_KEY
+    if not path.exists():
+        _create(path)
+    return _read(path)
+
+
+def _create(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    durable_files.create(path, secrets.token_bytes(SECRET_BYTES))
+
+
+def _read(path: Path) -> bytes:
     secret = path.read_bytes()
     if len(secret) != SECRET_BYTES:
         message = f"{path} is damaged: it must hold {SECRET_BYTES} bytes. Restore it from the backup of this folder."

@@ -20,13 +20,14 @@ from antechamber.core.review.decision import (
     Ruling,
     Target,
     blocker,
-    check_note,
     open_decisions,
     required_persons,
     rule,
     standing_approvals,
     text_hash,
 )
+from antechamber.core.review.form_checks import check_note
+from support import GATE, gate_without
 
 PAYLOAD = {"kind": "fact", "content": "Run the migration first.", "tags": ["deploy"]}
 SHOWN = canonical(PAYLOAD)
@@ -308,13 +309,13 @@ def test_an_approval_needs_no_reason_but_no_wrong_one_either() -> None:
 
 def test_a_note_has_its_limit_and_repeats_nothing_private() -> None:
     """A note has at most 2,000 characters and no private value; a disabled rule finds nothing."""
-    check_note("x" * MAX_REASON, frozenset())
+    check_note("x" * MAX_REASON, GATE)
     with pytest.raises(InvalidDecisionError, match="2000"):
-        check_note("x" * (MAX_REASON + 1), frozenset())
+        check_note("x" * (MAX_REASON + 1), GATE)
     private = "Ask ada@love" + "lace.dev."
     with pytest.raises(InvalidDecisionError, match="private data"):
-        check_note(private, frozenset())
-    check_note(private, frozenset({"email-address"}))
+        check_note(private, GATE)
+    check_note(private, gate_without("email-address"))
 
 
 @pytest.mark.parametrize("content", ["", " \t\r\n\r "])
@@ -389,7 +390,7 @@ def test_asking_for_a_second_curator_wants_two_and_voids_nothing() -> None:
     flagged = proposal(second=True)
     assert required_persons(flagged) == 2
     assert not ruled(flagged, "approve").admits
-    with pytest.raises(ForbiddenDecisionError, match="asked for already"):
+    with pytest.raises(ForbiddenDecisionError, match="requested already"):
         ruled(flagged, "flag", "eve")
 
 
@@ -471,3 +472,17 @@ def test_owners_make_no_decision_of_any_kind(kind: DecisionKind) -> None:
     of = msgspec.structs.replace(of, standing=stands("approve"))
     with pytest.raises(ForbiddenDecisionError, match="another person"):
         ruled(of, kind, "ada", target=OLD if pending and kind != "flag" else None, undoes="r-1")
+
+
+def test_a_redactor_is_one_of_two_approvers_and_never_the_only_one() -> None:
+    """An approval of the redactor waits for another person, who alone would be enough."""
+    redacted = proposal(redactor="bob")
+    assert (required_persons(redacted), required_persons(redacted, "bob")) == (1, 2)
+    first = rule(redacted, decision("approve"), "bob")
+    assert (first.admits, first.approvals_required) == (False, 2)
+    alone = rule(redacted, decision("approve"), "eve")
+    assert (alone.admits, alone.approvals_required) == (True, 1)
+    own = Approval(person="bob", version=1, text_hash=text_hash(SHOWN))
+    second = rule(proposal(redactor="bob", approvals=[own]), decision("approve"), "eve")
+    assert (second.admits, second.approvals_required) == (True, 2)
+    assert required_persons(proposal(redactor="bob", curators=2)) == 2

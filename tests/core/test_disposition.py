@@ -24,8 +24,8 @@ from antechamber.core.contract import CODES, Problem, Reason, Receipt
 from antechamber.core.errors import RequestRefusedError
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, FIXTURES, OUTCOMES, RETRY_AFTER
 from antechamber.core.policy import Limits, Verdict
-from antechamber.core.privacy import Finding, scan
-from support import event
+from antechamber.core.privacy import Finding
+from support import GATE, event
 
 SECRET = bytes(range(32))
 DIGEST = "blake3:" + "0" * 64
@@ -308,7 +308,7 @@ def test_a_private_event_is_refused_before_policy_and_content(
 def test_private_reasons_name_rule_and_place_but_no_value() -> None:
     """A reason names rule and pointer but no value."""
     address = "ada@" + "lovelace.dev"
-    found = scan({"/payload": {"content": f"Ask {address}."}})
+    found = GATE.scan({"/payload": {"content": f"Ask {address}."}})
     (reason,) = judge(made(found, content=f"Ask {address}."), verdict(), Known()).reasons
     assert reason.pointer == "/payload/content"
     assert reason.message.startswith("email-address")
@@ -470,7 +470,7 @@ def test_fixture_no_source_hash() -> None:
 def test_fixture_private_data_in_payload() -> None:
     """Rule ids and pointers are returned, never the value."""
     address = "ada@" + "lovelace.dev"
-    of = made(scan({"/payload": {"content": address}}), content=address)
+    of = made(GATE.scan({"/payload": {"content": address}}), content=address)
     judgement = judge(of, verdict(), Known())
     assert (judgement.outcome.status, judgement.outcome.disposition) == (422, "rejected-private")
     assert codes(judgement) == ["private-detected"]

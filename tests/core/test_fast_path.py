@@ -28,6 +28,7 @@ FULL: dict[str, Any] = {
     "observed_at": "2026-11-20T10:00:00Z",
     "visibility": "shareable",
     "supersedes": "m-1",
+    "derived_from": ["m-1", "m-2"],
 }
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
     ["x", "Fact", "\r\n", " x", "x\n", "\\r", "e\u0301", "\u00e9", "\u0338", '"', "a b", "A"]
@@ -46,6 +47,7 @@ odd = st.sampled_from(
         ("observed_at", st.sampled_from(["2026-11-20T10:00:00+01:00", "2026-13-01T00:00:00Z", "now", 5])),
         ("visibility", st.sampled_from(["private", "shareable", "secret", None])),
         ("supersedes", texts | st.integers()),
+        ("derived_from", st.lists(st.sampled_from(["m-1", "m-2", "", "a b", 7]), max_size=3) | texts),
         ("durable", st.sampled_from([True, False, "no"])),
         ("unknown", texts),
         ("source_event_hash", st.sampled_from(["blake3:" + "0" * 64, "", None, 1])),

@@ -36,6 +36,16 @@ def test_every_tag_character_is_shown_with_the_letter_it_encodes() -> None:
         assert (piece.code, piece.name) == (f"U+{code:04X}", f"TAG {chr(code - 0xE0000)}")
 
 
+def test_a_text_in_variation_selectors_is_shown_with_the_letters_it_encodes() -> None:
+    """Selectors that spell a text, by either numbering, are shown as this text; others by their code points."""
+    both = "".join(chr(0xE0100 + ord(sign) - 16) for sign in "obey")
+    alone = "".join(chr(0xE0100 + ord(sign)) for sign in "obey")
+    for hidden in (both, alone):
+        piece = reveal(f"a{hidden}b")[1]
+        assert (piece.code, piece.name, piece.text) == ("hidden text: obey", "4 variation selectors", hidden)
+    assert reveal("a\ufe00\ufe01\U000e01ef")[1].code == "U+FE00 U+FE01 U+E01EF"
+
+
 def test_newline_tab_and_space_stay_as_they_are() -> None:
     """Newline, tab and space are left unchanged."""
     assert [piece.code for piece in reveal("a\nb\tc d")] == [""]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from antechamber.core.errors import RequestRefusedError
-from antechamber.core.mcp_tools import MAX_ARGUMENT_CHARACTERS, ProposeMemory, SearchMemory, read_arguments
+from antechamber.core.mcp_tools import MAX_ARGUMENT_CHARACTERS, ProposeMemory, SearchMemory, event_of, read_arguments
 
 
 def nested(depth: int) -> list[Any]:
@@ -41,3 +41,12 @@ def test_right_arguments_are_read() -> None:
     asked = read_arguments({"query": "deploy", "submission_scope": "project", "scope_id": "orbit"}, SearchMemory)
     assert isinstance(asked, SearchMemory)
     assert asked.query == "deploy"
+
+
+def test_an_event_names_the_memories_that_led_to_it() -> None:
+    """`derived_from` reaches the event as it was given, and stays absent otherwise."""
+    given = {"content": "x", "kind": "fact", "submission_scope": "project", "scope_id": "apollo", "source_uri": "u"}
+    plain = event_of(ProposeMemory(**given), "worker:a")  # type: ignore[arg-type]
+    derived = event_of(ProposeMemory(**given, derived_from=["m-1"]), "worker:a")  # type: ignore[arg-type]
+    assert derived == plain | {"derived_from": ["m-1"]}
+    assert "derived_from" not in plain

@@ -6,6 +6,7 @@ import pytest
 
 from antechamber.core.policy import Case, Policy, Privacy, Producer, Rules
 from antechamber.core.policy_tests import failures, outcome
+from support import RULES
 
 BOT = Producer(identity="worker:release-bot", owner="ada", submit=["project:apollo"], read=["project:*"])
 STRANGER = Producer(identity="worker:stranger", owner="eve", submit=["project:gemini"], read=["project:apollo"])
@@ -14,7 +15,7 @@ MAIL = "ada@" + "lovelace.dev"
 
 def policy(*cases: Case, **members: Any) -> Policy:
     """Return a policy with the release bot and these cases."""
-    return Policy(producers={BOT.identity: BOT}, cases=list(cases), **members)
+    return Policy(producers={BOT.identity: BOT}, cases=list(cases), **{"detectors": RULES} | members)
 
 
 def case(expect: str = "accepted-for-review", **members: Any) -> Case:

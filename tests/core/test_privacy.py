@@ -1,16 +1,21 @@
 """Privacy rules: matches and non-matches of each rule, pointers of findings, and hostile texts."""
 
+import base64
+import json
 import string
 import uuid
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from antechamber.core.access.secret_format import PREFIXES, mint
-from antechamber.core.admission.canonical import canonical, event_bytes
-from antechamber.core.privacy import RULES, Finding, is_clean, scan
+from antechamber.core.privacy import Finding, Gate
+from support import GATE, RULES, gate_without, places_of
 
 RULE_IDS = [rule.rule_id for rule in RULES]
 BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -38,7 +43,8 @@ PRIVATE: dict[str, list[str]] = {
     "anthropic-key": ["sk-" + "ant-api03-" + "a" * 40],
     "azure-storage-key": ["Account" + "Key=" + "a" * 86 + "=="],
     "digitalocean-token": ["do" + f"{kind}_v1_" + "0a" * 32 for kind in "opr"],
-    "github-token": ["gh" + f"{kind}_" + "a" * 36 for kind in "pousr"] + [f"\u00e9{GITHUB}", f"({GITHUB})"],
+    "github-token": ["gh" + f"{kind}_" + "a" * 36 for kind in "pousr"]
+    + [f"\u00e9{GITHUB}", f"({GITHUB})", f"_{GITHUB}", f"x{GITHUB}"],
     "github-fine-grained-token": ["github" + "_pat_" + "a" * 22 + "_" + "b" * 59],
     "gitlab-token": ["gl" + f"{kind}-" + "a" * 20 for kind in ("pat", "dt", "rt", "ptt", "cbt", "ft", "soat")],
     "google-api-key": ["AI" + "za" + "a" * 35],
@@ -76,9 +82,6 @@ PRIVATE: dict[str, list[str]] = {
     ],
     "payment-card": [
         f"{UUID} {CARD}",
-        UUID[:18],
-        f"{UUID}-4",
-        UUID.replace("-9139-", "-0139-"),
         CARD,
         CARD.replace(" ", ""),
         CARD.replace(" ", "-"),
@@ -87,14 +90,13 @@ PRIVATE: dict[str, list[str]] = {
         f"1234 {CARD}",
         "5555" + "555555554444",
         "2223" + "003122003222",
-        "3782" + "822463" + "10005",
-        "3056" + "9309025904",
-        "3600" + "0000000008",
+        "3782 " + "822463 " + "10005",
+        "3056 " + "930902 " + "5904",
         "6011" + "111111111117",
         "6500" + "000000000002",
         "3530" + "111333300000",
         "6200" + "000000000005",
-        "4222" + "222222222",
+        "4222 " + "2222 2" + "2222",
     ],
     "iban": [
         "DE89 3704 0044 " + "0532 0130 00",
@@ -115,7 +117,7 @@ HARMLESS: dict[str, list[str]] = {
     "anthropic-key": ["sk-" + "ant-api03-short"],
     "azure-storage-key": ["Account" + "Key=" + "a" * 85 + "==", "AccountKey=UseDevelopmentStorage"],
     "digitalocean-token": ["do" + "p_v1_" + "0" * 63, "do" + "x_v1_" + "0" * 64],
-    "github-token": ["gh" + "p_" + "a" * 35, "gh" + "x_" + "a" * 36, f"x{GITHUB}", f"_{GITHUB}"],
+    "github-token": ["gh" + "p_" + "a" * 35, "gh" + "x_" + "a" * 36],
     "github-fine-grained-token": ["github" + "_pat_" + "a" * 22 + "_" + "b" * 58],
     "gitlab-token": ["gl" + "pat-" + "a" * 19, "gl" + "xyz-" + "a" * 20],
     "google-api-key": ["AI" + "za" + "a" * 34],
@@ -191,9 +193,12 @@ HARMLESS: dict[str, list[str]] = {
 }
 
 
-def found(text: str, off: frozenset[str] = frozenset()) -> set[str]:
+scan, is_clean = GATE.scan, GATE.is_clean
+
+
+def found(text: str, gate: Gate = GATE) -> set[str]:
     """Return the rules with a finding in a text."""
-    return {finding.rule_id for finding in scan({"/payload/content": text}, off)}
+    return {finding.rule_id for finding in gate.scan({"/payload/content": text})}
 
 
 def rows(examples: dict[str, list[str]]) -> list[Any]:
@@ -206,16 +211,16 @@ def rows(examples: dict[str, list[str]]) -> list[Any]:
 
 
 def test_every_rule_has_examples() -> None:
-    """Every rule has an example that it finds and one that it does not."""
-    assert set(PRIVATE) == set(RULE_IDS)
-    assert set(HARMLESS) == set(RULE_IDS)
+    """Every rule has an example that it finds and one that it does not, here or in its file."""
+    assert set(PRIVATE) == set(HARMLESS) <= set(RULE_IDS)
+    assert all(rule.hit and rule.miss for rule in RULES)
     assert all([*PRIVATE.values(), *HARMLESS.values()])
 
 
 def test_rules_have_ids_of_their_own() -> None:
     """Rule ids are unique, and each id and title is fit for display."""
     assert len(set(RULE_IDS)) == len(RULE_IDS)
-    assert all(set(rule_id) <= set(string.ascii_lowercase + "-") for rule_id in RULE_IDS)
+    assert all(set(rule_id) <= set(string.ascii_lowercase + string.digits + "-") for rule_id in RULE_IDS)
     assert len({rule.title for rule in RULES}) == len(RULES)
 
 
@@ -233,12 +238,13 @@ def test_a_rule_leaves_its_counterexamples(rule: str, text: str) -> None:
     assert rule not in found(f"Before the deploy, see: {text}\nand then go on.")
 
 
-@pytest.mark.parametrize("rule", RULE_IDS)
+@pytest.mark.parametrize("rule", list(PRIVATE))
 def test_a_rule_that_is_off_stays_silent(rule: str) -> None:
-    """Disabling a rule silences that rule and no other."""
+    """Disabling a rule silences that rule and no other; a general rule may then find the same value."""
     text = f"{PRIVATE[rule][0]} {MAIL if rule != 'email-address' else CARD}"
     assert rule in found(text)
-    assert found(text, frozenset({rule})) == found(text) - {rule}
+    general = {one.rule_id for one in GATE.rules if one.general}
+    assert found(text, gate_without(rule)) - general == found(text) - general - {rule}
 
 
 def test_an_ordinary_event_has_no_findings() -> None:
@@ -260,12 +266,13 @@ def test_findings_point_to_where_the_value_stands() -> None:
         "attributes": {"deep": [{"x": [None, MAIL]}]},
     }
     assert scan({"/payload": payload, "/scope_id": MAIL, "/supersedes": GITHUB}) == [
-        Finding("/payload/attributes/deep/0/x/1", "email-address"),
-        Finding("/payload/content", "email-address"),
-        Finding("/payload/content", "github-token"),
-        Finding("/payload/tags/1", "email-address"),
-        Finding("/scope_id", "email-address"),
-        Finding("/supersedes", "github-token"),
+        Finding("/payload/attributes/deep/0/x/1", "email-address", "reject", 0, len(MAIL)),
+        Finding("/payload/content", "email-address", "reject", 0, len(MAIL)),
+        Finding("/payload/content", "email-address", "reject", len(MAIL) + 5, 2 * len(MAIL) + 5),
+        Finding("/payload/content", "github-token", "reject", 2 * len(MAIL) + 10, 2 * len(MAIL) + 10 + len(GITHUB)),
+        Finding("/payload/tags/1", "email-address", "reject", 0, len(MAIL)),
+        Finding("/scope_id", "email-address", "reject", 0, len(MAIL)),
+        Finding("/supersedes", "github-token", "reject", 0, len(GITHUB)),
     ]
 
 
@@ -281,13 +288,13 @@ def test_no_pointer_leads_through_a_private_name(below: Any) -> None:
     """Findings below a private name are reported without that name."""
     findings = scan({"/payload": {"attributes": {"note": MAIL, GITHUB: below}}})
     assert Finding("/payload/attributes", "github-token") in findings
-    assert Finding("/payload/attributes/note", "email-address") in findings
+    assert ("/payload/attributes/note", "email-address") in places_of(findings)
     assert all(GITHUB not in finding.pointer and OTHER_GITHUB not in finding.pointer for finding in findings)
 
 
 def test_pointers_of_odd_names_are_escaped() -> None:
     """A slash or tilde in a name is escaped in the pointer."""
-    assert scan({"": {"a/b~c": MAIL}}) == [Finding("/a~1b~0c", "email-address")]
+    assert scan({"": {"a/b~c": MAIL}}) == [Finding("/a~1b~0c", "email-address", "reject", 0, len(MAIL))]
 
 
 @given(st.uuids())
@@ -300,14 +307,18 @@ def test_integers_are_scanned_and_truth_values_are_not() -> None:
     """A card number is found as an integer with either sign; booleans are not scanned."""
     number = int(CARD.replace(" ", ""))
     assert scan({"/a": {"b": [number, -number, number + 1, True, False, None]}}) == [
-        Finding("/a/b/0", "payment-card"),
-        Finding("/a/b/1", "payment-card"),
+        Finding("/a/b/0", "payment-card", "reject", 0, 16),
+        Finding("/a/b/1", "payment-card", "reject", 1, 17),
     ]
 
 
-def test_values_are_not_joined_across_members() -> None:
-    """Strings are scanned one by one, so halves of a value in two members are no finding."""
-    assert scan({"/a": [GITHUB[:20], GITHUB[20:]], "/b": [CARD[:10], CARD[10:]]}) == []
+def test_only_tokens_are_joined_across_members() -> None:
+    """The halves of a token in two neighboring members are found, each in its place; those of a number are not."""
+    token = "gh" + "p_" + "a1" * 18
+    assert scan({"/a": ["word", token[:20], token[20:], "other"], "/b": [CARD[:10], CARD[10:]]}) == [
+        Finding("/a/1", "github-token", "reject", 0, 20, ("split",)),
+        Finding("/a/2", "github-token", "reject", 0, 20, ("split",)),
+    ]
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([MAIL, GITHUB]))
@@ -378,7 +389,7 @@ def test_a_value_behind_many_near_misses_is_found() -> None:
 )
 @pytest.mark.parametrize("location", ["content", "tag", "name", "deep", "uri", "other"])
 def test_the_quick_look_is_never_blind(rule_id: str, text: str, location: str) -> None:
-    """The prefilter requests a scan of the canonical text whenever `scan` has a finding."""
+    """The quick look asks for a scan whenever `scan` has a finding."""
     payload: dict[str, Any] = {"kind": "fact", "content": "Harmless."}
     span, other = {"uri": "repo://apollo/RUNBOOK.md"}, None
     match location:
@@ -394,35 +405,54 @@ def test_the_quick_look_is_never_blind(rule_id: str, text: str, location: str) -
             span["uri"] = text
         case _:
             other = text
-    found = scan({"/payload": payload, "/source_span": span, "/supersedes": other})
-    assert rule_id in {finding.rule_id for finding in found}
-    assert not is_clean(["harmless", event_bytes(payload, span).decode(), "key-1", canonical(other).decode()])
+    values = {"/payload": payload, "/source_span": span, "/supersedes": other}
+    assert rule_id in {finding.rule_id for finding in scan(values)}
+    assert not is_clean(values)
+
+
+SECRETS = [text for texts in PRIVATE.values() for text in texts]
+FORMS: list[Callable[[str], str]] = [
+    str,
+    quote,
+    lambda text: base64.b64encode(text.encode()).decode(),
+    lambda text: text.encode().hex(" "),
+    lambda text: json.dumps(json.dumps(text)),
+    "\u200b".join,
+    lambda text: f"{text[: len(text) // 2]}\n{text[len(text) // 2 :]}",
+]
 
 
 @given(
     st.dictionaries(st.text(max_size=6), st.text(max_size=40) | st.integers(-(10**18), 10**18), max_size=4),
-    st.sampled_from([text for texts in PRIVATE.values() for text in texts] + ["4111111111111111", ""]),
+    st.sampled_from([*SECRETS, "4111111111111111", ""]),
+    st.sampled_from(FORMS),
     st.text(max_size=10),
-    st.sampled_from(["", "a\n", "\t", '"', "\\", "\\n", "\0", "\x1b", '\\"']),
+    st.sampled_from(["", "a\n", "\t", '"', "\\", "\\n", "\0", "\x1b", '\\"', "Deploy it before noon. " * 90]),
 )
 def test_what_the_quick_look_calls_clean_is_clean(
-    members: dict[str, Any], secret: str, around: str, escaped: str
+    members: dict[str, Any], secret: str, form: Callable[[str], str], around: str, escaped: str
 ) -> None:
-    """For random texts and numbers around private values, `scan` finds nothing in what the prefilter calls clean."""
-    payload = {"content": around + escaped + secret + escaped + around[::-1], **members}
+    """For random texts and numbers around private values in any form, no scan finds anything in a clean event."""
+    payload = {"content": around + escaped + form(secret) + escaped + around[::-1], "attributes": members, **members}
     number = {"start": 4111111111111111} if len(around) % 2 else {}
-    if is_clean([event_bytes(payload, number).decode(), "key-1"]):
-        assert scan({"/payload": payload, "/source_span": number}) == []
+    values = {"/payload": payload, "/source_span": number}
+    assert not (is_clean(values) and GATE.find_private(values))
 
 
-def test_an_ordinary_text_is_called_clean() -> None:
-    """The prefilter spares ordinary texts the full scan."""
-    content = 'Run it,\n\tthen "wait".'
-    text = event_bytes({"kind": "fact", "content": content}, {"uri": "u", "end": 14}).decode()
-    assert is_clean([text, "key-1", text])
+@given(st.sampled_from(SECRETS), st.lists(st.integers(1, 60), min_size=1, max_size=4), st.booleans())
+def test_no_divided_secret_is_called_clean(secret: str, cuts: list[int], first: bool) -> None:  # noqa: FBT001
+    """A secret that is divided among neighbors, the key and the scope included, is found or not by both looks."""
+    places = [0, *sorted({cut for cut in cuts if cut < len(secret)}), len(secret)]
+    pieces = [secret[start:end] for start, end in pairwise(places)]
+    values: dict[str, Any] = {"/idempotency_key": "key-1", "/scope_id": "apollo", "/payload": {"content": "Run it."}}
+    if first:
+        values.update(zip(values, pieces, strict=False))
+    else:
+        values["/payload"] = {"content": "Run it.", "tags": pieces}
+    assert not (is_clean(values) and GATE.find_private(values))
 
 
-@pytest.mark.parametrize("content", ["a\\b", "\x1b[0m", "a\rb"], ids=["backslash", "control", "carriage return"])
-def test_an_unusual_escape_is_looked_at_closely(content: str) -> None:
-    """The prefilter never calls an escape clean that it cannot decode for sure."""
-    assert not is_clean([event_bytes({"kind": "fact", "content": content}, {"uri": "u"}).decode()])
+@pytest.mark.parametrize("content", ['Run it,\n\tthen "wait".', "a\\b", "\x1b[0m", "caf\u00e9", "orders-2 and 3"])
+def test_an_ordinary_text_is_called_clean(content: str) -> None:
+    """The quick look spares ordinary texts the full scan, with unusual characters too."""
+    assert is_clean({"/payload": {"kind": "fact", "content": content}, "/source_span": {"uri": "u", "end": 14}})

@@ -51,13 +51,28 @@ def test_an_undo_returns_an_event_to_waiting() -> None:
         assert settle(settled(), undo(reason_code="wrong"), person, now).reason_code == "wrong"
 
 
+DESTROYED = CurrentDecision(review_record_id="r-1", kind="destroy", person="bob", decided_at=0, shown=b"null")
+
+
+@pytest.mark.parametrize("kind", ["release", "destroy", "clear"])
+def test_a_sealed_event_is_settled_by_decisions_of_its_own(kind: Any) -> None:
+    """They show nothing in their record; without a sealed text, and for a conflict, they do not apply."""
+    ruling = settle(facts(payload=None, sealed=True), form(kind), "bob", 0)
+    assert (ruling.state, ruling.shown) == ("settled", b"null")
+    for other in (facts(payload=None), facts()):
+        with pytest.raises(InvalidDecisionError, match="not there any more"):
+            settle(other, form(kind), "bob", 0)
+
+
 REFUSED: dict[str, tuple[QuarantineFacts, QuarantineForm, type[AntechamberError], str]] = {
     "another version": (facts(version=1), form(), StaleDecisionError, "decided on this event first"),
     "settled already": (settled(), form(version=1), StaleDecisionError, "decided on this event first"),
-    "by an owner": (facts(owners=frozenset({"bob"})), form(), ForbiddenDecisionError, "has to judge its events"),
+    "by an owner": (facts(owners=frozenset({"bob"})), form(), ForbiddenDecisionError, "must judge its events"),
     "nothing to open": (facts(payload=None), form("open"), InvalidDecisionError, "Nothing of this event was kept"),
     "erased": (settled(payload=None, erased=True), undo(), ForbiddenDecisionError, "The text was erased"),
-    "nothing to undo": (facts(version=1), undo(), InvalidDecisionError, "no decision to take back"),
+    "sealed": (facts(payload=None, sealed=True), form("dismiss"), InvalidDecisionError, "This event is sealed"),
+    "destroyed": (settled(standing=DESTROYED), undo(), ForbiddenDecisionError, "cannot be undone"),
+    "nothing to undo": (facts(version=1), undo(), InvalidDecisionError, "no decision to undo"),
     "another decision": (settled(), undo(undoes="r-0"), StaleDecisionError, "another decision was made"),
 }
 

@@ -12,13 +12,13 @@ from antechamber.core.review.queue_filter import MAX_VIEWS, FilterError, QueueFi
 
 def test_a_filter_has_named_parts_and_words() -> None:
     """Names of producers and scopes may contain colons; quotation marks keep words together."""
-    assert read_filter('producer:worker:release-bot scope:project:apollo kind:fact care:yes Deploy "an  Hour"') == (
+    assert read_filter('producer:worker:release-bot scope:project:apollo kind:fact warning:yes Deploy "an  Hour"') == (
         QueueFilter(
             producer="worker:release-bot",
             submission_scope="project",
             scope_id="apollo",
             kind="fact",
-            care=True,
+            warning=True,
             words=["deploy", "an hour"],
         )
     )
@@ -29,9 +29,9 @@ def test_a_filter_has_named_parts_and_words() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("age:3d", 'There is no "age:"'),
+        ("age:3d", 'Unknown filter "age:"'),
         ("scope:galaxy", "A scope is one of session"),
-        ("care:no", "care:yes"),
+        ("warning:no", "warning:yes"),
         ("a b c d e", "4 words"),
         ("x" * 301, "300 characters"),
         ("a\0b", "300 characters"),
@@ -52,15 +52,15 @@ def test_any_text_is_a_filter_or_an_error(text: str) -> None:
 
 def test_views_are_kept_by_name_changed_and_removed() -> None:
     """An empty filter removes a view; names are short and printable, and their number is limited."""
-    kept = with_view(None, " mine ", " care:yes ")
-    assert views_of(kept) == {"mine": "care:yes"}
+    kept = with_view(None, " mine ", " warning:yes ")
+    assert views_of(kept) == {"mine": "warning:yes"}
     assert views_of(with_view(kept, "mine", "kind:fact")) == {"mine": "kind:fact"}
     assert views_of(with_view(kept, "mine", " ")) == {}
-    assert views_of(with_view(kept, "other", "")) == {"mine": "care:yes"}
+    assert views_of(with_view(kept, "other", "")) == {"mine": "warning:yes"}
     assert views_of(None) == {}
     for name in ("", " ", "x" * 41, "a\nb"):
         with pytest.raises(FilterError, match="name"):
-            with_view(None, name, "care:yes")
+            with_view(None, name, "warning:yes")
     with pytest.raises(FilterError):
         with_view(None, "mine", "age:3d")
     many = msgspec.json.encode({str(number): "x" for number in range(MAX_VIEWS)}).decode()

@@ -6,10 +6,10 @@ import pytest
 
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.policy import Rules
-from antechamber.core.privacy import scan
 from antechamber.core.review import requirements
 from antechamber.core.review.decision import Approval, ReviewedProposal, Target, text_hash
 from antechamber.core.review.requirements import CHECKS, Requirement, Situation, evaluate, obstacle
+from support import GATE, gate_without
 
 PAYLOAD = {"kind": "fact", "content": "Run the migration first."}
 MAIL = {"kind": "fact", "content": "Ask ada@love" + "lace.dev."}
@@ -31,7 +31,7 @@ def situation(
     }
     proposal = ReviewedProposal(**plain | members)
     places = {"/payload": proposal.payload}
-    findings, passed = scan(places, off), scan(places)
+    findings, passed = gate_without(*off).scan(places), GATE.scan(places)
     return Situation(proposal=proposal, person=person, rules=rules or Rules(), findings=findings, passed=passed)
 
 

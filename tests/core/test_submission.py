@@ -80,6 +80,8 @@ def test_a_minimal_body_is_read() -> None:
         "observed_at": None,
         "visibility": None,
         "supersedes": None,
+        "derived_from": None,
+        "as_sent": {},
     }
 
 
@@ -93,11 +95,13 @@ def test_a_full_body_is_read() -> None:
         observed_at="1970-01-01T01:00:00.5+01:00",
         visibility="shareable",
         supersedes="0198c7f2",
+        derived_from=["m-2", "m-10", "m-2"],
         durable=False,
     )
     assert read.payload == {"kind": "fact", "content": "x", "tags": ["a", "b"], "attributes": {"severity": 2}}
     assert read.source_span == span
     assert (read.observed_at, read.visibility, read.supersedes) == (500_000, "shareable", "0198c7f2")
+    assert read.derived_from == ["m-10", "m-2"]
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -201,6 +205,14 @@ REFUSED: list[tuple[str, Any, str, str | None]] = [
     ("/durable", None, "malformed", "/durable"),
     ("/supersedes", 1, "malformed", "/supersedes"),
     ("/supersedes", None, "malformed", "/supersedes"),
+    ("/derived_from", None, "malformed", "/derived_from"),
+    ("/derived_from", "m-1", "malformed", "/derived_from"),
+    ("/derived_from", [], "malformed", "/derived_from"),
+    ("/derived_from", ["m-1", 2], "malformed", "/derived_from/1"),
+    ("/derived_from", ["m-1", ""], "malformed", "/derived_from"),
+    ("/derived_from", ["a memory"], "malformed", "/derived_from"),
+    ("/derived_from", ["m" * 129], "malformed", "/derived_from"),
+    ("/derived_from", [f"m-{number}" for number in range(33)], "malformed", "/derived_from"),
     ("/extra", 1, "unknown-member", "/extra"),
     ("/version", 1, "unknown-member", "/version"),
 ]
@@ -420,6 +432,7 @@ SPIED = [
     for pointer, value in itertools.product(PLACES, SPIES)
     if not (pointer == "/supersedes" and isinstance(value, str))
     and not (pointer in {"/idempotency_key", "/scope_id"} and value == SPY)
+    and not (pointer == "/derived_from" and value == [SPY])
 ]
 
 
@@ -548,16 +561,24 @@ COMPARED: dict[str, Any] = {
     "scope_id": "gemini",
     "visibility": "shareable",
     "supersedes": "0198c7f2",
+    "derived_from": ["m-1"],
 }
 
 
 @pytest.mark.parametrize("secret", [None, SECRET], ids=["plain", "keyed"])
 @pytest.mark.parametrize("member", COMPARED)
 def test_what_is_compared_under_a_key_changes_the_fingerprint(member: str, secret: bytes | None) -> None:
-    """Hash, scope, scope id, visibility and supersedes each change the fingerprint."""
+    """Hash, scope, scope id, visibility, supersedes and derived_from each change the fingerprint."""
     assert fingerprint(compared_bytes(submission(**{member: COMPARED[member]})), secret) != fingerprint(
         compared_bytes(submission()), secret
     )
+
+
+@pytest.mark.parametrize("secret", [None, SECRET], ids=["plain", "keyed"])
+def test_the_order_of_memories_it_was_derived_from_is_not_compared(secret: bytes | None) -> None:
+    """The ids are compared as a set."""
+    one, other = submission(derived_from=["m-1", "m-2"]), submission(derived_from=["m-2", "m-1", "m-1"])
+    assert fingerprint(compared_bytes(one), secret) == fingerprint(compared_bytes(other), secret)
 
 
 @pytest.mark.parametrize("secret", [None, SECRET], ids=["plain", "keyed"])

@@ -28,8 +28,9 @@ from antechamber.core.errors import (
 )
 from antechamber.core.policy import Policy
 from antechamber.core.ports.store import Store
-from antechamber.core.privacy import scan
+from antechamber.core.privacy import Gate
 from antechamber.core.review.decision import Decision, InvalidDecisionError
+from antechamber.event_vault import EventVault
 from antechamber.flows import lookup_cache
 from antechamber.flows.admit import MAX_BATCHES, MAX_LONG, Admission
 from antechamber.flows.clock import SteadyClock
@@ -42,8 +43,8 @@ from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.public_address import PublicAddress
 from antechamber.flows.queue_sorter import BATCH, QueueSorter
-from antechamber.flows.rate_limit import TokenBuckets
-from antechamber.flows.recall import Recall
+from antechamber.flows.rate_limit import StepAccounts, TokenBuckets
+from antechamber.flows.recall import MemoryQuery, Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
@@ -89,7 +90,7 @@ class Flows:
         self.policies = policies
         self.keeper = PolicyReloader(self.policies)
         self.store = port = open_store(location)
-        self.admission = Admission(port, self.keeper, SECRET, self.clock, chance)
+        self.admission = Admission(port, self.keeper, SECRET, EventVault(SECRET), self.clock, chance)
         self.sealer = KeySealer(port, self.keeper, self.admission, self.clock, chance)
         self.desk = Desk(port, self.keeper, self.clock, chance)
         self.desk_views = DeskViews(port, self.keeper, self.clock)
@@ -470,11 +471,12 @@ def test_a_producers_token_may_be_narrowed_but_not_widened(flows: Flows) -> None
     recall = Recall(flows.store, flows.keeper)
     narrowed = msgspec.structs.replace(BOT, read=["project:other"])
     widened = msgspec.structs.replace(BOT, read=["*:*"])
-    assert recall.memories(BOT, "project", "apollo").items == []
-    assert recall.memories(widened, "project", "apollo").items == []
+    wanted = MemoryQuery(submission_scope="project", scope_id="apollo")
+    assert recall.memories(BOT, wanted).items == []
+    assert recall.memories(widened, wanted).items == []
     for bearer, scope_id in ((narrowed, "apollo"), (narrowed, "other"), (widened, "other")):
         with pytest.raises(RequestRefusedError):
-            recall.memories(bearer, "project", scope_id)
+            recall.memories(bearer, MemoryQuery(scopes=[f"project:{scope_id}"]))
 
 
 def test_a_note_may_not_repeat_a_private_value(flows: Flows) -> None:
@@ -584,7 +586,7 @@ LONG_TEXT = "Run the migration before the deploy. " * 400
 def metered(store: Store, policies: Path, clock: Clock) -> Admission:
     """Return an admission that reads the clock for each body, because it counts attempts."""
     write_policies(policies, scopes="[limits]\nattempts_per_minute = 100000\n")
-    return Admission(store, PolicyReloader(policies), SECRET, clock, os.urandom)
+    return Admission(store, PolicyReloader(policies), SECRET, EventVault(SECRET), clock, os.urandom)
 
 
 def test_only_short_bodies_are_looked_through_in_the_event_loop(flows: Flows, policies: Path) -> None:
@@ -664,7 +666,7 @@ def scans(job: Callable[[], Any]) -> int:
 
     def profile(frame: FrameType, kind: str, _value: Any) -> None:
         nonlocal number
-        number += kind == "call" and frame.f_code is scan.__code__
+        number += kind == "call" and frame.f_code is Gate.scan.__code__
 
     before = sys.getprofile()
     sys.setprofile(profile)
@@ -676,10 +678,43 @@ def scans(job: Callable[[], Any]) -> int:
 
 
 def test_a_proposal_is_scanned_once_for_a_page(flows: Flows) -> None:
-    """Findings, requirements and obstacles to approval share one scan; a group shows no findings."""
+    """Findings, requirements and obstacles to approval share one scan; a group scans each of its proposals once."""
     first = flows.submit(event("Run the migration first."))["proposal_id"]
     flows.clock.now += SECOND
     flows.submit(event("Another text of the same producer."))
     person = flows.curator()
     assert scans(lambda: flows.desk_views.dossier(first, person)) == 1
-    assert scans(lambda: flows.desk.group(producer=BOT.name)) == 0
+    assert scans(lambda: flows.desk.group(producer=BOT.name)) == 2
+
+
+def test_the_debt_of_scan_steps_is_paid_back_by_time() -> None:
+    """A name may go into debt for the steps of twenty seconds; beyond it waits until time has paid enough back."""
+    clock = Clock()
+    accounts = StepAccounts(clock)
+    assert accounts.may_scan("a", 1_000)
+    accounts.charge("a", 20_000, 1_000)
+    assert accounts.may_scan("a", 1_000)
+    accounts.charge("a", 1_500, 1_000)
+    assert not accounts.may_scan("a", 1_000)
+    assert accounts.may_scan("b", 1_000)
+    clock.now += SECOND
+    assert not accounts.may_scan("a", 1_000)
+    clock.now += SECOND
+    assert accounts.may_scan("a", 1_000)
+
+
+def test_a_producer_with_costly_texts_has_to_wait(flows: Flows, policies: Path) -> None:
+    """Beyond its scan steps a producer gets 429 for texts that need a scan, and ordinary texts still pass."""
+    write_policies(policies, scopes="[limits]\nscan_steps_per_second = 1000\n")
+    admission = Admission(flows.store, PolicyReloader(policies), SECRET, EventVault(SECRET), Clock(), os.urandom)
+
+    async def submit(text: str) -> int:
+        return (await admission.submit(msgspec.json.encode(event(text)), [], BOT)).status
+
+    async def submit_all() -> list[int]:
+        costly = "ask ada@lovelace.dev about password: ${VARIABLE}; " * 1_000
+        return [await submit(f"{costly}{number}") for number in range(9)] + [await submit("Run the migration.")]
+
+    statuses = asyncio.run(submit_all())
+    assert statuses[0] == 422
+    assert statuses[-2:] == [429, 201]

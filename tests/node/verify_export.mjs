@@ -93,7 +93,7 @@ const members = {
   ],
 };
 const decisions =
-  "approve edit supersede reject merge flag undo retract expire keep open dismiss".split(" ");
+  "approve edit supersede reject merge flag undo retract expire keep open dismiss release destroy clear".split(" ");
 const actions = { disposition: ["submit", "seal"], review: decisions };
 const erased = [null, "", "(erased)", '{"content":"(erased)","kind":"erased"}'];
 

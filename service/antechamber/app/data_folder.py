@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Final
 
 from antechamber.checkpoint_signer import KEY_FILE
-from antechamber.secret_key import SECRET
+from antechamber.secret_key import QUARANTINE_KEY, SECRET
 from antechamber.settings import Location, SettingsError
 
 LOCK_FILE: Final = "serve.lock"
 """Locked by the process that serves the folder; contains its process id and address."""
 _OWN: Final = re.compile(
-    r"antechamber\.db(-wal|-shm|-journal|-reached)?|secret\.(key|\d+)|serve\.lock"
+    r"antechamber\.db(-wal|-shm|-journal|-reached)?|(secret|quarantine)\.(key|\d+)|serve\.lock"
     r"|log\.(key|where|next|\d+|draft-\d+|checkpoint(\.lock|\.given-up-[0-9a-f]+)?)"
 )
-"""Names of all files that Antechamber creates in a data folder, drafts included."""
-_KEYS: Final = (SECRET, KEY_FILE)
+"""Names of all files and folders that Antechamber creates in a data folder, drafts included."""
+_KEYS: Final = (SECRET, KEY_FILE, QUARANTINE_KEY)
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 _log: Final = logging.getLogger(__name__)
@@ -85,6 +85,8 @@ def _close(path: Path, *, reachable: bool = False) -> str | None:
 def _risk(path: Path) -> str:
     if path.name == KEY_FILE:
         return "A person who read it can sign a false log; to sign with a new key, run: antechamber log new-key"
+    if path.name == QUARANTINE_KEY:
+        return "A person who read it and has the database can read the sealed events in it"
     return "A person who read it can guess short private texts from their hashes, and forge forms of signed-in people."
 
 

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from litestar import Litestar
 
@@ -24,7 +24,10 @@ from antechamber.core.errors import AntechamberError
 from antechamber.core.mcp_tools import Submitting
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
+from antechamber.event_vault import EventVault
 from antechamber.flows.admit import Admission
+from antechamber.flows.change_watch import ChangeWatch
+from antechamber.flows.changes import Changes
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.clock import SteadyClock
 from antechamber.flows.dashboard import Dashboard
@@ -39,9 +42,10 @@ from antechamber.flows.queue_sorter import QueueSorter
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
+from antechamber.flows.sealed_events import SealedEvents
 from antechamber.flows.write_gate import WriteGate
 from antechamber.resources import folder
-from antechamber.secret_key import load_secret
+from antechamber.secret_key import load_quarantine_key, load_secret
 from antechamber.settings import Settings
 from antechamber.web import thread_pools
 from antechamber.web.application import Services, build
@@ -100,18 +104,21 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     store = open_store(settings.location, serving=True, background=background)
     secret, now = load_secret(settings.data), SteadyClock(clock, elapsed)
     checkpoints = _open_recorded_log(store, settings, policies, now)
-    proofs = LogProofs(store, checkpoints)
-    heartbeat = _heartbeat(store, settings, policies, now)
+    proofs, heartbeat = LogProofs(store, checkpoints), _heartbeat(store, settings, policies, now)
     guarded = WriteGate(store, checkpoints)
     access = connect_access(guarded, now, os.urandom, secret, checkpoints.check)
-    admission = Admission(guarded, policies, secret, now, RandomBytes())
+    admission = _admission(guarded, policies, settings, now, background)
+    recall, watch = Recall(store, policies), ChangeWatch(store, background.work("following the changes of memories"))
+    quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
     services = Services(
         admission=admission,
         sealer=KeySealer(guarded, policies, admission, now, os.urandom),
-        recall=Recall(store, policies),
+        recall=recall,
+        changes=Changes(store, recall, watch),
         desk=Desk(guarded, policies, now, os.urandom),
         desk_views=DeskViews(guarded, policies, now),
-        quarantine=Quarantine(guarded, policies, admission, now, os.urandom),
+        quarantine=quarantine,
+        sealed_events=SealedEvents(guarded, policies, quarantine, admission, now, os.urandom),
         access=access,
         export=Export(store, checkpoints, proofs, now, os.urandom),
         checkpoints=checkpoints,
@@ -128,8 +135,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         asyncio.get_running_loop().set_default_executor(workers)
         if settings.database_url is not None:
             await asyncio.to_thread(heartbeat.beat)
-        sorting = threading.Thread(target=sorter.run, name="sorter")
-        sorting.start()
+        threads = _start_threads(sorter, watch)
         # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
         await _attempt(checkpoints.look, policies.refresh, partial(access.address.note, settings.url))
         tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat), app)
@@ -138,8 +144,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         finally:
             await app.state.tools.stop()
             await _cancel_all(tasks)
-            sorter.stop()
-            await asyncio.to_thread(sorting.join)
+            await _stop_threads(threads)
             # The remaining work of these threads needs the store.
             await thread_pools.run(thread_pools.PAGES, workers.shutdown)
             await thread_pools.run(thread_pools.PAGES, _shut, services, heartbeat, store)
@@ -147,6 +152,16 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     app = build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
     app.state.connections = OpenConnections()
     return app
+
+
+def _admission(
+    store: Store, policies: PolicyReloader, settings: Settings, now: Clock, background: Background
+) -> Admission:
+    """Return the admission with the secrets of the data folder; its alarms are listed with those of the background."""
+    secret, vault = load_secret(settings.data), EventVault(load_quarantine_key(settings.data))
+    admission = Admission(store, policies, secret, vault, now, RandomBytes())
+    background.add_alarms(admission.secrets.alarms)
+    return admission
 
 
 def _heartbeat(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Heartbeat:
@@ -179,6 +194,7 @@ def _list_periodic_work(
         ("reading the policy files", policies.refresh, POLICY_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
+        ("ending sealed events", services.sealed_events.end_expired, FLUSH_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
         ("noting when tokens and sessions are used", services.access.last_use.flush, FLUSH_EVERY),
     ]
@@ -194,6 +210,32 @@ def _start_tasks(background: Background, periodic: list[PeriodicWork], app: Lite
     for name, watch in watches.items():
         tasks.append(asyncio.create_task(background.work(name).keep(partial(watch, app.state.stopping))))
     return tasks
+
+
+class Loop(Protocol):
+    """Work with a thread of its own."""
+
+    def run(self) -> None:
+        """Work until `stop` is called."""
+
+    def stop(self) -> None:
+        """Make `run` return soon."""
+
+
+def _start_threads(*loops: Loop) -> list[tuple[Loop, threading.Thread]]:
+    """Start a thread for each loop."""
+    started = [(loop, threading.Thread(target=loop.run, name=type(loop).__name__)) for loop in loops]
+    for _, thread in started:
+        thread.start()
+    return started
+
+
+async def _stop_threads(started: list[tuple[Loop, threading.Thread]]) -> None:
+    """Stop all loops and wait for their threads."""
+    for loop, _ in started:
+        loop.stop()
+    for _, thread in started:
+        await asyncio.to_thread(thread.join)
 
 
 def _open_recorded_log(store: Store, settings: Settings, policies: PolicyReloader, now: Clock) -> Checkpoints:

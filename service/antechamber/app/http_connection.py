@@ -128,6 +128,7 @@ class LimitedConnection(HttpToolsProtocol):
         self._too_large = False
         self._running: RequestResponseCycle | None = None
         self._sending_ended = False
+        self._ends_with_client = False
         self._held: Any = None
         """The application, while a request waits for its body."""
         self._held_since = 0.0
@@ -147,6 +148,11 @@ class LimitedConnection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._table.remove(self)
+        # uvicorn informs the last request of a pipeline only. The one that is being answered would write to a closed
+        # transport, which raises an error and logs a traceback.
+        if self._running is not None:
+            self._running.disconnected = True
+            self._running.message_event.set()
         super().connection_lost(exc)
 
     def eof_received(self) -> bool:  # type: ignore[override]
@@ -155,7 +161,7 @@ class LimitedConnection(HttpToolsProtocol):
         A client that ends it during a response is gone. A body that is not complete is never read as if it were.
         """
         cycle = self._running
-        if cycle is None or cycle.response_started:
+        if cycle is None or cycle.response_started or self._ends_with_client:
             return False
         self._sending_ended = True
         if self.cycle.more_body and self.cycle is not cycle:
@@ -180,6 +186,12 @@ class LimitedConnection(HttpToolsProtocol):
             # The cycle closes its transport. An immediate close would reset the connection while the client sends,
             # and the client might never read the response.
             cycle.transport = cast("asyncio.Transport", _LingeringTransport(self))
+
+    def end_with_client(self) -> None:
+        """Close the connection when the client ends its sending side during this request."""
+        self._ends_with_client = True
+        if self._sending_ended:
+            self.transport.close()
 
     def linger(self) -> None:
         """End the sending side, and drop what the client still sends until the grace period ends."""
@@ -294,6 +306,7 @@ class LimitedConnection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Begin the next request of the pipeline, or to wait for one; `check` limits the wait."""
         self.server_state.total_requests += 1
+        self._ends_with_client = False
         if self.transport.is_closing() or self._closing_since is not None:
             return
         self.flow.resume_reading()

@@ -21,7 +21,7 @@ from antechamber.flows.export import Export
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.sessions import list_planted
 from antechamber.resources import how_to_install
-from antechamber.secret_key import SECRET, load_secret, secret_check
+from antechamber.secret_key import SECRET, load_quarantine_key, load_secret, secret_check
 from antechamber.settings import DATABASE, Location, SettingsError
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.passwords import Passwords
@@ -141,7 +141,8 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
         steps: list[str] = _postgres().migrate(location.database_url)
         if report_moved is not None:
             _move(location, location.database_url, report_moved)
-        # Created here, so that it can be copied to other machines together with the secret.
+        # Created here, so that they can be copied to other machines together with the secret.
+        _make_quarantine_key(location)
         store = open_store(location)
         try:
             open_log(store, location, clock)
@@ -150,11 +151,20 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
     else:
         protect(location.data)
         _secret(location)
+        _make_quarantine_key(location)
         upgraded = SqliteStore(location.data / DATABASE, exclusive_checkpoints=False, upgrade=True)
         steps = upgraded.upgraded
         upgraded.close()
         open_store(location).close()
     return steps
+
+
+def _make_quarantine_key(location: Location) -> None:
+    try:
+        load_quarantine_key(location.data)
+    except OSError as error:
+        message = f"the data folder {location.data} cannot be used: {error.strerror}"
+        raise SettingsError(message) from None
 
 
 def _move(location: Location, database_url: str, report: Callable[[str, int], None]) -> None:

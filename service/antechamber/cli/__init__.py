@@ -20,6 +20,7 @@ _VERBS: Final = {
     "migrate": "service.migrate",
     "policy": "service.policy",
     "recover": "ledgers.recover",
+    "scan": "scans.scan",
     "serve": "service.serve",
     "submit": "agents.submit",
     "token": "people.token",

@@ -14,9 +14,9 @@ import click
 from antechamber.cli.options import fail, ledger_option, own_token, service_option
 from antechamber.client.ledger import Ledger
 from antechamber.client.submitter import AsyncSubmitter
-from antechamber.core.contract import MemoryPage, Scope
+from antechamber.core.contract import MemoryPage
 from antechamber.core.errors import AntechamberError
-from antechamber.core.mcp_tools import ProposeMemory, Status, Submitting, ToolReceipt, event_of
+from antechamber.core.mcp_tools import ProposeMemory, SearchMemory, Status, Submitting, ToolReceipt, event_of
 from antechamber.resources import how_to_install
 
 
@@ -65,9 +65,12 @@ class LedgerSubmits:
         """Return the receipt and review of a submission."""
         return await self._submitter.status(submission_id)
 
-    async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
+    async def search(self, asked: SearchMemory) -> MemoryPage:
         """Return one page of memories."""
-        page = await self._submitter.memories(submission_scope, scope_id, query)
+        scope, scope_id = asked.named_scope()
+        page = await self._submitter.memories(
+            scope, scope_id, asked.query, scopes=asked.several_scopes(), match=asked.match
+        )
         return page or MemoryPage(items=[], next=None)
 
 

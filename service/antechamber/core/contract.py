@@ -47,6 +47,8 @@ ReasonCode = Literal[
 ]
 ProposalState = Literal["pending", "approved", "rejected"]
 MemoryState = Literal["active", "superseded", "retracted", "expired"]
+Change = Literal["admitted", "superseded", "retracted", "expired", "erased"]
+Match = Literal["any", "all"]
 QuarantineState = Literal["waiting", "settled"]
 Channel = Literal["http", "batch", "mcp"]
 
@@ -73,7 +75,14 @@ MAX_BATCH: Final = 4 * 1024 * 1024
 MAX_LINES: Final = 1000
 MAX_DEPTH: Final = 16
 MAX_TAGS: Final = 32
+MAX_DERIVED_FROM: Final = 32
 MAX_TAG: Final = 64
+MAX_SCOPES: Final = 16
+"""Maximum number of scopes that are read at a time."""
+MAX_CHANGES: Final = 1000
+"""Maximum number of changes on a page."""
+MAX_WAIT: Final = 30
+"""Maximum number of seconds for which a request of changes is held."""
 MAX_INTEGER: Final = 2**53 - 1
 
 
@@ -150,6 +159,17 @@ class SubmissionBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     visibility: Visibility | UnsetType = UNSET
     durable: Annotated[bool, Meta(description="true asks for a direct write and is refused.")] | UnsetType = UNSET
     supersedes: Annotated[str, Meta(description="A memory id; shown to the curator as a claim.")] | UnsetType = UNSET
+    derived_from: (
+        Annotated[
+            list[Annotated[str, Meta(extra_json_schema={"pattern": f"^{KEY_PATTERN}$"})]],
+            Meta(
+                description="Ids of the memories that the producer used to reach this event, unique, sorted; shown to"
+                " the curator as a claim.",
+                extra_json_schema={"minItems": 1, "maxItems": MAX_DERIVED_FROM, "uniqueItems": True},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class Reason(Struct, frozen=True, kw_only=True):
@@ -221,11 +241,51 @@ class MemoryItem(Struct, frozen=True, kw_only=True):
     scope_id: str
     source_span: dict[str, Any]
     supersedes: str | None
+    derived_from: list[str]
+    """Ids of the memories that the producer claims to have used, sorted; empty if it named none."""
     admitted_at: str
+    producer_identity: str
+    approvals: Annotated[int, Meta(description="Number of persons who approved its text.")]
+    evidence: Annotated[int, Meta(description="Number of distinct owners whose producers submitted the same event.")]
+    review_record_ids: Annotated[list[str], Meta(description="Ids of the review records that admitted it.")]
+    score: (
+        Annotated[int, Meta(description="How well it answers `q`: higher is better, and only within one answer.")]
+        | UnsetType
+    ) = UNSET
+
+
+class MemoryDetail(MemoryItem, frozen=True, kw_only=True):
+    """One memory in any state."""
+
+    state: MemoryState
+    ended_at: Annotated[str | None, Meta(description="When it was superseded, retracted or expired.")]
+    superseded_by: Annotated[str | None, Meta(description="Id of the memory that took its place.")]
 
 
 class MemoryPage(Struct, frozen=True, kw_only=True):
-    """A page of memories, newest first; `next` is the `after` of the following page."""
+    """A page of memories, the best answers first or the newest first; `next` is the `after` of the following page."""
 
     items: list[MemoryItem]
     next: str | None
+
+
+class ChangeItem(Struct, frozen=True, kw_only=True):
+    """One change of a memory: it was admitted, or it ended."""
+
+    sequence: Annotated[int, Meta(description="Position of its leaf in the log; an `after` of its own.")]
+    change: Annotated[
+        Change,
+        Meta(description="`admitted` again when an end was undone, or when evidence of an active memory grew."),
+    ]
+    memory_id: str
+    at: str
+    memory: Annotated[
+        MemoryItem | None, Meta(description="The memory as it is now; null unless it was admitted and is active now.")
+    ]
+
+
+class ChangePage(Struct, frozen=True, kw_only=True):
+    """A page of changes in commit order; `next` is the `after` of the following page, also after an empty one."""
+
+    items: list[ChangeItem]
+    next: str

@@ -13,10 +13,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from antechamber.core.contract import (
+    KEY_PATTERN,
+    MAX_DERIVED_FROM,
     MAX_INTEGER,
+    MAX_SCOPES,
     MAX_TAG,
     MAX_TAGS,
     NAME_PATTERN,
+    Match,
     MemoryPage,
     Reason,
     Receipt,
@@ -57,6 +61,17 @@ class ProposeMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Annotated[dict[str, Any], Meta(description="Anything else, without fractions: write decimals as strings.")]
         | UnsetType
     ) = UNSET
+    derived_from: (
+        Annotated[
+            list[Annotated[str, Meta(pattern=f"^{KEY_PATTERN}$")]],
+            Meta(
+                min_length=1,
+                max_length=MAX_DERIVED_FROM,
+                description="memory_id of each memory that led to this one, as search_memory returned it.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class SubmissionStatus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,9 +83,30 @@ class SubmissionStatus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class SearchMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `search_memory`."""
 
-    query: Annotated[str, Meta(description="Words that must all occur; empty for the newest.")]
-    submission_scope: ScopeKind
-    scope_id: ScopeId
+    query: Annotated[str, Meta(description="A question in your own words; empty for the newest memories.")]
+    submission_scope: ScopeKind | UnsetType = UNSET
+    scope_id: ScopeId | UnsetType = UNSET
+    scopes: (
+        Annotated[
+            list[Annotated[str, Meta(pattern=f"^[a-z_]+:{NAME_PATTERN}$")]],
+            Meta(
+                min_length=1,
+                max_length=MAX_SCOPES,
+                description="Several scopes at once, e.g. project:apollo, instead of submission_scope and scope_id.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    match: Annotated[Match, Meta(description="all: each word must occur; any: the best answers.")] = "any"
+
+    def named_scope(self) -> tuple[Scope | None, str | None]:
+        """Return the one scope that is named by its kind and id; None for what is not given."""
+        kind, scope_id = self.submission_scope, self.scope_id
+        return None if kind is UNSET else kind, None if scope_id is UNSET else scope_id
+
+    def several_scopes(self) -> list[str]:
+        """Return the scopes that are named as `kind:id`."""
+        return [] if self.scopes is UNSET else self.scopes
 
 
 PLACES: Final = {
@@ -85,6 +121,10 @@ PLACES: Final = {
     "/source_span/heading": "source_heading",
     "/submission_scope": "submission_scope",
     "/scope_id": "scope_id",
+    "/derived_from": "derived_from",
+    "/scope": "scopes",
+    "/match": "match",
+    "/q": "query",
 }
 """The argument that each pointer of the contract refers to."""
 
@@ -93,13 +133,16 @@ def event_of(proposed: ProposeMemory, producer: str) -> dict[str, Any]:
     """Return the event that a producer submits; arguments that are not given stay absent."""
     payload = {name: getattr(proposed, name) for name in ("kind", "content", "tags", "attributes")}
     span = {name: getattr(proposed, f"source_{name}") for name in ("uri", "start", "end", "revision", "heading")}
-    return {
+    event = {
         "producer_identity": producer,
         "submission_scope": proposed.submission_scope,
         "scope_id": proposed.scope_id,
         "payload": {name: value for name, value in payload.items() if value is not UNSET},
         "source_span": {name: value for name, value in span.items() if value is not UNSET},
     }
+    if proposed.derived_from is not UNSET:
+        event["derived_from"] = proposed.derived_from
+    return event
 
 
 def argument_of(pointer: str | None) -> str | None:
@@ -203,9 +246,9 @@ class Submitting(Protocol):
         """
         ...
 
-    async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
-        """Return the newest memories of exactly one scope that contain all words.
+    async def search(self, asked: SearchMemory) -> MemoryPage:
+        """Return the best answers to a question, or the newest memories, of exactly the named scopes.
 
-        Raises AntechamberError if the scope cannot be read.
+        Raises AntechamberError if a scope cannot be read.
         """
         ...

@@ -91,9 +91,7 @@ OUTCOMES: Final[dict[Code, Outcome]] = {
     "key-header-differs": _fixable_row(
         "Header and body name different keys", "Send one key, or the same key in both places."
     ),
-    "malformed": _fixable_row(
-        "Malformed request", "Mend the member that the pointer names and send the same key again."
-    ),
+    "malformed": _fixable_row("Malformed request", "Fix the field in `pointer`; resend with the same key."),
     "unknown-member": _fixable_row("Unknown member", "Remove the member or move it into payload.attributes."),
     "duplicate-member": _fixable_row("Duplicate member name", "Give every name once in each object."),
     "out-of-profile": _fixable_row(
@@ -140,7 +138,7 @@ OUTCOMES: Final[dict[Code, Outcome]] = {
         "Kind not supported in this scope", "Choose a supported kind and submit under a new key."
     ),
     "stale": _final_row("Observed too long ago", "Observe again and submit under a new key."),
-    "observed-in-future": _final_row("Observed in the future", "Mend the clock and submit under a new key."),
+    "observed-in-future": _final_row("Observed in the future", "Correct the clock and submit under a new key."),
     "too-large-for-scope": _final_row("Too large for this scope", "Shorten the event and submit under a new key."),
     "private-declared": _final_row(
         "Declared private",
@@ -180,7 +178,7 @@ READ_MALFORMED: Final = Outcome(
     retry_same_key=False,
     safe_new_key=False,
     title="Malformed request",
-    advice="Mend the parameter that the pointer names.",
+    advice="Fix the parameter in `pointer`.",
 )
 """The row of `malformed` for reads."""
 

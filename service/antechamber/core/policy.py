@@ -1,15 +1,16 @@
 """The policy: who may propose what in which scope, and the rules for proposals; default deny."""
 
 import re
-from functools import cache
+from functools import cache, cached_property
 from typing import Annotated, Any, Final, Literal
 
 from blake3 import blake3
-from msgspec import Meta, Struct, field, to_builtins
+from msgspec import Meta, Struct, field, json, to_builtins
 
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import NAME_PATTERN, PRODUCER_PATTERN, Code, Reason, Scope
+from antechamber.core.privacy import Action, Gate, Rule
 
 DAY: Final = 86_400_000_000
 """Microseconds of a day."""
@@ -17,6 +18,8 @@ FUTURE_TOLERANCE: Final = 300_000_000
 """Microseconds that a producer's clock may be ahead."""
 
 Grant = Annotated[str, Meta(pattern=r"^(?:[a-z_]+|\*):[A-Za-z0-9._/@*-]+$")]
+Person = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")]
+KeepPrivate = Literal["findings", "sealed"]
 MemoryKind = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 
 
@@ -24,7 +27,7 @@ class Producer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One producer that may submit, and its owner, the person responsible for it."""
 
     identity: Annotated[str, Meta(pattern=f"^{PRODUCER_PATTERN}$")]
-    owner: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$")]
+    owner: Person
     submit: list[Grant] = []
     read: list[Grant] = []
 
@@ -36,6 +39,9 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     stale_after_days: Annotated[int, Meta(ge=1)] = 400
     max_bytes: Annotated[int, Meta(ge=1)] = 65_536
     curators: Annotated[int, Meta(ge=1, le=2)] = 1
+    keep_private: KeepPrivate = "findings"
+    """What is kept of a private event whose worst finding has the action `quarantine`: its findings, or its text too,
+    encrypted."""
 
 
 class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -45,6 +51,9 @@ class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     stale_after_days: Annotated[int, Meta(ge=1)] | None = None
     max_bytes: Annotated[int, Meta(ge=1)] | None = None
     curators: Annotated[int, Meta(ge=1, le=2)] | None = None
+    keep_private: KeepPrivate | None = None
+    actions: dict[str, Action] | None = None
+    """Actions of detection rules in this scope, by rule id or kind."""
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -52,15 +61,22 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     conflicts_per_key: Annotated[int, Meta(ge=0)] = 100
     waiting_per_producer: Annotated[int, Meta(ge=0)] = 1000
+    sealed_days: Annotated[int, Meta(ge=1, le=365)] = 14
+    """Days after which a sealed event is destroyed."""
     attempts_per_minute: Annotated[int, Meta(ge=1)] | None = None
+    scan_steps_per_second: Annotated[int, Meta(ge=1_000)] = 50_000
+    """Steps of scanning, about 2 microseconds each, that the events of one producer may take on average."""
     bulk_approve: bool = False
     """Whether a group of proposals may be approved at once; proposals with reasons for caution never are."""
 
 
 class Privacy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The privacy rules that are switched off."""
+    """The detection rules that are switched off, and actions that replace those of rules and kinds of rules."""
 
     off: list[str] = []
+    actions: dict[str, Action] = {}
+    revoke_pasted_tokens: bool = False
+    """Whether a token of this service that comes in an event is revoked at once."""
 
 
 class Guideline(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -91,7 +107,7 @@ def _shipped_scopes() -> dict[Scope, ScopeRules]:
     return {"organization": ScopeRules(curators=2), "cross_organization": ScopeRules(curators=2)}
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class Policy(Struct, frozen=True, kw_only=True, dict=True):
     """All policy files together, as in force at one time."""
 
     producers: dict[str, Producer] = {}
@@ -99,12 +115,35 @@ class Policy(Struct, frozen=True, kw_only=True):
     scopes: dict[Scope, ScopeRules] = field(default_factory=_shipped_scopes)
     limits: Limits = field(default_factory=Limits)
     privacy: Privacy = field(default_factory=Privacy)
+    reveal: list[Person] = []
+    """Persons who may reveal, redact and settle sealed events."""
     guidelines: list[Guideline] = []
+    sources: dict[str, str] = {}
+    """Web addresses of sources by the beginning of the URIs that they replace; see `core.review.source_links`."""
     cases: list[Case] = []
+    detectors: tuple[Rule, ...] = ()
+
+    def record(self) -> bytes:
+        """Return the policy's canonical form, with a digest in the place of the detectors, because they are long."""
+        members = to_builtins(self)
+        members["detectors"] = "blake3:" + blake3(json.encode(self.detectors, order="sorted")).hexdigest()
+        return canonical(members)
 
     def digest(self) -> str:
         """Return the BLAKE3-256 of the policy's canonical form; comments and the order of files do not affect it."""
-        return "blake3:" + blake3(canonical(to_builtins(self))).hexdigest()
+        return "blake3:" + blake3(self.record()).hexdigest()
+
+    @cached_property
+    def gate(self) -> Gate:
+        """The detectors with the actions of this policy; compiled once."""
+        off: dict[str, Action] = dict.fromkeys(self.privacy.off, "off")
+        scopes = {scope: rules.actions for scope, rules in self.scopes.items() if rules.actions}
+        return Gate(self.detectors, self.privacy.actions | off, scopes)
+
+    @cached_property
+    def unrestricted_gate(self) -> Gate:
+        """The detectors with their own actions, as if the policy switched nothing off."""
+        return Gate(self.detectors)
 
     def rules(self, scope: Scope) -> Rules:
         """Return the rules of a scope: the defaults with the scope's differences."""
@@ -138,6 +177,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     owner: str
     policy_digest: str
     limits: Limits
+    titles: dict[str, str] = {}
+    """Title of each detection rule by its id."""
 
 
 @cache

@@ -1,15 +1,14 @@
 """Tests of a policy: its decision tables, evaluated before it comes into force."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
 from antechamber.core.admission.canonical import canonical, event_bytes, normalize
 from antechamber.core.admission.submission import Submission
-from antechamber.core.contract import CODES
+from antechamber.core.contract import CODES, Scope
 from antechamber.core.policy import DAY, Case, Policy, Producer, covers, evaluate
-from antechamber.core.privacy import scan
 
 _NOW: Final = 20_000 * DAY
 """A time late enough after 1970 for any age; the tables contain ages only."""
@@ -28,7 +27,7 @@ def outcome(policy: Policy, case: Case) -> str:
     if case.action == "read":
         return "allowed" if covers(producer.read, scope, scope_id) else "scope-not-granted"
     payload, span = normalize({"kind": case.kind, "content": case.content}, {"uri": "repo://example/notes"})
-    if scan({"/payload": payload}, frozenset(policy.privacy.off)):
+    if policy.gate.find_private({"/payload": payload}, cast("Scope", scope)):
         return "private-detected"
     values: dict[str, Any] = {"submission_scope": scope, "scope_id": scope_id}
     submission = Submission(

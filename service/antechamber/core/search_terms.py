@@ -1,6 +1,6 @@
-"""Search terms: words in a folded form, so that case and accents do not matter in any script.
+"""Words of texts in a folded form, so that case and accents do not matter in any script.
 
-Both engines store and match these terms unchanged, so that a query has the same result on each.
+Both engines store and match these words unchanged, so that a query has the same result on each.
 """
 
 import re
@@ -10,13 +10,13 @@ from typing import Final
 from antechamber.core.admission.canonical import order_marks
 
 MAX_TERM_CHARACTERS: Final = 255
-"""Maximum number of significant characters of a term; PostgreSQL accepts at most 2,046 bytes."""
+"""Maximum number of significant characters of a word; PostgreSQL accepts at most 2,046 bytes."""
 _OF_WORDS: Final = frozenset("LMN")
 """Unicode's general categories of the characters of words: letters, marks, numbers."""
 _UNSPACED: Final = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
 )
-"""Scripts without spaces between words: each of their characters is a term."""
+"""Scripts without spaces between words: each of their characters is a word."""
 
 
 def fold(text: str) -> str:
@@ -29,10 +29,15 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", bare.casefold())
 
 
-def words_of(text: str) -> list[str]:
-    """Return the distinct terms of a text, folded, in the order of their first occurrence.
+def all_words_of(text: str) -> list[str]:
+    """Return the words of a text, folded, in their order, repeated as in the text.
 
-    A term is a run of letters and digits; in scripts without spaces, it is a single character.
+    A word is a run of letters and digits; in scripts without spaces, it is a single character.
     """
     letters = "".join(character if unicodedata.category(character)[0] in _OF_WORDS else " " for character in fold(text))
-    return list(dict.fromkeys(word[:MAX_TERM_CHARACTERS] for word in _UNSPACED.sub(r" \1 ", letters).split()))
+    return [word[:MAX_TERM_CHARACTERS] for word in _UNSPACED.sub(r" \1 ", letters).split()]
+
+
+def words_of(text: str) -> list[str]:
+    """Return the distinct words of a text, folded, in the order of their first occurrence."""
+    return list(dict.fromkeys(all_words_of(text)))

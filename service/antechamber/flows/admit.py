@@ -2,16 +2,22 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from antechamber.core.access.callers import Bearer
-from antechamber.core.admission.canonical import canonical
-from antechamber.core.admission.disposition import AdmissionWrite, Candidate, Judgement, decide, make_candidate
+from antechamber.core.admission.disposition import (
+    AdmissionWrite,
+    Candidate,
+    Judgement,
+    Known,
+    decide,
+    make_candidate,
+)
 from antechamber.core.admission.fast_path import read_fast
 from antechamber.core.admission.group_facts import GroupFacts
 from antechamber.core.admission.ndjson_batch import number_line, split_batch
@@ -22,21 +28,22 @@ from antechamber.core.errors import AntechamberError, BusyError, RequestRefusedE
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER, Outcome
+from antechamber.core.policy import DAY
 from antechamber.core.ports.admission import ReplayKey
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
-from antechamber.core.privacy import Finding, is_clean, scan
+from antechamber.core.ports.vault import Vault
+from antechamber.core.privacy import Finding, is_uuid
+from antechamber.core.review.sealed_event import SealedEvent, encode_event, is_sealable
 from antechamber.flows.direct_writes import HOUR, DirectWrites
 from antechamber.flows.live_policy import ActivePolicy, PolicyReloader
 from antechamber.flows.microbatch import MicroBatcher
-from antechamber.flows.rate_limit import TokenBuckets
+from antechamber.flows.rate_limit import StepAccounts, TokenBuckets
 from antechamber.flows.replay_counter import ReplayCounter
 from antechamber.flows.replies import Reply, failure_of, first_reply, guess_echo, redact_receipt, replay, reply_of
+from antechamber.flows.secret_watch import SecretWatch
+from antechamber.flows.split_watch import SplitWatch
 from antechamber.flows.worker_thread import WorkerThread
-
-MAX_TEXT: Final = 1 << 18
-"""Bytes of the events that are scanned in one call."""
-
 
 LONG: Final = 1 << 13
 """Bytes of a body above which it is parsed and scanned in a worker thread instead of the event loop."""
@@ -58,14 +65,24 @@ class Admission:
     """Answers submissions and counts replays; `secret` is the 32-byte secret kept outside the database."""
 
     def __init__(
-        self, store: Store, policies: PolicyReloader, secret: bytes, clock: Clock, randomness: Randomness
+        self,
+        store: Store,
+        policies: PolicyReloader,
+        secret: bytes,
+        vault: Vault,
+        clock: Clock,
+        randomness: Randomness,
     ) -> None:
         self._store = store
         self._policies = policies
         self._secret = secret
+        self.vault = vault
+        self.secrets: Final = SecretWatch(store, policies, secret, clock)
+        self._splits = SplitWatch()
         self._clock = clock
         self._randomness = randomness
         self._meter = TokenBuckets(clock)
+        self._steps = StepAccounts(clock)
         self._tally = ReplayCounter()
         self._long = WorkerThread("long-bodies", MAX_LONG)
         self._batches = WorkerThread("batches", MAX_BATCHES)
@@ -95,6 +112,24 @@ class Admission:
         except RequestRefusedError as error:
             return self.refusal(error.reasons, echo_of(event))
         return await self.judge(event)
+
+    async def release(self, event: Submission, redactor: str) -> Reply:
+        """Answer an event that a curator redacted, whose key is none of a producer.
+
+        What is private or against the policy is refused and not stored, so that the curator can change it.
+        """
+        try:
+            self._check_listed(event.producer_identity)
+            [prepared] = await self._long.run(partial(self.prepare, [event], "http"))
+            if isinstance(prepared, Reply):
+                return prepared
+            candidate = msgspec.structs.replace(prepared, redacted_by=redactor)
+            judgement = decide(candidate, Known())
+            if not judgement.propose:
+                return self.refusal(judgement.reasons, echo_of(event), judgement.outcome)
+            return (await asyncio.wrap_future(self._gather([candidate])))[0][0]
+        except RequestRefusedError as error:
+            return self.refusal(error.reasons, echo_of(event))
 
     async def judge(self, parsed: Submission | Reply, channel: Channel = "http") -> Reply:
         """Answer one parsed submission; its bytes can be freed while it waits."""
@@ -150,6 +185,7 @@ class Admission:
     def read(self, raw: bytes, key_header: list[str], bearer: Bearer) -> Submission | Reply:
         """Parse a body and compare producer and hash; a Reply refuses it."""
         header_key: str | None = None
+        gate = self._policies.current.gate
         try:
             self.check_rate(bearer)
             if bearer.role != "producer":
@@ -159,28 +195,39 @@ class Admission:
             if submission is not None:
                 self._check_producer(submission.producer_identity, bearer)
                 return submission
-            draft = read_draft(raw, header_key)
+            draft = read_draft(raw, header_key, gate.is_private_name)
             self._check_producer(draft.body["producer_identity"], bearer)
             return read_event(draft)
         except RequestRefusedError as error:
             if error.code == "direct-write":
                 self.direct.note(bearer.name)
-            return self.refusal(error.reasons, guess_echo(raw, header_key))
+            return self.refusal(error.reasons, guess_echo(raw, header_key, gate))
 
     def prepare(self, submissions: Sequence[Submission], channel: Channel) -> list[Candidate | Reply]:
-        """Scan for private data and evaluate the policy; texts are scanned together, because most are clean."""
+        """Scan for private data and evaluate the policy."""
         force, now = self._policies.current, self._clock()
         prepared: list[Candidate | Reply] = []
-        for portion in _portions(submissions):
-            texts = [_text(submission) for submission in portion]
-            clean = is_clean(texts)
-            prepared += (
-                self._prepare_one(
-                    submission, [] if clean else _findings(submission, text, force.off), channel, force, now
-                )
-                for submission, text in zip(portion, texts, strict=True)
+        for submission in submissions:
+            findings = self._scan(submission, force)
+            prepared.append(
+                findings
+                if isinstance(findings, Reply)
+                else self._prepare_one(submission, findings, channel, force, now)
             )
         return prepared
+
+    def _scan(self, submission: Submission, force: ActivePolicy) -> list[Finding] | Reply:
+        """Return what makes a submission private in its scope; a Reply if its producer used up its scan steps."""
+        values = _values(submission)
+        if force.gate.is_clean(values):
+            return []
+        name, limit = submission.producer_identity, force.policy.limits.scan_steps_per_second
+        if not self._steps.may_scan(name, limit):
+            message = "the texts of this producer take too long to scan; send them more slowly, or shorter"
+            return self.refusal([Reason(code="rate-limited", message=message)], echo_of(submission))
+        found = force.gate.examine(values, submission.submission_scope)
+        self._steps.charge(name, found.steps, limit)
+        return found.findings
 
     def check_rate(self, bearer: Bearer) -> None:
         """Count an attempt.
@@ -207,7 +254,21 @@ class Admission:
             message = "the key looks like a private value; choose a random one"
             reason = Reason(code="key-invalid", message=message, pointer="/idempotency_key")
             return self.refusal([reason], echo_of(submission))
-        return make_candidate(submission, findings, self._secret, force.judge(submission, now), channel, now)
+        if findings:
+            self.secrets.note(submission, findings, force)
+        elif submission.visibility != "private":
+            findings = self._splits.check(submission, force.gate, now)
+        candidate = make_candidate(submission, findings, self._secret, force.judge(submission, now), channel, now)
+        if candidate.private and self._seals(candidate, force):
+            lifetime = force.policy.limits.sealed_days * DAY
+            return msgspec.structs.replace(candidate, seals_until=now + lifetime)
+        return candidate
+
+    def _seals(self, candidate: Candidate, force: ActivePolicy) -> bool:
+        """Return whether a private event is kept encrypted, if its answer is stored."""
+        submission = candidate.submission
+        kept = force.policy.rules(submission.submission_scope).keep_private == "sealed"
+        return kept and is_sealable(candidate.findings, submission.visibility)
 
     def _judge_group(self, group: Sequence[Candidate | Reply], tx: Rows) -> list[CountedReply]:
         """Judge the candidates of a group in order, inside the transaction, and write their entries."""
@@ -227,6 +288,8 @@ class Admission:
                 facts.enter(AdmissionWrite(candidate=candidate, judgement=judgement))
             return replay(candidate.submission, judgement.replay), counted
         write = self._assign_ids(candidate, judgement)
+        if candidate.seals_until is not None and judgement.bind and write.quarantine_id is not None:
+            write.sealed = self.vault.seal(encode_event(_sealed_event(candidate)), write.quarantine_id)
         receipt = answer_of(write)
         reply = first_reply(receipt)
         write.receipt = redact_receipt(receipt) if candidate.private else reply.body
@@ -266,31 +329,29 @@ class Admission:
             self._tally.add(counted)
 
 
-def _text(submission: Submission) -> str:
-    """Return all scanned texts of a submission, separated by blank lines."""
-    event = f"{submission.payload_json}\n\n{submission.source_span_json}\n\n{submission.idempotency_key}"
-    claim = canonical(submission.supersedes).decode() if submission.supersedes else ""
-    return f"{event}\n\n{submission.scope_id}\n\n{claim}"
+def _sealed_event(candidate: Candidate) -> SealedEvent:
+    submission = candidate.submission
+    return SealedEvent(
+        payload=submission.payload,
+        source_span=submission.source_span,
+        supersedes=submission.supersedes,
+        derived_from=submission.derived_from,
+        findings=candidate.findings,
+    )
 
 
-def _portions(submissions: Sequence[Submission]) -> Iterator[Sequence[Submission]]:
-    """Divide submissions into portions, so that the texts scanned together stay small."""
-    start = size = 0
-    for index, submission in enumerate(submissions, 1):
-        size += submission.size
-        if size >= MAX_TEXT or index == len(submissions):
-            yield submissions[start:index]
-            start, size = index, 0
-
-
-def _findings(submission: Submission, text: str, off: frozenset[str]) -> list[Finding]:
-    if is_clean([text]):
-        return []
+def _values(submission: Submission) -> dict[str, Any]:
+    """Return everything of a submission that is scanned, by JSON pointer; kind and tags as they were sent."""
+    key = submission.idempotency_key
     values = {
-        "/idempotency_key": submission.idempotency_key,
+        "/idempotency_key": key,
         "/scope_id": submission.scope_id,
-        "/payload": submission.payload,
+        "/payload": {**submission.payload, **submission.as_sent},
         "/source_span": submission.source_span,
         "/supersedes": submission.supersedes,
+        "/derived_from": submission.derived_from,
     }
-    return scan(values, off)
+    if key.islower() and is_uuid(key):
+        # The usual key: no rule finds anything in it, and it is never joined with what follows.
+        del values["/idempotency_key"]
+    return values

@@ -10,8 +10,9 @@ from antechamber.core.access.callers import Account
 from antechamber.core.errors import NotFoundError
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
+from antechamber.core.review.hidden_text import find_hidden
 from antechamber.core.review.queue_filter import QueueFilter
-from antechamber.core.review.queue_order import QueueCursor
+from antechamber.core.review.queue_order import QueueCursor, marks_of
 from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow
 from antechamber.core.rows.review import LatestDecision, QueueRow, ReviewRecordRow
 from antechamber.flows.dossier import Dossier, gather
@@ -22,6 +23,8 @@ R = TypeVar("R")
 PAGE: Final = 50
 MAX_COUNTED: Final = 1000
 """Counters stop here, because exact numbers beyond a thousand are of no use."""
+_SEARCHED: Final = 5000
+"""Characters of a text that are searched for warnings, so that a page of long texts takes milliseconds."""
 _CURSOR: Final = re.compile(r"(?P<rank>\d)\.(?P<turn>\d{1,18})\.(?P<fold>\d{1,18})\.(?P<proposal>\d{1,18})", re.ASCII)
 
 
@@ -44,6 +47,18 @@ class Queue(Struct, frozen=True, kw_only=True):
     held: int
     """Proposals that others have claimed."""
     now: int
+
+    def warnings(self, row: QueueRow) -> list[str]:
+        """Return the causes for which a row is ranked up, as far as its text's beginning shows them."""
+        beginning = row.payload["content"][:_SEARCHED]
+        marks = marks_of(
+            beginning,
+            row.submission_scope,
+            supersedes=False,
+            conflicts=row.conflicts,
+            hidden=int(find_hidden(beginning) is not None),
+        )
+        return [mark.text for mark in marks]
 
 
 class Provenance(Struct, frozen=True, kw_only=True):

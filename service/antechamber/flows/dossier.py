@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.contract import MemoryState
-from antechamber.core.policy import Policy
+from antechamber.core.policy import Policy, may_read
 from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.store import Rows
-from antechamber.core.privacy import Finding, scan
+from antechamber.core.privacy import Finding
 from antechamber.core.review.decision import (
     APPROVING,
     Approval,
@@ -24,12 +24,15 @@ from antechamber.core.review.decision import (
     text_hash,
     undo_needs_reason,
 )
-from antechamber.core.review.hidden_text import fits, reveal, texts_of
+from antechamber.core.review.form_checks import is_long
+from antechamber.core.review.hidden_text import find_hidden, fits, reveal, texts_of
 from antechamber.core.review.history import last_standing
-from antechamber.core.review.queue_order import Mark, marks_of
+from antechamber.core.review.queue_order import HIDDEN, INSTRUCTIONS, Mark, find_instruction, marks_of
 from antechamber.core.review.requirements import Requirement, Situation, evaluate, obstacle
 from antechamber.core.review.similarity import AKIN, most_alike
+from antechamber.core.review.source_links import link_to
 from antechamber.core.review.text_diff import Difference, differ
+from antechamber.core.review.warning_marks import WarningMarks
 from antechamber.core.rows.memories import NearMemory
 from antechamber.core.rows.review import (
     ConflictMark,
@@ -60,12 +63,23 @@ class Similar(Struct, frozen=True, kw_only=True):
     """Whether the producer claims that its event supersedes this memory."""
 
 
+class UsedMemory(Struct, frozen=True, kw_only=True):
+    """A memory that the producer claims to have used."""
+
+    memory_id: str
+    content: str | None
+    """Its text; None if there is no such memory, or if the producer may not read it."""
+    state: MemoryState | None
+
+
 class Member(Struct, frozen=True, kw_only=True):
     """One proposal on a page of a group."""
 
     proposal: ProposalRow
     shown_hash: str
     marks: list[Mark]
+    found: WarningMarks
+    """What the rules find in it, to be marked in its texts."""
     whole: bool
     """Whether the proposal is shown whole; otherwise it is decided on separately."""
 
@@ -81,9 +95,14 @@ class Dossier(Struct, frozen=True, kw_only=True):
     records: list[ReviewRecordRow]
     conflicts: list[ConflictMark]
     findings: list[Finding]
+    """What makes the text private."""
+    found: WarningMarks
+    """Everything that the rules find, also with the action `warn`, to be marked in its texts."""
     marks: list[Mark]
     """Reasons for caution, which determine the proposal's position in the queue."""
     similar: list[Similar]
+    derived_from: list[UsedMemory]
+    """The memories that the producer claims to have used."""
     edits: Difference | None
     """From the text as it was proposed to the current text; None if it was not edited."""
     approved_by: list[str]
@@ -101,6 +120,10 @@ class Dossier(Struct, frozen=True, kw_only=True):
     undo_needs_reason: bool
     claimed_by: str | None
     """The person who holds a claim on it now."""
+    source_link: str | None
+    """The https address of the source, if there is one."""
+    long: bool
+    """Whether an approval requires that the text was read to its end."""
     guidelines: list[str]
     """The policy's guidelines for the curator; only while the proposal waits."""
 
@@ -128,8 +151,10 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         records=records,
         conflicts=conflicts,
         findings=approval.findings,
+        found=_found(proposal, [*approval.findings, *approval.warnings], policy),
         marks=_marks(proposal, conflicts),
         similar=_similar(proposal, near),
+        derived_from=[_used_memory(tx, policy, proposal, memory_id) for memory_id in proposal.derived_from or ()],
         edits=differ(proposal.proposed["content"], proposal.payload["content"]) if proposal.edited else None,
         approved_by=sorted(standing_approvals(facts)),
         required=required_persons(facts),
@@ -140,16 +165,33 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         standing=last,
         undo_needs_reason=last is not None and undo_needs_reason(last, person, now),
         claimed_by=proposal.claimed_by if (proposal.claimed_until or 0) > now else None,
+        source_link=link_to(proposal.source_span, policy.sources),
+        long=is_long(proposal.payload),
         guidelines=policy.guidelines_for(proposal.submission_scope, proposal.payload["kind"]) if pending else [],
     )
 
 
-def member(review: ReviewRows, proposal: ProposalRow) -> Member:
+def _used_memory(tx: Rows, policy: Policy, proposal: ProposalRow, memory_id: str) -> UsedMemory:
+    """Return a memory that a producer claims to have used, without text and state if the producer may not read it."""
+    memory, producer = tx.review.memory(memory_id), policy.producers.get(proposal.producer_identity)
+    if memory is None or producer is None:
+        return UsedMemory(memory_id=memory_id, content=None, state=None)
+    submitted = memory.submission_scope == "session" and tx.memories.submitted_in_session(
+        proposal.producer_identity, memory.scope_id
+    )
+    if not may_read(producer.read, memory.submission_scope, memory.scope_id, submitted=submitted):
+        return UsedMemory(memory_id=memory_id, content=None, state=None)
+    return UsedMemory(memory_id=memory_id, content=memory.payload["content"], state=memory.state)
+
+
+def member(review: ReviewRows, policy: Policy, proposal: ProposalRow) -> Member:
     """Gather what the page of a group shows of a proposal."""
+    findings = policy.gate.scan(values_by_pointer(proposal, proposal.payload), proposal.submission_scope)
     return Member(
         proposal=proposal,
         shown_hash=text_hash(canonical(proposal.payload)),
         marks=_marks(proposal, review.conflicts(proposal.id)),
+        found=_found(proposal, findings, policy, anchored=False),
         whole=fits_in_group(proposal),
     )
 
@@ -157,6 +199,20 @@ def member(review: ReviewRows, proposal: ProposalRow) -> Member:
 def fits_in_group(proposal: ProposalRow) -> bool:
     """Return whether the page of a group has room for the whole proposal and shows each of its characters."""
     return fits(texts_of(proposal.payload), IN_GROUP)
+
+
+def _found(proposal: ProposalRow, findings: list[Finding], policy: Policy, *, anchored: bool = True) -> WarningMarks:
+    """Return the findings of the rules, and the words for which the queue ranks the proposal up."""
+    content, pointer = proposal.payload["content"], "/payload/content"
+    spans = {"speaks-to-reader": find_instruction(content), "hidden-characters": find_hidden(content)}
+    own = [
+        Finding(pointer, code, "warn", *span)
+        for code, span in spans.items()
+        # A rule names the cause more exactly.
+        if span and not any(one.pointer == pointer and one.start < span[1] and span[0] < one.end for one in findings)
+    ]
+    titles = {"speaks-to-reader": INSTRUCTIONS, "hidden-characters": HIDDEN}
+    return WarningMarks([*findings, *own], policy.gate.titles | titles, anchored)
 
 
 def _marks(proposal: ProposalRow, conflicts: list[ConflictMark]) -> list[Mark]:
@@ -194,6 +250,7 @@ def build_facts(tx: Rows, policy: Policy, proposal: ProposalRow, records: list[R
         second=proposal.second,
         replaces=_target(proposal.replaces, proposal.replaces_state),
         memory=proposal.memory_state,
+        redactor=proposal.redacted_by,
         standing=last_standing(records),
     )
 
@@ -205,19 +262,22 @@ def values_by_pointer(proposal: ProposalRow, payload: dict[str, Any]) -> dict[st
         "/payload": payload,
         "/source_span": proposal.source_span,
         "/supersedes": proposal.supersedes,
+        "/derived_from": proposal.derived_from,
     }
 
 
 def situation(policy: Policy, proposal: ProposalRow, facts: ReviewedProposal, person: str) -> Situation:
     """Return the facts for requirements; the text is scanned once, or twice if rules are switched off."""
-    values, off = values_by_pointer(proposal, proposal.payload), frozenset(policy.privacy.off)
-    findings = scan(values, off)
+    values, scope = values_by_pointer(proposal, proposal.payload), proposal.submission_scope
+    findings = policy.gate.scan(values, scope)
+    private = [one for one in findings if one.is_private]
     return Situation(
         proposal=facts,
         person=person,
         rules=policy.rules(proposal.submission_scope),
-        findings=findings,
-        passed=scan(values) if off and not findings else [],
+        findings=private,
+        warnings=[one for one in findings if not one.is_private],
+        passed=policy.unrestricted_gate.find_private(values, scope) if policy.privacy.off and not private else [],
     )
 
 

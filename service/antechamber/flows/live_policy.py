@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Final
 
 from blake3 import blake3
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from msgspec.structs import replace
 
-from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.submission import Submission
 from antechamber.core.errors import ClosedError, PolicyError
 from antechamber.core.policy import Policy, Verdict, evaluate
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
+from antechamber.core.privacy import Gate
+from antechamber.detector_files import list_files
 from antechamber.policy_files import read_policy
 
 _log: Final = logging.getLogger(__name__)
@@ -25,8 +26,7 @@ class ActivePolicy(Struct, frozen=True):
 
     policy: Policy
     digest: str
-    off: frozenset[str]
-    """Privacy rules that are switched off."""
+    gate: Gate
     passed: dict[str, Verdict]
     """The verdict on a submission without objections, for each producer."""
     stranger: Verdict
@@ -41,9 +41,9 @@ class ActivePolicy(Struct, frozen=True):
 
 def _activate(policy: Policy) -> ActivePolicy:
     digest = policy.digest()
-    stranger = Verdict(reasons=[], owner="", policy_digest=digest, limits=policy.limits)
+    stranger = Verdict(reasons=[], owner="", policy_digest=digest, limits=policy.limits, titles=policy.gate.titles)
     passed = {name: replace(stranger, owner=producer.owner) for name, producer in policy.producers.items()}
-    return ActivePolicy(policy, digest, frozenset(policy.privacy.off), passed, stranger)
+    return ActivePolicy(policy, digest, policy.gate, passed, stranger)
 
 
 class PolicyReloader:
@@ -76,7 +76,7 @@ class PolicyReloader:
             with store.read() as tx:
                 if tx.log.recorded_policy() == force.digest:
                     return
-            text, now = canonical(to_builtins(force.policy)).decode(), clock()
+            text, now = force.policy.record().decode(), clock()
             store.write(lambda tx: tx.log.note_policy(force.digest, text, now)).result()
 
         self._record = record
@@ -92,12 +92,12 @@ class PolicyReloader:
 
     def _fingerprint(self) -> bytes:
         hasher = blake3()
-        for file in sorted(self._folder.glob("*.toml")):
+        for file in [*sorted(self._folder.glob("*.toml")), *list_files(self._folder)]:
             try:
                 data = file.read_bytes()
             except OSError:
                 data = b""
-            hasher.update(f"{file.name}:{len(data)}:".encode() + data)
+            hasher.update(f"{file.parent.name}/{file.name}:{len(data)}:".encode() + data)
         return hasher.digest()
 
     def refresh(self) -> None:

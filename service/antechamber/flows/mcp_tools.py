@@ -6,13 +6,13 @@ from functools import partial
 import msgspec
 
 from antechamber.core.access.callers import Bearer
-from antechamber.core.contract import MemoryPage, Receipt, Scope
+from antechamber.core.contract import MemoryPage, Receipt
 from antechamber.core.delivery_rules import ServerAnswer, rule
 from antechamber.core.errors import AntechamberError, NotFoundError
-from antechamber.core.mcp_tools import ProposeMemory, Status, ToolReceipt, event_of
+from antechamber.core.mcp_tools import ProposeMemory, SearchMemory, Status, ToolReceipt, event_of
 from antechamber.core.outgoing import body_of
 from antechamber.flows.admit import Admission
-from antechamber.flows.recall import Recall
+from antechamber.flows.recall import MemoryQuery, Recall
 
 
 class InProcessTools:
@@ -54,9 +54,13 @@ class InProcessTools:
             return None
         return msgspec.convert(receipt, Status, from_attributes=True)
 
-    async def search(self, query: str, submission_scope: Scope, scope_id: str) -> MemoryPage:
-        """Return the newest memories of exactly one scope that contain all words.
+    async def search(self, asked: SearchMemory) -> MemoryPage:
+        """Return the best answers to a question, or the newest memories, of exactly the named scopes.
 
         Raises RequestRefusedError as `Recall.memories` does.
         """
-        return await asyncio.to_thread(self._recall.memories, self._bearer, submission_scope, scope_id, query)
+        scope, scope_id = asked.named_scope()
+        wanted = MemoryQuery(
+            submission_scope=scope, scope_id=scope_id, scopes=asked.several_scopes(), q=asked.query, match=asked.match
+        )
+        return await asyncio.to_thread(self._recall.memories, self._bearer, wanted)

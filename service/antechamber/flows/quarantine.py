@@ -15,17 +15,19 @@ from antechamber.core.contract import Scope
 from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
+from antechamber.core.policy import Policy
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.decision import (
     CurrentDecision,
     InvalidDecisionError,
-    check_note,
     undo_needs_reason,
 )
+from antechamber.core.review.form_checks import check_note
 from antechamber.core.review.hidden_text import fits, pretty, texts_of
 from antechamber.core.review.history import last_standing
 from antechamber.core.review.quarantine import (
+    OF_SEALED,
     QuarantineDecision,
     QuarantineFacts,
     QuarantineForm,
@@ -130,15 +132,33 @@ class Quarantine:
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError.
         """
-        if account.role != "curator":
+        if account.role != "curator" or form.kind in OF_SEALED:
             message = "Only a curator decides."
             raise ForbiddenDecisionError(message)
         view = await asyncio.to_thread(self._read_for, quarantine_id, account)
-        check_settlement(_facts(view.event, view.standing, view.owners), form, account.person)
-        check_note(form.reason_text, self._policies.current.off)
+        self.check(view, form, account)
         opened = await self._open(view.event) if form.kind == "open" else None
         await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, account)))
         return opened
+
+    async def settle_sealed(self, quarantine_id: str, form: QuarantineForm, account: Account) -> None:
+        """Settle a sealed event and end its text.
+
+        Raises what `settle` raises.
+        """
+        view = await asyncio.to_thread(self._read_for, quarantine_id, account)
+        self.check(view, form, account)
+        await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, account)))
+
+    def check(self, view: QuarantinedEvent, form: QuarantineForm, account: Account) -> None:
+        """Refuse a decision that cannot be made on an event.
+
+        Raises ForbiddenDecisionError, InvalidDecisionError or StaleDecisionError.
+        """
+        check_settlement(_facts(view.event, view.standing, view.owners), form, account.person)
+        if form.kind in OF_SEALED and (obstacle := permission_obstacle(self._policies.current.policy, account.person)):
+            raise ForbiddenDecisionError(obstacle)
+        check_note(form.reason_text, self._policies.current.gate)
 
     def _read_for(self, quarantine_id: str, account: Account) -> QuarantinedEvent:
         with self._store.read() as tx:
@@ -171,7 +191,16 @@ class Quarantine:
             decided_at=now,
             salt=self._randomness(SALT_SIZE),
         )
+        if form.kind in OF_SEALED:
+            tx.sealed_events.end(event.id, now)
         tx.quarantine.settle(event, account, settlement)
+
+
+def permission_obstacle(policy: Policy, person: str) -> str | None:
+    """Return why a person may not read and settle sealed events, or None."""
+    if person in policy.reveal:
+        return None
+    return "Only the persons that the policy lists under reveal read and settle sealed events."
 
 
 def _facts(event: QuarantineRow, standing: CurrentDecision | None, owners: frozenset[str]) -> QuarantineFacts:
@@ -183,6 +212,7 @@ def _facts(event: QuarantineRow, standing: CurrentDecision | None, owners: froze
         erased=event.kind == "conflict" and not event.keyed and event.payload is None,
         owners=owners,
         standing=standing,
+        sealed=event.sealed_until is not None,
     )
 
 
@@ -190,6 +220,7 @@ def _fits_in_list(event: QuarantineRow) -> bool:
     payloads = [payload for payload in (event.original_payload, event.payload) if payload]
     spans = [pretty(span) for span in (event.original_span, event.source_span) if span]
     claims = [claim for claim in (event.supersedes, event.original_supersedes) if claim]
+    claims += [memory_id for ids in (event.derived_from, event.original_derived_from) for memory_id in ids or ()]
     return fits([*spans, *claims, *(text for payload in payloads for text in texts_of(payload))], IN_LIST)
 
 
@@ -208,4 +239,5 @@ def _to_submission(row: QuarantineRow) -> Submission:
         size=len(join_event(payload, span)),
         visibility=row.visibility,
         supersedes=row.supersedes,
+        derived_from=row.derived_from,
     )

@@ -1,22 +1,82 @@
 """Recall: receipts for their producers, and memories for the bearers of a grant."""
 
-from typing import Any, Final
+import re
+from collections.abc import Sequence
+from typing import Any, Final, get_args
 
 import msgspec
+from msgspec import Struct
 
 from antechamber.core.access.callers import Bearer
-from antechamber.core.contract import KEY, SCOPES, Holder, MemoryItem, MemoryPage, ReviewStatus
+from antechamber.core.contract import (
+    KEY,
+    MAX_SCOPES,
+    SCOPES,
+    Holder,
+    Match,
+    MemoryDetail,
+    MemoryItem,
+    MemoryPage,
+    ReviewStatus,
+)
 from antechamber.core.errors import NotFoundError, refuse
 from antechamber.core.policy import may_read
-from antechamber.core.ports.store import Store
-from antechamber.core.rows.memories import MemoryHit
+from antechamber.core.ports.search import RankedMemory
+from antechamber.core.ports.store import Rows, Store
+from antechamber.core.rows.memories import MemoryEnd, MemoryHit
 from antechamber.core.rows.submissions import StoredReceipt
+from antechamber.core.search.terms import words_of_question
 from antechamber.core.times import format_time
+from antechamber.flows.answer_question import answer_question
 from antechamber.flows.live_policy import PolicyReloader
 
 MAX_ITEMS: Final = 200
 DEFAULT_ITEMS: Final = 50
 MAX_WORDS: Final = 32
+MAX_TERMS: Final = 64
+"""Maximum number of terms of a question; in scripts without spaces each character is one."""
+_RANKED: Final = re.compile(r"([0-9]{1,15})\.(.+)", re.DOTALL)
+"""The cursor of a page of answers: score and memory id of its last item."""
+
+
+class ScopeQuery(Struct, frozen=True, kw_only=True):
+    """The scopes that an agent reads: one by its kind and id, or several, each written `kind:id`."""
+
+    submission_scope: str | None = None
+    scope_id: str | None = None
+    scopes: Sequence[str] = ()
+
+    def named_scopes(self) -> list[tuple[str, str]]:
+        """Return the named scopes, each once.
+
+        Raises RequestRefusedError if they are not named in exactly one of the two ways.
+        """
+        one = self.submission_scope is not None or self.scope_id is not None
+        if self.scopes and one:
+            raise refuse("malformed", "name one scope by submission_scope and scope_id, or several by scope", "/scope")
+        if not self.scopes:
+            return [_scope(self.submission_scope, self.scope_id, "/submission_scope", "/scope_id")]
+        if len(self.scopes) > MAX_SCOPES:
+            raise refuse("malformed", f"at most {MAX_SCOPES} scopes are read at a time", "/scope")
+        parts = [scope.partition(":") for scope in self.scopes]
+        return list(dict.fromkeys(_scope(kind, scope_id, "/scope", "/scope") for kind, _, scope_id in parts))
+
+
+class MemoryQuery(ScopeQuery, frozen=True, kw_only=True):
+    """What an agent asks for: memories of some scopes."""
+
+    q: str = ""
+    match: str = "any"
+    limit: int = DEFAULT_ITEMS
+    after: str | None = None
+
+
+def _scope(kind: str | None, scope_id: str | None, kind_pointer: str, id_pointer: str) -> tuple[str, str]:
+    if kind not in SCOPES:
+        raise refuse("malformed", "the scope must be one of " + ", ".join(SCOPES), kind_pointer)
+    if not scope_id:
+        raise refuse("malformed", "the id of the scope is missing", id_pointer)
+    return kind, scope_id.replace("\0", " ")
 
 
 class Recall:
@@ -50,32 +110,47 @@ class Recall:
         read = _intersect(bearer.read, granted) if bearer.read else granted
         return Holder(name=bearer.name, role=bearer.role, submit=producer.submit if producer else [], read=read)
 
-    def memories(
-        self,
-        bearer: Bearer,
-        submission_scope: str | None,
-        scope_id: str | None,
-        q: str = "",
-        limit: int = DEFAULT_ITEMS,
-        after: str | None = None,
-    ) -> MemoryPage:
-        """Return a page of active memories of exactly one scope.
+    def memories(self, bearer: Bearer, wanted: MemoryQuery) -> MemoryPage:
+        """Return a page of active memories of exactly the named scopes: the best answers, or without `q` the newest.
 
         Raises RequestRefusedError: `malformed` if a parameter is missing or invalid, `scope-not-granted` whether or not
-        the scope contains memories.
+        the scopes contain memories.
         """
-        words = _check(submission_scope, scope_id, q, limit)
-        scope, identity = str(submission_scope), str(scope_id)
+        _check(wanted)
         with self._store.read() as tx:
-            submitted = scope == "session" and tx.memories.submitted_in_session(bearer.name, identity)
-            if not self._may_read(bearer, scope, identity, submitted=submitted):
-                raise refuse("scope-not-granted", "reading this scope is not granted", "/submission_scope")
-            before = tx.memories.cursor_of(scope, identity, after) if after else None
-            if after and before is None:
-                raise refuse("malformed", "after names no memory of this scope", "/after")
-            hits = tx.memories.search(scope, identity, words, before, limit + 1)
-        items = [_item(hit) for hit in hits[:limit]]
-        return MemoryPage(items=items, next=items[-1].memory_id if len(hits) > limit else None)
+            scopes = self.readable_scopes(tx, bearer, wanted)
+            if wanted.q.strip():
+                return _best(tx, scopes, wanted)
+            return _newest(tx, scopes, wanted)
+
+    def readable_scopes(self, tx: Rows, bearer: Bearer, wanted: ScopeQuery) -> list[tuple[str, str]]:
+        """Return the named scopes, each once.
+
+        Raises RequestRefusedError: `malformed`, or `scope-not-granted` if one of them may not be read.
+        """
+        scopes = wanted.named_scopes()
+        for scope, scope_id in scopes:
+            if not self._is_readable(tx, bearer, scope, scope_id):
+                pointer = "/scope" if wanted.scopes else "/submission_scope"
+                raise refuse("scope-not-granted", "reading this scope is not granted", pointer)
+        return scopes
+
+    def memory(self, bearer: Bearer, memory_id: str) -> MemoryDetail:
+        """Return one memory in any state, with how it ended.
+
+        Raises NotFoundError if there is none by that id in a scope that may be read, without the cause.
+        """
+        with self._store.read() as tx:
+            place = tx.memories.place(memory_id.replace("\0", " "))
+            if place is not None and self._is_readable(tx, bearer, place.submission_scope, place.scope_id):
+                (hit,) = tx.memories.items([place.id])
+                return _detail(hit, None if hit.state == "active" else tx.memories.end(place.id))
+        message = "no memory by that name that may be read"
+        raise NotFoundError(message)
+
+    def _is_readable(self, tx: Rows, bearer: Bearer, scope: str, scope_id: str) -> bool:
+        submitted = scope == "session" and tx.memories.submitted_in_session(bearer.name, scope_id)
+        return self._may_read(bearer, scope, scope_id, submitted=submitted)
 
     def _may_read(self, bearer: Bearer, scope: str, scope_id: str, *, submitted: bool) -> bool:
         if bearer.role == "reader":
@@ -99,17 +174,47 @@ def _includes(grants: list[str], grant: str) -> bool:
     return grant in grants or f"{grant.partition(':')[0]}:*" in grants
 
 
-def _check(submission_scope: str | None, scope_id: str | None, q: str, limit: int) -> list[str]:
-    if submission_scope not in SCOPES:
-        raise refuse("malformed", "submission_scope must be one of " + ", ".join(SCOPES), "/submission_scope")
-    if not scope_id:
-        raise refuse("malformed", "scope_id is missing; exactly one scope is read at a time", "/scope_id")
-    if not 1 <= limit <= MAX_ITEMS:
+def _check(wanted: MemoryQuery) -> None:
+    if not 1 <= wanted.limit <= MAX_ITEMS:
         raise refuse("malformed", f"limit must lie within 1 and {MAX_ITEMS}", "/limit")
-    words = q.replace("\0", " ").split()
-    if len(words) > MAX_WORDS:
+    if wanted.match not in get_args(Match):
+        raise refuse("malformed", "match must be any or all", "/match")
+    if len(wanted.q.split()) > MAX_WORDS or len(words_of_question(wanted.q)) > MAX_TERMS:
         raise refuse("malformed", f"q may have {MAX_WORDS} words", "/q")
-    return words
+
+
+def _best(tx: Rows, scopes: list[tuple[str, str]], wanted: MemoryQuery) -> MemoryPage:
+    after = _ranked_after(tx, scopes, wanted.after) if wanted.after else None
+    found = answer_question(
+        tx, scopes, wanted.q, every_word=wanted.match == "all", after=after, number=wanted.limit + 1
+    )
+    shown = found[: wanted.limit]
+    hits = tx.memories.items([ranked.id for ranked in shown])
+    items = [MemoryItem(**_members(hit), score=ranked.score) for hit, ranked in zip(hits, shown, strict=True)]
+    cursor = f"{shown[-1].score}.{items[-1].memory_id}" if len(found) > wanted.limit else None
+    return MemoryPage(items=items, next=cursor)
+
+
+def _newest(tx: Rows, scopes: list[tuple[str, str]], wanted: MemoryQuery) -> MemoryPage:
+    before = _position(tx, scopes, wanted.after) if wanted.after else None
+    found = tx.memories.newest(scopes, before, wanted.limit + 1)
+    items = [memory_item(hit) for hit in tx.memories.items(found[: wanted.limit])]
+    return MemoryPage(items=items, next=items[-1].memory_id if len(found) > wanted.limit else None)
+
+
+def _position(tx: Rows, scopes: list[tuple[str, str]], memory_id: str) -> int:
+    place = tx.memories.place(memory_id.replace("\0", " "))
+    if place is None or (place.submission_scope, place.scope_id) not in scopes:
+        raise refuse("malformed", "after names no memory of these scopes; it is the `next` of a page", "/after")
+    return place.id
+
+
+def _ranked_after(tx: Rows, scopes: list[tuple[str, str]], cursor: str) -> RankedMemory:
+    """Return the last memory of the page before."""
+    match = _RANKED.fullmatch(cursor)
+    if match is None:
+        raise refuse("malformed", "after is not the `next` of a page of answers", "/after")
+    return RankedMemory(id=_position(tx, scopes, match[2]), score=int(match[1]))
 
 
 def review_of(stored: StoredReceipt) -> ReviewStatus | None:
@@ -122,17 +227,36 @@ def review_of(stored: StoredReceipt) -> ReviewStatus | None:
     )
 
 
-def _item(hit: MemoryHit) -> MemoryItem:
+def memory_item(hit: MemoryHit) -> MemoryItem:
+    """Return a memory as agents read it."""
+    return MemoryItem(**_members(hit))
+
+
+def _members(hit: MemoryHit) -> dict[str, Any]:
+    """Return the members of a memory as agents read it."""
     payload = hit.payload
-    return MemoryItem(
-        memory_id=hit.memory_id,
-        content=payload["content"],
-        kind=payload["kind"],
-        tags=payload.get("tags", []),
-        attributes=payload.get("attributes", {}),
-        submission_scope=hit.submission_scope,
-        scope_id=hit.scope_id,
-        source_span=hit.source_span,
-        supersedes=hit.replaces or hit.supersedes,
-        admitted_at=format_time(hit.admitted_at),
-    )
+    return {
+        "memory_id": hit.memory_id,
+        "content": payload["content"],
+        "kind": payload["kind"],
+        "tags": payload.get("tags", []),
+        "attributes": payload.get("attributes", {}),
+        "submission_scope": hit.submission_scope,
+        "scope_id": hit.scope_id,
+        "source_span": hit.source_span,
+        "supersedes": hit.replaces or hit.supersedes,
+        "derived_from": hit.derived_from or [],
+        "admitted_at": format_time(hit.admitted_at),
+        "producer_identity": hit.producer_identity,
+        "approvals": hit.approvals,
+        "evidence": hit.evidence,
+        "review_record_ids": hit.review_record_ids,
+    }
+
+
+def _detail(hit: MemoryHit, end: MemoryEnd | None) -> MemoryDetail:
+    members = _members(hit)
+    if end is None:
+        return MemoryDetail(**members, state=hit.state, ended_at=None, superseded_by=None)
+    members["review_record_ids"] = list(dict.fromkeys([*hit.review_record_ids, end.review_record_id]))
+    return MemoryDetail(**members, state=hit.state, ended_at=format_time(end.ended_at), superseded_by=end.superseded_by)

@@ -10,7 +10,7 @@ from antechamber.core.admission.receipt import Echo
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import KEY, MAX_BATCH, NAME, PRODUCER, SCOPES, Disposition, Problem, Reason, Receipt
 from antechamber.core.errors import BusyError, UnavailableError
-from antechamber.core.privacy import scan
+from antechamber.core.privacy import Gate
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class _RepeatedMembers(Struct):
     type: str | None = None
 
 
-def guess_echo(raw: bytes, header_key: str | None) -> Echo:
+def guess_echo(raw: bytes, header_key: str | None, gate: Gate) -> Echo:
     """Echo the members of a refused body that fit their grammar and are not private."""
     try:
         body = msgspec.json.decode(raw) if len(raw) <= MAX_BATCH else None
@@ -91,7 +91,7 @@ def guess_echo(raw: bytes, header_key: str | None) -> Echo:
         body = None
     members = dict(_readable(body if isinstance(body, dict) else {}))
     members.setdefault("idempotency_key", header_key)
-    return Echo(**{name: value for name, value in members.items() if not scan({name: value})})
+    return Echo(**{name: value for name, value in members.items() if not gate.find_private({name: value})})
 
 
 def _readable(body: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -19,7 +19,6 @@ from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.store import Rows, Store
-from antechamber.core.privacy import scan
 from antechamber.core.review.decision import (
     CurrentDecision,
     Decision,
@@ -28,11 +27,11 @@ from antechamber.core.review.decision import (
     InvalidDecisionError,
     Ruling,
     blocker,
-    check_note,
     rule,
     text_hash,
     undo_needs_reason,
 )
+from antechamber.core.review.form_checks import check_note, check_reading
 from antechamber.core.review.queue_filter import QueueFilter
 from antechamber.core.review.queue_order import QueueCursor
 from antechamber.core.review.requirements import Situation, evaluate
@@ -177,11 +176,12 @@ class Desk:
             tx.review.target(decision.target, proposal.submission_scope, proposal.scope_id) if decision.target else None
         )
         facts = build_facts(tx, force.policy, proposal, tx.review.records(proposal.id))
-        check_note(decision.reason_text, force.off)
+        check_note(decision.reason_text, force.gate)
         approval = situation(force.policy, proposal, facts, account.person) if decision.kind == "approve" else None
         if approval is not None:
             _check_requirements(approval)
         ruling = rule(facts, decision, account.person, now, target)
+        check_reading(proposal.payload, decision)
         _check_text(force.policy, proposal, ruling, approval)
         return ruling
 
@@ -221,14 +221,14 @@ class Desk:
 
     def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
         """Return near duplicates of a proposal, or a producer's proposals of the last hour; at most 100."""
+        policy = self._policies.current.policy
         with self._store.read() as tx:
             ids = tx.queue.group_like(like, MAX_AT_ONCE + 1) if like else []
             if producer:
                 ids = tx.queue.group_of_producer(producer, self._clock() - HOUR, MAX_AT_ONCE + 1)
             proposals = [tx.review.proposal(proposal_id) for proposal_id in ids[:MAX_AT_ONCE]]
-            items = [member(tx.review, proposal) for proposal in proposals if proposal is not None]
-        approves = self._policies.current.policy.limits.bulk_approve
-        return Group(items=items, more=len(ids) > MAX_AT_ONCE, approves=approves)
+            items = [member(tx.review, policy, proposal) for proposal in proposals if proposal is not None]
+        return Group(items=items, more=len(ids) > MAX_AT_ONCE, approves=policy.limits.bulk_approve)
 
     def decide_many(self, decisions: Sequence[tuple[str, Decision]], account: Account) -> list[tuple[str, str | None]]:
         """Make the same decision on each proposal of a group, each with its own record; return ids and errors.
@@ -273,10 +273,11 @@ class Desk:
     def _check_bulk_approval(self, review: ReviewRows, proposal: ProposalRow) -> None:
         policy = self._policies.current.policy
         if not policy.limits.bulk_approve:
-            message = "The policy does not permit approving a group at once."
+            message = "Bulk approval is off (policy)."
             raise ForbiddenDecisionError(message)
-        if member(review, proposal).marks:
-            message = "It asks for care; open it and decide on it alone."
+        item = member(review, policy, proposal)
+        if item.marks or item.found.findings:
+            message = "It has warnings; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
 
     def start(self, account: Account, within: QueueFilter | None = None) -> str | None:
@@ -367,7 +368,7 @@ def _check_text(policy: Policy, proposal: ProposalRow, ruling: Ruling, approval:
         message = f"The text is too long: this scope takes {limit} bytes."
         raise InvalidDecisionError(message)
     values = values_by_pointer(proposal, msgspec.json.decode(ruling.resulting))
-    if findings := approval.findings if approval else scan(values, frozenset(policy.privacy.off)):
+    if findings := approval.findings if approval else policy.gate.find_private(values, proposal.submission_scope):
         rules = ", ".join(sorted({finding.rule_id for finding in findings}))
         message = f"The text holds private data ({rules}). Remove it, or reject the proposal with the reason private."
         raise InvalidDecisionError(message)

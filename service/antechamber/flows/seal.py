@@ -15,7 +15,6 @@ from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.outcomes import OUTCOMES
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
-from antechamber.core.privacy import scan
 from antechamber.flows.admit import Admission
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.replies import Reply, failure_of, reply_of
@@ -56,7 +55,7 @@ class KeySealer:
             return Reason(code="producer-mismatch", message=message)
         if not KEY.fullmatch(key):
             return Reason(code="key-invalid", message="not a key", pointer="/idempotency_key")
-        if scan({"/idempotency_key": key}, force.off):
+        if force.gate.find_private({"/idempotency_key": key}):
             message = "the key looks like a private value"
             return Reason(code="key-invalid", message=message, pointer="/idempotency_key")
         return None

@@ -89,6 +89,19 @@ def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
+def strings_of(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    """Yield pointer and text of every string of a value, whose own pointer is given; names are left out."""
+    match value:
+        case str():
+            yield pointer, value
+        case list():
+            for index, item in enumerate(value):
+                yield from strings_of(item, f"{pointer}/{index}")
+        case dict():
+            for name, member in value.items():
+                yield from strings_of(member, f"{pointer}/{escape_pointer(name)}")
+
+
 def escape_pointer(name: str) -> str:
     """Escape one reference token of a JSON pointer (RFC 6901 section 3)."""
     return name.replace("~", "~0").replace("/", "~1")

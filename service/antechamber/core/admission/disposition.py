@@ -1,6 +1,8 @@
 """Judge one submission: its disposition follows from the policy and from what the store holds already."""
 
 from collections.abc import Callable
+from itertools import islice
+from typing import Final
 
 from msgspec import Struct
 
@@ -8,7 +10,11 @@ from antechamber.core.admission.submission import Submission, compared_bytes, fi
 from antechamber.core.contract import Channel, Disposition, Reason
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE, OUTCOMES, Outcome
 from antechamber.core.policy import Verdict
-from antechamber.core.privacy import TITLES, Finding
+from antechamber.core.privacy import Finding
+from antechamber.core.rows.sealed_events import SealedText
+
+_MOST_REASONS: Final = 100
+"""Maximum number of findings that an answer names."""
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -27,6 +33,10 @@ class Candidate(Struct, frozen=True, kw_only=True):
     channel: Channel
     received_at: int
     """Microseconds since 1970 UTC."""
+    seals_until: int | None = None
+    """When the event expires, if it is kept encrypted for redaction (microseconds since 1970 UTC)."""
+    redacted_by: str | None = None
+    """The person who redacted a sealed event into this one."""
 
     @property
     def keyed_fingerprint(self) -> bytes:
@@ -191,11 +201,11 @@ def _decide_known_key(candidate: Candidate, known: Known, original: KnownSubmiss
 
 
 def _privacy_reasons(candidate: Candidate) -> list[Reason]:
+    titles = candidate.verdict.titles
+    places = dict.fromkeys((finding.pointer, finding.rule_id) for finding in candidate.findings)
     reasons = [
-        Reason(
-            code="private-detected", message=f"{finding.rule_id}: {TITLES[finding.rule_id]}", pointer=finding.pointer
-        )
-        for finding in candidate.findings
+        Reason(code="private-detected", message=f"{rule_id}: {titles.get(rule_id, rule_id)}", pointer=pointer)
+        for pointer, rule_id in islice(places, _MOST_REASONS)
     ]
     if candidate.submission.visibility == "private":
         declared = Reason(code="private-declared", message="the event declares itself private", pointer="/visibility")
@@ -219,6 +229,8 @@ class AdmissionWrite(Struct, kw_only=True):
     """Salt of the log's commitment to what was submitted and answered."""
     receipt: bytes = b""
     """The answer as it is stored; empty if only a proposal is withdrawn."""
+    sealed: SealedText | None = None
+    """The encrypted event, if it is kept for redaction."""
 
 
 class SealWrite(Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from antechamber.core.contract import (
     KEY,
     KIND,
     MAX_BODY,
+    MAX_DERIVED_FROM,
     MAX_INTEGER,
     MAX_TAGS,
     MEMBER,
@@ -76,6 +77,7 @@ def _submission(body: SubmissionBody, raw: bytes, header_key: str | None) -> Sub
         observed_at=_micros(body.observed_at) if body.observed_at is not UNSET else None,
         visibility=body.visibility or None,
         supersedes=body.supersedes if body.supersedes is not UNSET else None,
+        derived_from=body.derived_from or None,
     )
 
 
@@ -119,6 +121,7 @@ def _is_normal(body: SubmissionBody) -> bool:
         and content[-1] not in NORMAL_TRIM
         and _is_named(body.producer_identity, body.scope_id, payload.kind)
         and (not payload.tags or _are_normal(payload.tags))
+        and (body.derived_from is UNSET or _are_memory_ids(body.derived_from))
         and bool(span.uri)
         and span.start != 0
         and 1 <= start <= (MAX_INTEGER if span.end is UNSET else span.end) <= MAX_INTEGER
@@ -135,6 +138,14 @@ def _are_plain(attributes: dict[str, Any]) -> bool:
 
 def _are_normal(tags: list[str]) -> bool:
     return len(tags) <= MAX_TAGS and all(map(_PLAIN_TAG.fullmatch, tags)) and tags == sorted(set(tags))
+
+
+def _are_memory_ids(memory_ids: list[str]) -> bool:
+    return (
+        1 <= len(memory_ids) <= MAX_DERIVED_FROM
+        and all(map(KEY.fullmatch, memory_ids))
+        and memory_ids == sorted(set(memory_ids))
+    )
 
 
 def _micros(text: str) -> int:

@@ -59,7 +59,7 @@ def answer_of(write: AdmissionWrite) -> Receipt:
 def form_receipt(
     outcome: Outcome, reasons: list[Reason], echo: Echo, policy_digest: str, now: int, submission_id: str | None = None
 ) -> Receipt:
-    """Form the answer to a request that is not judged: a refusal without a row, or a seal with its `submission_id`."""
+    """Form an answer without a judgement: to a refusal without a row, to a seal, or to a stored acceptance again."""
     receipt = Receipt(
         status=outcome.status,
         submission_id=submission_id,

@@ -1,7 +1,7 @@
 """Parse untrusted bytes into an event in normal form, or raise a refusal that explains what to fix."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +25,7 @@ from antechamber.core.contract import (
     KEY,
     KIND,
     MAX_BODY,
+    MAX_DERIVED_FROM,
     MAX_TAG,
     MAX_TAGS,
     NAME,
@@ -38,7 +39,6 @@ from antechamber.core.contract import (
     Visibility,
 )
 from antechamber.core.errors import RequestRefusedError, refuse
-from antechamber.core.privacy import scan
 from antechamber.core.times import parse_time
 
 _OBJECTS: Final[dict[str, type[Struct]]] = {"": SubmissionBody, "/payload": Payload, "/source_span": SourceSpan}
@@ -78,9 +78,12 @@ _EXPECTED: Final = {
     "/visibility": "shareable or private",
     "/durable": "false, or absent",
     "/supersedes": "a string",
+    "/derived_from": f"an array of 1 to {MAX_DERIVED_FROM} memory ids",
 }
 
 
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z][A-Za-z_-]{0,39}|.{1,5}", re.DOTALL)
+"""A plain word, or a name shorter than the shortest private value, `a@b.cd`."""
 _STEP: Final = re.compile(r"\.([a-z_]+)|\[(\d+)\]")
 
 
@@ -103,6 +106,10 @@ class Submission(Struct, frozen=True, kw_only=True):
     """Microseconds since 1970 UTC."""
     visibility: Visibility | None = None
     supersedes: str | None = None
+    derived_from: list[str] | None = None
+    """Memory ids, unique and sorted by code point."""
+    as_sent: dict[str, Any] = {}
+    """Kind and tags as they were sent, where capital letters became small: a scan sees these."""
 
     @property
     def payload(self) -> dict[str, Any]:
@@ -141,8 +148,15 @@ def read_key_header(values: list[str]) -> str | None:
     return value
 
 
-def read_draft(raw: bytes, header_key: str | None = None) -> Draft:
+def _is_odd(name: str) -> bool:
+    """Return whether a name is not a plain word, so that it may be a private value."""
+    return _PLAIN_NAME.fullmatch(name) is None
+
+
+def read_draft(raw: bytes, header_key: str | None = None, is_private: Callable[[str], bool] = _is_odd) -> Draft:
     """Parse a request body and find its key; the event's hash is not compared yet.
+
+    No refusal repeats a name that `is_private`; without a gate, that is every name that is not a plain word.
 
     Raises RequestRefusedError with the 400 codes, `direct-write` or `body-too-large`.
     """
@@ -154,7 +168,7 @@ def read_draft(raw: bytes, header_key: str | None = None) -> Draft:
     if body.get("durable") is True:
         raise refuse("direct-write", "durable: true asks for a write that only a curator can make", "/durable")
     key = _find_key(body, header_key)
-    _check_members(body)
+    _check_members(body, is_private)
     for name in ("payload", "source_span"):
         check_profile(body[name], f"/{name}", depth=2)
     _check_types(body)
@@ -185,9 +199,23 @@ def read_event(draft: Draft) -> Submission:
         observed_at=_observed(body),
         visibility=body.get("visibility"),
         supersedes=body.get("supersedes"),
+        derived_from=_derived_from(body),
+        as_sent=_lowered(body["payload"], payload),
     )
     _compare_hash(body.get("source_event_hash"), submission.source_event_hash)
     return submission
+
+
+def _lowered(sent: dict[str, Any], normal: dict[str, Any]) -> dict[str, Any]:
+    """Return kind and tags of a payload as they were sent, if the normal form has other ones."""
+    names = ("kind", "tags")
+    return {
+        name: sent[name] for name in names if name in sent and sent[name] != normal[name] and _has_capitals(sent[name])
+    }
+
+
+def _has_capitals(value: str | list[str]) -> bool:
+    return any(sign.isupper() for text in value for sign in text)
 
 
 def compared_bytes(submission: Submission) -> bytes:
@@ -199,6 +227,7 @@ def compared_bytes(submission: Submission) -> bytes:
             submission.scope_id,
             submission.visibility,
             submission.supersedes,
+            submission.derived_from,
         ]
     )
 
@@ -226,13 +255,14 @@ def _find_key(body: dict[str, Any], header_key: str | None) -> str:
     return key
 
 
-def _check_members(body: dict[str, Any]) -> None:
+def _check_members(body: dict[str, Any], is_private: Callable[[str], bool]) -> None:
     reasons = [
         Reason(code="unknown-member", message="no such member; free ones go into payload.attributes", pointer=place)
         for parent, known in _MEMBERS.items()
         if isinstance(holder := body if not parent else body.get(parent[1:]), dict)
         for name in holder
-        if name not in known and (place := _place(parent, name)) is not None
+        if name not in known
+        and (place := parent if is_private(name) else f"{parent}/{escape_pointer(name)}") is not None
     ]
     for parent, name in _REQUIRED:
         holder = body if not parent else body.get(parent[1:])
@@ -241,11 +271,6 @@ def _check_members(body: dict[str, Any]) -> None:
             reasons.append(Reason(code="malformed", message=f"missing; must be {_EXPECTED[pointer]}", pointer=pointer))
     if reasons:
         raise RequestRefusedError(reasons[:MAX_REASONS])
-
-
-def _place(parent: str, name: str) -> str:
-    """Return the pointer of a member; if its name is a private value, return the parent's pointer instead."""
-    return parent if scan({"": name}) else f"{parent}/{escape_pointer(name)}"
 
 
 def _check_types(body: dict[str, Any]) -> None:
@@ -295,6 +320,16 @@ def _observed(body: dict[str, Any]) -> int | None:
         return parse_time(body["observed_at"])
     except ValueError:
         raise refuse("malformed", "must be " + _EXPECTED["/observed_at"], "/observed_at") from None
+
+
+def _derived_from(body: dict[str, Any]) -> list[str] | None:
+    """Return the ids of the memories that the event was derived from, unique and sorted, as tags are."""
+    if "derived_from" not in body:
+        return None
+    memory_ids = sorted(set(body["derived_from"]))
+    if not 1 <= len(memory_ids) <= MAX_DERIVED_FROM or not all(map(KEY.fullmatch, memory_ids)):
+        raise refuse("malformed", "must be " + _EXPECTED["/derived_from"], "/derived_from")
+    return memory_ids
 
 
 def _compare_hash(given: Any, computed: str) -> None:

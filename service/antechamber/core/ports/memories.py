@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from antechamber.core.rows.memories import MemoryHit
+from antechamber.core.rows.memories import MemoryEnd, MemoryHit, MemoryPlace
 from antechamber.core.rows.submissions import StoredReceipt
 
 
@@ -19,10 +19,14 @@ class MemoryRows(Protocol):
     def submitted_in_session(self, producer_identity: str, scope_id: str) -> bool:
         """Return whether a submission of this producer in a session was accepted."""
 
-    def cursor_of(self, submission_scope: str, scope_id: str, memory_id: str) -> int | None:
-        """Return the cursor of the page that follows this memory."""
+    def place(self, memory_id: str) -> MemoryPlace | None:
+        """Return where a memory is, in any state; None if there is none by that id."""
 
-    def search(
-        self, submission_scope: str, scope_id: str, words: Sequence[str], before: int | None, number: int
-    ) -> list[MemoryHit]:
-        """Return active memories of exactly this scope that contain all the words, newest first."""
+    def newest(self, scopes: Sequence[tuple[str, str]], before: int | None, number: int) -> list[int]:
+        """Return the integer keys of active memories of exactly these scopes, the newest first."""
+
+    def items(self, memories: Sequence[int]) -> list[MemoryHit]:
+        """Return memories by their integer keys, in that order."""
+
+    def end(self, memory: int) -> MemoryEnd | None:
+        """Return how a memory ended last; None if it never did."""

@@ -8,12 +8,15 @@ from typing import Protocol, TypeVar
 from antechamber.core.log.ports import LogRows
 from antechamber.core.ports.access import AccessRows
 from antechamber.core.ports.admission import AdmissionRows
+from antechamber.core.ports.changes import ChangeRows
 from antechamber.core.ports.doctor import DoctorRows
 from antechamber.core.ports.memories import MemoryRows
 from antechamber.core.ports.quarantine import QuarantineRows
 from antechamber.core.ports.reports import ReportRows
 from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.review_queue import QueueRows
+from antechamber.core.ports.sealed_events import SealedEventRows
+from antechamber.core.ports.search import SearchRows
 
 T = TypeVar("T")
 
@@ -33,6 +36,14 @@ class Rows(Protocol):
         """Receipts and memories that agents read back."""
 
     @property
+    def search(self) -> SearchRows:
+        """The search index of active memories."""
+
+    @property
+    def changes(self) -> ChangeRows:
+        """The change feed of memories."""
+
+    @property
     def queue(self) -> QueueRows:
         """The review queue."""
 
@@ -43,6 +54,10 @@ class Rows(Protocol):
     @property
     def quarantine(self) -> QuarantineRows:
         """Quarantined events and the decisions on them."""
+
+    @property
+    def sealed_events(self) -> SealedEventRows:
+        """Encrypted private events, and what curators revealed of them."""
 
     @property
     def access(self) -> AccessRows:

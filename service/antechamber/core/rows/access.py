@@ -22,6 +22,7 @@ class TokenFacts(Struct, frozen=True, kw_only=True):
     """The facts that decide whether a presented token is valid."""
 
     id: int
+    token_id: str
     name: str
     role: TokenRole
     read: list[str]

@@ -4,13 +4,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from antechamber.core.contract import MemoryState, ReasonCode, Scope
+from antechamber.core.contract import Change, MemoryState, ReasonCode, Scope
 from antechamber.core.review.decision import RecordKind
 
 
 class MemoryHit(Struct, frozen=True, kw_only=True):
-    """One memory in a result of retrieval."""
+    """One memory as agents read it."""
 
+    id: int
     memory_id: str
     payload: dict[str, Any]
     submission_scope: Scope
@@ -18,9 +19,57 @@ class MemoryHit(Struct, frozen=True, kw_only=True):
     source_span: dict[str, Any]
     supersedes: str | None
     """The memory that the producer claims to supersede."""
+    derived_from: list[str] | None
+    """Ids of the memories that the producer claims to have used, sorted."""
     replaces: str | None
     """The memory that it superseded by the curators' decision."""
     admitted_at: int
+    state: MemoryState
+    producer_identity: str
+    evidence: int
+    """Number of distinct owners of evidence."""
+    approvals: int
+    """Number of persons who approved its text."""
+    review_record_ids: list[str]
+    """Ids of their review records, the earliest first."""
+
+
+class MemoryPlace(Struct, frozen=True, kw_only=True):
+    """Where a memory is: its integer key and its scope."""
+
+    id: int
+    submission_scope: Scope
+    scope_id: str
+
+
+class MemoryEnd(Struct, frozen=True, kw_only=True):
+    """How a memory ended last."""
+
+    ended_at: int
+    review_record_id: str
+    superseded_by: str | None
+
+
+class FeedRow(Struct, frozen=True, kw_only=True):
+    """One change in the change feed."""
+
+    sequence: int
+    change: Change
+    changed_at: int
+    memory: int
+    memory_id: str
+    state: MemoryState
+    """The state of the memory now."""
+    size: int
+    """Number of characters of its payload; 0 if it is not active."""
+
+
+class ChangedScope(Struct, frozen=True, kw_only=True):
+    """The scope of a change, and its sequence."""
+
+    submission_scope: str
+    scope_id: str
+    sequence: int
 
 
 class MemoryFilter(Struct, frozen=True, kw_only=True):
@@ -54,6 +103,8 @@ class MemoryRow(BrowsedMemory, frozen=True, kw_only=True):
     source_span: dict[str, Any]
     supersedes: str | None
     """The memory that the producer claims to supersede."""
+    derived_from: list[str] | None
+    """Ids of the memories that the producer claims to have used, sorted."""
     replaces: str | None
     """The memory that it superseded by the curators' decision."""
     replaced_by: str | None

@@ -23,6 +23,7 @@ class QuarantineRow(Struct, frozen=True, kw_only=True):
     scope_id: str | None
     visibility: Visibility | None
     supersedes: str | None
+    derived_from: list[str] | None
     payload: dict[str, Any] | None
     source_span: dict[str, Any] | None
     findings: list[Finding]
@@ -36,11 +37,16 @@ class QuarantineRow(Struct, frozen=True, kw_only=True):
     original_scope_id: str | None
     original_visibility: Visibility | None
     original_supersedes: str | None
+    original_derived_from: list[str] | None
     original_disposition: str
     original_received_at: int
     original_owner: str | None
     """The producer's owner when it submitted the original."""
     version: int
     """The number of decisions on it."""
+    sealed_until: int | None
+    """When its encrypted text expires, in microseconds since 1970 UTC; None if it has none, or no longer."""
+    unsealed_at: int | None
+    """When its encrypted text ended."""
     opened_as: str | None
     """The proposal that it became when a curator opened it."""

@@ -55,11 +55,15 @@ class ProposalRow(Struct, frozen=True, kw_only=True):
     source_span: dict[str, Any]
     visibility: Visibility | None
     supersedes: str | None
+    derived_from: list[str] | None
+    """Ids of the memories that the producer claims to have used, sorted."""
     observed_at: int | None
     received_at: int
     state: ProposalState
     version: int
     withdrawn: bool
+    redacted_by: str | None
+    """The person who redacted a sealed event into this text."""
     second: bool
     """Whether a curator asked for a second person."""
     replaces: str | None

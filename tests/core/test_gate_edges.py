@@ -1,0 +1,101 @@
+"""Edges of the gate: what lies across strings, what is no text, and rules that a policy switched off."""
+
+import pytest
+
+from antechamber.core.policy import Policy, Privacy
+from antechamber.core.privacy import folding
+from antechamber.core.privacy.decoders import find_joints, find_runs
+from antechamber.core.privacy.document import EventText
+from antechamber.core.privacy.effort import Effort
+from antechamber.core.privacy.matcher import Matcher, Text, _Offsets, context_pattern, trigger_pattern
+from antechamber.core.privacy.rule import Finding, Rule
+from support import GATE, RULES
+
+SEED = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+RULE = Rule(rule_id="a", title="a", kind="secret", pattern="abc[^x]*def", bounds="none")
+
+
+def test_rules_that_a_policy_switched_off_can_be_asked_for() -> None:
+    """The gate without the policy's own actions finds what the policy lets pass."""
+    policy = Policy(detectors=tuple(RULES), privacy=Privacy(off=["email-address"]))
+    values = {"": "Ask ada@lovelace" + ".dev first."}
+    assert policy.gate.find_private(values) == []
+    assert [one.rule_id for one in policy.unrestricted_gate.find_private(values)] == ["email-address"]
+
+
+def test_a_short_word_before_a_line_break_is_no_half_of_a_value() -> None:
+    """A line break joins runs of four characters and more."""
+    assert list(find_joints("ab\ncdefgh", spaced=False)) == []
+    assert [edit.decoder for edit in find_joints("abcd\nefgh", spaced=False)] == ["wrapped"]
+
+
+def test_pairs_of_digits_that_are_no_text_stay() -> None:
+    """Hexadecimal digits in pairs that decode to nothing readable are left alone."""
+    assert list(find_runs("ff fe 80 81 ff fe 80 81 ff fe", Effort(), pairs=True)) == []
+
+
+def test_a_long_item_of_a_list_is_no_member() -> None:
+    """Only short values are searched together with the name of their member."""
+    text = EventText({"/payload": {"attributes": {"password": ["x" * 5_000, "short"]}}})
+    assert "password: short" in text.text
+    assert "password: xxx" not in text.text
+
+
+def test_a_phrase_across_strings_is_no_finding() -> None:
+    """Words of separate strings are no phrase."""
+    assert [one.rule_id for one in GATE.scan({"": SEED})] == ["seed-phrase"]
+    assert GATE.scan({"": SEED.split()}) == []
+
+
+def test_folds_of_rare_characters_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit a fold is computed each time."""
+    monkeypatch.setattr(folding, "_MOST", 0)
+    folds = folding._Folds()
+    assert (folds[0xFF21], len(folds)) == ("A", 0)
+
+
+def test_a_match_ends_with_its_string() -> None:
+    """A match that reaches into the next string is searched again within its own."""
+    crossing = Text("abc 1\n\0\n2 def abc3def")
+    assert [crossing.data(in_uuids=True)[one.start : one.end] for one in Matcher(RULE).find(crossing, Effort())] == [
+        b"abc3def"
+    ]
+    inside = Text("abc1def abc\n\0\n2 def")
+    assert [(one.start, one.end) for one in Matcher(RULE).find(inside, Effort())] == [(0, 7)]
+
+
+def test_a_rule_without_a_trigger_is_triggered_by_its_pattern() -> None:
+    """The bounded pattern decides whether a text is searched."""
+    assert trigger_pattern(RULE) == "(abc[^x]*def)"
+
+
+def test_context_words_of_scripts_without_spaces_match_within_words() -> None:
+    """A word beyond ASCII needs no borders."""
+    assert context_pattern(("密码",)).search("新密码是") is not None
+
+
+def test_offsets_of_bytes_are_counted_in_characters() -> None:
+    """Ascending offsets are counted on; a smaller one is counted from the beginning."""
+    offsets = _Offsets("\u00e9\u00e9a".encode())
+    assert [offsets(4), offsets(5), offsets(2)] == [2, 3, 1]
+
+
+RANDOM = "acm" + "e_MTX6T5bC6O3" + "hDpHJanr4VjXiMha2mn82r7HQm6Q7"
+GITHUB = "gh" + "p_MTX6T5bC6O3" + "hDpHJanr4VjXiMha2mn82r7"
+
+
+def test_a_general_rule_gives_way_to_an_exact_one() -> None:
+    """A value that two rules find is named by the exact one; at another place the general rule finds its own."""
+    found = [(one.pointer, one.rule_id) for one in GATE.scan({"/a": GITHUB, "/b": f"{RANDOM} and {GITHUB}"})]
+    assert ("/b", "prefixed-random-token") in found
+    assert ("/a", "prefixed-random-token") not in found
+    assert {pointer for pointer, rule in found if rule == "github-token"} == {"/a", "/b"}
+
+
+def test_findings_overlap_where_they_share_characters() -> None:
+    """Findings at different pointers never overlap; names have no offsets and overlap at the same pointer."""
+    first = Finding("/a", "x", "reject", 2, 6)
+    assert first.overlaps(Finding("/a", "y", "warn", 5, 9))
+    assert not first.overlaps(Finding("/a", "y", "warn", 6, 9))
+    assert not first.overlaps(Finding("/b", "y", "warn", 2, 6))
+    assert Finding("/a", "x").overlaps(Finding("/a", "y"))

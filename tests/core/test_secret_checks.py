@@ -1,0 +1,325 @@
+"""Checks of secrets: passwords in assignments and prose, encoded keys, seed phrases."""
+
+import random
+from base64 import b64encode
+from collections.abc import Callable
+
+import pytest
+from mnemonic import Mnemonic
+
+from antechamber.core.privacy import key_formats, passwords
+from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.seed_phrases import find_seed_phrases
+from antechamber.core.privacy.spoken_passwords import find_spoken_secrets
+
+STRONG = "Tr0ub4" + "dor&3"
+RANDOM = "f3a9c017" + "b2d84e65" + "aa10c4d9e7"
+PHRASE = "maple-river-" + "falcon-52"
+NOT_PASSWORDS = [
+    "${DB_PASSWORD}",
+    "$DB_PASSWORD",
+    "%DB_PASSWORD%",
+    "{{ password }}",
+    "<password>",
+    "[redacted]",
+    "__PASSWORD__",
+    "vault:secret/data/db#password",
+    "op://Private/db/password2",
+    "ENC[AES256_GCM,data:x1]",
+    "!vault",
+    "self.password2",
+    "get_password(1)",
+    "os.environ['X1']",
+    "********",
+    "xxxxxxxx1",
+    "1111111a1",
+    "your-password-1",
+    "changeme",
+    "my_password1",
+    "config/secrets_v2.yaml",
+    "ops@corp.dev",
+    "https://corp.dev/x1",
+    "a1" * 600,
+]
+
+
+@pytest.mark.parametrize("value", NOT_PASSWORDS)
+@pytest.mark.parametrize("check", list(passwords.CHECKS.values()), ids=list(passwords.CHECKS))
+def test_references_masks_and_code_are_no_passwords(check: Callable[[str], bool], value: str) -> None:
+    """No check accepts what refers to a value, hides it or replaces it."""
+    if check is not passwords.is_consonant_run:
+        assert not check(value)
+
+
+ACCEPTED: dict[str, list[str]] = {
+    "spoken-password": ["Zebra-Quilt-" + "77-Moon", STRONG, "hunter" + "2!x", PHRASE, "mapleRiver" + "+83"],
+    "bare-password": [STRONG, "81726" + "354", "maple river".replace(" ", "-") + "-7", "Tmp-4829" + "-Xk", "monkey!"],
+    "lone-password": [STRONG, "sunflower"],
+    "quoted-password": [STRONG, "correct horse battery " + "staple", "4711" + "0815", "swordfish", PHRASE],
+    "secret": [RANDOM, "Zx81kQm20" + "pLwv7", "XqZkWvBn" + "MtRpLs"],
+    "prefixed-token": [
+        "acme_" + "Zx81kQm20pLw" + "v7XqZkWvBn3MtRp5Ls",
+        "acme-live_" + "Zx81kQm20pLw" + "v7XqZkWvBn3MtRp5Ls",
+    ],
+    "prefixed-hex-token": ["acme_" + "f3a9c017b2d84e65" * 2],
+    "random-token": ["acme_" + RANDOM, RANDOM],
+    "consonant-run": ["qzxw kvbt mnlp rjhd"],
+    "command-password": [STRONG, PHRASE, f'{STRONG}"'],
+    "header-secret": [RANDOM, "26240490-8637-4856-" + "9139-e2ec35ba2d48"],
+    "pair-password": ["Passw0rd!" + "x", "hunt" + "er2!x"],
+}
+REFUSED: dict[str, list[str]] = {
+    "spoken-password": [
+        "hunter",
+        "is2",
+        "user_id2",
+        "base64-encoded",
+        "SHA-256",
+        "OAuth2",
+        'type="password"',
+        "app/views2/login",
+    ],
+    "bare-password": [
+        "string",
+        "12",
+        "11111111",
+        "required",
+        "secret",
+        "user_id",
+        "ALL-CAPS-12x".upper(),
+        "the-user-is-2",
+    ],
+    "lone-password": ["required", "bcrypt", "userPassword", "contraseña", "abc"],
+    "quoted-password": [" x1y2z3", "abc", "Enter your password", "00000", "required", "userName", "user_name"],
+    "secret": [
+        "short1",
+        "12345678901",
+        "26240490-8637-4856-9139-e2ec35ba2d48",
+        "user-name-2",
+        "aaaaaaa11",
+        "words1only",
+    ],
+    "random-token": [
+        "",
+        "acme_key",
+        "abcdefghijklmnopqrstuvwx",
+        "123456789012345678901234",
+        "aaaaaaaaaaaaaaaaaaaa111bbb",
+    ],
+    "consonant-run": ["this that with from"],
+    "command-password": ["-token2", "production", "abc", "8080:80"],
+    "header-secret": ["required"],
+    "pair-password": ["hunter2", "lower-case", "V2-list"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in ACCEPTED.items() for value in values])
+def test_a_check_accepts_passwords_of_its_place(name: str, value: str) -> None:
+    """Each check accepts what persons and programs choose."""
+    assert passwords.CHECKS[name](value)
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values])
+def test_a_check_refuses_words_and_numbers(name: str, value: str) -> None:
+    """Each check refuses words, names, numbers and technical terms."""
+    assert not passwords.CHECKS[name](value)
+
+
+def spoken(text: str) -> list[str]:
+    """Return the values that the search finds in a text."""
+    return [text[start:end] for start, end in find_spoken_secrets(text, Effort())]
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "after"),
+    [
+        ("The password for the staging database is ", STRONG, "."),
+        ("**password**: **", STRONG, "**"),
+        ('The passphrase is "', "swordfish", '".'),
+        ("Use `", STRONG, "` as the password."),
+        ("The password ", STRONG, " still works"),
+        ("The door password is ", "4711" + "08", ""),
+        ("The API key for the weather is ", RANDOM, ", keep it."),
+        ("The token is '", RANDOM, "'"),
+        ("Das Kennwort für den Server lautet ", "Winter" + "2024!x", "."),
+        ("Nutze ", STRONG, " als Passwort."),
+        ("Le mot de passe est ", "Printemps" + "!24", "."),
+        ("La contraseña cambió a ", PHRASE, "."),
+        ("我的密码改成了 ", "Qwe" + "rty#23", "。"),
+        ("パスワードは「", "Sakura" + "#2024", "」です"),
+        ("密码", "Admin" + "#888", ""),
+        ("密钥是", RANDOM, ""),
+    ],
+)
+def test_a_sentence_that_names_a_secret_is_found(before: str, value: str, after: str) -> None:
+    """The span is that of the value, without the signs around it."""
+    assert spoken(before + value + after) == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password is stored in the vault.",
+        "The password is required and has 12 characters at least.",
+        'The field is of type="password" in v2.',
+        "The token is base64-encoded; use 2 of them.",
+        "The token 12 is `expired`.",
+        "A password. It has 3 words.",
+        "Password hunter2 is short.",
+        "The password is get_password(user2).",
+        "Use `user_id2` as the key name of step 2.",
+        "PASSWORD_MIN_LENGTH=12",
+        "The token budget is 128k, max_output_tokens=8192 at most.",
+        "In 2024 use hunter as the password.",
+    ],
+)
+def test_a_sentence_about_secrets_is_harmless(text: str) -> None:
+    """Prose without a value has no finding."""
+    assert spoken(text) == []
+
+
+def test_one_value_between_two_cues_is_found_once() -> None:
+    """A value that two cues name is one finding."""
+    assert spoken(f"password: {STRONG} as password and login") == [STRONG]
+
+
+def test_endless_cues_spend_the_effort() -> None:
+    """A text of nothing but cues ends the search instead of lasting long."""
+    with pytest.raises(EffortSpentError):
+        spoken("password " * 8_000)
+
+
+DER = {
+    "rsa": "3082025d02010002818100c3",
+    "pkcs8": "308204bd020100300d06092a",
+    "ec": "30770201010420822d",
+    "pkcs12": "30820a1b0201033082",
+    "encrypted": "3082051c304e06092a864886f70d01050d3041",
+}
+PUBLIC_DER = {
+    "certificate": "308203773082025fa003",
+    "public": "30820122300d06092a864886f70d010101",
+    "version": "3003020105",
+    "number": "300602010005000500",
+    "octets": "0403010203",
+}
+
+
+@pytest.mark.parametrize("head", DER.values(), ids=list(DER))
+def test_private_keys_in_der_are_recognized(head: str) -> None:
+    """Keys and key stores are recognized by the beginning of their structure."""
+    assert key_formats.is_private_der(b64encode(bytes.fromhex(head) + bytes(40)).decode())
+
+
+@pytest.mark.parametrize("head", PUBLIC_DER.values(), ids=list(PUBLIC_DER))
+def test_public_structures_in_der_are_harmless(head: str) -> None:
+    """Certificates, public keys and other structures are no private keys."""
+    assert not key_formats.is_private_der(b64encode(bytes.fromhex(head) + bytes(40)).decode())
+
+
+@pytest.mark.parametrize("text", ["M===", "", "MA==", "MP8CAQ=="])
+def test_damaged_der_is_harmless(text: str) -> None:
+    """A text that is no base64, or ends too early, is no private key."""
+    assert not key_formats.is_private_der(text)
+
+
+def test_a_bitcoin_key_has_a_checksum() -> None:
+    """The example of the wallet import format is accepted, and with another last character it is not."""
+    key = "5HueCGU8rM" + "jxEXxiPuD5BDku4" + "MkFqeZyd4dZ1jvh" + "TVqvbTLvyTJ"
+    assert key_formats.is_base58_key(key)
+    assert not key_formats.is_base58_key(key[:-1] + "K")
+
+
+@pytest.mark.parametrize(
+    ("login", "wanted"),
+    [
+        (b"ops:" + STRONG.encode(), True),
+        (b"ops:x", False),
+        (b"user:password", False),
+        (b"ops:ops", False),
+        (b"no colon", False),
+        (b"ops:\x01\x02\x03", False),
+        (b"ops:\xff\xfe", False),
+    ],
+)
+def test_basic_authentication_holds_a_real_password(login: bytes, wanted: bool) -> None:  # noqa: FBT001 -- a column
+    """A name and a password that is no placeholder are a credential."""
+    assert key_formats.is_basic_credential(b64encode(login).decode().rstrip("=")) is wanted
+
+
+@pytest.mark.parametrize(
+    ("check", "text", "wanted"),
+    [
+        ("url-password", f"app:{STRONG}@db", True),
+        ("url-password", "app:password@db", False),
+        ("url-password", "postgres:postgres@db", False),
+        ("url-password", f"app:{STRONG}@db.example.com", False),
+        ("slash-password", f"scott/{STRONG}", True),
+        ("slash-password", f"scott/{PHRASE}", True),
+        ("slash-password", "scott/tiger", False),
+        ("slash-password", "user/password", False),
+    ],
+)
+def test_logins_have_a_real_password(check: str, text: str, wanted: bool) -> None:  # noqa: FBT001 -- a column
+    """Placeholders, defaults and reserved hosts are no findings."""
+    assert key_formats.CHECKS[check](text) is wanted
+
+
+SEED = "legal winner thank year wave sausage worth useful legal winner thank " + "yellow"
+LONG_SEED = "abandon " * 23 + "art"
+
+
+def seeds(text: str) -> list[str]:
+    """Return the phrases that the search finds in a text."""
+    return [text[start:end] for start, end in find_seed_phrases(text, Effort())]
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [SEED, LONG_SEED, SEED.upper(), SEED.replace(" ", ", "), "\n".join(f"1. {word}" for word in SEED.split())[3:]],
+    ids=["short", "long", "upper case", "commas", "list"],
+)
+def test_a_seed_phrase_is_found_in_its_usual_forms(phrase: str) -> None:
+    """Twelve to twenty-four words with a valid checksum are found, also after other words of the list."""
+    assert seeds(phrase) == [phrase]
+    assert seeds(f"Backup of the wallet (write it down): {phrase} 2026.") == [phrase]
+
+
+@pytest.mark.parametrize("language", ["french", "spanish", "japanese", "korean", "chinese_simplified"])
+def test_seed_phrases_of_other_languages_are_found(language: str) -> None:
+    """Lists with accents and of other scripts are compared in their normal form."""
+    phrase = Mnemonic(language).to_mnemonic(bytes(range(16)))
+    assert seeds(phrase) == [phrase]
+
+
+def test_words_without_a_checksum_are_harmless() -> None:
+    """A wrong last word, too few words, words far apart and words of two languages are no phrase."""
+    assert seeds(SEED.replace("yellow", "year")) == []
+    assert seeds(" ".join(SEED.split()[:11])) == []
+    assert seeds(f"{LONG_SEED[:-3]}zoo. Then, after a stop: something else.") == []
+    assert seeds(SEED.replace("worth", "worth" + " " * 9)) == []
+    assert seeds(" ".join(SEED.split()[:11]) + " abeille") == []
+    assert seeds("An ordinary sentence about nothing, which names neither words nor numbers of a list at all.") == []
+
+
+def test_words_of_another_language_beside_a_phrase_do_not_hide_it() -> None:
+    """A word that only another list has ends the run of its language, not the search."""
+    assert seeds(f"abaisser {SEED}") == [SEED]
+    assert seeds(f"{SEED} abaisser and then nothing of a list") == [SEED]
+
+
+def test_two_seed_phrases_in_a_row_are_two_findings() -> None:
+    """The search goes on after a phrase."""
+    assert seeds(f"{SEED} {SEED}") == [SEED, SEED]
+
+
+def test_endless_seed_words_spend_the_effort() -> None:
+    """A text of nothing but list words ends the search instead of lasting long."""
+    words = random.Random(1).choices(Mnemonic("english").wordlist, k=9_000)  # noqa: S311 -- the same words in each run
+    with pytest.raises(EffortSpentError):
+        seeds(" ".join(words))
+
+
+def test_a_text_that_repeats_itself_is_verified_once() -> None:
+    """The same row of list words is verified once, so that a long harmless text is no finding."""
+    assert seeds("Long text. " * 6_000) == []

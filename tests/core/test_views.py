@@ -1,0 +1,180 @@
+"""Views: a token is found in every disguise, and each finding leads back to the original text."""
+
+import base64
+import quopri
+from itertools import pairwise
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from antechamber.core.privacy.decoders import Edit, find_escapes, find_joints, find_runs
+from antechamber.core.privacy.effort import Effort, EffortSpentError
+from antechamber.core.privacy.folding import fold, fold_sign
+from antechamber.core.privacy.views import MAX_LEVELS, View, all_views, apply
+from support import GATE
+
+TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
+BASE64 = base64.b64encode(TOKEN.encode()).decode()
+LONG = "Deploy the service before noon and check its health twice. " * 60
+
+
+def percent(text: str) -> str:
+    """Return a text with a percent escape for each byte."""
+    return "".join(f"%{byte:02X}" for byte in text.encode())
+
+
+DISGUISES = {
+    "base64": BASE64,
+    "base64url": base64.urlsafe_b64encode(f"user?{TOKEN}>>>".encode()).decode(),
+    "base64 without padding": BASE64.rstrip("="),
+    "base64 after a path": f"/v1/{BASE64}",
+    "base64 of UTF-16": base64.b64encode(TOKEN.encode("utf-16-le")).decode(),
+    "base64 twice": base64.b64encode(BASE64.encode()).decode(),
+    "base64 of percent": base64.b64encode(percent(TOKEN).encode()).decode(),
+    "wrapped base64": BASE64[:40] + "\n" + BASE64[40:],
+    "hex": TOKEN.encode().hex(),
+    "hex of capitals": TOKEN.encode().hex().upper(),
+    "hex in pairs": TOKEN.encode().hex(" "),
+    "hex with colons": TOKEN.encode().hex(":"),
+    "percent": percent(TOKEN),
+    "percent twice": quote(percent(TOKEN), safe=""),
+    "one percent": TOKEN.replace("_", "%5F"),
+    "backslash u": "".join(f"\\u{ord(sign):04x}" for sign in TOKEN),
+    "backslash u with braces": "".join(f"\\u{{{ord(sign):x}}}" for sign in TOKEN),
+    "backslash x": "".join(f"\\x{ord(sign):02x}" for sign in TOKEN),
+    "octal": "".join(f"\\{ord(sign):03o}" for sign in TOKEN),
+    "decimal entities": "".join(f"&#{ord(sign)};" for sign in TOKEN),
+    "hexadecimal entities": "".join(f"&#x{ord(sign):x};" for sign in TOKEN),
+    "named entity": TOKEN.replace("_", "&lowbar;"),
+    "quoted-printable": "".join(f"={ord(sign):02X}" for sign in TOKEN),
+    "quoted-printable line": quopri.encodestring(f"{'word ' * 8}{TOKEN}{' word' * 8}".encode()).decode(),
+    "full width": "".join(chr(ord(sign) + 0xFEE0) if sign.isalnum() else sign for sign in TOKEN),
+    "look-alikes": TOKEN.replace("p", "\u0440").replace("a", "\u0430"),
+    "zero width": "\u200b".join(TOKEN),
+    "soft hyphens": TOKEN.replace("_", "_\u00ad"),
+    "controls": TOKEN.replace("_", "\x01_"),
+    "tag characters": "".join(chr(0xE0000 + ord(sign)) for sign in TOKEN),
+    "variation selectors": "n" + "".join(chr(0xE0100 + ord(sign) - 16) for sign in TOKEN),
+    "selectors of the supplement": "n" + "".join(chr(0xE0100 + ord(sign)) for sign in TOKEN),
+    "hexadecimal array": ", ".join(f"0x{ord(sign):02x}" for sign in TOKEN),
+    "base32": base64.b32encode(TOKEN.encode()).decode(),
+    "widely spaced": "  ".join(TOKEN),
+    "wrapped": f"{TOKEN[:20]}\n{TOKEN[20:]}",
+    "wrapped with indentation": f"{TOKEN[:20]}\\\n    {TOKEN[20:]}",
+    "spaced": " ".join(TOKEN),
+    "concatenated": f'"{TOKEN[:20]}" + "{TOKEN[20:]}"',
+    "concatenated over lines": f"'{TOKEN[:20]}' +\n  '{TOKEN[20:]}'",
+    "listed": f'["{TOKEN[:20]}", "{TOKEN[20:]}"]',
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
+@pytest.mark.parametrize("around", ["", LONG], ids=["short", "long"])
+def test_a_token_is_found_in_every_disguise(disguise: str, around: str) -> None:
+    """A disguised token is found, and its span in the original text covers the disguise and not the text around."""
+    text = f"{around}(; {disguise} ;){around}"
+    found = [one for one in GATE.scan({"/payload/content": text}) if one.rule_id.startswith("github")]
+    assert found
+    assert all(one.decoded for one in found)
+    start, end = len(around) + 2, len(text) - len(around) - 2
+    assert all(start <= one.start < one.end <= end for one in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See https://example.com/a%20b?c=10&d=20 and C:\\new\\table.",
+        "x = y\nname = value\nUse `a` or `b`.",
+        "d2VsY29tZQ",
+        "0123456789abcdef0123456789abcdef01234567",
+        "The \u201cquoted\u201d word \u2014 and an \U0001f600.",
+        "a b c d e f g",
+        "=3D =ZZ &nosuchentity; \\q \\u12 %zz =FF",
+    ],
+)
+def test_ordinary_texts_have_no_finding(text: str) -> None:
+    """Escapes, digests, quotation marks and short words of ordinary texts are no findings."""
+    assert [one for one in GATE.scan({"/payload/content": text}) if one.is_private] == []
+
+
+def test_a_text_that_is_encoded_too_deeply_cannot_be_verified() -> None:
+    """A fourth level is a finding that quarantines, never a clean text."""
+    text = TOKEN
+    for _ in range(MAX_LEVELS):
+        text = base64.b64encode(text.encode()).decode()
+    assert "github-token" in {one.rule_id for one in GATE.scan({"": text})}
+    deeper = GATE.scan({"": base64.b64encode(text.encode()).decode()})
+    assert [(one.rule_id, one.action) for one in deeper] == [("too-many-look-alikes", "quarantine")]
+
+
+def test_too_many_edits_cannot_be_verified() -> None:
+    """A text with thousands of separate escapes is not decoded."""
+    with pytest.raises(EffortSpentError):
+        list(all_views("&amp; " * 5_001, Effort()))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "word",
+                "%41",
+                "\\u0062",
+                "&#99;",
+                "d2VsY29tZSB0byB0aGUgZ2F0ZQ==",
+                "\u0430",
+                "\u200b",
+                '" + "',
+                "\n",
+                " ",
+                "=5F",
+            ]
+        ),
+        max_size=24,
+    )
+)
+def test_every_span_of_a_view_leads_to_a_span_of_the_text(pieces: list[str]) -> None:
+    """Spans stay within the text, keep their order, and unchanged text keeps its characters."""
+    text = "".join(pieces)
+    try:
+        views = list(all_views(text, Effort()))
+    except EffortSpentError:
+        return
+    for view in views:
+        spots = [view.locate(place, place + 1) for place in range(len(view.text))]
+        assert all(0 <= spot.start < spot.end <= len(text) for spot in spots)
+        assert all(one.start <= other.start for one, other in pairwise(spots))
+        for spot, sign in zip(spots, view.text, strict=True):
+            assert spot.decoded or text[spot.start : spot.end] == sign
+
+
+def test_edits_are_applied_and_located() -> None:
+    """A view has the text of its edits, and a span over several edits names each decoder once."""
+    edits = [Edit(1, 3, "", "folded"), Edit(4, 6, "xyz", "percent"), Edit(6, 7, "q", "percent")]
+    view = View(apply("0123456789", edits), View("0123456789"), edits)
+    assert view.text == "03xyzq789"
+    assert view.locate(0, 1) == (0, 1, ())
+    assert view.locate(0, 2) == (0, 4, ("folded",))
+    assert view.locate(1, 3) == (3, 6, ("percent",))
+    assert view.locate(2, 7) == (4, 8, ("percent",))
+    assert view.locate(7, 9) == (8, 10, ())
+
+
+def test_folds_are_plain() -> None:
+    """Look-alikes, styled letters and digits of other scripts become ASCII; invisible characters vanish."""
+    assert fold("\uff21\U0001d5ba\u0430\u0663\u200b\u2014\u00a0z\0\n") == "Aaa3- z\0\n"
+    assert fold_sign("\u4e00") == "\u4e00"
+    assert fold_sign("\t") == "\t"
+
+
+def test_decoders_leave_what_they_cannot_read() -> None:
+    """Bytes that are no text, and runs that decode to none, stay as they are."""
+    assert list(find_escapes("=FF=FE \\U00FFFFFF"))[-1].text == "\ufffd"
+    assert list(find_runs("a" * 32 + " " + "ff" * 12, Effort(), pairs=False)) == []
+    assert list(find_runs("ff " * 12, Effort(), pairs=True)) == []
+    assert list(find_joints("a b c d e f g h", spaced=True)) == [Edit(0, 15, "abcdefgh", "spaced")]
+    cut = base64.b64encode("gr\u00fc\u00dfe und mehr \u4e00".encode()[:-1]).decode()
+    assert [edit.text for edit in find_runs(cut, Effort(), pairs=False)] == ["gr\u00fc\u00dfe und mehr "]
