@@ -715,6 +715,8 @@ def test_a_producer_with_costly_texts_has_to_wait(flows: Flows, policies: Path) 
         costly = "ask ada@lovelace.dev about password: ${VARIABLE}; " * 1_000
         return [await submit(f"{costly}{number}") for number in range(9)] + [await submit("Run the migration.")]
 
-    statuses = asyncio.run(submit_all())
+    # In a separate thread: where a browser is driven, this one already has an event loop.
+    with ThreadPoolExecutor(1) as pool:
+        statuses = pool.submit(lambda: asyncio.run(submit_all())).result()
     assert statuses[0] == 422
     assert statuses[-2:] == [429, 201]

@@ -148,7 +148,7 @@ def test_a_curator_stays_inside_the_filter(service: Service, ids: dict[str, str]
     assert f'name="q" value="{text}"' in queue.partition('action="/review/next"')[2].partition("</form>")[0]
     assert press(bob, "/review/next", q=text) == f"/review/{ids['odd']}?{query}"
     page = bob.browser.get(f"/review/{ids['odd']}?{query}").text
-    (form,) = re.findall(rf'<form [^>]*action="/review/{ids["odd"]}/.*?</form>', page, re.DOTALL)
+    (form,) = re.findall(rf'<form\s[^>]*action="/review/{ids["odd"]}/.*?</form>', page, re.DOTALL)
     assert f'name="q" value="{text}"' in form
     assert f'href="/review?{query}"' in page
     assert press(bob, f"/review/{ids['odd']}/skip", q=text) == f"/review/{ids['bot']}?{query}"
