@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import msgspec
 import re2
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from antechamber.core.errors import PolicyError
 from antechamber.core.privacy.matcher import compile_pattern
 from antechamber.core.privacy.registry import CHECKS, SEARCHES
 from antechamber.core.privacy.rule import ACTIONS, KINDS, Rule
+from antechamber.core.privacy.separators import accept_separators
 from antechamber.resources import folder
 
 DETECTORS: Final = "detectors"
@@ -37,6 +38,7 @@ _WANTED: Final = {
     "kind": "one of " + ", ".join(KINDS),
     "action": "one of " + ", ".join(ACTIONS),
     "pattern": "a pattern in the syntax of RE2",
+    "separators": "true or false",
     "prefilter": "a pattern in the syntax of RE2",
     "bounds": '"token" or "none"',
     "trigger": "a pattern in the syntax of RE2",
@@ -111,9 +113,12 @@ def _decode(name: str, data: bytes) -> tuple[Rule, ...]:
         message = f"{name}: this is no TOML: {error}"
         raise PolicyError(message) from None
     try:
-        return tuple(msgspec.convert(document, DetectorFile).rule)
+        rules = msgspec.convert(document, DetectorFile).rule
     except msgspec.ValidationError as error:
         raise PolicyError(_explain(name, str(error), document)) from None
+    return tuple(
+        structs.replace(rule, pattern=accept_separators(rule.pattern)) if rule.separators else rule for rule in rules
+    )
 
 
 @lru_cache(maxsize=256)

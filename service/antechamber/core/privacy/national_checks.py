@@ -10,20 +10,21 @@ from typing import Any, Final
 from stdnum.iso7064 import mod_11_2
 
 _STDNUM: Final = {
-    "ad": "nrt", "al": "nipt", "ar": "cuit dni", "at": "tin uid vnr", "au": "tfn", "az": "voen", "be": "bis nn vat",
-    "bg": "egn pnf vat", "br": "cnpj cpf", "by": "unp", "ca": "bc_phn bn sin", "ch": "ssn uid vat", "cl": "rut",
-    "co": "nit", "cr": "cpf", "cu": "ni", "cy": "vat", "cz": "dic rc", "de": "idnr stnr vat", "dk": "cpr cvr",
-    "do": "cedula rnc", "dz": "nif", "ec": "ci ruc", "ee": "ik kmkr", "eg": "tn", "es": "cif dni nie",
-    "fi": "alv hetu", "fo": "vn", "fr": "nif nir siren siret tva", "gb": "nhs utr vat", "gh": "tin", "gn": "nifp",
-    "gr": "amka vat", "gt": "nit", "hr": "oib", "hu": "anum", "id": "nik npwp", "ie": "pps vat", "il": "hp idnr",
-    "in_": "aadhaar epic gstin pan vid", "is_": "kennitala vsk", "it": "codicefiscale iva", "jp": "cn in_",
-    "ke": "pin", "kr": "brn rrn", "lt": "asmens pvm", "lu": "tva", "lv": "pvn", "ma": "ice", "mc": "tva",
-    "md": "idno", "mk": "edb", "mt": "vat", "mu": "nid", "mx": "curp rfc", "my": "nric", "mz": "nuit",
-    "nl": "bsn btw", "no": "fodselsnummer orgnr", "nz": "ird", "pe": "cui ruc", "pk": "cnic", "pl": "nip pesel regon",
-    "pt": "cc nif", "py": "ruc", "ro": "cf cnp", "rs": "pib", "ru": "inn", "se": "orgnr personnummer", "sg": "uen",
-    "si": "ddv emso", "sk": "dph", "sn": "ninea", "sv": "nit", "th": "moa pin", "tn": "mf", "tr": "tckimlik",
-    "tw": "ubn", "ua": "edrpou rntrc", "us": "atin ein itin ptin ssn", "uy": "rut", "ve": "rif", "vn": "mst",
-    "za": "idnr tin",
+    "ad": "nrt", "al": "nipt", "ar": "cbu cuit dni", "at": "tin uid vnr", "au": "abn acn tfn", "az": "voen",
+    "be": "bis eid nn vat", "bg": "egn pnf vat", "br": "cnpj cpf", "by": "unp", "ca": "bc_phn bn sin",
+    "ch": "ssn uid vat", "cl": "rut", "cn": "uscc", "co": "nit", "cr": "cpf", "cu": "ni", "cy": "vat",
+    "cz": "bankaccount dic rc", "de": "idnr stnr vat", "dk": "cpr cvr", "do": "cedula rnc", "dz": "nif", "ec": "ci ruc",
+    "ee": "ik kmkr registrikood", "eg": "tn", "es": "ccc cif dni nie", "fi": "alv hetu veronumero", "fo": "vn",
+    "fr": "nif nir siren siret tva", "gb": "nhs upn utr vat", "gh": "tin", "gn": "nifp", "gr": "amka vat", "gt": "nit",
+    "hr": "oib", "hu": "anum", "id": "nik npwp", "ie": "pps vat", "il": "hp idnr", "in_": "aadhaar epic gstin pan vid",
+    "is_": "kennitala vsk", "it": "codicefiscale iva", "jp": "cn in_", "ke": "pin", "kr": "brn rrn", "lt": "asmens pvm",
+    "lu": "tva", "lv": "pvn", "ma": "ice", "mc": "tva", "md": "idno", "me": "pib", "mk": "edb", "mt": "vat",
+    "mu": "nid", "mx": "curp rfc", "my": "nric", "mz": "nuit", "nl": "bsn btw onderwijsnummer",
+    "no": "fodselsnummer kontonr mva orgnr", "nz": "bankaccount ird", "pe": "cui ruc", "pk": "cnic",
+    "pl": "nip pesel regon", "pt": "cc nif", "py": "ruc", "ro": "cf cnp", "rs": "pib", "ru": "inn ogrn",
+    "se": "orgnr personnummer vat", "sg": "uen", "si": "ddv emso", "sk": "dph", "sn": "ninea", "sv": "nit",
+    "th": "moa pin", "tn": "mf", "tr": "tckimlik vkn", "tw": "ubn", "ua": "edrpou rntrc",
+    "us": "atin ein itin ptin ssn", "uy": "rut", "ve": "rif", "vn": "mst", "za": "idnr tin",
 }  # fmt: skip
 """Modules of `stdnum`: the numbers of each country."""
 _SIGNS: Final = re.compile(r"[^0-9A-Za-z]")

@@ -27,6 +27,8 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     action: Action = "reject"
     pattern: Annotated[str, Meta(min_length=1)]
     """RE2 syntax; `^` and `$` match at lines. The value is group 1, else the whole match."""
+    separators: bool = False
+    """Whether the pattern also matches with other separators between its characters, or none."""
     prefilter: str | None = None
     """RE2 syntax; matches in each text in which the rule can find something. Its literals replace those of a pattern
     that has none in every match."""
