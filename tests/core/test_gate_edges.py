@@ -3,11 +3,12 @@
 import pytest
 
 from antechamber.core.policy import Policy, Privacy
-from antechamber.core.privacy import folding
-from antechamber.core.privacy.decoders import find_joints, find_runs
+from antechamber.core.privacy import Gate, folding
+from antechamber.core.privacy.decoders import Edit, find_joints, find_runs, without_overlaps
 from antechamber.core.privacy.document import EventText
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.matcher import Matcher, Text, _Offsets, context_pattern, trigger_pattern
+from antechamber.core.privacy.registry import SEARCHES
 from antechamber.core.privacy.rule import Finding, Rule
 from support import GATE, RULES
 
@@ -39,12 +40,28 @@ def test_a_long_item_of_a_list_is_no_member() -> None:
     text = EventText({"/payload": {"attributes": {"password": ["x" * 5_000, "short"]}}})
     assert "password: short" in text.text
     assert "password: xxx" not in text.text
+    found = text.find_part(text.text.index("password: short"))
+    assert text.place(found).step.pointer(()) == "/payload/attributes/password/1"
 
 
 def test_a_phrase_across_strings_is_no_finding() -> None:
     """Words of separate strings are no phrase."""
     assert [one.rule_id for one in GATE.scan({"": SEED})] == ["seed-phrase"]
     assert GATE.scan({"": SEED.split()}) == []
+
+
+def test_a_value_across_strings_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a search finds in several strings at once belongs to none of them."""
+    monkeypatch.setitem(SEARCHES, "everything", lambda text, _effort: iter([(0, len(text))]))
+    gate = Gate([Rule(rule_id="a", title="a", kind="secret", pattern="abc", bounds="none", search="everything")])
+    assert [one.rule_id for one in gate.scan({"": "abcdef"})] == ["a"]
+    assert gate.scan({"": ["abcdef", "ghi"]}) == []
+
+
+def test_of_two_edits_that_share_a_character_the_first_is_made() -> None:
+    """Edits come in the order of their offsets, without overlaps."""
+    first, second, third = Edit(0, 4, "a", "x"), Edit(3, 6, "b", "y"), Edit(4, 7, "c", "z")
+    assert list(without_overlaps([third, second, first])) == [first, third]
 
 
 def test_folds_of_rare_characters_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import msgspec
+import pytest
 
 from antechamber import app
 from antechamber.settings import Location
@@ -54,6 +55,7 @@ def submit_again(url: str, token: str, answered: Answered) -> list[dict[str, Any
     return [{name: value for name, value in answer.items() if name != "line"} for answer in answers]
 
 
+@pytest.mark.timeout(600)
 def test_a_killed_server_keeps_what_it_acknowledged(location: Location, tmp_path: Path) -> None:
     """After kill -9 under load every 2xx answer is still stored, byte for byte, and exactly once."""
     policies = write_policies(tmp_path / "policies", producers=PRODUCERS)
@@ -65,11 +67,14 @@ def test_a_killed_server_keeps_what_it_acknowledged(location: Location, tmp_path
             enough, stop = len(answered) + MIN_ANSWERS, threading.Event()
             with client_of(url, token) as client, ThreadPoolExecutor(WRITERS) as pool:
                 writers = [pool.submit(submit_until, stop, url, token, numbers, answered) for _ in range(WRITERS)]
-                while len(answered) < enough and not all(writer.done() for writer in writers):
-                    client.get("/healthz")
-                process.kill()
-                process.wait()
-                stop.set()
+                try:
+                    while len(answered) < enough and not all(writer.done() for writer in writers):
+                        client.get("/healthz")
+                finally:
+                    # Also if the test fails: the pool waits for its writers, which end with the server.
+                    process.kill()
+                    process.wait()
+                    stop.set()
                 for writer in writers:
                     writer.result()
             assert len(answered) >= enough

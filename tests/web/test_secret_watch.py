@@ -91,6 +91,9 @@ def test_only_secrets_are_joined() -> None:
     watch = SplitWatch()
     assert rules(watch, f"Order FR14200410100505 by {HEAD + MIDDLE} now.") == []
     assert set(rules(watch, f"Order 00013M02606 by {TAIL} now.")) == {"github-token"}
+    watch = SplitWatch()
+    assert rules(watch, f"Order FR1420041010050500013M02606.{HEAD + MIDDLE} is open.") == []
+    assert rules(watch, f"Part {TAIL} here.") == ["github-token"]
 
 
 def test_a_prefix_and_a_hash_are_no_credential() -> None:

@@ -8,7 +8,7 @@ import binascii
 import html
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from antechamber.core.privacy.effort import Effort
@@ -94,7 +94,7 @@ def find_joints(text: str, *, spaced: bool) -> Iterator[Edit]:
         edits += (
             Edit(match.start(), match.end(), _BLANKS.sub("", match[0]), "spaced") for match in _SPACES.finditer(text)
         )
-    yield from _without_overlaps(edits)
+    yield from without_overlaps(edits)
 
 
 def _find_wraps(text: str) -> Iterator[Edit]:
@@ -107,7 +107,8 @@ def _find_wraps(text: str) -> Iterator[Edit]:
             yield Edit(start, match.end(), "", "wrapped")
 
 
-def _without_overlaps(edits: list[Edit]) -> Iterator[Edit]:
+def without_overlaps(edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Yield edits in the order of their offsets; of two that share a character, the one that begins first."""
     place = 0
     for edit in sorted(edits):
         if edit.start >= place:
@@ -176,11 +177,7 @@ def find_runs(text: str, effort: Effort, *, pairs: bool) -> Iterator[Edit]:
 
     Raises EffortSpentError if there are too many runs.
     """
-    place = 0
-    for edit in sorted((*(_find_pairs(text) if pairs else ()), *_find_base64(text, effort))):
-        if edit.start >= place:
-            yield edit
-            place = edit.end
+    yield from without_overlaps((*(_find_pairs(text) if pairs else ()), *_find_base64(text, effort)))
 
 
 def _find_pairs(text: str) -> Iterator[Edit]:
