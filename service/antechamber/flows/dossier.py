@@ -10,6 +10,7 @@ from antechamber.core.policy import Policy, may_read
 from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.store import Rows
 from antechamber.core.privacy import Finding
+from antechamber.core.review.corroboration import Corroboration
 from antechamber.core.review.decision import (
     APPROVING,
     Approval,
@@ -29,11 +30,9 @@ from antechamber.core.review.hidden_text import find_hidden, fits, reveal, texts
 from antechamber.core.review.history import last_standing
 from antechamber.core.review.queue_order import HIDDEN, INSTRUCTIONS, Mark, find_instruction, marks_of
 from antechamber.core.review.requirements import Requirement, Situation, evaluate, obstacle
-from antechamber.core.review.similarity import AKIN, most_alike
 from antechamber.core.review.source_links import link_to
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.review.warning_marks import WarningMarks
-from antechamber.core.rows.memories import NearMemory
 from antechamber.core.rows.review import (
     ConflictMark,
     EvidenceRow,
@@ -42,25 +41,10 @@ from antechamber.core.rows.review import (
     ProposalRow,
     ReviewRecordRow,
 )
+from antechamber.flows.similar_memories import Similar, look_around
 
-NEAR: Final = 500
-"""Number of the scope's newest memories that are searched for similar ones."""
 IN_GROUP: Final = 8000
 """Maximum weight of a payload shown whole beside 99 others; see `core.review.hidden_text.fits`."""
-SIMILAR: Final = 4
-"""Maximum number of similar memories shown: each has two buttons, and there are only nine digits as shortcuts."""
-
-
-class Similar(Struct, frozen=True, kw_only=True):
-    """A memory with a text similar to a proposal's."""
-
-    memory: NearMemory
-    likeness: int
-    """0 to 100."""
-    difference: Difference
-    """From the memory's text to the proposal's."""
-    claimed: bool
-    """Whether the producer claims that its event supersedes this memory."""
 
 
 class UsedMemory(Struct, frozen=True, kw_only=True):
@@ -101,6 +85,9 @@ class Dossier(Struct, frozen=True, kw_only=True):
     marks: list[Mark]
     """Reasons for caution, which determine the proposal's position in the queue."""
     similar: list[Similar]
+    """Memories with a similar text; only while the proposal waits."""
+    corroboration: Corroboration | None
+    """Who else reports nearly the same; only while the proposal waits."""
     derived_from: list[UsedMemory]
     """The memories that the producer claims to have used."""
     edits: Difference | None
@@ -133,19 +120,20 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
     records = tx.review.records(proposal.id)
     duplicates, duplicate_replays = tx.review.own_duplicates(proposal.id)
     facts = build_facts(tx, policy, proposal, records)
+    evidence = tx.review.evidence(proposal.id)
     last, conflicts = facts.standing, tx.review.conflicts(proposal.id)
     shown_hash = text_hash(canonical(proposal.payload))
     pending = proposal.state == "pending"
+    around = look_around(tx, proposal, [row.owner for row in evidence]) if pending else None
     approval = situation(policy, proposal, facts, person)
     needed = evaluate(approval) if pending else []
     blockers = {kind: blocker(facts, person, kind) for kind in open_decisions(facts)}
     if pending:
         blockers["approve"] = blockers["approve"] or obstacle(needed)
-    near = tx.review.memories_near(proposal.submission_scope, proposal.scope_id, NEAR) if pending else []
     return Dossier(
         proposal=proposal,
         shown_hash=shown_hash,
-        evidence=tx.review.evidence(proposal.id),
+        evidence=evidence,
         own_duplicates=duplicates,
         replays=proposal.replays + duplicate_replays,
         records=records,
@@ -153,7 +141,8 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         findings=approval.findings,
         found=_found(proposal, [*approval.findings, *approval.warnings], policy),
         marks=_marks(proposal, conflicts),
-        similar=_similar(proposal, near),
+        similar=around.similar if around else [],
+        corroboration=around.corroboration if around else None,
         derived_from=[_used_memory(tx, policy, proposal, memory_id) for memory_id in proposal.derived_from or ()],
         edits=differ(proposal.proposed["content"], proposal.payload["content"]) if proposal.edited else None,
         approved_by=sorted(standing_approvals(facts)),
@@ -283,22 +272,3 @@ def situation(policy: Policy, proposal: ProposalRow, facts: ReviewedProposal, pe
 
 def _target(memory_id: str | None, state: MemoryState | None) -> Target | None:
     return Target(memory_id=memory_id, state=state) if memory_id is not None and state is not None else None
-
-
-def _similar(proposal: ProposalRow, near: list[NearMemory]) -> list[Similar]:
-    """Return the memories most similar to a proposal's text, first the one that its producer claims to supersede."""
-    content = proposal.payload["content"]
-    matches = most_alike(content, [memory.payload["content"] for memory in near], AKIN, SIMILAR)
-    claimed = next((index for index, memory in enumerate(near) if memory.memory_id == proposal.supersedes), None)
-    if claimed is not None:
-        [(_, likeness)] = most_alike(content, [near[claimed].payload["content"]], 0, 1)
-        matches = [(claimed, likeness), *(pair for pair in matches if pair[0] != claimed)][:SIMILAR]
-    return [
-        Similar(
-            memory=near[index],
-            likeness=round(likeness),
-            difference=differ(near[index].payload["content"], content),
-            claimed=index == claimed,
-        )
-        for index, likeness in matches
-    ]

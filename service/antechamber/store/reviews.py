@@ -1,5 +1,6 @@
 """Queries for proposals, decisions on them, and the memories that decisions admit."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,6 +11,7 @@ from antechamber.core.contract import Change, MemoryState, ProposalState
 from antechamber.core.errors import StaleDecisionError
 from antechamber.core.log.leaf import of_decision, of_memory
 from antechamber.core.log.rows import FeedEntry
+from antechamber.core.review.corroboration import NearReport
 from antechamber.core.review.decision import DecisionWrite, Target, text_hash
 from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow, NearMemory
 from antechamber.core.rows.review import (
@@ -98,9 +100,25 @@ class ReviewQueries:
         )
         return msgspec.convert(row, Target) if row else None
 
-    def memories_near(self, submission_scope: str, scope_id: str, number: int) -> list[NearMemory]:
-        rows = self._sql.all("memories_near", submission_scope=submission_scope, scope_id=scope_id, number=number)
-        return [msgspec.convert(decoded(row, "payload"), NearMemory) for row in rows]
+    def memories_near(self, memories: Sequence[int]) -> list[NearMemory]:
+        rows = self._sql.find("memory_near", [{"memory": memory} for memory in memories])
+        return [msgspec.convert(decoded(row, "payload", "source_span"), NearMemory) for row in rows if row is not None]
+
+    def near_proposals(self, proposal: int, number: int) -> list[NearReport]:
+        rows = [
+            decoded(row, "source_span") for row in self._sql.all("near_proposals", proposal=proposal, number=number)
+        ]
+        return [
+            NearReport(
+                kind="proposal",
+                id=row["proposal_id"],
+                producer_identity=row["producer_identity"],
+                owner=row["owner"],
+                source=row["source_span"]["uri"],
+                received_at=row["received_at"],
+            )
+            for row in rows
+        ]
 
     def hold_memory(self, memory_id: str) -> None:
         self._sql.one("hold_memory", memory_id=memory_id)

@@ -1,9 +1,11 @@
 """The store's interface for decisions on proposals."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from antechamber.core.access.callers import Account
 from antechamber.core.review import decision
+from antechamber.core.review.corroboration import NearReport
 from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow, NearMemory
 from antechamber.core.rows.review import (
     ConflictMark,
@@ -51,8 +53,11 @@ class ReviewRows(Protocol):
     def target(self, memory_id: str, submission_scope: str, scope_id: str) -> decision.Target | None:
         """Return a memory of exactly this scope that a decision may name."""
 
-    def memories_near(self, submission_scope: str, scope_id: str, number: int) -> list[NearMemory]:
-        """Return the newest active memories of exactly this scope."""
+    def memories_near(self, memories: Sequence[int]) -> list[NearMemory]:
+        """Return those of some memories, by their integer keys, that are active, in the order of the keys given."""
+
+    def near_proposals(self, proposal: int, number: int) -> list[NearReport]:
+        """Return waiting near duplicates of a proposal, those that share its row in the queue."""
 
     def hold_memory(self, memory_id: str) -> None:
         """Lock a memory: no other transaction changes it until this one ends."""

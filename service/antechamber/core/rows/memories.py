@@ -114,11 +114,16 @@ class MemoryRow(BrowsedMemory, frozen=True, kw_only=True):
 
 
 class NearMemory(Struct, frozen=True, kw_only=True):
-    """One active memory of a proposal's scope."""
+    """One active memory of a proposal's scope, and the event that proposed it."""
 
     memory_id: str
     payload: dict[str, Any]
     admitted_at: int
+    source_span: dict[str, Any]
+    producer_identity: str
+    owner: str
+    """Who owned the producer when it proposed the memory."""
+    received_at: int
 
 
 class MemoryChange(Struct, frozen=True, kw_only=True):

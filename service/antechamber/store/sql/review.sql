@@ -125,11 +125,20 @@ SELECT m.memory_id, m.state
 FROM memories AS m
 WHERE m.memory_id = :memory_id AND m.submission_scope = :submission_scope AND m.scope_id = :scope_id
 
--- name: memories_near
-SELECT m.memory_id, m.payload, m.admitted_at
+-- name: memory_near
+SELECT m.memory_id, m.payload, m.admitted_at, m.source_span, p.owner, p.received_at, maker.producer_identity
 FROM memories AS m
-WHERE m.submission_scope = :submission_scope AND m.scope_id = :scope_id AND m.state = 'active'
-ORDER BY m.id DESC
+JOIN proposals AS p ON p.id = m.proposal
+JOIN producers AS maker ON maker.id = p.producer
+WHERE m.id = :memory AND m.state = 'active'
+
+-- name: near_proposals
+SELECT p.proposal_id, p.owner, p.source_span, p.received_at, maker.producer_identity
+FROM proposals AS p
+JOIN producers AS maker ON maker.id = p.producer
+WHERE p.fold = (SELECT own.fold FROM proposals AS own WHERE own.id = :proposal)
+    AND p.state = 'pending' AND p.id <> :proposal
+ORDER BY p.id DESC
 LIMIT :number
 
 -- name: memory_number
