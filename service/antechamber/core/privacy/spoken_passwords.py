@@ -49,7 +49,7 @@ _KEY_WORDS: Final = (
 )
 _CUE: Final = re2.compile(
     rf"(?i:(?:\A|[^A-Za-z])(?:({_LOGIN_WORDS})|({_KEY_WORDS}))(?:\z|[^a-z0-9_]))"
-    "|(密码|密碼|口令|登录|パスワード|パスフレーズ|合言葉|暗証(?:番号|コード)?|ログイン|비밀번호)"
+    "|(密码|密碼|口令|登录|パスワード|パスフレーズ|合言葉|暗証(?:番号|コード)?|ログイン|비밀번호|[Пп]арол(?:ь|я|ем|и))"
     "|(密钥|密鑰|令牌|秘钥|トークン|シークレット|秘密鍵|(?:(?i:api)|アクセス|共有|署名|認証|暗号) ?(?:キー|鍵))"
 )
 _HINT: Final = re.compile("[0-9\"'`“‘”„«「『《@#$%&*+=~^]|!\\S")
@@ -68,15 +68,21 @@ _FILLERS: Final = (
 _LINKS: Final = (
     "is|was|are|be|to|with|equals|reads|says|use|try|enter|type|and|s|lautet|lauten|ist|war|heißt|heisst|auf|mit|und|"
     "a|à|changé en|(?:remplacé|changé) par|c['’]est|tape[rz]?|saisi[rs]?|entre[rz]?|est|sont|était|avec|et|"
-    "cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|é"
+    "cambi[oó] (?:a|por)|escrib[ae]|teclea|introduc[ei]|gib|gebt|tippe|nimm|wurde in|es|era|son|con|y|é|è"
 )
 _SIGNS: Final = (
     "[:=：＝]{1,2}>?|[-=]?->?[ ]|→|⇒|[/,，、(（]|改成了?|设成了?|改为|改為|设置为|设为|換成|换成|更改为|"
-    "是|为|為|は|を|叫|用|が|、|输入|輸入|たら"
+    "是|为|為|は|を|叫|用|が|、|는|은|输入|輸入|たら"
 )
 _LINK: Final = re.compile(
     rf"(?:(?<![a-zäöüßéèáíóúñ])(?:{_LINKS})[ ]|{_SIGNS})[ \t]*{_FILLERS}[*_]{{0,2}}(?={_VALUE})", re.IGNORECASE
 )
+_OTHER_NOUN: Final = re.compile(
+    r"[ _-]?(?:provider|manager|service|class|type|policy|field|page|prompt|file|path|column|table|helper|plugin|"
+    r"module|rotation|backend|engine|library|format|length|hash(?:er|ing)?|generator|form|validator|checker)s?(?![a-z0-9])",
+    re.IGNORECASE,
+)
+"""What a cue may describe without naming a value: a credentials provider is a class, and no credential."""
 _DIRECT: Final = re.compile(rf"(?:[ \t]+[*_]{{0,2}}|(?=[{_OPENING}])|(?<=[ぁ-ヿ一-鿿]))(?={_VALUE})")
 _AS: Final = re.compile(
     rf"(?<![!-~])(?={_VALUE}[ ]?(?:as|für|als|comme|como|作为|作為|作爲|是|を|が|で|for)[ ]?"
@@ -140,6 +146,8 @@ class _Judge:
 
 def _find_after(text: str, start: int, judge: _Judge) -> tuple[int, int] | None:
     """Return the span of the first value in the rest of the sentence that looks like a secret."""
+    if _OTHER_NOUN.match(text, start) is not None:
+        return None
     window = text[start : start + _WINDOW]
     if (end := _END.search(window)) is not None:
         window = window[: end.start()]
