@@ -12,7 +12,7 @@ import pytest
 from antechamber import durable_files
 
 Write = Callable[[Path, bytes], None]
-WRITES = [durable_files.create, durable_files.replace]
+WRITES = [durable_files.create, durable_files.replace, durable_files.rewrite]
 
 
 class Disk:

@@ -93,6 +93,7 @@ BY_HAND = block("README.md", "Sixty seconds", "sh", 1)
 CURL = block(CLIENT, "HTTP with curl", "sh")
 PYTHON = block(CLIENT, "Python client and ledger", "python")
 FOLLOWING = block(CLIENT, "Follow changes", "python")
+FILES = block(CLIENT, "Memory files", "sh")
 PASTED = block(CLIENT, "MCP", "json")
 TOOLS = block(CLIENT, "MCP", "python")
 GUARD = block(CLIENT, "Guard: any other tool that writes", "python")
@@ -265,6 +266,15 @@ def test_a_reader_follows_the_changes(tmp_path: Path, policies: Path) -> None:
     assert re.fullmatch(r"1 memories\n\d+ admitted [0-9a-f-]{36}\n", ran.stdout)
 
 
+def test_a_guide_is_imported_and_kept_current(tmp_path: Path, live: dict[str, str]) -> None:
+    """The block for memory files proposes an item once and leaves a current file."""
+    (tmp_path / "AGENTS.md").write_text("- Deploys run on Friday.\n", encoding="utf-8")
+    with shell(FILES, tmp_path, **live) as session:
+        read_until(session, r"(?:1 proposals, 0 unchanged\n(.|\n)*){2}written\n(.|\n)*unchanged\n")
+        assert session.wait(30) == 0
+    assert proposals(tmp_path) == 1
+
+
 def test_an_mcp_client_is_cut_off_and_makes_one_proposal(tmp_path: Path, live: dict[str, str]) -> None:
     """The block for MCP starts the server as the configuration to paste does."""
     named = json.loads(PASTED)["mcpServers"]["antechamber"]
@@ -349,7 +359,7 @@ def test_a_source_gets_an_address_as_the_document_shows(tmp_path: Path) -> None:
 def test_every_code_block_is_run() -> None:
     """Every code block with a language is run by a test of this module."""
     run = [DEMO, BY_HAND, CURL, PYTHON, FOLLOWING, PASTED, TOOLS, GUARD, AUDIT, GROWING, HOOK, POLICY_TEST, DETECTOR]
-    run.append(SOURCES)
+    run += [SOURCES, FILES]
     assert sorted(code for text in DOCUMENTS.values() for _, code in BLOCK.findall(text)) == sorted(run)
 
 

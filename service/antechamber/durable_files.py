@@ -1,11 +1,12 @@
 """Small files that a crash leaves whole: written under another name, synced, then linked or renamed.
 
-A name is on disk only once its folder is synced too. All files have mode 0600.
+A name is on disk only once its folder is synced too. All files have mode 0600, except documents.
 """
 
 import contextlib
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +41,22 @@ def replace(path: Path, data: bytes) -> None:
 
     Raises OSError; then the old content stays, unless only the sync of the folder failed.
     """
-    draft = _draft(path)
+    _replace(path, _draft(path), data)
+
+
+def rewrite(path: Path, data: bytes) -> None:
+    """Replace a document as `replace` does: its mode stays, and a new one has the usual mode of the process.
+
+    A symbolic link stays, and the file that it names is replaced. Raises OSError.
+    """
+    target = path.resolve()
+    draft = _draft(target, 0o666)
+    with contextlib.suppress(FileNotFoundError):
+        draft.chmod(stat.S_IMODE(target.stat().st_mode))
+    _replace(target, draft, data)
+
+
+def _replace(path: Path, draft: Path, data: bytes) -> None:
     try:
         _write(draft, data)
         draft.replace(path)
@@ -62,10 +78,10 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _draft(path: Path) -> Path:
+def _draft(path: Path, mode: int = 0o600) -> Path:
     """Create an empty file beside `path` under a name that no other process or thread uses."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
-    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     return draft
 
 

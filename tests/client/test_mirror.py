@@ -148,6 +148,32 @@ def test_a_mirror_equals_the_service(service: Service, sender: Submitter, file: 
         assert held(mirror) == recalled(service, *SCOPES)
 
 
+def test_a_mirror_in_memory_equals_the_service(
+    service: Service, sender: Submitter, network: Network, tmp_path: Path, policies: Path
+) -> None:
+    """Without a path the copy is in memory: it waits for changes, and is built again from another log."""
+    kept, ended = admit(service, "Kept."), admit(service, "Ended.")
+    with sender.mirror(None, [APOLLO]) as mirror:
+        mirror.update()
+        assert held(mirror) == recalled(service)
+        assert contents(mirror) == ["Ended.", "Kept."]
+        before = mirror._file.cursor()
+        retract(service, ended)
+        mirror.wait()
+        assert contents(mirror) == ["Kept."]
+        mirror._file.apply(before, ChangePage(items=[], next="0"))
+        assert mirror._file.cursor() not in {before, "0"}
+        with running(tmp_path / "other", policies) as other:
+            admit(other, "Of the other log.")
+            network._inner = other.client._transport
+            with Submitter(URL, other.token(), transport=network) as client:
+                mirror._run = client._run
+                mirror.update()
+        assert contents(mirror) == ["Of the other log."]
+    assert contents(mirror) == []
+    assert kept
+
+
 def test_a_mirror_can_be_read_with_sql(service: Service, sender: Submitter, file: Path) -> None:
     """The file is for its owner only, and its table has columns for what is asked most."""
     admit(service, "Deploys run on Friday.")
@@ -185,7 +211,7 @@ def test_a_mirror_follows_the_service(service: Service, network: Network, file: 
             AsyncSubmitter(URL, service.token(), transport=AsyncNetwork(network)) as client,
             client.mirror(file, [APOLLO]) as mirror,
         ):
-            await mirror.update()
+            await mirror.wait()
             seen.append(contents(mirror))
             following = asyncio.create_task(mirror.follow())
             await asyncio.to_thread(retract, service, proposal)

@@ -17,6 +17,7 @@ _VERBS: Final = {
     "ledger": "ledgers.ledger",
     "log": "audit.log",
     "mcp": "mcp.mcp",
+    "memories": "memories.memories",
     "migrate": "service.migrate",
     "policy": "service.policy",
     "recover": "ledgers.recover",

@@ -1,4 +1,4 @@
-"""Mirrors: local SQLite copies of the memories of some scopes, kept equal to the service by its change feed."""
+"""Mirrors: local copies of the memories of some scopes, in a file or in memory, kept equal by the change feed."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 
 from antechamber.client.changes import HOLD_SECONDS, read_changes
 from antechamber.client.delivery import DeliverySteps
+from antechamber.client.memory_copy import MemoryCopy
 from antechamber.client.mirror_file import MirrorFile
 from antechamber.client.wire import ReadError
 from antechamber.core.contract import MAX_CHANGES, MemoryItem
@@ -17,8 +18,8 @@ CURSOR: Final = "/after"
 class _Base:
     """What blocking and asynchronous mirrors share: everything except waiting."""
 
-    def __init__(self, path: Path | str, scopes: Sequence[str]) -> None:
-        self._file = MirrorFile(Path(path), scopes)
+    def __init__(self, path: Path | str | None, scopes: Sequence[str]) -> None:
+        self._file: MirrorFile | MemoryCopy = MemoryCopy(scopes) if path is None else MirrorFile(Path(path), scopes)
 
     def memories(self) -> list[MemoryItem]:
         """Return the memories of the copy, the newest first."""
@@ -42,15 +43,20 @@ class _Base:
         while (yield from self._turn(0)):
             pass
 
+    def _wait(self) -> DeliverySteps[None]:
+        yield from self._turn(HOLD_SECONDS)
+
     def _follow(self) -> DeliverySteps[None]:
         while True:
-            yield from self._turn(HOLD_SECONDS)
+            yield from self._wait()
 
 
 class Mirror(_Base):
     """A copy that its owner updates; close it, or use it in a with statement."""
 
-    def __init__(self, path: Path | str, scopes: Sequence[str], run: Callable[[DeliverySteps[None]], Any]) -> None:
+    def __init__(
+        self, path: Path | str | None, scopes: Sequence[str], run: Callable[[DeliverySteps[None]], Any]
+    ) -> None:
         """Open a copy, or create it; `Submitter.mirror` does so. Raises MirrorError."""
         super().__init__(path, scopes)
         self._run = run
@@ -68,6 +74,10 @@ class Mirror(_Base):
         """
         self._run(self._update())
 
+    def wait(self) -> None:
+        """Apply the next changes; if there are none for some seconds, return without one. See update."""
+        self._run(self._wait())
+
     def follow(self) -> None:
         """Apply changes as they happen, without end; see update."""
         self._run(self._follow())
@@ -81,7 +91,7 @@ class AsyncMirror(_Base):
     """A copy for asyncio: it writes in threads; close it, or use it in an async with statement."""
 
     def __init__(
-        self, path: Path | str, scopes: Sequence[str], run: Callable[[DeliverySteps[None]], Awaitable[None]]
+        self, path: Path | str | None, scopes: Sequence[str], run: Callable[[DeliverySteps[None]], Awaitable[None]]
     ) -> None:
         """Open a copy, or create it; `AsyncSubmitter.mirror` does so. Raises MirrorError."""
         super().__init__(path, scopes)
@@ -96,6 +106,10 @@ class AsyncMirror(_Base):
     async def update(self) -> None:
         """Apply all changes until now; see Mirror.update."""
         await self._run(self._update())
+
+    async def wait(self) -> None:
+        """Apply the next changes, or return after some seconds without one; see Mirror.wait."""
+        await self._run(self._wait())
 
     async def follow(self) -> None:
         """Apply changes as they happen, until cancelled; see Mirror.update."""

@@ -196,10 +196,10 @@ class Submitter(SubmitterBase):
             yield from page.items
             after = page.next
 
-    def mirror(self, path: Path | str, scopes: Sequence[str]) -> Mirror:
+    def mirror(self, path: Path | str | None, scopes: Sequence[str]) -> Mirror:
         """Open a local copy of the memories of these scopes, or create it; its methods bring it up to date.
 
-        Raises MirrorError.
+        Without a path, the copy is in memory. Raises MirrorError.
         """
         return Mirror(path, scopes, self._run)
 
@@ -310,6 +310,6 @@ class AsyncSubmitter(SubmitterBase):
                 yield change
             after = page.next
 
-    def mirror(self, path: Path | str, scopes: Sequence[str]) -> AsyncMirror:
+    def mirror(self, path: Path | str | None, scopes: Sequence[str]) -> AsyncMirror:
         """Open a local copy of the memories of these scopes; see Submitter.mirror."""
         return AsyncMirror(path, scopes, self._run)
