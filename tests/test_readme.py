@@ -29,6 +29,8 @@ from antechamber.core.outcomes import OUTCOMES
 from antechamber.core.policy_help import WANTED
 from antechamber.core.review.source_links import link_to
 from antechamber.policy_files import read_policy
+from antechamber.web.contract_members import ContractMember, members
+from antechamber.web.openapi import document
 from support import (
     HANG_SECONDS,
     Databases,
@@ -452,6 +454,23 @@ def test_every_code_of_the_contract_is_documented() -> None:
         r"^\| `([a-z-]+)` \| (\d+) \|", sections(DOCUMENTS[CLIENT])["Answers and error codes"], re.MULTILINE
     )
     assert rows == [(code, str(outcome.status)) for code, outcome in OUTCOMES.items()]
+
+
+@pytest.mark.parametrize(
+    ("heading", "name"), [("Members of an event", "SubmissionBody"), ("Members of an answer", "Receipt")]
+)
+def test_every_member_of_the_contract_is_documented(heading: str, name: str) -> None:
+    """The tables of the client's document are those of the contract's page."""
+    rows = [line for line in sections(DOCUMENTS[CLIENT])[heading].splitlines() if line.startswith("| `")]
+    assert rows == [member_row(member) for member in members(document()["components"]["schemas"], name)]
+
+
+def member_row(member: ContractMember) -> str:
+    """Return the row of a member in Markdown."""
+    limits = re.sub(r"(\^\S+\$)", r"`\1`", member.limits).replace("|", "\\|")
+    example = f"`{member.example}`" if member.example else ""
+    cells = (f"`{member.name}`", member.kind, "yes" if member.required else "no", limits, example, member.meaning)
+    return f"| {' | '.join(cell or '–' for cell in cells)} |"  # noqa: RUF001 -- the sign of an empty cell
 
 
 def test_nothing_recommends_what_no_index_has() -> None:

@@ -3,16 +3,19 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import jsonschema_rs
 import msgspec
 import pytest
+from markupsafe import escape
 
 from antechamber.core.contract import CODES
 from antechamber.core.outcomes import OUTCOMES
 from antechamber.settings import Location
+from antechamber.web.contract_members import members
 from antechamber.web.openapi import document
 from support import MEMBERS, Service, event, methods_of, running, write_policies
 
@@ -175,6 +178,37 @@ def test_every_example_is_a_true_answer(served: dict[str, Any]) -> None:
         assert value.keys() >= MEMBERS, location
         assert errors(served, media["schema"], value) == [], location
         assert str(value["status"]) == status, location
+
+
+def test_the_example_of_an_event_is_accepted(shared: Service, served: dict[str, Any]) -> None:
+    """It has every member, fits its schema, and the service computes the same hash; durable alone is refused."""
+    content = served["paths"][SUBMIT]["post"]["requestBody"]["content"]["application/json"]
+    value = content["examples"]["event"]["value"]
+    schemas = served["components"]["schemas"]
+    assert value.keys() == schemas["SubmissionBody"]["properties"].keys()
+    for name, part in (("payload", "Payload"), ("source_span", "SourceSpan")):
+        assert value[name].keys() == schemas[part]["properties"].keys()
+    assert errors(served, content["schema"], value) == []
+    own = value | {
+        "producer_identity": "worker:release-bot",
+        "scope_id": "apollo",
+        "observed_at": datetime.now(UTC).isoformat(),
+    }
+    answer = shared.submit(own)
+    assert (answer.status_code, answer.json()["source_event_hash"]) == (201, value["source_event_hash"])
+    assert shared.submit(own | {"durable": True}).json()["reasons"][0]["code"] == "direct-write"
+
+
+def test_people_read_every_member(shared: Service) -> None:
+    """The contract and the page of routes list each member of an event with type, limits, example and meaning."""
+    desk = shared.sign_in()
+    for path, name in (("/contract", "SubmissionBody"), ("/contract", "Receipt"), ("/schema", "SubmissionBody")):
+        page = desk.browser.get(path).text.partition("Members of an answer" if name == "Receipt" else "<main")[2]
+        for member in members(document()["components"]["schemas"], name):
+            assert member.meaning, member.name
+            row = page.partition(f"<td><code>{member.name}</code></td>")[2].partition("</tr>")[0]
+            for cell in (member.kind, member.limits, member.example, member.meaning):
+                assert str(escape(cell)) in row, (path, member.name)
 
 
 def test_retry_after_is_documented_where_it_is_sent(served: dict[str, Any]) -> None:

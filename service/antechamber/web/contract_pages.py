@@ -11,7 +11,9 @@ from antechamber.core.contract import CODES
 from antechamber.core.outcomes import FIXTURES, OUTCOMES
 from antechamber.web.audit_api import DISPOSITIONS
 from antechamber.web.auth import needs_role, needs_token_or_sign_in
+from antechamber.web.contract_members import EXAMPLE_ANSWER, EXAMPLE_EVENT, SIZES, ContractMember, members
 from antechamber.web.openapi import document
+from antechamber.web.openapi_parts import TEMPLATE
 from antechamber.web.pages import AccountRequest, page
 from antechamber.web.problems import AnyRequest
 
@@ -30,7 +32,14 @@ def _encode_document() -> bytes:
 @get("/schema", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
 def schema(request: AccountRequest) -> Template:
     """Show the OpenAPI document to people."""
-    return page(request, "schema.html", document=document())
+    return page(request, "schema.html", document=document(), bodies=_bodies())
+
+
+@cache
+def _bodies() -> dict[str, list[ContractMember]]:
+    """Return the members of each struct that a route takes as its body, by reference."""
+    schemas = document()["components"]["schemas"]
+    return {TEMPLATE.format(name=name): members(schemas, name) for name in ("SubmissionBody",)}
 
 
 @get("/contract", sync_to_thread=False)
@@ -43,7 +52,14 @@ def contract(request: AnyRequest) -> Response[str]:
 def _contract(templates: Any) -> str:
     """Render the contract once: it is public, and caching makes a flood of requests cheap."""
     outcomes = [(code, OUTCOMES[code]) for code in CODES]
+    schemas = document()["components"]["schemas"]
     text: str = templates.get_template("contract.html").render(
-        outcomes=outcomes, dispositions=DISPOSITIONS, fixtures=FIXTURES
+        outcomes=outcomes,
+        dispositions=DISPOSITIONS,
+        fixtures=FIXTURES,
+        event=members(schemas, "SubmissionBody"),
+        answer=members(schemas, "Receipt"),
+        examples={"An event": EXAMPLE_EVENT, "The answer to it": EXAMPLE_ANSWER},
+        sizes=SIZES,
     )
     return text

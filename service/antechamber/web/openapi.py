@@ -28,6 +28,7 @@ from antechamber.core.contract import (
 )
 from antechamber.core.outcomes import ACCEPTED, DUPLICATE
 from antechamber.core.review.decision import DECISIONS, SETTLEMENTS
+from antechamber.web.contract_members import EXAMPLE_ANSWER, EXAMPLE_EVENT
 from antechamber.web.openapi_parts import (
     HEADERS,
     TEMPLATE,
@@ -98,8 +99,10 @@ def _acceptances() -> dict[str, Any]:
     location = {"Location": {"schema": {"type": "string"}, "description": "Where to read what becomes of it."}}
     decided = {"already-decided": {"summary": DUPLICATE.title, "value": example("already-decided")}}
     duplicate = {"application/json": {"schema": ref("Receipt"), "examples": decided}}
+    new = {"accepted-for-review": {"summary": ACCEPTED.title, "value": EXAMPLE_ANSWER}}
+    accepted = {"application/json": {"schema": ref("Receipt"), "examples": new}}
     return {
-        "201": {"description": ACCEPTED.title, "headers": HEADERS | location, "content": json_body(ref("Receipt"))},
+        "201": {"description": ACCEPTED.title, "headers": HEADERS | location, "content": accepted},
         "200": {"description": DUPLICATE.title, "headers": HEADERS, "content": duplicate},
     }
 
@@ -119,6 +122,8 @@ def _submitting() -> dict[str, Any]:
         "schema": {"enum": ["mcp"]},
         "description": "Sent by the MCP server beside an agent, so that the service records how an event came.",
     }
+    whole = {"event": {"summary": "An event with every member", "value": EXAMPLE_EVENT}}
+    event = {"application/json": {"schema": ref("SubmissionBody"), "examples": whole}}
     lines = {_NDJSON: {"schema": {"type": "string"}}}
     batch_answer = {"200": {"description": "One form_receipt a line, each with its line number", "content": lines}}
     return {
@@ -127,7 +132,7 @@ def _submitting() -> dict[str, Any]:
                 "operationId": "submit",
                 "summary": "Submit one candidate event",
                 "parameters": [key_header, channel],
-                "requestBody": {"required": True, "content": json_body(ref("SubmissionBody"))},
+                "requestBody": {"required": True, "content": event},
                 "responses": _acceptances() | problems(_SUBMIT_CODES),
             }
         },
