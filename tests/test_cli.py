@@ -492,7 +492,8 @@ def test_submitting_reports_every_refused_line(server: dict[str, str]) -> None:
     stdin = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
     done = _run("submit", "-", stdin=stdin, **server)
     assert done.exit_code == 0
-    denied = "scope-not-granted: this producer may not submit to this scope"
+    denied = "scope-not-granted: this producer may not submit to this scope; granted: project:apollo, session:*"
+    denied += ", organization:labs"
     told = [re.sub(r"submission [0-9a-f-]{36}", "submission ID", line) for line in done.stderr.splitlines()]
     assert told == [
         f"line 3: rejected-invalid, submission ID: {denied} at /submission_scope",

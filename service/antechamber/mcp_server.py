@@ -1,4 +1,4 @@
-"""The MCP server: three tools for proposing events and reading memories; none of them can make durable memory.
+"""The MCP server: four tools for proposing events and reading memories; none of them can make durable memory.
 
 It uses the SDK's low-level server, because the convenient one ignores unknown arguments and parses strings that look
 like JSON; here arguments are decoded strictly, and identically over each transport.
@@ -35,9 +35,10 @@ from msgspec import Struct
 
 from antechamber import __version__
 from antechamber.core.admission.canonical import decode
-from antechamber.core.contract import MemoryPage, Reason, Receipt
+from antechamber.core.contract import Holder, MemoryPage, Reason, Receipt
 from antechamber.core.errors import AntechamberError, RequestRefusedError
 from antechamber.core.mcp_tools import (
+    MemoryScopes,
     ProposeMemory,
     SearchMemory,
     Status,
@@ -93,6 +94,17 @@ TOOLS: Final = {
             description="Read an own proposal's receipt and, under review, what a curator made of it.",
             arguments=SubmissionStatus,
             result=Status,
+            annotations=_READS,
+        ),
+        _Spec(
+            name="memory_scopes",
+            title="Scopes that may be used",
+            description=(
+                "List the scopes to which you may propose (submit) and from which you may read, written kind:id; with "
+                "* as id, each id of that kind. Call it before the first proposal or search if you know no scope."
+            ),
+            arguments=MemoryScopes,
+            result=Holder,
             annotations=_READS,
         ),
         _Spec(
@@ -324,6 +336,12 @@ async def _status(submits: Submitting, arguments: SubmissionStatus) -> CallToolR
     return _success(f"{status.disposition}; {became}.", status)
 
 
+async def _scopes(submits: Submitting, _: MemoryScopes) -> CallToolResult:
+    holder = await submits.scopes()
+    submit, read = (", ".join(scopes) or "no scope" for scopes in (holder.submit, holder.read))
+    return _success(f"{holder.name} may propose to: {submit}. It may read: {read}.", holder)
+
+
 async def _search(submits: Submitting, arguments: SearchMemory) -> CallToolResult:
     page = await submits.search(arguments)
     lines = [f"- {item.content}" for item in page.items]
@@ -333,6 +351,7 @@ async def _search(submits: Submitting, arguments: SearchMemory) -> CallToolResul
 _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolResult]]]] = {
     ProposeMemory: _propose,
     SubmissionStatus: _status,
+    MemoryScopes: _scopes,
     SearchMemory: _search,
 }
 

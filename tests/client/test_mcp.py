@@ -18,7 +18,7 @@ from mcp.types import CallToolResult
 from antechamber.cli.mcp import LedgerSubmits
 from antechamber.client import AsyncSubmitter, Ledger
 from antechamber.client.submitter import Submitter
-from antechamber.mcp_server import TOOLS, ToolHandlers, build
+from antechamber.mcp_server import ToolHandlers, build
 from antechamber.resources import how_to_install
 from client.network import AsyncNetwork, Network
 from support import URL, Service, antechamber, database, event, free_port, run_in_thread, serving
@@ -74,14 +74,14 @@ def count(service: Service, table: str) -> int:
     return number
 
 
-def test_a_model_sees_three_tools(network: Network, service: Service, tmp_path: Path) -> None:
-    """Three tools have strict arguments, output schemas and accurate hints; none accepts a key or a hash."""
+def test_a_model_sees_four_tools(network: Network, service: Service, tmp_path: Path) -> None:
+    """Four tools have strict arguments, output schemas and accurate hints; none accepts a key or a hash."""
 
     async def journey(client: Client) -> Any:
         return (await client.list_tools()).tools
 
     tools = {tool.name: tool for tool in session(network, service, tmp_path / "agent.ledger", journey)}
-    assert set(tools) == {"propose_memory", "submission_status", "search_memory"}
+    assert set(tools) == {"propose_memory", "submission_status", "memory_scopes", "search_memory"}
     for name, tool in tools.items():
         hints = tool.annotations
         assert hints.read_only_hint == (name != "propose_memory")
@@ -100,6 +100,21 @@ def test_a_model_sees_three_tools(network: Network, service: Service, tmp_path: 
         "attributes",
         "derived_from",
     }
+
+
+def test_a_model_learns_its_scopes(call: Callable[..., CallToolResult], network: Network) -> None:
+    """It can list them, and the refusal of another scope names the granted ones, of a proposal and of a search."""
+    granted = {"submit": ["project:apollo", "session:*", "organization:labs"], "read": ["project:apollo", "session:*"]}
+    listed = call("memory_scopes")
+    assert listed.structured_content == {"name": "worker:release-bot", "role": "producer"} | granted
+    assert "may propose to: project:apollo, session:*, organization:labs. It may read: project:apollo" in text(listed)
+    proposed = call("propose_memory", **LESSON | {"scope_id": "gemini"})
+    assert "granted: project:apollo, session:*, organization:labs" in text(proposed)
+    searched = call("search_memory", query="", scopes=["project:gemini"])
+    assert "reading this scope is not granted; granted: project:apollo, session:*." in text(searched)
+    assert "it has none" in text(call("memory_scopes", scope="project:apollo"))
+    network.script.append((404, b""))
+    assert call("memory_scopes").is_error
 
 
 def test_a_proposal_is_made_once_and_can_be_followed_and_found(
@@ -337,7 +352,6 @@ def test_the_same_event_by_http_and_by_a_tool_is_one_proposal(
     receipt = call("propose_memory", **LESSON).structured_content
     assert receipt["disposition"] == "accepted-as-duplicate"
     assert count(service, "proposals") == 1
-    assert set(TOOLS) == {"propose_memory", "submission_status", "search_memory"}
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

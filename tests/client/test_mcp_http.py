@@ -59,7 +59,7 @@ def test_a_client_proposes_follows_and_searches(live: tuple[str, str], mode: str
         return [tools, first, again, status, nowhere, results, denied]
 
     tools, first, again, status, nowhere, results, denied = session(*live, journey, mode)
-    assert tools == ["propose_memory", "submission_status", "search_memory"]
+    assert tools == ["propose_memory", "submission_status", "memory_scopes", "search_memory"]
     assert first.structured_content["disposition"] == "accepted-for-review"
     assert str(first.structured_content["idempotency_key"]).startswith("ev1-")
     assert again.structured_content == first.structured_content | {"duplicate": True}
@@ -119,6 +119,9 @@ def test_a_reader_searches_and_cannot_propose(service: Service) -> None:
         "next": None,
     }
     assert "no producer's" in call("propose_memory", **LESSON)["content"][0]["text"]
+    rights = {"name": "lookout", "role": "reader", "submit": [], "read": ["project:apollo"]}
+    assert call("memory_scopes")["structuredContent"] == rights
+    assert "may propose to: no scope." in call("memory_scopes")["content"][0]["text"]
     assert count(service, "submissions") == 0
 
 

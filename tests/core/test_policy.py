@@ -22,6 +22,7 @@ from antechamber.core.policy import (
     covers_by_name,
     evaluate,
     may_read,
+    name_grants,
 )
 from antechamber.core.times import format_time
 from support import event
@@ -49,6 +50,20 @@ def verdict(policy: Policy, submission: Submission) -> list[tuple[str, str | Non
 def test_what_the_policy_grants_passes() -> None:
     """A listed producer with a granted scope and a known kind passes."""
     assert verdict(policy(), submitted()) == []
+
+
+@pytest.mark.parametrize(
+    ("grants", "named"),
+    [
+        ([], "no scope is granted"),
+        (["project:apollo", "session:*"], "granted: project:apollo, session:*"),
+        (["project:a"] * 18, f"granted: {', '.join(['project:a'] * 16)} and 2 more"),
+    ],
+    ids=["none", "two", "many"],
+)
+def test_granted_scopes_are_named(grants: list[str], named: str) -> None:
+    """A refusal says what is granted instead; of many scopes it names the first ones."""
+    assert name_grants(grants) == named
 
 
 def test_the_shipped_policy_admits_no_producer() -> None:

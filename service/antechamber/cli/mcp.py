@@ -7,17 +7,19 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from antechamber.cli.options import fail, ledger_option, own_token, service_option
 from antechamber.client.ledger import Ledger
 from antechamber.client.submitter import AsyncSubmitter
-from antechamber.core.contract import MemoryPage
+from antechamber.core.contract import Holder, MemoryPage
 from antechamber.core.errors import AntechamberError
 from antechamber.core.mcp_tools import ProposeMemory, SearchMemory, Status, Submitting, ToolReceipt, event_of
 from antechamber.resources import how_to_install
+
+_NO_PRODUCER: Final = "this token is no producer's; set ANTECHAMBER_TOKEN to one that is"
 
 
 class LedgerSubmits:
@@ -53,10 +55,9 @@ class LedgerSubmits:
         """Return the token's producer; the ledger keeps it, so that events can be recorded while offline."""
         producer = self._ledger.holder(self._token)
         if producer is None:
-            holder = await self._submitter.holder()
-            if holder is None or holder.role != "producer":
-                message = "this token is no producer's; set ANTECHAMBER_TOKEN to one that is"
-                raise AntechamberError(message)
+            holder = await self.scopes()
+            if holder.role != "producer":
+                raise AntechamberError(_NO_PRODUCER)
             producer = holder.name
             self._ledger.keep_holder(self._token, producer)
         return producer
@@ -64,6 +65,13 @@ class LedgerSubmits:
     async def status(self, submission_id: str) -> Status | None:
         """Return the receipt and review of a submission."""
         return await self._submitter.status(submission_id)
+
+    async def scopes(self) -> Holder:
+        """Return the holder of the token and its rights."""
+        holder = await self._submitter.holder()
+        if holder is None:
+            raise AntechamberError(_NO_PRODUCER)
+        return holder
 
     async def search(self, asked: SearchMemory) -> MemoryPage:
         """Return one page of memories."""

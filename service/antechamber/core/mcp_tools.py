@@ -20,6 +20,7 @@ from antechamber.core.contract import (
     MAX_TAG,
     MAX_TAGS,
     NAME_PATTERN,
+    Holder,
     Match,
     MemoryPage,
     Reason,
@@ -78,6 +79,10 @@ class SubmissionStatus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Arguments of `submission_status`."""
 
     submission_id: Annotated[str, Meta(min_length=1, max_length=128, description="As propose_memory returned it.")]
+
+
+class MemoryScopes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `memory_scopes`: none."""
 
 
 class SearchMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -221,7 +226,7 @@ def _mild(text: str, kind: type[Struct]) -> str:
     """Return msgspec's message about types and arguments without the values that it repeats, which could be secrets."""
     names = kind.__struct_fields__
     if text.startswith("Object contains unknown field"):
-        return "this tool has no such argument; it has " + ", ".join(names)
+        return "this tool has no such argument; it has " + (", ".join(names) or "none")
     what, _, place = text.rpartition(" - at `$.")
     if text.startswith("Invalid enum value"):
         what = "the value is none of those that the tool's schema lists"
@@ -243,6 +248,13 @@ class Submitting(Protocol):
         """Return the receipt and review of the producer's own submission, or None if there is none by that id.
 
         Raises AntechamberError if the submission cannot be read.
+        """
+        ...
+
+    async def scopes(self) -> Holder:
+        """Return whose token it is, and the scopes that it may submit to and read.
+
+        Raises AntechamberError if that cannot be read.
         """
         ...
 

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field, json, to_builtins
 
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.admission.submission import Submission
-from antechamber.core.contract import NAME_PATTERN, PRODUCER_PATTERN, Code, Reason, Scope
+from antechamber.core.contract import MAX_SCOPES, NAME_PATTERN, PRODUCER_PATTERN, Code, Reason, Scope
 from antechamber.core.privacy import Action, Gate, Rule
 
 DAY: Final = 86_400_000_000
@@ -196,6 +196,14 @@ def covers_by_name(grants: list[str], scope: str, scope_id: str) -> bool:
     return f"{scope}:{scope_id}" in grants
 
 
+def name_grants(grants: list[str]) -> str:
+    """Return which scopes are granted, for the one who asked for another; of many, the first ones."""
+    if not grants:
+        return "no scope is granted"
+    rest = f" and {len(grants) - MAX_SCOPES} more" if len(grants) > MAX_SCOPES else ""
+    return f"granted: {', '.join(grants[:MAX_SCOPES])}{rest}"
+
+
 def may_read(grants: list[str], scope: str, scope_id: str, *, submitted: bool) -> bool:
     """Return whether memories of the pair may be read.
 
@@ -221,7 +229,12 @@ def evaluate(policy: Policy, submission: Submission, now: int) -> list[Reason]:
     ):
         return []
     checks: tuple[tuple[bool, Code, str, str], ...] = (
-        (not granted, "scope-not-granted", "this producer may not submit to this scope", "/submission_scope"),
+        (
+            not granted,
+            "scope-not-granted",
+            f"this producer may not submit to this scope; {name_grants(producer.submit if producer else [])}",
+            "/submission_scope",
+        ),
         (
             submission.kind not in rules.kinds,
             "kind-unsupported",

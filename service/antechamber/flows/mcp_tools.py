@@ -6,7 +6,7 @@ from functools import partial
 import msgspec
 
 from antechamber.core.access.callers import Bearer
-from antechamber.core.contract import MemoryPage, Receipt
+from antechamber.core.contract import Holder, MemoryPage, Receipt
 from antechamber.core.delivery_rules import ServerAnswer, rule
 from antechamber.core.errors import AntechamberError, NotFoundError
 from antechamber.core.mcp_tools import ProposeMemory, SearchMemory, Status, ToolReceipt, event_of
@@ -53,6 +53,10 @@ class InProcessTools:
         except NotFoundError:
             return None
         return msgspec.convert(receipt, Status, from_attributes=True)
+
+    async def scopes(self) -> Holder:
+        """Return the holder of the token and its rights."""
+        return await asyncio.to_thread(self._recall.holder, self._bearer)
 
     async def search(self, asked: SearchMemory) -> MemoryPage:
         """Return the best answers to a question, or the newest memories, of exactly the named scopes.

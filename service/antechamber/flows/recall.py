@@ -20,7 +20,7 @@ from antechamber.core.contract import (
     ReviewStatus,
 )
 from antechamber.core.errors import NotFoundError, refuse
-from antechamber.core.policy import may_read
+from antechamber.core.policy import may_read, name_grants
 from antechamber.core.ports.search import RankedMemory
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.rows.memories import MemoryEnd, MemoryHit
@@ -132,7 +132,8 @@ class Recall:
         for scope, scope_id in scopes:
             if not self._is_readable(tx, bearer, scope, scope_id):
                 pointer = "/scope" if wanted.scopes else "/submission_scope"
-                raise refuse("scope-not-granted", "reading this scope is not granted", pointer)
+                granted = name_grants(self.holder(bearer).read)
+                raise refuse("scope-not-granted", f"reading this scope is not granted; {granted}", pointer)
         return scopes
 
     def memory(self, bearer: Bearer, memory_id: str) -> MemoryDetail:
