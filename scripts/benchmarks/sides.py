@@ -42,6 +42,15 @@ main()
 """The service without a scan of submissions."""
 
 
+WITHOUT_METRICS: Final = """
+from antechamber.core.metrics.meters import Meters
+Meters.count = Meters.observe = Meters.count_attempts = lambda *_, **__: None
+from antechamber.cli import main
+main()
+"""
+"""The service whose meters count and measure nothing."""
+
+
 def on_sqlite(name: str = "Antechamber SQLite", launcher: str | None = None) -> Side:
     """Return the service over a folder."""
     return Side(name, partial(_ours, 1, None, launcher))

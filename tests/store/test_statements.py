@@ -43,6 +43,7 @@ ONLY_HERE = {
     "announce": "by NOTIFY",
     "applied_steps": "sqlite-utils keeps this list",
     "guards_switched_off": "switch triggers off",
+    "database_size": "SQLite's files are in the data folder",
 }
 """Statements that exist only on PostgreSQL, and a part of the reason in their comment."""
 COMPOSED = {

@@ -97,6 +97,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/login"): PUBLIC,
     ("POST", "/login"): _row(*[400] * 9),
     ("POST", "/logout"): FORM,
+    ("GET", "/metrics"): _row(401, 401, 401, 403, 403, 200, 403, 403, 200),
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
     ("GET", "/contract"): PUBLIC,

@@ -17,7 +17,7 @@ from antechamber.settings import Location, SettingsError
 LOCK_FILE: Final = "serve.lock"
 """Locked by the process that serves the folder; contains its process id and address."""
 _OWN: Final = re.compile(
-    r"antechamber\.db(-wal|-shm|-journal|-reached)?|(secret|quarantine)\.(key|\d+)|serve\.lock"
+    r"metrics|antechamber\.db(-wal|-shm|-journal|-reached)?|(secret|quarantine)\.(key|\d+)|serve\.lock"
     r"|log\.(key|where|next|\d+|draft-\d+|checkpoint(\.lock|\.given-up-[0-9a-f]+)?)"
 )
 """Names of all files and folders that Antechamber creates in a data folder, drafts included."""

@@ -37,6 +37,7 @@ from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.mcp_tools import InProcessTools
+from antechamber.flows.metrics import Metrics
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
 from antechamber.flows.recall import Recall
@@ -47,6 +48,7 @@ from antechamber.flows.write_gate import WriteGate
 from antechamber.resources import folder
 from antechamber.secret_key import load_quarantine_key, load_secret
 from antechamber.settings import Settings
+from antechamber.snapshot_files import SnapshotFiles
 from antechamber.web import thread_pools
 from antechamber.web.application import Services, build
 from antechamber.web.mcp import AsgiApplication, Start
@@ -64,6 +66,8 @@ FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
 BEAT_EVERY: Final = 5.0
 """Seconds between two heartbeats, when several processes share a database."""
+PUBLISH_EVERY: Final = 5.0
+"""Seconds between two snapshots of the metrics for the other processes of this host."""
 ServeMcp = Callable[[Callable[[Any], Submitting]], contextlib.AbstractAsyncContextManager[AsgiApplication]]
 """Serves the MCP tools of the submitter that each request gets."""
 PeriodicWork = tuple[str, Callable[[], None], float]
@@ -110,12 +114,16 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     admission = _admission(guarded, policies, settings, now, background)
     recall, watch = Recall(store, policies), ChangeWatch(store, background.work("following the changes of memories"))
     quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
+    desk = Desk(guarded, policies, now, os.urandom)
+    dashboard = Dashboard(store, policies, now, heartbeat, checkpoints, background)
+    snapshots = SnapshotFiles(settings.data, None if settings.database_url is None else heartbeat.process_id)
+    meters = (store.meters, admission.meters, desk.meters, quarantine.meters, access.sign_in.meters)
     services = Services(
         admission=admission,
         sealer=KeySealer(guarded, policies, admission, now, os.urandom),
         recall=recall,
         changes=Changes(store, recall, watch),
-        desk=Desk(guarded, policies, now, os.urandom),
+        desk=desk,
         desk_views=DeskViews(guarded, policies, now),
         quarantine=quarantine,
         sealed_events=SealedEvents(guarded, policies, quarantine, admission, now, os.urandom),
@@ -123,7 +131,8 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         export=Export(store, checkpoints, proofs, now, os.urandom),
         checkpoints=checkpoints,
         proofs=proofs,
-        dashboard=Dashboard(store, policies, now, heartbeat, checkpoints, background),
+        dashboard=dashboard,
+        metrics=Metrics(store, now, dashboard, checkpoints, snapshots, meters),
         passwords=Passwords(),
         background=background,
     )
@@ -142,12 +151,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         try:
             yield
         finally:
-            await app.state.tools.stop()
-            await _cancel_all(tasks)
-            await _stop_threads(threads)
-            # The remaining work of these threads needs the store.
-            await thread_pools.run(thread_pools.PAGES, workers.shutdown)
-            await thread_pools.run(thread_pools.PAGES, _shut, services, heartbeat, store)
+            await _stop(app, tasks, threads, workers, partial(_shut, services, heartbeat, store))
 
     app = build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
     app.state.connections = OpenConnections()
@@ -170,6 +174,22 @@ def _heartbeat(store: Store, settings: Settings, policies: PolicyReloader, now: 
     return Heartbeat(store, policies, now, process_id=str(uuid.uuid4()), name=name)
 
 
+async def _stop(
+    app: Litestar,
+    tasks: list[asyncio.Task[None]],
+    threads: list[tuple["Loop", threading.Thread]],
+    workers: ThreadPoolExecutor,
+    shut: Callable[[], None],
+) -> None:
+    """End everything in the order of dependence."""
+    await app.state.tools.stop()
+    await _cancel_all(tasks)
+    await _stop_threads(threads)
+    # The remaining work of these threads needs the store.
+    await thread_pools.run(thread_pools.PAGES, workers.shutdown)
+    await thread_pools.run(thread_pools.PAGES, shut)
+
+
 async def _attempt(*acts: Callable[[], object]) -> None:
     """Run functions once, one after another, in a thread; an error of one does not stop the others."""
     for act in acts:
@@ -187,7 +207,14 @@ async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
 def _list_periodic_work(
     services: Services, policies: PolicyReloader, settings: Settings, heartbeat: Heartbeat
 ) -> list[PeriodicWork]:
-    shared = [] if settings.database_url is None else [("sending heartbeats", heartbeat.beat, BEAT_EVERY)]
+    shared = (
+        []
+        if settings.database_url is None
+        else [
+            ("sending heartbeats", heartbeat.beat, BEAT_EVERY),
+            ("publishing metrics", services.metrics.publish, PUBLISH_EVERY),
+        ]
+    )
     return [
         *shared,
         ("noting the address", partial(services.access.address.note, settings.url), POLICY_EVERY),
@@ -277,5 +304,7 @@ def _shut(services: Services, heartbeat: Heartbeat, store: Store) -> None:
     for flush in (admission.flush, access.last_use.flush, heartbeat.leave):
         with contextlib.suppress(AntechamberError):
             flush()
+    with contextlib.suppress(OSError):
+        services.metrics.leave()
     services.passwords.close()
     store.close()

@@ -58,7 +58,8 @@ REASON_CODES: Final[tuple[ReasonCode, ...]] = get_args(ReasonCode)
 
 KEY_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._:~-]{0,127}"
 NAME_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._/@-]{0,127}"
-PRODUCER_PATTERN: Final = rf"(?:worker|tool|repo|service):{NAME_PATTERN}"
+PRODUCER_KINDS: Final = ("worker", "tool", "repo", "service")
+PRODUCER_PATTERN: Final = rf"(?:{'|'.join(PRODUCER_KINDS)}):{NAME_PATTERN}"
 HASH_PATTERN: Final = r"blake3:[0-9a-f]{64}"
 KIND_PATTERN: Final = r"[a-z][a-z0-9_-]{0,63}"
 MEMBER_PATTERN: Final = r"[a-z][a-z0-9_]*"

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
+from time import perf_counter
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +28,9 @@ from antechamber.core.contract import Channel, Reason
 from antechamber.core.errors import AntechamberError, BusyError, RequestRefusedError, UnavailableError, refuse
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
-from antechamber.core.outcomes import OUTCOMES, RETRY_AFTER, Outcome
+from antechamber.core.metrics import definitions as metrics
+from antechamber.core.metrics.meters import REPEATED, REPLAYED, Attempt, Meters
+from antechamber.core.outcomes import DUPLICATE, OUTCOMES, RETRY_AFTER, Outcome
 from antechamber.core.policy import DAY
 from antechamber.core.ports.admission import ReplayKey
 from antechamber.core.ports.clock import Clock, Randomness
@@ -57,8 +60,8 @@ MAX_BATCHES: Final = 8
 """Maximum number of batches that wait for the worker thread or run in it; each takes about 2 seconds at most."""
 
 
-CountedReply = tuple[Reply, ReplayKey | None]
-"""A reply, and the key under which it counts as another attempt at an existing submission."""
+CountedReply = tuple[Reply, ReplayKey | None, Attempt | None]
+"""A reply, the key under which it counts as another attempt at an existing submission, and what the metrics count."""
 
 
 class Admission:
@@ -84,6 +87,7 @@ class Admission:
         self._meter = TokenBuckets(clock)
         self._steps = StepAccounts(clock)
         self._tally = ReplayCounter()
+        self.meters: Final = Meters(metrics.ADMISSION_SECONDS, metrics.SCAN_SECONDS)
         self._long = WorkerThread("long-bodies", MAX_LONG)
         self._batches = WorkerThread("batches", MAX_BATCHES)
         self.direct = DirectWrites(store, clock)
@@ -159,7 +163,9 @@ class Admission:
     def _count(self, done: Future[list[CountedReply]]) -> None:
         """Count the attempts once they are on disk; a failed transaction counts none."""
         if not done.cancelled() and done.exception() is None:
-            self._tally.add(Counter(counted for _, counted in done.result() if counted is not None))
+            results = done.result()
+            self._tally.add(Counter(counted for _, counted, _ in results if counted is not None))
+            self.meters.count_attempts(Counter(attempt for _, _, attempt in results if attempt is not None))
 
     async def submit_batch(self, raw: bytes, bearer: Bearer) -> Reply | list[bytes]:
         """Answer the lines of a batch in order, all in one transaction; a Reply refuses the whole batch."""
@@ -173,7 +179,7 @@ class Admission:
         except (BusyError, UnavailableError) as error:
             return self.refusal([failure_of(error)])
         return [
-            number_line(line_number, reply.body) for (line_number, _), (reply, _) in zip(lines, replies, strict=True)
+            number_line(line_number, reply.body) for (line_number, _), (reply, *_) in zip(lines, replies, strict=True)
         ]
 
     def _prepare_batch(self, lines: list[bytes], bearer: Bearer) -> list[Candidate | Reply]:
@@ -207,13 +213,17 @@ class Admission:
         """Scan for private data and evaluate the policy."""
         force, now = self._policies.current, self._clock()
         prepared: list[Candidate | Reply] = []
+        spent: list[float] = []
         for submission in submissions:
+            began = perf_counter()
             findings = self._scan(submission, force)
+            spent.append(perf_counter() - began)
             prepared.append(
                 findings
                 if isinstance(findings, Reply)
                 else self._prepare_one(submission, findings, channel, force, now)
             )
+        self.meters.observe(metrics.SCAN_SECONDS, *spent)
         return prepared
 
     def _scan(self, submission: Submission, force: ActivePolicy) -> list[Finding] | Reply:
@@ -250,6 +260,8 @@ class Admission:
     def _prepare_one(
         self, submission: Submission, findings: list[Finding], channel: Channel, force: ActivePolicy, now: int
     ) -> Candidate | Reply:
+        for rule_id in {finding.rule_id for finding in findings}:
+            self.meters.count(metrics.FINDINGS, rule_id)
         if findings and any(finding.pointer == "/idempotency_key" for finding in findings):
             message = "the key looks like a private value; choose a random one"
             reason = Reason(code="key-invalid", message=message, pointer="/idempotency_key")
@@ -273,20 +285,20 @@ class Admission:
     def _judge_group(self, group: Sequence[Candidate | Reply], tx: Rows) -> list[CountedReply]:
         """Judge the candidates of a group in order, inside the transaction, and write their entries."""
         book = tx.admission.open_batch([candidate for candidate in group if isinstance(candidate, Candidate)])
-        replies = [(one, None) if isinstance(one, Reply) else self._judge_one(one, book) for one in group]
+        replies = [(one, None, None) if isinstance(one, Reply) else self._judge_one(one, book) for one in group]
         tx.admission.record(book)
         return replies
 
     def _judge_one(self, candidate: Candidate, facts: GroupFacts) -> CountedReply:
         judgement = decide(candidate, facts.known(candidate))
-        counted: ReplayKey | None = None
+        producer, counted = candidate.submission.producer_identity, None
         if judgement.original is not None and not judgement.quarantine:
             # An attempt without a row, which is a replay or a conflict beyond the limits, is only counted.
             counted = (judgement.original.submission_id, candidate.received_at // HOUR, candidate.channel)
         if judgement.replay is not None:
             if judgement.withdraw:
                 facts.enter(AdmissionWrite(candidate=candidate, judgement=judgement))
-            return replay(candidate.submission, judgement.replay), counted
+            return replay(candidate.submission, judgement.replay), counted, (producer, REPLAYED)
         write = self._assign_ids(candidate, judgement)
         if candidate.seals_until is not None and judgement.bind and write.quarantine_id is not None:
             write.sealed = self.vault.seal(encode_event(_sealed_event(candidate)), write.quarantine_id)
@@ -294,7 +306,7 @@ class Admission:
         reply = first_reply(receipt)
         write.receipt = redact_receipt(receipt) if candidate.private else reply.body
         facts.enter(write)
-        return reply, counted
+        return reply, counted, (producer, REPLAYED if counted is not None else _kind_of(write))
 
     def _assign_ids(self, candidate: Candidate, judgement: Judgement) -> AdmissionWrite:
         proposal, drawn, now = judgement.proposal, self._randomness(30 + SALT_SIZE), candidate.received_at
@@ -312,6 +324,7 @@ class Admission:
     def refusal(self, reasons: list[Reason], echo: Echo | None = None, outcome: Outcome | None = None) -> Reply:
         """Form an answer that leaves the key unbound; `outcome` defaults to that of the first code."""
         code = reasons[0].code
+        self.meters.count(metrics.REFUSALS, code)
         echo = echo or Echo()
         if code == "key-invalid":
             echo = msgspec.structs.replace(echo, idempotency_key=None)
@@ -327,6 +340,12 @@ class Admission:
             self._store.write(lambda tx: tx.admission.count_replays(counted)).result()
         except AntechamberError:
             self._tally.add(counted)
+
+
+def _kind_of(write: AdmissionWrite) -> str:
+    """Return what the metrics count for a stored submission: its disposition, or a repeated event."""
+    disposition = str(write.judgement.outcome.disposition)
+    return REPEATED if disposition == DUPLICATE.disposition and write.duplicate_of is not None else disposition
 
 
 def _sealed_event(candidate: Candidate) -> SealedEvent:

@@ -109,17 +109,22 @@ class Dashboard:
 
     def alarms(self) -> list[str]:
         """Return the alarms that need an operator now."""
+        return [text for texts in self.alarms_by_source().values() for text in texts]
+
+    def alarms_by_source(self) -> dict[str, list[str]]:
+        """Return the alarms by their sources, which are those of the metrics."""
         alarm = self._policies.alarm
         edited = f"The edited policy is not in force, the earlier one still is. {alarm}" if alarm else None
-        texts = (
-            self._store.trouble(),
-            edited,
-            self._heartbeat.alarm,
-            self._clock.alarm,
-            self._checkpoints.alarm or self._checkpoints.doubt,
-            self._checkpoints.pin_alarm,
-        )
-        return [text for text in texts if text is not None] + self._background.alarms()
+        found = {
+            "store": self._store.trouble(),
+            "policy": edited,
+            "processes": self._heartbeat.alarm,
+            "clock": self._clock.alarm,
+            "signer": self._checkpoints.alarm or self._checkpoints.doubt,
+            "pin": self._checkpoints.pin_alarm,
+        }
+        listed = {source: [text] for source, text in found.items() if text is not None}
+        return listed | ({"background": texts} if (texts := self._background.alarms()) else {})
 
     def stores(self) -> bool:
         """Return whether the store accepts writes."""

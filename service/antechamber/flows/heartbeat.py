@@ -21,7 +21,7 @@ class Heartbeat:
         self._store = store
         self._policies = policies
         self._clock = clock
-        self._process_id = process_id
+        self.process_id = process_id
         self._name = name
         self._first = process_id
         self.alarm: str | None = None
@@ -33,11 +33,11 @@ class Heartbeat:
         Raises BusyError or UnavailableError.
         """
         now, digest = self._clock(), self._policies.current.digest
-        process = ProcessRow(process_id=self._process_id, name=self._name, policy_digest=digest, seen_at=now)
+        process = ProcessRow(process_id=self.process_id, name=self._name, policy_digest=digest, seen_at=now)
         self._store.write(lambda tx: tx.reports.note_process(process, now - GONE_AFTER)).result()
         with self._store.read() as tx:
             others = tx.reports.processes(now - GONE_AFTER)
-        self._first = min((row.process_id for row in others), default=self._process_id)
+        self._first = min((row.process_id for row in others), default=self.process_id)
         differing = sorted(row.name for row in others if row.policy_digest != digest)
         self.alarm = (
             f"The processes enforce different policies: this one ({self._name}) {digest}, another one "
@@ -48,11 +48,11 @@ class Heartbeat:
 
     def leads(self) -> bool:
         """Return whether this process is the leader; two processes may briefly both be leaders."""
-        return self._first >= self._process_id
+        return self._first >= self.process_id
 
     def leave(self) -> None:
         """Delete this process's heartbeat.
 
         Raises BusyError or UnavailableError.
         """
-        self._store.write(lambda tx: tx.reports.forget_process(self._process_id)).result()
+        self._store.write(lambda tx: tx.reports.forget_process(self.process_id)).result()

@@ -15,6 +15,8 @@ from antechamber.core.contract import Scope
 from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
+from antechamber.core.metrics.definitions import DECISIONS_MADE
+from antechamber.core.metrics.meters import Meters
 from antechamber.core.policy import Policy
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
@@ -78,6 +80,7 @@ class Quarantine:
         self._admission = admission
         self._clock = clock
         self._randomness = randomness
+        self.meters: Final = Meters()
 
     def list_waiting(self, after: str | None, account: Account) -> tuple[list[QuarantinedEvent], str | None]:
         """Return one page of waiting quarantined events, newest first, and the cursor of the next page."""
@@ -138,7 +141,7 @@ class Quarantine:
         view = await asyncio.to_thread(self._read_for, quarantine_id, account)
         self.check(view, form, account)
         opened = await self._open(view.event) if form.kind == "open" else None
-        await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, account)))
+        await self._write(quarantine_id, form, account)
         return opened
 
     async def settle_sealed(self, quarantine_id: str, form: QuarantineForm, account: Account) -> None:
@@ -148,7 +151,11 @@ class Quarantine:
         """
         view = await asyncio.to_thread(self._read_for, quarantine_id, account)
         self.check(view, form, account)
+        await self._write(quarantine_id, form, account)
+
+    async def _write(self, quarantine_id: str, form: QuarantineForm, account: Account) -> None:
         await asyncio.wrap_future(self._store.promote(partial(self._record, quarantine_id, form, account)))
+        self.meters.count(DECISIONS_MADE, form.kind)
 
     def check(self, view: QuarantinedEvent, form: QuarantineForm, account: Account) -> None:
         """Refuse a decision that cannot be made on an event.

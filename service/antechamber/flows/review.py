@@ -14,6 +14,8 @@ from antechamber.core.admission.canonical import canonical
 from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
+from antechamber.core.metrics import definitions as metrics
+from antechamber.core.metrics.meters import Meters
 from antechamber.core.policy import Policy
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.review import ReviewRows
@@ -76,6 +78,8 @@ class DecisionResult(Struct, frozen=True, kw_only=True):
     """The memory that the proposal became, or was before."""
     next: str | None
     """The proposal that this person holds a claim on now."""
+    age: int
+    """Microseconds from the proposal's submission to this decision."""
 
 
 class LastDecision(Struct, frozen=True, kw_only=True):
@@ -106,7 +110,7 @@ class Group(Struct, frozen=True, kw_only=True):
     approves: bool
 
 
-def _failure_of(future: Future[None]) -> AntechamberError | None:
+def _failure_of(future: Future[DecisionResult]) -> AntechamberError | None:
     """Return the error that prevented a decision of a group, or None if it was made."""
     try:
         future.result()
@@ -123,6 +127,7 @@ class Desk:
         self._policies = policies
         self._clock = clock
         self._randomness = randomness
+        self.meters: Final = Meters(metrics.DECISION_AGE)
 
     def own_last_decision(self, proposal_id: str, account: Account) -> LastDecision | None:
         """Return the decision that this person just made on a proposal; None if another decision is current."""
@@ -164,7 +169,14 @@ class Desk:
         BusyError or UnavailableError; then nothing was recorded.
         """
         _check_role(account)
-        return self._store.promote(partial(self._decide, proposal_id, decision, account, within=within)).result()
+        result = self._store.promote(partial(self._decide, proposal_id, decision, account, within=within)).result()
+        self._count(decision, result)
+        return result
+
+    def _count(self, decision: Decision, result: DecisionResult) -> None:
+        self.meters.count(metrics.DECISIONS_MADE, decision.kind)
+        if decision.kind not in STAYING:
+            self.meters.observe(metrics.DECISION_AGE, result.age / 1_000_000)
 
     def _rule(self, tx: Rows, proposal: ProposalRow, decision: Decision, account: Account, now: int) -> Ruling:
         """Return the ruling of a decision on a proposal as it is now; writes nothing."""
@@ -217,6 +229,7 @@ class Desk:
             outcome=_outcome(decision.kind, ruling),
             memory_id=entry.memory_id if ruling.admits else proposal.memory_id,
             next=self._claim_next(tx.queue, account, cursor, now, within=within) if cursor else None,
+            age=now - proposal.received_at,
         )
 
     def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
@@ -246,29 +259,33 @@ class Desk:
             for proposal_id, decision in decisions[:MAX_AT_ONCE]
         ]
         results = [(proposal_id, _failure_of(future)) for proposal_id, future in waiting]
+        for (_, decision), (_, future), (_, failure) in zip(decisions[:MAX_AT_ONCE], waiting, results, strict=True):
+            if failure is None:
+                self._count(decision, future.result())
         if results and all(isinstance(failure, SignedOutError) for _, failure in results):
             raise SignedOutError
         return [(proposal_id, None if failure is None else str(failure)) for proposal_id, failure in results]
 
-    def _promote(self, work: Callable[[Rows], None]) -> Future[None]:
+    def _promote(self, work: Callable[[Rows], DecisionResult]) -> Future[DecisionResult]:
         """Start one decision of a group; if the store accepts no writes any more, return that error as its result."""
         try:
             return self._store.promote(work)
         except UnavailableError as error:
-            refused = Future[None]()
+            refused = Future[DecisionResult]()
             refused.set_exception(error)
             return refused
 
-    def _decide_in_group(self, proposal_id: str, decision: Decision, account: Account, tx: Rows) -> None:
+    def _decide_in_group(self, proposal_id: str, decision: Decision, account: Account, tx: Rows) -> DecisionResult:
         proposal = require(tx.review.proposal(proposal_id))
         if not fits_in_group(proposal):
             message = "It is too long to be shown whole in a group; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
         if decision.kind == "approve":
             self._check_bulk_approval(tx.review, proposal)
-        self._decide(proposal_id, decision, account, tx, going_on=False)
+        result = self._decide(proposal_id, decision, account, tx, going_on=False)
         if decision.kind == "reject":
             tx.queue.sink(proposal_id)
+        return result
 
     def _check_bulk_approval(self, review: ReviewRows, proposal: ProposalRow) -> None:
         policy = self._policies.current.policy

@@ -7,11 +7,13 @@ from typing import Final
 from antechamber.core.access.proof import is_proven, prove
 from antechamber.core.access.secret_format import digest_secret, mint
 from antechamber.core.access.sessions import no_account
+from antechamber.core.metrics.definitions import SIGN_INS
+from antechamber.core.metrics.meters import Meters
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.rows.access import UserRow
 from antechamber.flows.sessions import Sessions, SignedIn
-from antechamber.flows.sign_in_limits import check_attempts, count_attempt, forgive, subjects_of
+from antechamber.flows.sign_in_limits import TooManyAttemptsError, check_attempts, count_attempt, forgive, subjects_of
 
 LINK_LIFETIME_MICROSECONDS: Final = 15 * 60 * 1_000_000
 
@@ -38,6 +40,7 @@ class SignIn:
         self._secret = secret
         self._sessions = sessions
         self._check = check
+        self.meters: Final = Meters()
 
     def create_link(self, name: str) -> str:
         """Create a sign-in link and return its secret, which works once, within 15 minutes.
@@ -62,9 +65,13 @@ class SignIn:
         self._check()
         with self._store.read() as tx:
             # A read comes first, because a write for each made-up link would delay decisions.
-            if tx.access.link(digest_secret(secret)) is None:
-                return None
-        return self._store.write(partial(self._begin_by_link, secret)).result()
+            known = tx.access.link(digest_secret(secret)) is not None
+        return self._ended(self._store.write(partial(self._begin_by_link, secret)).result() if known else None)
+
+    def _ended(self, signed_in: SignedIn | None) -> SignedIn | None:
+        """Count an attempt to sign in, and return its result."""
+        self.meters.count(SIGN_INS, "done" if signed_in else "failed")
+        return signed_in
 
     def _begin_by_link(self, secret: str, tx: Rows) -> SignedIn | None:
         tx.access.share_sessions()
@@ -87,13 +94,17 @@ class SignIn:
         self._check()
         subjects = subjects_of(name, address)
         with self._store.read() as tx:
-            check_attempts(tx.access, subjects, self._clock())
+            try:
+                check_attempts(tx.access, subjects, self._clock())
+            except TooManyAttemptsError:
+                self.meters.count(SIGN_INS, "limited")
+                raise
             user = tx.access.user(name)
         counted = self._store.write(lambda tx: count_attempt(tx.access, subjects, self._clock())).result()
         good = user is not None and user.disabled_at is None
         if not verify(user.password if user and good else None) or user is None:
-            return None
-        return self._store.write(partial(self._begin_by_password, user, subjects, counted)).result()
+            return self._ended(None)
+        return self._ended(self._store.write(partial(self._begin_by_password, user, subjects, counted)).result())
 
     def _begin_by_password(self, user: UserRow, subjects: list[str], counted: list[int], tx: Rows) -> SignedIn | None:
         """Undo the count and begin a session; return None if the account changed while its password was hashed."""

@@ -30,7 +30,10 @@ class WriteGate:
     def __init__(self, store: Store, checkpoints: Checkpoints) -> None:
         self._store = store
         self._checkpoints = checkpoints
+        self.engine = store.engine
+        self.meters = store.meters
         self.read = store.read
+        self.size = store.size
         self.watch = store.watch
         self.trouble = store.trouble
         self.lost = store.lost

@@ -7,10 +7,13 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from itertools import groupby
+from time import perf_counter
 from typing import Any, Final, Protocol, TypeVar
 
 from antechamber.background import Work
 from antechamber.core.errors import AntechamberError, UnavailableError
+from antechamber.core.metrics import definitions as metrics
+from antechamber.core.metrics.meters import Meters
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -94,6 +97,7 @@ class GroupCommit:
     def __init__(self, transactions: Transactions, work: Work) -> None:
         self._transactions = transactions
         self._work = work
+        self.meters: Final = Meters(metrics.GROUP_SIZE, metrics.TRANSACTION_SECONDS, metrics.COMMIT_SECONDS)
         self._pause: float | None = None
         """Seconds to wait for work before the writer tries an empty transaction; None while transactions succeed."""
         self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -211,6 +215,7 @@ class GroupCommit:
             self._pause = None
             self._work.note_success()
             return
+        self.meters.count(metrics.FAILED_TRANSACTIONS)
         for job in jobs:
             job.error = UnavailableError(_CANNOT) if isinstance(error, AgainError) else error
 
@@ -219,10 +224,12 @@ class GroupCommit:
 
         After AgainError another try may succeed.
         """
+        began = perf_counter()
         try:
             self._transactions.begin()
             for _, group in groupby(jobs, key=lambda job: job.kind):
                 self._attempt(list(group))
+            worked = perf_counter()
             self._transactions.commit()
         except Exception as raised:  # noqa: BLE001 -- every error of the transaction must reach all callers
             self._roll_back()
@@ -231,6 +238,10 @@ class GroupCommit:
                 return error
             self._failed(raised)
             return UnavailableError(_CANNOT)
+        ended = perf_counter()
+        self.meters.observe(metrics.COMMIT_SECONDS, ended - worked)
+        self.meters.observe(metrics.TRANSACTION_SECONDS, ended - began)
+        self.meters.observe(metrics.GROUP_SIZE, sum(job.number for job in jobs))
         return None
 
     def _roll_back(self) -> None:

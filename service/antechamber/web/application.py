@@ -35,6 +35,7 @@ from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
 from antechamber.flows.log_proofs import LogProofs
+from antechamber.flows.metrics import Metrics
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
@@ -59,6 +60,7 @@ from antechamber.web import (
 )
 from antechamber.web import help as help_pages
 from antechamber.web import mcp as mcp_endpoint
+from antechamber.web import metrics as metrics_endpoint
 from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, SignInNeededError
 from antechamber.web.body_deadline import BodyReader
@@ -93,6 +95,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints: Checkpoints
     proofs: LogProofs
     dashboard: Dashboard
+    metrics: Metrics
     passwords: Passwords
     background: Background
 
@@ -196,6 +199,7 @@ def _handlers() -> list[Any]:
         operations.show_policy,
         operations.healthz,
         operations.readyz,
+        metrics_endpoint.show_metrics,
         contract_pages.openapi,
         contract_pages.schema,
         contract_pages.contract,

@@ -119,7 +119,7 @@ def respond(reply: Reply) -> Response[bytes]:
 
 def is_for_agents(request: AnyRequest) -> bool:
     """Return whether a route is for programs instead of people."""
-    return request.scope["path"].startswith(("/v1/", "/mcp", "/schema/", "/readyz", "/healthz"))
+    return request.scope["path"].startswith(("/v1/", "/mcp", "/schema/", "/readyz", "/healthz", "/metrics"))
 
 
 def on_refused(request: AnyRequest, error: RequestRefusedError) -> Response[bytes]:

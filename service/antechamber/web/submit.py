@@ -5,6 +5,7 @@ brings a token that was looked up within the last second: it skips routing and m
 paths give the same answers with the same headers; all other requests take the framework path.
 """
 
+from time import perf_counter
 from typing import Final, cast
 
 from litestar import Litestar, asgi
@@ -15,6 +16,7 @@ from litestar.types import HTTPScope, Receive, Scope, Send
 from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MAX_BODY, Reason
 from antechamber.core.errors import RequestRefusedError, UnavailableError
+from antechamber.core.metrics.definitions import ADMISSION_SECONDS
 from antechamber.flows.admit import Admission
 from antechamber.flows.replies import Reply
 from antechamber.flows.token_check import TokenCheck
@@ -96,9 +98,12 @@ async def _judge_body(scope: HTTPScope, receive: Receive, state: State, bearer: 
         return admission.refusal(error.reasons, header_echo(keys))
     except UnavailableError as error:
         return admission.refusal([Reason(code="unavailable", message=str(error))], header_echo(keys))
+    began = perf_counter()
     parsed = await admission.parse(body, keys, bearer)
     del body
-    return await admission.judge(parsed, "mcp" if by_tool else "http")
+    reply = await admission.judge(parsed, "mcp" if by_tool else "http")
+    admission.meters.observe(ADMISSION_SECONDS, perf_counter() - began)
+    return reply
 
 
 async def _check_token(headers: RawHeaders, check: TokenCheck) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from antechamber.core.log.ports import LogRows
+from antechamber.core.metrics.meters import Meters
 from antechamber.core.ports.access import AccessRows
 from antechamber.core.ports.admission import AdmissionRows
 from antechamber.core.ports.changes import ChangeRows
@@ -79,6 +80,14 @@ class Rows(Protocol):
 class Store(Protocol):
     """Durable rows: writes share transactions by group commit, reads see one snapshot."""
 
+    @property
+    def engine(self) -> Literal["sqlite", "postgres"]:
+        """The database engine."""
+
+    @property
+    def meters(self) -> Meters:
+        """What the writer counts and measures."""
+
     def write(self, work: Callable[[Rows], T]) -> Future[T]:
         """Run `work` in a transaction; the future resolves once it is on disk.
 
@@ -111,6 +120,12 @@ class Store(Protocol):
 
     def accept_loss(self) -> None:
         """Continue with the log as it is and give up the missing part."""
+
+    def size(self) -> int:
+        """Return the bytes of the database with its indexes.
+
+        Raises BusyError or UnavailableError.
+        """
 
     def close(self) -> None:
         """Finish the accepted work and release all resources."""

@@ -74,7 +74,9 @@ class PostgresStore:
         )
         self._listener = Listener(url, self._watchdog, background.work("hearing of changes by other processes"))
         self.watch = self._listener.watch
+        self.engine: Final = "postgres"
         self._writer = GroupCommit(transactions, background.work("writing to the database"))
+        self.meters = self._writer.meters
 
     def write(self, work: Callable[[Any], T]) -> Future[T]:
         return self._writer.submit(work)
@@ -148,6 +150,12 @@ class PostgresStore:
 
     def accept_loss(self) -> None:
         """Do nothing: nothing is missing."""
+
+    def size(self) -> int:
+        """Return the bytes of the database."""
+        with self.read() as tx:
+            row = tx.sql.one("database_size")
+        return int(row["bytes"]) if row else 0
 
     def close(self) -> None:
         """Finish accepted work and close all connections."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from antechamber.background import Background
+from antechamber.core.errors import UnavailableError
 from antechamber.store.errors import MOVED, StoreError
 from antechamber.store.group_commit import GroupCommit
 from antechamber.store.sqlite.log_size import LogSizeFile
@@ -111,8 +112,10 @@ class SqliteStore:
             _log.info("SQLite %s can lose a WAL reset: only the writer checkpoints", sqlite3.sqlite_version)
         transactions = SqliteWriter(self._connection, self._reach, checkpoints=exclusive_checkpoints)
         self.watch = transactions.watchers.watch
+        self.engine: Final = "sqlite"
         self._transactions = transactions
         self._writer = GroupCommit(transactions, (background or Background()).work("writing to the database"))
+        self.meters = self._writer.meters
 
     def write(self, work: Callable[[Any], T]) -> Future[T]:
         return self._writer.submit(work)
@@ -164,6 +167,14 @@ class SqliteStore:
         """Continue with the log as it is."""
         with self.read() as tx:
             self._reach.accept(tx.log.size())
+
+    def size(self) -> int:
+        """Return the bytes of the database and of its write-ahead log."""
+        try:
+            sizes = [file.stat().st_size for file in self._path.parent.glob(f"{self._path.name}*")]
+        except OSError as error:
+            raise UnavailableError(_UNREADABLE) from error
+        return sum(sizes)
 
     def close(self) -> None:
         """Finish accepted work and release the files."""

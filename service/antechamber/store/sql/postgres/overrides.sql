@@ -77,3 +77,7 @@ FROM pg_catalog.pg_constraint AS k
 JOIN pg_catalog.pg_class AS c ON c.oid = k.conrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = 'antechamber' AND NOT k.convalidated
+
+-- name: database_size
+-- Why: the server knows the size of its files; SQLite's files are in the data folder.
+SELECT pg_database_size(current_database()) AS bytes

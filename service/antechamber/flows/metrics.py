@@ -1,0 +1,102 @@
+"""Metrics: the figures of all processes of a host, with those that are read from the store at that moment."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from antechamber import __version__
+from antechamber.core.errors import BusyError, UnavailableError
+from antechamber.core.metrics import definitions as named
+from antechamber.core.metrics.definitions import Labels, Metric
+from antechamber.core.metrics.meters import Family, Meters, Snapshot, families, join
+from antechamber.core.ports.clock import Clock
+from antechamber.core.ports.snapshots import Snapshots
+from antechamber.core.ports.store import Store
+from antechamber.flows.checkpoint_signing import Checkpoints
+from antechamber.flows.dashboard import Dashboard
+
+Gauge = tuple[str, Labels, float]
+_ALL: Final = 1 << 40
+"""A number of proposals that no queue reaches."""
+_SECOND: Final = 1_000_000
+
+
+class Metrics:
+    """Joins the figures of this process with those of the others; `meters` are what the parts of this process count."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        dashboard: Dashboard,
+        checkpoints: Checkpoints,
+        snapshots: Snapshots,
+        meters: Sequence[Meters],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._dashboard = dashboard
+        self._checkpoints = checkpoints
+        self._snapshots = snapshots
+        self._meters = meters
+
+    def collect(self) -> Sequence[Family]:
+        """Return all metrics; while the store cannot be read, those of the store are left out."""
+        others = self._snapshots.others()
+        running = 1 + sum(bool(snapshot.gauges) for snapshot in others)
+        here = [_gauge(named.PROCESSES, running), *self._of_disk(), *self._of_store()]
+        return families(join([self._own(), *others, Snapshot(gauges=here)]))
+
+    def publish(self) -> None:
+        """Publish the figures of this process for the others.
+
+        Raises OSError.
+        """
+        self._snapshots.publish(self._own())
+
+    def leave(self) -> None:
+        """Publish the last figures of this process, which ends."""
+        try:
+            self.publish()
+        finally:
+            self._snapshots.leave()
+
+    def _own(self) -> Snapshot:
+        """Return what this process counts, and its own state."""
+        counted = join(meters.snapshot() for meters in self._meters)
+        checkpoints, (_, digest) = self._checkpoints, self._dashboard.policy()
+        state = "closed" if checkpoints.doubt else "refused" if checkpoints.alarm else "signing"
+        alarms = self._dashboard.alarms_by_source()
+        gauges = [
+            *(_gauge(named.SIGNER_STATE, one == state, one) for one in named.SIGNER_STATES),
+            *(_gauge(named.ALARMS, len(alarms.get(source, ())), source) for source in named.ALARM_SOURCES),
+            _gauge(named.POLICY, 1, digest),
+            _gauge(named.BUILD, 1, __version__, self._store.engine),
+        ]
+        return Snapshot(counters=counted.counters, histograms=counted.histograms, gauges=gauges)
+
+    def _of_disk(self) -> list[Gauge]:
+        disk = self._snapshots.disk()
+        return [] if disk is None else [_gauge(named.DISK_FREE, disk.free), _gauge(named.DISK_SIZE, disk.size)]
+
+    def _of_store(self) -> list[Gauge]:
+        try:
+            with self._store.read() as tx:
+                depth, oldest = tx.queue.count_pending(_ALL), tx.reports.oldest_pending()
+                size, last = tx.log.size(), tx.log.checkpoint()
+            stored = self._store.size()
+        except (BusyError, UnavailableError):
+            return [_gauge(named.STORE_UP, 0)]
+        now = self._clock()
+        return [
+            _gauge(named.STORE_UP, 1),
+            _gauge(named.STORE_BYTES, stored),
+            _gauge(named.QUEUE_DEPTH, depth),
+            _gauge(named.QUEUE_OLDEST, (now - oldest.received_at) / _SECOND if oldest else 0),
+            _gauge(named.LOG_SIZE, size),
+            _gauge(named.UNSIGNED_LEAVES, size - (last.size if last else 0)),
+            _gauge(named.CHECKPOINT_AGE, (now - last.signed_at) / _SECOND if last else 0),
+        ]
+
+
+def _gauge(metric: Metric, value: float, *labels: str) -> Gauge:
+    return metric.name, labels, float(value)
