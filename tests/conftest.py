@@ -1,15 +1,45 @@
 """Fixtures: both engines, a policy folder, and the service in this process."""
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from antechamber.logs import LineFormatter
 from antechamber.settings import Location
-from support import Databases, Service, quick_folder, running, write_policies
+from support import Databases, Service, quick_folder, running, sent_texts, texts_in_log, write_policies
 
 ENGINES = ["sqlite", "postgres"]
+FORMS = [LineFormatter("human"), LineFormatter("json")]
+
+
+class Lines(logging.Handler):
+    """Keeps every line of the log in both forms."""
+
+    def __init__(self) -> None:
+        """Start without a line."""
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line."""
+        self.lines += [form.format(record) for form in FORMS]
+
+
+@pytest.fixture(autouse=True)
+def log_lines() -> Iterator[list[str]]:
+    """The lines of the log during a test; none of them may hold a token, or a text or key that the test sent."""
+    log, handler = logging.getLogger("antechamber"), Lines()
+    before = log.level
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    sent_texts.clear()
+    yield handler.lines
+    log.removeHandler(handler)
+    log.setLevel(before)
+    assert texts_in_log(handler.lines) == []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -76,6 +76,10 @@ MEMBERS = {
 HANG_SECONDS = 60
 """Timeout after which a test treats an operation as hung; a busy machine may need seconds for milliseconds of work."""
 _numbers = itertools.count(1)
+sent_texts: set[str] = set()
+"""Texts and keys of the events that the current test made; `conftest.py` looks for them in the log."""
+_MIN_SOUGHT = 12
+"""Shorter texts may occur in any line."""
 # The sorter pauses between passes to spare a loaded service; tests do not produce that load.
 queue_sorter.MIN_INTERVAL_SECONDS = 0.02
 
@@ -95,7 +99,16 @@ def event(content: str = "Run the migration before the deploy.", **members: Any)
     } | members
     if "source_event_hash" not in body:
         body["source_event_hash"] = hash_event(body)
+    found = (content, body["payload"].get("content") if isinstance(body["payload"], dict) else None)
+    sent_texts.update(text for text in (*found, body["idempotency_key"]) if isinstance(text, str))
     return {name: value for name, value in body.items() if value is not None}
+
+
+def texts_in_log(lines: list[str]) -> list[str]:
+    """Return the lines that hold a token, or a text or key of an event that the current test made."""
+    secret = re.compile(r"ant[pralw]_[0-9A-Za-z]{36}|\bkey-\d+\b")
+    sought = {text for text in sent_texts if len(text) >= _MIN_SOUGHT}
+    return [line for line in lines if secret.search(line) or any(text in line for text in sought)]
 
 
 def belgian(number: int) -> str:

@@ -138,7 +138,10 @@ def test_a_service_listens_where_it_says(start: Start, tmp_path: Path, policies:
         reached.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         answer = reached.recv(100)
     process.terminate()
-    assert process.communicate(timeout=30) == ("", "")
+    printed, logged = process.communicate(timeout=30)
+    assert printed == ""
+    assert {line.split()[1] for line in logged.splitlines()} == {"INFO"}
+    assert [word for word in (" starting ", f" address={host}:{port} ", " stopped ") if word not in logged] == []
     assert answer.startswith(b"HTTP/1.1 200")
     assert line.startswith(f"Antechamber is ready: {f'http://{written}:{port}' if written else named[1]} ")
 

@@ -70,6 +70,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     port: int = 8080
     public_url: str | None = None
     """Address that browsers use, if a proxy with TLS is in front."""
+    access_log: bool = False
+    """Whether the log has a line for each request."""
     client_address_header: str | None = None
     """Header in which that proxy reports the client's address, such as X-Forwarded-For."""
 

@@ -34,7 +34,7 @@ def ask(service: Service, scheme: str, case: str) -> httpx.Response:
 
 @pytest.mark.parametrize("case", CASES)
 def test_both_ways_answer_alike(service: Service, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Status, body and headers agree; only counters and times may differ."""
+    """Status, body and headers agree; only counters, times and the request's id may differ."""
     taken: list[str] = []
     ordinary = type(service.app)._ordinary
 
@@ -52,6 +52,8 @@ def test_both_ways_answer_alike(service: Service, case: str, monkeypatch: pytest
     volatile = {"received_at"} if first.json()["submission_id"] is None else set()
     bodies = [{name: value for name, value in answer.json().items() if name not in volatile} for answer in again]
     assert bodies[0] == bodies[1] == bodies[2]
+    ids = {answer.headers.pop("x-request-id") for answer in again}
+    assert len(ids) == len(again)
     kept = [sorted((name, value) for name, value in answer.headers.multi_items()) for answer in again]
     assert kept[0] == kept[1] == kept[2]
 

@@ -26,6 +26,7 @@ from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.event_vault import EventVault
 from antechamber.flows.admit import Admission
+from antechamber.flows.alarm_log import AlarmLog
 from antechamber.flows.change_watch import ChangeWatch
 from antechamber.flows.changes import Changes
 from antechamber.flows.checkpoint_signing import Checkpoints
@@ -66,6 +67,8 @@ FLUSH_EVERY: Final = 60.0
 """Seconds between two writes of counters."""
 BEAT_EVERY: Final = 5.0
 """Seconds between two heartbeats, when several processes share a database."""
+ALARMS_EVERY: Final = 5.0
+"""Seconds between two looks at the alarms for the log."""
 PUBLISH_EVERY: Final = 5.0
 """Seconds between two snapshots of the metrics for the other processes of this host."""
 ServeMcp = Callable[[Callable[[Any], Submitting]], contextlib.AbstractAsyncContextManager[AsgiApplication]]
@@ -144,7 +147,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         asyncio.get_running_loop().set_default_executor(workers)
         if settings.database_url is not None:
             await asyncio.to_thread(heartbeat.beat)
-        threads = _start_threads(sorter, watch)
+        threads = _start_threads(sorter, watch, app.state.request_log)
         # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
         await _attempt(checkpoints.look, policies.refresh, partial(access.address.note, settings.url))
         tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat), app)
@@ -219,6 +222,7 @@ def _list_periodic_work(
         *shared,
         ("noting the address", partial(services.access.address.note, settings.url), POLICY_EVERY),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
+        ("logging alarms", AlarmLog(services.dashboard).look, ALARMS_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
         ("ending sealed events", services.sealed_events.end_expired, FLUSH_EVERY),

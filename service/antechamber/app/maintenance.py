@@ -1,6 +1,7 @@
 """Data locations: opening, checking and changing a folder or a database, for the service and the command line."""
 
 import contextlib
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -20,12 +21,14 @@ from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.export import Export
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.sessions import list_planted
+from antechamber.logs import note
 from antechamber.resources import how_to_install
 from antechamber.secret_key import SECRET, load_quarantine_key, load_secret, secret_check
 from antechamber.settings import DATABASE, Location, SettingsError
 from antechamber.store.sqlite.store import SqliteStore
 from antechamber.web.passwords import Passwords
 
+_log: Final = logging.getLogger(__name__)
 _KEPT_WITH: Final = "secret_check"
 """Name of the note in the database that distinguishes the right secret from another one."""
 
@@ -76,9 +79,16 @@ def _engine(location: Location, *, serving: bool, background: Background | None)
     """Open the engine that a location selects."""
     if location.database_url is None:
         _secret(location)
-        return SqliteStore(location.data / DATABASE, exclusive_checkpoints=serving, background=background)
+        opened = SqliteStore(location.data / DATABASE, exclusive_checkpoints=serving, background=background)
+        _note_steps(opened.upgraded)
+        return opened
     store: Store = _postgres().PostgresStore(location.database_url, background)
     return store
+
+
+def _note_steps(steps: list[str]) -> None:
+    for step in steps:
+        note(_log, logging.INFO, "took a step of the schema", step=step)
 
 
 def _secret(location: Location, *, begun: bool | None = None) -> bytes:
@@ -139,6 +149,7 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
     location.check()
     if location.database_url is not None:
         steps: list[str] = _postgres().migrate(location.database_url)
+        _note_steps(steps)
         if report_moved is not None:
             _move(location, location.database_url, report_moved)
         # Created here, so that they can be copied to other machines together with the secret.
@@ -155,6 +166,7 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
         upgraded = SqliteStore(location.data / DATABASE, exclusive_checkpoints=False, upgrade=True)
         steps = upgraded.upgraded
         upgraded.close()
+        _note_steps(steps)
         open_store(location).close()
     return steps
 
@@ -270,6 +282,7 @@ def erase(location: Location, subject: str, reason_code: str) -> None:
         now = clock()
         erasure_id = uuid7(now, os.urandom(10))
         store.promote(lambda tx: tx.log.erase(erasure_id, subject, reason_code, now)).result()
+        note(_log, logging.INFO, "erased", subject=subject, reason=reason_code, erasure=erasure_id)
     finally:
         store.close()
 

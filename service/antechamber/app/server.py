@@ -4,10 +4,11 @@ import asyncio
 import contextlib
 import errno
 import gc
+import logging
 import resource
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, cast
 
@@ -15,18 +16,21 @@ import uvloop
 from litestar import Litestar
 from uvicorn import Config, Server
 
+from antechamber import __version__
 from antechamber.app.data_folder import alone
 from antechamber.app.factory import create_app
 from antechamber.app.http_connection import MAX_CONNECTIONS, LimitedConnection
 from antechamber.core.errors import AntechamberError
 from antechamber.flows.live_policy import PolicyReloader
+from antechamber.logs import describe, note
 from antechamber.settings import Settings, SettingsError
 
+_log: Final = logging.getLogger(__name__)
 WAITING_CONNECTIONS: Final = 1024
 """Connections that the kernel queues until they are accepted."""
 
 
-def serve(settings: Settings, ready: str) -> None:
+def serve(settings: Settings, ready: Callable[[], str]) -> None:
     """Serve until SIGINT or SIGTERM, then answer the accepted requests and stop.
 
     Raises AntechamberError if settings, policy or folder cannot be used, the port is taken, another process serves the
@@ -43,8 +47,30 @@ def serve(settings: Settings, ready: str) -> None:
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(app, settings, port, ready))
+        _note_start(app, settings, policies.current.digest)
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_serve(app, settings, port, ready))
+        except BaseException as error:
+            note(_log, logging.ERROR, "ended by an error", error=describe(error))
+            raise
+        note(_log, logging.INFO, "stopped", version=__version__, address=f"{settings.host}:{settings.port}")
+
+
+def _note_start(app: Litestar, settings: Settings, digest: str) -> None:
+    """Log what was started; the address of a database is left out, because it may hold a password."""
+    note(
+        _log,
+        logging.INFO,
+        "starting",
+        version=__version__,
+        folder=settings.data.absolute(),
+        engine="sqlite" if settings.database_url is None else "postgres",
+        policy=digest,
+        mcp="on" if app.state.tools.available else "off",
+        address=f"{settings.host}:{settings.port}",
+        url=settings.url,
+    )
 
 
 @contextlib.contextmanager
@@ -100,7 +126,7 @@ def _allow_files(wanted_files: int) -> int:
     return max(soft, allowed)
 
 
-async def _announce(address: tuple[str, int], ready: str) -> None:
+async def _announce(address: tuple[str, int], ready: Callable[[], str]) -> None:
     """Print that the service is ready as soon as it answers a request; until then the kernel queues it."""
     while True:
         try:
@@ -111,12 +137,12 @@ async def _announce(address: tuple[str, int], ready: str) -> None:
         except OSError:
             answered = b""
         if answered:
-            print(ready, flush=True)  # noqa: T201 -- the one line an operator waits for
+            print(ready(), flush=True)  # noqa: T201 -- the one line an operator waits for
             return
         await asyncio.sleep(0.01)
 
 
-async def _serve(app: Litestar, settings: Settings, port: socket.socket, ready: str) -> None:
+async def _serve(app: Litestar, settings: Settings, port: socket.socket, ready: Callable[[], str]) -> None:
     config = Config(
         app,
         http=cast("Any", partial(LimitedConnection, app.state.connections)),

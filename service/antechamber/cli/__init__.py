@@ -8,6 +8,7 @@ from typing import Final, cast
 import click
 
 from antechamber import __version__
+from antechamber.logs import configure
 
 _VERBS: Final = {
     "doctor": "service.doctor",
@@ -70,4 +71,6 @@ def main() -> None:
 
     All documents are at /help of the running service, for people who signed in and for agents with a token.
     """  # noqa: D301 -- click does not rewrap a paragraph after this character
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure("human", logging.WARNING)
+    # Migrations and erasures are logged by the verb that makes them.
+    logging.getLogger("antechamber.app").setLevel(logging.INFO)

@@ -1,6 +1,10 @@
 """Verbs for operators: run the service, migrate its data, check its policy and its data."""
 
+import json
+import logging
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,6 +13,7 @@ from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.errors import AntechamberError, PolicyError
 from antechamber.core.privacy import KINDS
+from antechamber.logs import LogFormat, configure, format_moment
 from antechamber.policy_files import read_policy
 from antechamber.resources import folder
 from antechamber.settings import Location, Settings
@@ -42,6 +47,15 @@ from antechamber.settings import Location, Settings
 @click.option(
     "--pin-url", envvar="ANTECHAMBER_PIN_URL", help="Address outside that gets each signed checkpoint by POST."
 )
+@click.option(
+    "--log-format",
+    type=click.Choice(["human", "json"]),
+    default="human",
+    show_default=True,
+    envvar="ANTECHAMBER_LOG_FORMAT",
+    help="Lines on standard error: for people, or a JSON object each. Their time is UTC.",
+)
+@click.option("--access-log", is_flag=True, envvar="ANTECHAMBER_ACCESS_LOG", help="Also log a line for every request.")
 def serve(  # noqa: PLR0913 -- one argument for each option
     *,
     location: Location,
@@ -51,6 +65,8 @@ def serve(  # noqa: PLR0913 -- one argument for each option
     public_url: str | None,
     client_address_header: str | None,
     pin_url: str | None,
+    log_format: LogFormat,
+    access_log: bool,
 ) -> None:
     """Run the service: HTTP for agents, the review desk for curators, one process.
 
@@ -65,14 +81,30 @@ def serve(  # noqa: PLR0913 -- one argument for each option
         host=host,
         port=port,
         public_url=public_url,
+        access_log=access_log,
         client_address_header=client_address_header,
     )
+    configure(log_format, logging.INFO)
     from antechamber.app.server import serve as run  # noqa: PLC0415 -- imports the whole web layer
 
     try:
-        run(settings, f"Antechamber is ready: {settings.url}  (desk: {settings.url}/review)")
+        run(settings, partial(_ready, settings.url, log_format))
     except AntechamberError as error:
         fail(error)
+
+
+def _ready(url: str, log_format: LogFormat) -> str:
+    """Return the one line on standard output, which scripts wait for."""
+    if log_format == "human":
+        return f"Antechamber is ready: {url}  (desk: {url}/review)"
+    line = {
+        "time": format_moment(time.time()),
+        "level": "info",
+        "message": "ready",
+        "url": url,
+        "desk": f"{url}/review",
+    }
+    return json.dumps(line)
 
 
 @click.command()

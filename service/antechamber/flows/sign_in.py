@@ -1,5 +1,6 @@
 """Sign-in by a one-time link or by a password; each begins a session."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -14,7 +15,9 @@ from antechamber.core.ports.store import Rows, Store
 from antechamber.core.rows.access import UserRow
 from antechamber.flows.sessions import Sessions, SignedIn
 from antechamber.flows.sign_in_limits import TooManyAttemptsError, check_attempts, count_attempt, forgive, subjects_of
+from antechamber.logs import note
 
+_log: Final = logging.getLogger(__name__)
 LINK_LIFETIME_MICROSECONDS: Final = 15 * 60 * 1_000_000
 
 
@@ -66,11 +69,18 @@ class SignIn:
         with self._store.read() as tx:
             # A read comes first, because a write for each made-up link would delay decisions.
             known = tx.access.link(digest_secret(secret)) is not None
-        return self._ended(self._store.write(partial(self._begin_by_link, secret)).result() if known else None)
+        return self._ended("link", self._store.write(partial(self._begin_by_link, secret)).result() if known else None)
 
-    def _ended(self, signed_in: SignedIn | None) -> SignedIn | None:
-        """Count an attempt to sign in, and return its result."""
+    def _ended(self, how: str, signed_in: SignedIn | None, user: UserRow | None = None) -> SignedIn | None:
+        """Count and log an attempt to sign in, and return its result.
+
+        `user` is the account that was named, if there is one: people sometimes type a password as their name.
+        """
         self.meters.count(SIGN_INS, "done" if signed_in else "failed")
+        if signed_in is not None:
+            note(_log, logging.INFO, "signed in", account=signed_in.account.name, role=signed_in.account.role, by=how)
+        else:
+            note(_log, logging.WARNING, "sign-in failed", account=user.name if user else None, by=how)
         return signed_in
 
     def _begin_by_link(self, secret: str, tx: Rows) -> SignedIn | None:
@@ -94,17 +104,20 @@ class SignIn:
         self._check()
         subjects = subjects_of(name, address)
         with self._store.read() as tx:
+            user = tx.access.user(name)
             try:
                 check_attempts(tx.access, subjects, self._clock())
             except TooManyAttemptsError:
                 self.meters.count(SIGN_INS, "limited")
+                account = user.name if user else None
+                note(_log, logging.WARNING, "sign-in refused after too many failures", account=account)
                 raise
-            user = tx.access.user(name)
         counted = self._store.write(lambda tx: count_attempt(tx.access, subjects, self._clock())).result()
         good = user is not None and user.disabled_at is None
         if not verify(user.password if user and good else None) or user is None:
-            return self._ended(None)
-        return self._ended(self._store.write(partial(self._begin_by_password, user, subjects, counted)).result())
+            return self._ended("password", None, user)
+        begun = self._store.write(partial(self._begin_by_password, user, subjects, counted)).result()
+        return self._ended("password", begun, user)
 
     def _begin_by_password(self, user: UserRow, subjects: list[str], counted: list[int], tx: Rows) -> SignedIn | None:
         """Undo the count and begin a session; return None if the account changed while its password was hashed."""

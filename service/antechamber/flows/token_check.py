@@ -1,11 +1,17 @@
 """Checks the token of a request: bearer tokens are looked up by their digest."""
 
+import logging
+from typing import Final
+
 from antechamber.core.access.callers import Bearer
 from antechamber.core.access.secret_format import digest_secret, has_checksum
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.flows.last_use import LastUse
 from antechamber.flows.lookup_cache import LookUpCache
+from antechamber.logs import note
+
+_log: Final = logging.getLogger(__name__)
 
 
 class TokenCheck:
@@ -46,6 +52,11 @@ class TokenCheck:
     def _look_up(self, digest: str, now: int) -> Bearer | None:
         with self._store.read() as tx:
             token = tx.access.token(digest)
-        if token is None or token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
+        if token is None:
+            return None
+        expired = token.expires_at is not None and token.expires_at <= now
+        if token.revoked_at is not None or expired:
+            reason = "expired" if token.revoked_at is None else "revoked"
+            note(_log, logging.WARNING, "refused a token", token_id=token.token_id, reason=reason)
             return None
         return Bearer(id=token.id, name=token.name, role=token.role, read=token.read)

@@ -65,6 +65,7 @@ from antechamber.web import settings as preferences
 from antechamber.web.auth import Authentication, SignInNeededError
 from antechamber.web.body_deadline import BodyReader
 from antechamber.web.passwords import Passwords
+from antechamber.web.request_log import HEADER, STATE_NAME, RequestLog
 from antechamber.web.request_turns import RequestTurns
 
 _HEADERS: Final = {
@@ -121,6 +122,7 @@ def build(
             "stopping": asyncio.Event(),
             "uploads": BodyReader(),
             "turns": RequestTurns(),
+            "request_log": RequestLog(access=settings.access_log),
             "tools": mcp_endpoint.ToolServer(mcp, services.background.work("serving MCP clients")),
         }
     )
@@ -228,6 +230,7 @@ def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[Non
     async def add(message: Message, scope: Scope) -> None:
         if message["type"] == "http.response.start":
             headers = list(message.get("headers", ()))
+            headers.append((HEADER, scope["state"][STATE_NAME].encode()))
             named = {name.lower() for name, _ in headers}
             added = always if scope["path"].startswith("/assets/") else unstored
             message["headers"] = headers + [pair for pair in added if pair[0] not in named]

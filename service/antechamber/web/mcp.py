@@ -38,6 +38,11 @@ class ToolServer:
         self._run: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
 
+    @property
+    def available(self) -> bool:
+        """Whether the packages of the MCP server are installed."""
+        return self._start is not None
+
     async def application(self) -> AsgiApplication:
         """Return the running MCP application.
 

@@ -177,7 +177,8 @@ def on_sign_in_needed(request: AnyRequest, error: SignInNeededError) -> Response
 
 def on_bug(request: AnyRequest, error: Exception) -> Response[Any]:
     """Log an unexpected error, and respond without any of its details."""
-    _log.error("unexpected error on %s %s", request.method, request.scope["path"], exc_info=error)
+    route = request.scope.get("path_template", "an unknown route")
+    _log.error("unexpected error on %s %s", request.method, route, exc_info=error)
     return plain(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The service failed unexpectedly; its log has the details.")
 
 

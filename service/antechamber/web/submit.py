@@ -25,6 +25,7 @@ from antechamber.web.body_deadline import RawHeaders
 from antechamber.web.connections import connection_of
 from antechamber.web.problems import header_echo, raw_headers
 from antechamber.web.request_body import read_whole
+from antechamber.web.request_log import HEADER, STATE_NAME, RequestLog
 
 PATH: Final = "/v1/submissions"
 _METHODS: Final = ("OPTIONS", "POST")
@@ -55,14 +56,21 @@ class AntechamberApp(Litestar):
         """Answer an ordinary submission, and pass everything else to the framework."""
         # The event that starts and stops an application has another type.
         if str(scope["type"]) == "http":
-            request = cast("HTTPScope", scope)
+            request, began = cast("HTTPScope", scope), perf_counter()
+            log: RequestLog = self.state.request_log
+            name = log.begin()
             connection = connection_of(scope)
             if request["path"] == PATH and request["method"] == "POST":
                 bearer = self._ordinary(request["headers"])
                 if bearer is not None:
                     connection.know()
-                    await _answer(send, await _judge_body(request, receive, self.state, bearer), self.common_headers)
+                    reply = await _judge_body(request, receive, self.state, bearer)
+                    await _answer(send, reply, (*self.common_headers, (HEADER, name.encode())))
+                    log.end(name, scope, reply.status, perf_counter() - began, PATH)
                     return
+            # The hook that adds headers finds the id here; the context may be that of another task.
+            scope.setdefault("state", {})[STATE_NAME] = name
+            send = log.watch(name, scope, send)
             await self.state.turns.take(known=connection.known)
         await super().__call__(scope, receive, send)
 

@@ -221,6 +221,7 @@ def translate(error: Exception) -> Exception:
     if isinstance(error, _AGAIN) or (isinstance(error, psycopg.Error) and error.sqlstate is None):
         return AgainError(str(error))
     if isinstance(error, psycopg.Error | OSError):
-        _log.error("the database cannot commit: %s", error)
+        reason = error.diag.message_primary if isinstance(error, psycopg.Error) else error
+        _log.error("the database cannot commit: %s", reason or type(error).__name__)
         return UnavailableError("the database cannot commit now")
     return error

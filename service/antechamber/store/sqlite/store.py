@@ -109,7 +109,7 @@ class SqliteStore:
             message = f"{_UNREADABLE}: {path}: {error}"
             raise StoreError(message) from error
         if sqlite3.sqlite_version_info < FIXED_IN:
-            _log.info("SQLite %s can lose a WAL reset: only the writer checkpoints", sqlite3.sqlite_version)
+            _log.debug("SQLite %s can lose a WAL reset: only the writer checkpoints", sqlite3.sqlite_version)
         transactions = SqliteWriter(self._connection, self._reach, checkpoints=exclusive_checkpoints)
         self.watch = transactions.watchers.watch
         self.engine: Final = "sqlite"
