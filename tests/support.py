@@ -420,20 +420,31 @@ def serving(
     location, port = place_of(location), port or free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "antechamber.cli", "serve", *where(location), "--policies", str(policies)]
-    process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE)  # noqa: S603 -- our own program
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith(b"Antechamber is ready")
-        deadline = time.monotonic() + HANG_SECONDS
-        while True:
-            with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).status_code == 200:
-                    break
-            assert time.monotonic() < deadline, "the service did not become ready"
-        yield url, process
-    finally:
-        process.terminate()
-        process.communicate(timeout=HANG_SECONDS)
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=log)  # noqa: S603 -- our own program
+        try:
+            yield from _until_ready(url, process)
+        finally:
+            process.terminate()
+            process.communicate(timeout=HANG_SECONDS)
+            log.seek(0)
+            lines = log.read().decode().splitlines()
+            # pytest shows them if the test fails.
+            print("\n".join(lines), file=sys.stderr)  # noqa: T201
+            assert texts_in_log(lines) == []
+
+
+def _until_ready(url: str, process: subprocess.Popen[bytes]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Wait until a service is ready, and yield its address and process."""
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith(b"Antechamber is ready")
+    deadline = time.monotonic() + HANG_SECONDS
+    while True:
+        with contextlib.suppress(httpx.TransportError):
+            if httpx.get(f"{url}/readyz", timeout=HANG_SECONDS).status_code == 200:
+                break
+        assert time.monotonic() < deadline, "the service did not become ready"
+    yield url, process
 
 
 def gate_without(*off: str) -> Gate:
