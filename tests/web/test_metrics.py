@@ -264,6 +264,7 @@ def test_all_processes_of_a_host_are_covered(postgres: Databases, tmp_path: Path
             _token(location, "prometheus", "auditor"),
             _token(location, "worker:release-bot", "producer"),
         )
+        assert samples(httpx.get(f"{one}/metrics", headers=headers).text)["antechamber_processes"] == 2
         for url in (one, two):
             assert httpx.post(f"{url}/v1/submissions", json=event(f"From {url}."), headers=producer).status_code == 201
         name = "antechamber_submissions_total{disposition=accepted-for-review,producer_kind=worker}"

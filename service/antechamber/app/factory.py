@@ -148,8 +148,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         if settings.database_url is not None:
             await asyncio.to_thread(heartbeat.beat)
         threads = _start_threads(sorter, watch, app.state.request_log)
-        # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
-        await _attempt(checkpoints.look, policies.refresh, partial(access.address.note, settings.url))
+        await _look_first(services, policies, settings)
         tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat), app)
         try:
             yield
@@ -193,10 +192,19 @@ async def _stop(
     await thread_pools.run(thread_pools.PAGES, shut)
 
 
+async def _look_first(services: Services, policies: PolicyReloader, settings: Settings) -> None:
+    """Run periodic work once before any request: nothing is written and no one signs in before.
+
+    Work that fails is repeated each second.
+    """
+    note_address = partial(services.access.address.note, settings.url)
+    await _attempt(services.checkpoints.look, policies.refresh, note_address, services.metrics.publish)
+
+
 async def _attempt(*acts: Callable[[], object]) -> None:
     """Run functions once, one after another, in a thread; an error of one does not stop the others."""
     for act in acts:
-        with contextlib.suppress(AntechamberError):
+        with contextlib.suppress(AntechamberError, OSError):
             await asyncio.to_thread(act)
 
 

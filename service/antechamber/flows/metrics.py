@@ -91,11 +91,16 @@ class Metrics:
             _gauge(named.STORE_UP, 1),
             _gauge(named.STORE_BYTES, stored),
             _gauge(named.QUEUE_DEPTH, depth),
-            _gauge(named.QUEUE_OLDEST, (now - oldest.received_at) / _SECOND if oldest else 0),
+            _gauge(named.QUEUE_OLDEST, _seconds(now - oldest.received_at) if oldest else 0),
             _gauge(named.LOG_SIZE, size),
             _gauge(named.UNSIGNED_LEAVES, size - (last.size if last else 0)),
-            _gauge(named.CHECKPOINT_AGE, (now - last.signed_at) / _SECOND if last else 0),
+            _gauge(named.CHECKPOINT_AGE, _seconds(now - last.signed_at) if last else 0),
         ]
+
+
+def _seconds(microseconds: int) -> float:
+    """Return an age in seconds; clocks of two hosts may differ, and no age is below 0."""
+    return max(0, microseconds) / _SECOND
 
 
 def _gauge(metric: Metric, value: float, *labels: str) -> Gauge:
