@@ -719,7 +719,7 @@ def test_an_erased_text_is_nowhere_and_every_proof_holds(location: Location, pol
         if location.database_url is None:
             with database(location) as raw:
                 raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            assert b"quokka" not in b"".join(file.read_bytes() for file in location.data.iterdir())
+            assert b"quokka" not in b"".join(file.read_bytes() for file in location.data.rglob("*") if file.is_file())
         for kind in ("export", "review-records", "dispositions"):
             of_records = [] if kind == "export" else ["--records"]
             status, said = verified(service, tmp_path, get(service, kind).content, *of_records)

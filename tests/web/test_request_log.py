@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from litestar.types import Message, Scope
 
+from antechamber.core.access.secret_format import mint
 from antechamber.flows.alarm_log import AlarmLog
 from antechamber.logs import LineFormatter
 from antechamber.web import request_log
@@ -137,12 +138,12 @@ def test_a_streamed_answer_ends_with_its_last_part(log_lines: list[str], monkeyp
 
 
 def test_refused_tokens_are_logged_by_their_id_only(service: Service, log_lines: list[str]) -> None:
-    """A revoked and an expired token are named by their ids; an unknown one has no line."""
+    """A revoked and an expired token are named by their ids; unknown ones, well-formed or not, have no line."""
     tokens = service.state.access.tokens
     revoked_id, revoked = tokens.issue("worker:release-bot", "producer", [], None)
     tokens.revoke(revoked_id)
     expired_id, expired = tokens.issue("worker:release-bot", "producer", [], 0)
-    for secret in (revoked, expired, revoked[:-1]):
+    for secret in (revoked, expired, revoked[:-1], mint("producer", bytes(24))):
         assert service.client.get("/v1/token", headers={"authorization": f"Bearer {secret}"}).status_code == 401
     found = messages(log_lines, "refused a token")
     assert [

@@ -430,5 +430,5 @@ def test_secrets_are_kept_as_digests_only(service: Service) -> None:
     _with_password(service)
     secrets = [_sign_in(service).cookies["antechamber"], _link(service), service.token(), PASSWORD]
     service.state.access.last_use.flush()
-    stored = b"".join(file.read_bytes() for file in service.data.iterdir())
+    stored = b"".join(file.read_bytes() for file in service.data.rglob("*") if file.is_file())
     assert [secret for secret in secrets if secret.encode() in stored] == []
