@@ -11,7 +11,18 @@ from msgspec import Struct, field
 
 from antechamber.core.contract import PRODUCER, SCOPES, Scope
 from antechamber.core.errors import PolicyError
-from antechamber.core.policy import Case, Guideline, Limits, Person, Policy, Privacy, Producer, Rules, ScopeRules
+from antechamber.core.policy import (
+    Case,
+    Guideline,
+    Limits,
+    Person,
+    Policy,
+    Privacy,
+    Producer,
+    Rules,
+    ScopeRules,
+    Sharing,
+)
 from antechamber.core.policy_help import IDENTITY, explain_value
 from antechamber.core.policy_tests import failures
 from antechamber.core.privacy import KINDS, Action, Rule
@@ -34,6 +45,7 @@ class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
     defaults: Rules = field(default_factory=Rules)
     scope: dict[Scope, ScopeRules] = {}
     limits: Limits = field(default_factory=Limits)
+    producer: Sharing = field(default_factory=Sharing)
 
 
 class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,6 +123,7 @@ def read_policy(folder: Path) -> Policy:
         defaults=scopes.defaults,
         scopes=_merge_over_shipped(scopes.scope),
         limits=scopes.limits,
+        producer=scopes.producer,
         reveal=scopes.reveal,
         privacy=Privacy(
             off=_check_rules(privacy.off, detectors),

@@ -29,6 +29,9 @@ OF_THE_QUEUE = (
     "first_turn",
     "last_turn",
     "group_like",
+    "attention_of_person",
+    "free_attention",
+    "kept_from",
 )
 LARGE = "folds|proposals|submissions|review_records|quarantine|claims|evidence|queue_rows|w|p|f|m"
 """Tables that grow, as the statements name them."""
@@ -51,6 +54,7 @@ _TEXTS = {
     "subject", "submission_id", "idempotency_key", "producer_identity",
     "wanted", "term", "beginning", "after_beginning", "end", "after_end",
     "proposal_id", "person", "producer", "submission_scope", "scope_id", "kind", "first", "second", "third", "fourth",
+    "assigned",
 }  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from antechamber.flows.change_watch import ChangeWatch
 from antechamber.flows.changes import Changes
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.clock import SteadyClock
+from antechamber.flows.conversation import Conversation
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
@@ -37,6 +38,7 @@ from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.mcp_tools import InProcessTools
+from antechamber.flows.producer_notes import ProducerNotes
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
 from antechamber.flows.recall import Recall
@@ -113,6 +115,8 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     services = Services(
         admission=admission,
         sealer=KeySealer(guarded, policies, admission, now, os.urandom),
+        producer_notes=ProducerNotes(guarded, policies, admission, now, os.urandom),
+        conversation=Conversation(guarded, policies, now, os.urandom),
         recall=recall,
         changes=Changes(store, recall, watch),
         desk=Desk(guarded, policies, now, os.urandom),

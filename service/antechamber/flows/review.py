@@ -211,6 +211,7 @@ class Desk:
         goes_on = going_on and decision.kind not in STAYING
         cursor = tx.queue.cursor_of(proposal_id) if goes_on else None
         tx.review.decide(proposal, account, entry)
+        tx.notes.settle(proposal.id, account.person, over=ruling.state != "pending")
         tx.queue.release(proposal_id, None)
         return DecisionResult(
             proposal_id=proposal_id,
@@ -293,8 +294,12 @@ class Desk:
             check_signed_in(account, tx.access.signed_in(account.session), self._clock())
             if after is not None:
                 tx.queue.release(after, account.person)
-            cursor = tx.queue.cursor_of(after) if after is not None else None
-            return self._claim_next(tx.queue, account, cursor, self._clock(), after, within)
+            now, cursor = self._clock(), tx.queue.cursor_of(after) if after is not None else None
+            if after is None and within is None:
+                for proposal_id in tx.notes.free_for(account.person, now):
+                    if tx.queue.claim(proposal_id, account.person, now, now + LEASE, override=False):
+                        return proposal_id
+            return self._claim_next(tx.queue, account, cursor, now, after, within)
 
         return self._store.write(work).result()
 
