@@ -1,4 +1,4 @@
-"""The MCP server: three tools for proposing events and reading memories; none of them can make durable memory.
+"""The MCP server: tools to propose events, follow them, answer curators and read memories; none makes durable memory.
 
 It uses the SDK's low-level server, because the convenient one ignores unknown arguments and parses strings that look
 like JSON; here arguments are decoded strictly, and identically over each transport.
@@ -35,9 +35,10 @@ from msgspec import Struct
 
 from antechamber import __version__
 from antechamber.core.admission.canonical import decode
-from antechamber.core.contract import MemoryPage, Reason, Receipt
+from antechamber.core.contract import MemoryPage, NoteItem, Reason, Receipt
 from antechamber.core.errors import AntechamberError, RequestRefusedError
 from antechamber.core.mcp_tools import (
+    AnswerQuestion,
     ProposeMemory,
     SearchMemory,
     Status,
@@ -46,9 +47,11 @@ from antechamber.core.mcp_tools import (
     ToolFailure,
     ToolReceipt,
     argument_of,
+    open_question_of,
     read_arguments,
     without_names,
 )
+from antechamber.core.outcomes import RETRY_AFTER, note_outcome
 
 INSTRUCTIONS: Final = (
     "Propose what you learned and others should know with propose_memory; a person decides whether it is remembered. "
@@ -90,10 +93,24 @@ TOOLS: Final = {
         _Spec(
             name="submission_status",
             title="What became of a proposal",
-            description="Read an own proposal's receipt and, under review, what a curator made of it.",
+            description=(
+                "Read an own proposal's receipt and, under review, what a curator made of it. If a curator asks a "
+                "question, answer it with answer_question."
+            ),
             arguments=SubmissionStatus,
             result=Status,
             annotations=_READS,
+        ),
+        _Spec(
+            name="answer_question",
+            title="Answer a curator's question",
+            description=(
+                "Answer the question that submission_status shows. A curator reads the answer; it is never remembered. "
+                "Calling again with the same arguments is safe."
+            ),
+            arguments=AnswerQuestion,
+            result=NoteItem,
+            annotations=_READS | {"read_only_hint": False},
         ),
         _Spec(
             name="search_memory",
@@ -321,7 +338,25 @@ async def _status(submits: Submitting, arguments: SubmissionStatus) -> CallToolR
         )
     review = status.review
     became = "it made no proposal" if review is None else f"its proposal is {review.state}"
-    return _success(f"{status.disposition}; {became}.", status)
+    question = open_question_of(status)
+    asks = f' A curator asks: "{question.text}" Answer with answer_question.' if question else ""
+    return _success(f"{status.disposition}; {became}.{asks}", status)
+
+
+async def _answer(submits: Submitting, arguments: AnswerQuestion) -> CallToolResult:
+    try:
+        note = await submits.answer(arguments)
+    except RequestRefusedError as error:
+        row = note_outcome(error.code)
+        if error.code not in RETRY_AFTER and row.retry_same_key:
+            raise
+        later = error.code in RETRY_AFTER
+        advice = "Call again later with the same arguments." if later else "Do not call again with the same arguments."
+        message = f"{error}. {advice}"
+        return _failure(
+            ToolFailure(code=error.code, message=message, retry_same_arguments=later, reasons=error.reasons)
+        )
+    return _success(f"Kept as {note.kind}; the curator reads it.", note)
 
 
 async def _search(submits: Submitting, arguments: SearchMemory) -> CallToolResult:
@@ -333,6 +368,7 @@ async def _search(submits: Submitting, arguments: SearchMemory) -> CallToolResul
 _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolResult]]]] = {
     ProposeMemory: _propose,
     SubmissionStatus: _status,
+    AnswerQuestion: _answer,
     SearchMemory: _search,
 }
 

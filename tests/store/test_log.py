@@ -492,7 +492,7 @@ TAMPERED = {
     "UPDATE notes SET proposal = (SELECT min(id) FROM proposals) WHERE kind = 'question'": "says subject",
     "UPDATE notes SET policy_digest = 'another' WHERE kind = 'note'": "says policy_digest another",
     "UPDATE notes SET written_at = 1 WHERE kind = 'note'": "says time",
-    "UPDATE notes SET note_id = 'another' WHERE kind = 'note'": "has 0 leaves",
+    "UPDATE notes SET note_id = 'another' WHERE id = 1": "has 0 leaves",
     "DELETE FROM notes WHERE kind = 'assignment'": "leaves for",
     "UPDATE open_questions SET question = (SELECT min(id) FROM notes WHERE kind = 'note')": "do not wait for",
     "UPDATE attention SET person = 'eve' WHERE cause = 'assigned'": "assigned to another person",

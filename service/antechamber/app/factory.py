@@ -262,8 +262,8 @@ def _mcp(services: Services) -> Start | None:
     @contextlib.asynccontextmanager
     async def start(bearer_of: Callable[[Any], Bearer]) -> AsyncIterator[AsgiApplication]:
         serve = await asyncio.to_thread(_import_mcp)
-        admission, recall = services.admission, services.recall
-        async with serve(lambda request: InProcessTools(admission, recall, bearer_of(request))) as application:
+        flows = services.admission, services.recall, services.producer_notes
+        async with serve(lambda request: InProcessTools(*flows, bearer_of(request))) as application:
             yield application
 
     return start

@@ -14,9 +14,18 @@ import click
 from antechamber.cli.options import fail, ledger_option, own_token, service_option
 from antechamber.client.ledger import Ledger
 from antechamber.client.submitter import AsyncSubmitter
-from antechamber.core.contract import MemoryPage
-from antechamber.core.errors import AntechamberError
-from antechamber.core.mcp_tools import ProposeMemory, SearchMemory, Status, Submitting, ToolReceipt, event_of
+from antechamber.client.wire import NoteError
+from antechamber.core.contract import MemoryPage, NoteItem
+from antechamber.core.errors import AntechamberError, RequestRefusedError
+from antechamber.core.mcp_tools import (
+    AnswerQuestion,
+    ProposeMemory,
+    SearchMemory,
+    Status,
+    Submitting,
+    ToolReceipt,
+    event_of,
+)
 from antechamber.resources import how_to_install
 
 
@@ -64,6 +73,15 @@ class LedgerSubmits:
     async def status(self, submission_id: str) -> Status | None:
         """Return the receipt and review of a submission."""
         return await self._submitter.status(submission_id)
+
+    async def answer(self, given: AnswerQuestion) -> NoteItem:
+        """Send the answer to a question."""
+        try:
+            return await self._submitter.answer(given.submission_id, given.text)
+        except NoteError as error:
+            if error.reasons:
+                raise RequestRefusedError(error.reasons) from None
+            raise
 
     async def search(self, asked: SearchMemory) -> MemoryPage:
         """Return one page of memories."""

@@ -17,8 +17,8 @@ from antechamber.client.mirror import AsyncMirror, Mirror
 from antechamber.client.mirror_file import MirrorError
 from antechamber.client.operation import Operation
 from antechamber.client.submitter import AsyncSubmitter, Submitter
-from antechamber.client.wire import AddressError, ReadError
-from antechamber.core.contract import ChangeItem
+from antechamber.client.wire import AddressError, NoteError, ReadError
+from antechamber.core.contract import ChangeItem, NoteItem
 from antechamber.core.errors import AntechamberError
 from antechamber.core.mcp_tools import Status
 
@@ -37,6 +37,8 @@ __all__ = [
     "MirrorError",
     "NeedsReviewError",
     "NotSentError",
+    "NoteError",
+    "NoteItem",
     "Operation",
     "OperationError",
     "ReadError",

@@ -16,12 +16,14 @@ from antechamber.core.contract import (
     KEY_PATTERN,
     MAX_DERIVED_FROM,
     MAX_INTEGER,
+    MAX_NOTE,
     MAX_SCOPES,
     MAX_TAG,
     MAX_TAGS,
     NAME_PATTERN,
     Match,
     MemoryPage,
+    NoteItem,
     Reason,
     Receipt,
     ReviewStatus,
@@ -80,6 +82,17 @@ class SubmissionStatus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     submission_id: Annotated[str, Meta(min_length=1, max_length=128, description="As propose_memory returned it.")]
 
 
+class AnswerQuestion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `answer_question`."""
+
+    submission_id: Annotated[
+        str, Meta(min_length=1, max_length=128, description="The submission whose status shows the question.")
+    ]
+    text: Annotated[
+        str, Meta(min_length=1, max_length=MAX_NOTE, description="The answer; without secrets and personal data.")
+    ]
+
+
 class SearchMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `search_memory`."""
 
@@ -125,6 +138,7 @@ PLACES: Final = {
     "/scope": "scopes",
     "/match": "match",
     "/q": "query",
+    "/text": "text",
 }
 """The argument that each pointer of the contract refers to."""
 
@@ -176,6 +190,13 @@ class Status(Receipt, frozen=True, kw_only=True):
     """A receipt, and what a curator made of it."""
 
     review: ReviewStatus | None = None
+
+
+def open_question_of(status: Status) -> NoteItem | None:
+    """Return the question that waits for an answer, if the latest one was not answered."""
+    notes = status.review.notes if status.review is not None and status.review.state == "pending" else []
+    asked = [note for note in notes if note.kind in {"question", "answer"}]
+    return asked[-1] if asked and asked[-1].kind == "question" else None
 
 
 class ToolFailure(Struct, frozen=True, kw_only=True):
@@ -243,6 +264,14 @@ class Submitting(Protocol):
         """Return the receipt and review of the producer's own submission, or None if there is none by that id.
 
         Raises AntechamberError if the submission cannot be read.
+        """
+        ...
+
+    async def answer(self, given: AnswerQuestion) -> NoteItem:
+        """Answer a curator's question; the same arguments are the same note.
+
+        Raises RequestRefusedError if the service refuses it, AntechamberError if it is unknown whether it arrived or if
+        there is no such submission.
         """
         ...
 
