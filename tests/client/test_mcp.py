@@ -135,7 +135,7 @@ def test_a_model_sees_a_question_and_answers_it(call: Callable[..., CallToolResu
 def test_an_answer_without_a_service_can_be_sent_again(
     call: Callable[..., CallToolResult], service: Service, network: Network
 ) -> None:
-    """While the service is busy or away, the result tells the model to call again with the same arguments."""
+    """While the service is busy or away, the result asks the model to call again with the same arguments."""
     receipt = call("propose_memory", **LESSON).structured_content
     given = {"submission_id": receipt["submission_id"], "text": "The one of the schema."}
     network.script = ["lose"] * 10

@@ -27,7 +27,7 @@ from antechamber.client.errors import (
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
 from antechamber.client.submitter import AsyncSubmitter, Submitter
-from antechamber.client.wire import AddressError, NoteError, ReadError
+from antechamber.client.wire import AddressError, AnswerError, ReadError
 from antechamber.core import errors
 from antechamber.core.contract import Code, Receipt
 from client.network import AsyncNetwork, Network
@@ -533,7 +533,7 @@ def test_an_answer_that_is_not_kept_says_why(
     """The error has the reasons of the service, and says whether the same note may be sent again."""
     number = str(sender.submit(lesson()).submission_id)
     network.script = script
-    with pytest.raises(NoteError) as caught:
+    with pytest.raises(AnswerError) as caught:
         sender.answer(number, text)
     assert [reason.code for reason in caught.value.reasons] == ([] if code is None else [code])
     assert caught.value.temporary is temporary
@@ -542,12 +542,12 @@ def test_an_answer_that_is_not_kept_says_why(
 
 def test_an_answer_about_nothing_or_too_late_is_refused(service: Service, sender: Submitter, network: Network) -> None:
     """An unknown submission and a decided proposal are refused at once, without another attempt."""
-    with pytest.raises(NoteError, match="no submission of yours"):
+    with pytest.raises(AnswerError, match="no submission of yours"):
         sender.answer("a/../b", "Text.")
     receipt = sender.submit(lesson())
     service.sign_in().decide(str(receipt.proposal_id), "approve")
     before = len(network.seen)
-    with pytest.raises(NoteError, match="was decided") as caught:
+    with pytest.raises(AnswerError, match="was decided") as caught:
         sender.answer(str(receipt.submission_id), "Text.")
     assert (caught.value.temporary, len(network.seen) - before) == (False, 1)
 

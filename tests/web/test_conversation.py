@@ -89,6 +89,7 @@ def test_an_assigned_proposal_is_left_to_its_person(service: Service) -> None:
     """Others are not given it, its person finds it first, and the filter and the page name the person."""
     first, second = propose(service, "Deploy on Fridays."), propose(service, "Feed the quokkas at noon.")
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
+    assert bob.post(f"/review/{second['proposal_id']}/claim", bob.form(second["proposal_id"])).status_code == 303
     assert bob.write(second["proposal_id"], "assignment", person="eve").headers["location"].endswith("?done=assigned")
     assert "assigned to eve" in bob.browser.get(f"/review/{second['proposal_id']}").text
     assert "assigned to eve" in bob.browser.get("/review").text
@@ -211,7 +212,7 @@ def test_auditors_read_the_conversation_and_write_nothing(service: Service) -> N
 
 
 def test_a_producer_that_cannot_read_is_not_asked(location: Location, tmp_path: Path) -> None:
-    """A proposal opened from a conflict, and one of an unlisted producer, say why nobody can be asked."""
+    """A proposal opened from a conflict, and one of an unlisted producer, say why no question arrives."""
     policies = write_policies(tmp_path / "policies")
     with running(location, policies) as service:
         bob = service.sign_in("bob")

@@ -232,7 +232,7 @@ def test_a_policy_may_keep_notes_from_producers(location: Location, tmp_path: Pa
 
 
 def test_a_proposal_takes_a_limited_number_of_notes(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A producer's share is limited, so that curators can always write; their own limit is told to them."""
+    """A producer's share is limited, so that curators can always write; a page names their own limit."""
     receipt, bob = propose(service), service.sign_in("bob")
     monkeypatch.setattr("antechamber.flows.producer_notes.MAX_PRODUCER_NOTES", 2)
     monkeypatch.setattr("antechamber.flows.conversation.MAX_NOTES", 3)

@@ -108,7 +108,6 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     checkpoints = _open_recorded_log(store, settings, policies, now)
     proofs, heartbeat = LogProofs(store, checkpoints), _heartbeat(store, settings, policies, now)
     guarded = WriteGate(store, checkpoints)
-    access = connect_access(guarded, now, os.urandom, secret, checkpoints.check)
     admission = _admission(guarded, policies, settings, now, background)
     recall, watch = Recall(store, policies), ChangeWatch(store, background.work("following the changes of memories"))
     quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
@@ -123,7 +122,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         desk_views=DeskViews(guarded, policies, now),
         quarantine=quarantine,
         sealed_events=SealedEvents(guarded, policies, quarantine, admission, now, os.urandom),
-        access=access,
+        access=connect_access(guarded, now, os.urandom, secret, checkpoints.check),
         export=Export(store, checkpoints, proofs, now, os.urandom),
         checkpoints=checkpoints,
         proofs=proofs,
@@ -131,7 +130,6 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         passwords=Passwords(),
         background=background,
     )
-    sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
@@ -139,9 +137,9 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         asyncio.get_running_loop().set_default_executor(workers)
         if settings.database_url is not None:
             await asyncio.to_thread(heartbeat.beat)
-        threads = _start_threads(sorter, watch)
+        threads = _start_threads(QueueSorter(store, heartbeat.leads, background.work("sorting the queue")), watch)
         # Nothing is written and no one signs in before the first run of these; a failed one is repeated each second.
-        await _attempt(checkpoints.look, policies.refresh, partial(access.address.note, settings.url))
+        await _attempt(checkpoints.look, policies.refresh, partial(services.access.address.note, settings.url))
         tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat), app)
         try:
             yield

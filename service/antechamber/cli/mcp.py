@@ -14,7 +14,7 @@ import click
 from antechamber.cli.options import fail, ledger_option, own_token, service_option
 from antechamber.client.ledger import Ledger
 from antechamber.client.submitter import AsyncSubmitter
-from antechamber.client.wire import NoteError
+from antechamber.client.wire import AnswerError
 from antechamber.core.contract import MemoryPage, NoteItem
 from antechamber.core.errors import AntechamberError, RequestRefusedError
 from antechamber.core.mcp_tools import (
@@ -78,7 +78,7 @@ class LedgerSubmits:
         """Send the answer to a question."""
         try:
             return await self._submitter.answer(given.submission_id, given.text)
-        except NoteError as error:
+        except AnswerError as error:
             if error.reasons:
                 raise RequestRefusedError(error.reasons) from None
             raise

@@ -257,7 +257,7 @@ class Delivery:
     def write_note(self, path: str, note: OutgoingNote) -> DeliverySteps[NoteItem]:
         """Send a note, and send it again while the answer is unclear, which has one effect.
 
-        Raises NoteError.
+        Raises AnswerError.
         """
         call = Call(method="POST", path=path, content=note.body, key=note.key)
         return note_of_response((yield from self._exchange(call)))

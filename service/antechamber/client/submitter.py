@@ -148,7 +148,7 @@ class Submitter(SubmitterBase):
         """Answer the question that a curator asked about a submission's proposal; without one, it is a note.
 
         The same text is the same note, however often it is sent, because its key is derived from submission and text;
-        `key` replaces that key. Raises NoteError.
+        `key` replaces that key. Raises AnswerError.
         """
         return self._run(self._answer(submission_id, text, key))
 

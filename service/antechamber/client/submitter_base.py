@@ -24,7 +24,7 @@ from antechamber.client.ledger_file import LedgerError
 from antechamber.client.memory_ledger import MemoryLedger
 from antechamber.client.operation import Operation
 from antechamber.client.retry import CircuitBreaker
-from antechamber.client.wire import Call, NoteError, connection_options
+from antechamber.client.wire import AnswerError, Call, connection_options
 from antechamber.core.contract import (
     MAX_LINES,
     ChangePage,
@@ -123,7 +123,7 @@ class SubmitterBase:
         try:
             note = note_of(submission_id, text, key)
         except RequestRefusedError as error:
-            raise NoteError(str(error), error.reasons, temporary=False) from None
+            raise AnswerError(str(error), error.reasons, temporary=False) from None
         return self._delivery.write_note(f"{SUBMISSIONS}/{quote(submission_id, safe='')}/notes", note)
 
     def _holder(self) -> DeliverySteps[Holder | None]:

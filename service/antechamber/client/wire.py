@@ -37,7 +37,7 @@ class ReadError(AntechamberError):
     """The parameter that the service refused, as a JSON pointer."""
 
 
-class NoteError(AntechamberError):
+class AnswerError(AntechamberError):
     """A note was not taken, or it is unknown whether it was; sending it again is safe in both cases.
 
     `reasons` are the service's; without any, no answer came.
@@ -226,11 +226,11 @@ def decode_as(response: Response, kind: type[T]) -> T | None:
 def note_of_response(response: Response) -> NoteItem:
     """Decode the answer to a note.
 
-    Raises NoteError.
+    Raises AnswerError.
     """
     if response.status == httpx.codes.NOT_FOUND:
         message = "no submission of yours has this id"
-        raise NoteError(message, [], temporary=False)
+        raise AnswerError(message, [], temporary=False)
     try:
         if response.status == httpx.codes.CREATED:
             return msgspec.json.decode(response.content, type=NoteItem)
@@ -240,7 +240,7 @@ def note_of_response(response: Response) -> NoteItem:
     text = "; ".join(reason.message for reason in reasons)
     if not text:
         text = response.reason or f"status {response.status}, and the answer is not one of Antechamber's"
-    raise NoteError(text, reasons, temporary=is_passing(response) or not reasons)
+    raise AnswerError(text, reasons, temporary=is_passing(response) or not reasons)
 
 
 def is_passing(response: Response) -> bool:

@@ -76,6 +76,8 @@ class Conversation:
             raise ForbiddenDecisionError(obstacle)
         if kind == "assignment":
             persons = _assignee(tx, policy, proposal, form.person)
+            # A claim would keep it from the person whom it is left to.
+            tx.queue.release(proposal_id, account.person)
         else:
             check_curators_note(text, policy.gate, proposal.submission_scope)
             persons = [one for one in find_mentions(text, _names(tx)) if one != account.person]

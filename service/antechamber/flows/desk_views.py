@@ -14,7 +14,7 @@ from antechamber.core.review.hidden_text import find_hidden
 from antechamber.core.review.queue_filter import QueueFilter
 from antechamber.core.review.queue_order import QueueCursor, marks_of
 from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow
-from antechamber.core.rows.notes import AttentionRow, Turn
+from antechamber.core.rows.notes import AttentionRow, ProposalTurn
 from antechamber.core.rows.review import LatestDecision, QueueRow, ReviewRecordRow
 from antechamber.flows.dossier import Dossier, gather
 from antechamber.flows.live_policy import PolicyReloader
@@ -48,7 +48,7 @@ class Queue(Struct, frozen=True, kw_only=True):
     """Proposals that this person should look at: assigned, answered or with a mention; only on the first page."""
     waiting: list[QueueRow] = []
     """Proposals whose producers were asked and have not answered yet; only on the first page."""
-    turns: dict[int, Turn] = {}
+    turns: dict[int, ProposalTurn] = {}
     """Whose turn the shown proposals are, by their keys."""
     next: str | None
     held: int
@@ -100,7 +100,7 @@ def require(row: R | None) -> R:
     return row
 
 
-def _turns(tx: Rows, rows: Sequence[QueueRow]) -> dict[int, Turn]:
+def _turns(tx: Rows, rows: Sequence[QueueRow]) -> dict[int, ProposalTurn]:
     """Return whose turn the proposals of these rows are, by their keys."""
     keys = [row.id for row in rows]
     return dict(zip(keys, tx.notes.turns(keys), strict=True))

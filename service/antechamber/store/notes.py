@@ -14,8 +14,8 @@ from antechamber.core.rows.notes import (
     NoteRow,
     NoteWrite,
     OpenQuestion,
+    ProposalTurn,
     SubmittedProposal,
-    Turn,
 )
 from antechamber.core.rows.review import QueueRow
 from antechamber.store.memories import decoded
@@ -94,9 +94,9 @@ class NoteQueries:
         row = self._sql.one("open_question", proposal=proposal)
         return OpenQuestion(**row) if row else None
 
-    def turns(self, proposals: Sequence[int]) -> list[Turn]:
+    def turns(self, proposals: Sequence[int]) -> list[ProposalTurn]:
         rows = self._sql.all("turns_of_proposals", proposals=msgspec.json.encode(proposals).decode())
-        found = {row["id"]: msgspec.convert(row, Turn, strict=False) for row in rows}
+        found = {row["id"]: msgspec.convert(row, ProposalTurn, strict=False) for row in rows}
         return [found[proposal] for proposal in proposals]
 
     def waiting_for_producer(self, number: int) -> list[QueueRow]:

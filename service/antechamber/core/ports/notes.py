@@ -10,8 +10,8 @@ from antechamber.core.rows.notes import (
     NoteRow,
     NoteWrite,
     OpenQuestion,
+    ProposalTurn,
     SubmittedProposal,
-    Turn,
 )
 from antechamber.core.rows.review import QueueRow
 
@@ -40,7 +40,7 @@ class NoteRows(Protocol):
     def open_question(self, proposal: int) -> OpenQuestion | None:
         """Return the question that a proposal's producer has not answered yet."""
 
-    def turns(self, proposals: Sequence[int]) -> list[Turn]:
+    def turns(self, proposals: Sequence[int]) -> list[ProposalTurn]:
         """Return whose turn each proposal is."""
 
     def waiting_for_producer(self, number: int) -> list[QueueRow]:

@@ -66,7 +66,7 @@ class SubmittedProposal(Struct, frozen=True, kw_only=True):
     """Whether the submission's producer is the proposal's, and not one that submitted the same event."""
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class ProposalTurn(Struct, frozen=True, kw_only=True):
     """Whose turn a waiting proposal is."""
 
     asked: bool

@@ -86,7 +86,7 @@ FROM attention AS a
 JOIN queue_rows AS w ON w.id = a.proposal
 WHERE a.person = :person AND w.state = 'pending'
     AND NOT EXISTS (SELECT 1 FROM open_questions AS o WHERE o.proposal = w.id)
-ORDER BY w.id, a.cause
+ORDER BY a.proposal, a.cause
 LIMIT :number
 
 -- name: free_attention
@@ -101,7 +101,7 @@ WHERE a.person = :person AND w.state = 'pending' AND w.owner <> :person
         WHERE r.proposal = w.id AND r.person = :person AND r.resulting_version = w.version
             AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
     )
-ORDER BY w.id
+ORDER BY a.proposal
 LIMIT 5
 
 -- name: kept_from

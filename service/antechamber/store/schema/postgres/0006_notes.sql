@@ -41,7 +41,7 @@ CREATE TABLE antechamber.attention (
     PRIMARY KEY (proposal, person, cause)
 );
 
-CREATE INDEX attention_of_person ON antechamber.attention (person, proposal);
+CREATE INDEX attention_of_person ON antechamber.attention (person, proposal, cause);
 CREATE UNIQUE INDEX attention_of_assignee ON antechamber.attention (proposal) WHERE cause = 'assigned';
 
 CREATE FUNCTION antechamber.check_note() RETURNS trigger LANGUAGE plpgsql AS $$

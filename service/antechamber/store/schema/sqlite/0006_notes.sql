@@ -41,7 +41,7 @@ CREATE TABLE attention (
     PRIMARY KEY (proposal, person, cause)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX attention_of_person ON attention (person, proposal);
+CREATE INDEX attention_of_person ON attention (person, proposal, cause);
 CREATE UNIQUE INDEX attention_of_assignee ON attention (proposal) WHERE cause = 'assigned';
 
 -- Also against REPLACE, which deletes without a trigger.
