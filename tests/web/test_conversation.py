@@ -114,6 +114,16 @@ def test_an_assigned_proposal_is_left_to_its_person(service: Service) -> None:
     assert group(eve, "For you") == ""
 
 
+def test_what_was_skipped_does_not_hide_the_rest(service: Service) -> None:
+    """A person who skips the only proposal assigned to them gets the next free one of the queue."""
+    first, second = propose(service, "Deploy on Fridays."), propose(service, "Feed the quokkas at noon.")
+    bob = service.sign_in("bob")
+    assert bob.write(second["proposal_id"], "assignment", person="bob").status_code == 303
+    assert start(bob) == f"/review/{second['proposal_id']}"
+    skipped = bob.post(f"/review/{second['proposal_id']}/skip", bob.form(second["proposal_id"]))
+    assert skipped.headers["location"] == f"/review/{first['proposal_id']}"
+
+
 def test_of_near_duplicates_the_assigned_one_is_found(service: Service) -> None:
     """The filter shows the proposal that was assigned, not the first one of its row."""
     texts = [f"Feed the quokkas {when} the gates are opened in the morning." for when in ("before", "after")]

@@ -294,9 +294,8 @@ class Desk:
             check_signed_in(account, tx.access.signed_in(account.session), self._clock())
             if after is not None:
                 tx.queue.release(after, account.person)
-            now, cursor = self._clock(), tx.queue.cursor_of(after) if after is not None else None
-            first = tx.notes.free_for(account.person, now) if after is None and within is None else []
-            return self._claim_next(tx.queue, account, cursor, now, after, within, first)
+            cursor = tx.queue.cursor_of(after) if after is not None else None
+            return self._claim_next(tx.queue, account, cursor, self._clock(), after, within)
 
         return self._store.write(work).result()
 
@@ -321,16 +320,15 @@ class Desk:
         now: int,
         skipped: str | None = None,
         within: QueueFilter | None = None,
-        first: Sequence[str] = (),
     ) -> str | None:
-        """Claim one of the `first` proposals, or the first free one behind a cursor, or else of the queue."""
+        """Claim the first free proposal behind a cursor, or else the first free one of the queue."""
 
         def free(after: QueueCursor | None) -> list[str]:
             if within is None:
                 return queue.free(account.person, after, now)
             return queue.free_matching(within, account.person, after, now)
 
-        for proposal_id in first or free(cursor) or free(None):
+        for proposal_id in free(cursor) or free(None):
             if proposal_id != skipped and queue.claim(proposal_id, account.person, now, now + LEASE, override=False):
                 return proposal_id
         return None

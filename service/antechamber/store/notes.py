@@ -111,9 +111,6 @@ class NoteQueries:
             rows[row["id"]] = with_text(row)
         return [msgspec.convert(row | {"causes": causes[key]}, AttentionRow, strict=False) for key, row in rows.items()]
 
-    def free_for(self, person: str, now: int) -> list[str]:
-        return [row["proposal_id"] for row in self._sql.all("free_attention", person=person, now=now)]
-
     def export(self, chosen: NoteFilter, first: int, end: int) -> list[AuditNoteRow]:
         rows = self._sql.all("exported_notes", first=first, end=end, **msgspec.structs.asdict(chosen))
         return [msgspec.convert(decoded(row, "persons"), AuditNoteRow) for row in rows]

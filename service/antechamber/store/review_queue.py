@@ -91,10 +91,12 @@ class QueueQueries:
     def free(self, person: str, after: QueueCursor | None, now: int) -> list[str]:
         """Return a few proposals after a cursor that this person could judge and no one else has claimed.
 
-        Proposals that need a second person come first, before all others, and do not appear in the queue again.
+        Without a cursor, what the person should look at comes first. Proposals that need a second person come next, and
+        do not appear in the queue again.
         """
         start = after or _FRONT
         rows: list[dict[str, Any]] = []
+        own = self._sql.all("free_attention", person=person, now=now) if after is None else []
         if start.rank < 0:
             rows = self._for_second(person, start.proposal, now, _FREE_SAMPLE)
         if not rows and start.rank < _BEHIND_FOLDS:
@@ -103,7 +105,7 @@ class QueueQueries:
         if not rows:
             first = start.proposal if start.rank == _BEHIND_FOLDS else 0
             rows = self._sql.all("free_unsorted", person=person, now=now, proposal=first)
-        return [row["proposal_id"] for row in rows]
+        return [row["proposal_id"] for row in (*own, *rows)]
 
     def free_matching(self, chosen: QueueFilter, person: str, after: QueueCursor | None, now: int) -> list[str]:
         """Return a few free proposals after a cursor that match a filter, like `free`.

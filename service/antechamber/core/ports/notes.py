@@ -49,9 +49,6 @@ class NoteRows(Protocol):
     def attention(self, person: str, number: int) -> list[AttentionRow]:
         """Return waiting proposals that a person should look at, oldest first."""
 
-    def free_for(self, person: str, now: int) -> list[str]:
-        """Return a few proposals that a person should look at, may judge, and no other person has claimed."""
-
     def settle(self, proposal: int, person: str, *, over: bool) -> None:
         """Update whose turn a proposal is after a person's decision; `over` if it does not wait any more."""
 
