@@ -29,6 +29,7 @@ OF_THE_QUEUE = (
     "first_turn",
     "last_turn",
     "group_like",
+    "waiting_for_producer",
     "attention_of_person",
     "free_attention",
     "kept_from",

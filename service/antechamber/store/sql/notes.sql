@@ -74,9 +74,10 @@ WHERE p.id IN (SELECT value FROM json_each(:proposals))
 
 -- name: waiting_for_producer
 SELECT w.*, coalesce(w.in_fold, 0) AS fold, 9 AS rank, 0 AS turn, 1 AS like_it
+-- CROSS JOIN keeps SQLite from reading all waiting proposals first.
 FROM open_questions AS o
-JOIN queue_rows AS w ON w.id = o.proposal
-WHERE w.state = 'pending'
+CROSS JOIN queue_rows AS w
+WHERE w.id = o.proposal AND w.state = 'pending'
 ORDER BY o.question
 LIMIT :number
 

@@ -31,7 +31,7 @@ CREATE UNIQUE INDEX notes_of_form ON antechamber.notes (note_key) WHERE curator 
 -- who should look at one. Both follow from the notes; they end with a decision.
 CREATE TABLE antechamber.open_questions (
     proposal BIGINT PRIMARY KEY REFERENCES antechamber.proposals (id),
-    question BIGINT NOT NULL REFERENCES antechamber.notes (id)
+    question BIGINT NOT NULL UNIQUE REFERENCES antechamber.notes (id)
 );
 
 CREATE TABLE antechamber.attention (

@@ -31,7 +31,7 @@ CREATE UNIQUE INDEX notes_of_form ON notes (note_key) WHERE curator IS NOT NULL;
 -- who should look at one. Both follow from the notes; they end with a decision.
 CREATE TABLE open_questions (
     proposal INTEGER PRIMARY KEY REFERENCES proposals (id),
-    question INTEGER NOT NULL REFERENCES notes (id)
+    question INTEGER NOT NULL UNIQUE REFERENCES notes (id)
 ) STRICT;
 
 CREATE TABLE attention (
