@@ -242,6 +242,7 @@ def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], docu
         renamed = "" if key == "test" else " and call it [[test]]"
         return PolicyError(f"{name}: tests belong in {TESTS}; move each [[{key}]] there{renamed}")
     table = "producer" if ".producer" in path else path.split("[")[0].split(".")[0]
-    known = _KEYS.get(table, form).__struct_fields__
+    sharing = form is ScopesFile and table == "producer"
+    known = (Sharing if sharing else _KEYS.get(table, form)).__struct_fields__
     where = f" in [{path}]" if path else ""
     return PolicyError(f'{name}: unknown key "{key}"{where}{_suggest(key, known)}')
