@@ -10,7 +10,7 @@ import pytest
 from antechamber.core.contract import MAX_NOTE
 from antechamber.core.review import notes as rules
 from antechamber.settings import Location
-from support import MEMBERS, Desk, Service, event, running, write_policies
+from support import MEMBERS, Desk, Service, dump, event, running, write_policies
 
 NOTE = {"note_id", "at", "from", "kind", "text"}
 
@@ -164,6 +164,8 @@ def test_a_private_answer_is_refused_and_nothing_of_it_is_kept(service: Service)
     assert secret not in answer.text
     assert answer.json()["retry_same_key"] is True
     assert review(service, receipt)["notes"] == []
+    assert write(service.sign_in("bob"), receipt, "note", f"It sent {secret}.").status_code == 400
+    assert secret not in dump(service.location)
     assert say(service, receipt, "The token is in the vault.").status_code == 201
 
 
