@@ -2,8 +2,8 @@
 """Verify an export of Antechamber without Antechamber: this one file needs Python 3.11 and the package `cryptography`.
 
 An export of the whole log is proven complete: its leaves, in their order and nothing else, add up to the root of a
-signed checkpoint (RFC 6962 section 2.1; c2sp.org/tlog-checkpoint, c2sp.org/signed-note). An export of review records or
-dispositions (--records) proves each record that it holds, and never that none is missing.
+signed checkpoint (RFC 6962 section 2.1; c2sp.org/tlog-checkpoint, c2sp.org/signed-note). An export of review records,
+dispositions or notes (--records) proves each record that it holds, and never that none is missing.
 """
 
 import argparse
@@ -41,10 +41,21 @@ PROVEN = {
     "policy_digest": "policy_digest",
 }  # fmt: skip
 """Members of a review record, and the members of its leaf with the same values."""
-IDS = {"review_record_id", "proposal_id", "quarantine_id", "undoes"}
-TEXT = {"review": {"reason_text", "resulting", "shown"}, "disposition": {"payload", "receipt", "source_span"}}
+NOTE_PROVEN = {"kind": "action", "author": "actor", "written_at": "time", "policy_digest": "policy_digest"}
+"""The same of a note."""
+IDS = {
+    "review": {"review_record_id", "proposal_id", "quarantine_id", "undoes"},
+    "note": {"note_id", "proposal_id", "answers"},
+}
+TEXT = {
+    "review": {"reason_text", "resulting", "shown"},
+    "disposition": {"payload", "receipt", "source_span"},
+    "note": {"text"},
+}
 COMMITTED = {"person", "producer_identity", "scope_id", "submission_scope", "target", "version"}
 """Members of a review record that its leaf commits to, together with its texts: the salt proves all of them or none."""
+NOTE_COMMITTED = {"person", "persons", "producer_identity", "scope_id", "submission_scope"}
+"""The same of a note."""
 BESIDE = {
     "approvals_required", "memory_id", "resulting_hash", "resulting_version", "shown_hash", "source_event_hash",
 }  # fmt: skip
@@ -53,10 +64,12 @@ PLACE = {"leaf", "leaf_hash", "record", "sequence"}
 MEMBERS = {
     "leaf": PLACE,
     "disposition": PLACE | {"proof", "salt"} | TEXT["disposition"],
-    "review": PLACE | {"proof", "salt"} | TEXT["review"] | COMMITTED | set(PROVEN) | IDS | BESIDE,
+    "review": PLACE | {"proof", "salt"} | TEXT["review"] | COMMITTED | set(PROVEN) | IDS["review"] | BESIDE,
+    "note": PLACE | {"proof", "salt"} | TEXT["note"] | NOTE_COMMITTED | set(NOTE_PROVEN) | IDS["note"],
 }
 ACTIONS = {
     "disposition": {"submit", "seal"},
+    "note": {"note", "question", "answer", "assignment"},
     "review": {
         "approve", "edit", "supersede", "reject", "merge", "flag", "undo", "retract", "expire", "keep", "open",
         "dismiss", "release", "destroy", "clear",
@@ -485,8 +498,11 @@ def check_members(record: dict[str, Any], location: str) -> None:
         bad(f"{location} is a leaf of something else")
     committed = {name: record[name] for name in TEXT[kind]}
     if kind == "review":
-        check_same(record, location)
+        check_same(record, location, PROVEN)
         committed |= {("proposal_version" if name == "version" else name): record[name] for name in COMMITTED}
+    elif kind == "note":
+        check_same(record, location, NOTE_PROVEN)
+        committed |= {name: record[name] for name in NOTE_COMMITTED}
     if salt is None:
         if any(isinstance(record[name], list | dict) or record[name] not in ERASED for name in TEXT[kind]):
             bad(f"{location} has a text without the salt that would prove it")
@@ -500,10 +516,11 @@ def check_members(record: dict[str, Any], location: str) -> None:
         bad(f"{location} was altered: one of {', '.join(sorted(committed))} is not what its leaf commits to")
 
 
-def check_same(record: dict[str, Any], location: str) -> None:
-    """Compare the members of a review record that its leaf also has."""
+def check_same(record: dict[str, Any], location: str, proven: dict[str, str]) -> None:
+    """Compare the members of a review record or note that its leaf also has."""
     leaf = record["leaf"]
-    told = {name: leaf[other] for name, other in PROVEN.items()} | {name: leaf["subject"].get(name) for name in IDS}
+    told = {name: leaf[other] for name, other in proven.items()}
+    told |= {name: leaf["subject"].get(name) for name in IDS[record["record"]]}
     for name, expected in told.items():
         if record[name] != expected:
             bad(f"{location} was altered: its {name} is {record[name]}, and that of its leaf {expected}")
@@ -528,7 +545,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--records",
         action="store_true",
-        help="EXPORT holds review records or dispositions: verify each by its own proof, and not that none is missing",
+        help="EXPORT holds review records, dispositions or notes: prove each record, and not that none is missing",
     )
     return made
 
@@ -592,7 +609,7 @@ def told_of_records(export: Export) -> str:
     if export.kind == "review":
         unproven.append(f"Not proven of any record: {', '.join(sorted(BESIDE))}.")
     if export.without:
-        lost = sorted(COMMITTED if export.kind == "review" else TEXT[export.kind])
+        lost = sorted({"review": COMMITTED, "note": NOTE_COMMITTED}.get(export.kind, TEXT[export.kind]))
         places = ", ".join(map(str, export.places)) + (", …" if export.without > len(export.places) else "")
         unproven.append(
             f"Not proven of {export.without} records without salt, whose texts are erased or were never kept: "

@@ -17,7 +17,7 @@ def _unsalted(records: Records) -> None:
     """Remove a text and the proof of the text."""
     record = _salted(records)
     record |= {"salt": None}
-    record |= {name: "Forged." for name in ("reason_text", "shown", "receipt", "payload") if name in record}
+    record |= {name: "Forged." for name in ("reason_text", "shown", "receipt", "payload", "text") if name in record}
 
 
 def _without(name: str) -> Callable[[Records], None]:
@@ -36,7 +36,7 @@ def _with(name: str, value: Any) -> Callable[[Records], None]:
 
 def _text(records: Records) -> None:
     record = _salted(records)
-    record["shown" if "shown" in record else "payload"] = _TEXT
+    record[next(name for name in ("shown", "payload", "text") if name in record)] = _TEXT
 
 
 def _swapped(records: Records) -> None:

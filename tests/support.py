@@ -234,6 +234,12 @@ class Service:
         sent = self.bearer(name) | {key.replace("_", "-"): value for key, value in headers.items()}
         return self.client.post("/v1/submissions", content=raw, headers=sent)
 
+    def answer(self, submission_id: str, text: str, key: str, name: str = "worker:release-bot") -> httpx.Response:
+        """Post a note of a producer about a submission of its own."""
+        headers = self.bearer(name) | {"idempotency-key": key}
+        body = msgspec.json.encode({"text": text})
+        return self.client.post(f"/v1/submissions/{submission_id}/notes", content=body, headers=headers)
+
     def sign_in(self, name: str = "bob", role: Any = "curator", person: str | None = None) -> "Desk":
         """Sign a person in with a link in a separate browser; create the account if necessary."""
         access = self.state.access
@@ -350,6 +356,10 @@ class Desk:
         answer = self.post(f"/review/{proposal_id}/{decision}", form)
         seen = answer.status_code == 200 and self.draft(answer.text)
         return self.post(f"/review/{proposal_id}/{decision}", seen) if seen else answer
+
+    def write(self, proposal_id: str, route: str, text: str = "", **fields: str) -> httpx.Response:
+        """Open a proposal and send a form of its conversation: `note`, `question` or `assignment`."""
+        return self.post(f"/review/{proposal_id}/{route}", self.form(proposal_id) | {"reason_text": text} | fields)
 
     @staticmethod
     def draft(page: str) -> dict[str, str]:

@@ -110,6 +110,7 @@ def test_comments_and_order_do_not_change_the_digest(tmp_path: Path) -> None:
         ("guidelines", '[[guideline]]\ntxt = "A"\n', ["guidelines.toml", '"txt"', '"text"']),
         ("scopes", "[limits]\nconflict_per_key = 2\n", ["scopes.toml", '"conflict_per_key"', '"conflicts_per_key"']),
         ("scopes", "[scope.project]\nmax_byte = 2\n", ["scopes.toml", '"max_byte"', "scope", '"max_bytes"']),
+        ("scopes", "[producer]\nsees_note = true\n", ["scopes.toml", '"sees_note"', "[producer]", '"sees_notes"']),
         ("privacy", 'of = ["iban"]\n', ["privacy.toml", '"of"', '"off"']),
         ("privacy", "zzz = 1\n", ["privacy.toml", '"zzz"', "known are off"]),
     ],

@@ -33,7 +33,7 @@ def test_both_verifiers_find_every_alteration_and_nothing_else(tmp_path: Path) -
     assert (told["false_alarms"], told["not_found"]) == (nothing, nothing), told
 
 
-@pytest.mark.parametrize("kind", ["review-records", "dispositions"])
+@pytest.mark.parametrize("kind", ["review-records", "dispositions", "notes"])
 def test_both_verifiers_say_the_same_of_records(service: Service, tmp_path: Path, kind: str) -> None:
     """Both verifiers agree on real exports of records and on every forgery of them."""
     fill(service)
@@ -157,7 +157,8 @@ def test_both_verifiers_name_the_same_members_as_not_proven(
     """Both verifiers name the unproven members of every record, and the leaves of records with erased text."""
     ids = fill(service)
     erase(service.location, ids["other"], "private")
-    for kind in ("review-records", "dispositions"):
+    erase(service.location, ids["proposal_id"], "private")
+    for kind in ("review-records", "dispositions", "notes"):
         data, checkpoint, key = get(service, kind).content, get(service, "checkpoint").text, get(service, "key").text
         case = tamper.Case(data.splitlines(keepends=True), checkpoint, key, None, records=True)
         files = tamper.write(tmp_path, 0, case)

@@ -174,6 +174,7 @@ class Tour:
         self.ids["wide"] = self.submit("Every service has an owner.", WATCHER, **wide)["proposal_id"]
         self._decide("cora", self.ids["wide"], "Approve")
         self._refuse()
+        self._converse()
         for number, what in enumerate(("caches", "queues", "mailboxes", "backups", "certificates")):
             self.submit(f"Look at the {what} first when the {number + 2} o'clock alarm rings.", WATCHER)
         with self.window("cora") as opened:
@@ -188,6 +189,31 @@ class Tour:
         with self.window("ada-audits") as opened:
             for path in ("review-records?decision=reject&since=2026-01-01", "dispositions?format=csv", "export"):
                 opened.request.get(f"{self.url}/v1/audit/{path}")
+
+    def _converse(self) -> None:
+        """Talk about one proposal whose producer answers, and leave another one to its producer."""
+        talk, asked = self.submit("Restores are tried on the first Monday."), self.submit("The gate closes at ten.")
+        self.ids |= {"talk": talk["proposal_id"], "asked": asked["proposal_id"]}
+        self._say(talk, "Add note", WORD[:1900])
+        for receipt in (talk, asked):
+            self._say(receipt, "Ask the producer", "Of which month, @cora?")
+        headers = {"authorization": f"Bearer {self._tokens[BOT]}", "idempotency-key": "tour-answer"}
+        path = f"{self.url}/v1/submissions/{talk['submission_id']}/notes"
+        httpx.post(path, json={"text": "Of each month.\nSee the runbook."}, headers=headers, timeout=60)
+        with self.window("cora") as opened:
+            page = opened.new_page()
+            page.goto(f"{self.url}/review/{talk['proposal_id']}")
+            page.get_by_label("Assigned to").select_option("cora")
+            page.get_by_role("button", name="Assign", exact=True).click()
+            page.get_by_role("status").wait_for()
+
+    def _say(self, receipt: dict[str, Any], button: str, text: str) -> None:
+        with self.window("cora") as opened:
+            page = opened.new_page()
+            page.goto(f"{self.url}/review/{receipt['proposal_id']}")
+            page.get_by_label("Note, optional").fill(text)
+            page.get_by_role("button", name=button, exact=True).click()
+            page.get_by_role("status").wait_for()
 
     def _refuse(self) -> None:
         """Submit events that are quarantined."""
@@ -265,6 +291,8 @@ class Tour:
             "proposal-word": f"/review/{ids['word']}",
             "proposal-wide": f"/review/{ids['wide']}",
             "proposal-decided": f"/review/{ids['decided']}",
+            "proposal-conversation": f"/review/{ids['talk']}",
+            "proposal-asked": f"/review/{ids['asked']}",
             "quarantine": "/quarantine",
             "refused": f"/quarantine/{ids['refused']}",
             "refused-long": f"/quarantine/{ids['refused-long']}",

@@ -11,7 +11,18 @@ from msgspec import Struct, field
 
 from antechamber.core.contract import PRODUCER, SCOPES, Scope
 from antechamber.core.errors import PolicyError
-from antechamber.core.policy import Case, Guideline, Limits, Person, Policy, Privacy, Producer, Rules, ScopeRules
+from antechamber.core.policy import (
+    Case,
+    Guideline,
+    Limits,
+    Person,
+    Policy,
+    Privacy,
+    Producer,
+    Rules,
+    ScopeRules,
+    Sharing,
+)
 from antechamber.core.policy_help import IDENTITY, explain_value
 from antechamber.core.policy_tests import failures
 from antechamber.core.privacy import KINDS, Action, Rule
@@ -34,6 +45,7 @@ class ScopesFile(Struct, frozen=True, forbid_unknown_fields=True):
     defaults: Rules = field(default_factory=Rules)
     scope: dict[Scope, ScopeRules] = {}
     limits: Limits = field(default_factory=Limits)
+    producer: Sharing = field(default_factory=Sharing)
 
 
 class PrivacyFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,6 +123,7 @@ def read_policy(folder: Path) -> Policy:
         defaults=scopes.defaults,
         scopes=_merge_over_shipped(scopes.scope),
         limits=scopes.limits,
+        producer=scopes.producer,
         reveal=scopes.reveal,
         privacy=Privacy(
             off=_check_rules(privacy.off, detectors),
@@ -229,6 +242,7 @@ def _explain(name: str, error: msgspec.ValidationError, form: type[Struct], docu
         renamed = "" if key == "test" else " and call it [[test]]"
         return PolicyError(f"{name}: tests belong in {TESTS}; move each [[{key}]] there{renamed}")
     table = "producer" if ".producer" in path else path.split("[")[0].split(".")[0]
-    known = _KEYS.get(table, form).__struct_fields__
+    sharing = form is ScopesFile and table == "producer"
+    known = (Sharing if sharing else _KEYS.get(table, form)).__struct_fields__
     where = f" in [{path}]" if path else ""
     return PolicyError(f'{name}: unknown key "{key}"{where}{_suggest(key, known)}')

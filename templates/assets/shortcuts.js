@@ -63,7 +63,16 @@
     watch.observe(end);
   }
   const unread = (button) => button.form && !button.formNoValidate && !button.form.checkValidity();
+  // A question needs its text: without one, the key leads to the field.
+  const unwritten = (button) => {
+    const field = 'asks' in button.dataset && button.form.elements.reason_text;
+    if (!field || field.value.trim()) return false;
+    field.focus();
+    refuse(false, 'Write the question first; then Tab and the key again.');
+    return true;
+  };
   const press = (button) => {
+    if (unwritten(button)) return undefined;
     if (unread(button)) return refuse(false, 'Read the text to its end first.');
     leave();
     return button.click();
@@ -114,7 +123,7 @@
     // The view has two radio buttons: press the one that is not chosen.
     const group = found.closest('[role=group]');
     if (found.matches('[type=radio]')) return group.querySelector('input:not(:checked)').click();
-    if (found.matches('input')) return found.focus();
+    if (found.matches('input, select')) return found.focus();
     if (found.matches('button[type=submit], button:not([type])')) return press(found);
     return found.click();
   };

@@ -21,7 +21,7 @@ from antechamber.client.submitter import Submitter
 from antechamber.mcp_server import ToolHandlers, build
 from antechamber.resources import how_to_install
 from client.network import AsyncNetwork, Network
-from support import URL, Service, antechamber, database, event, free_port, run_in_thread, serving
+from support import URL, Service, antechamber, database, event, free_port, locked, run_in_thread, serving
 
 LESSON = {
     "content": "Run the migration first.",
@@ -74,17 +74,23 @@ def count(service: Service, table: str) -> int:
     return number
 
 
-def test_a_model_sees_four_tools(network: Network, service: Service, tmp_path: Path) -> None:
-    """Four tools have strict arguments, output schemas and accurate hints; none accepts a key or a hash."""
+def test_a_model_sees_five_tools(network: Network, service: Service, tmp_path: Path) -> None:
+    """Five tools have strict arguments, output schemas and accurate hints; none accepts a key or a hash."""
 
     async def journey(client: Client) -> Any:
         return (await client.list_tools()).tools
 
     tools = {tool.name: tool for tool in session(network, service, tmp_path / "agent.ledger", journey)}
-    assert set(tools) == {"propose_memory", "submission_status", "memory_scopes", "search_memory"}
+    assert set(tools) == {
+        "propose_memory",
+        "submission_status",
+        "answer_question",
+        "memory_scopes",
+        "search_memory",
+    }
     for name, tool in tools.items():
         hints = tool.annotations
-        assert hints.read_only_hint == (name != "propose_memory")
+        assert hints.read_only_hint == (name not in {"propose_memory", "answer_question"})
         assert (hints.idempotent_hint, hints.destructive_hint, hints.open_world_hint) == (True, False, False)
         assert tool.input_schema["additionalProperties"] is False
         assert not {"idempotency_key", "key", "source_event_hash", "hash"} & set(tool.input_schema["properties"])
@@ -115,6 +121,53 @@ def test_a_model_learns_its_scopes(call: Callable[..., CallToolResult], network:
     assert "it has none" in text(call("memory_scopes", scope="project:apollo"))
     network.script.append((404, b""))
     assert call("memory_scopes").is_error
+
+
+def test_a_model_sees_a_question_and_answers_it(call: Callable[..., CallToolResult], service: Service) -> None:
+    """The status shows the open question; the same answer twice is one note, and a refused one says what to do."""
+    receipt = call("propose_memory", **LESSON).structured_content
+    submission_id, bob = receipt["submission_id"], service.sign_in()
+    assert "asks" not in text(call("submission_status", submission_id=submission_id))
+    assert bob.write(receipt["proposal_id"], "question", "Which migration?").status_code == 303
+    status = call("submission_status", submission_id=submission_id)
+    assert 'A curator asks: "Which migration?"' in text(status)
+    assert status.structured_content["review"]["notes"][0]["kind"] == "question"
+    secret = "ghp_" + "a1B2" * 9
+    private = call("answer_question", submission_id=submission_id, text=f"With {secret}.")
+    assert private.is_error
+    assert (private.structured_content["code"], private.structured_content["argument"]) == ("private-detected", "text")
+    assert "Mend that and call again." in text(private)
+    assert secret not in text(private)
+    first = call("answer_question", submission_id=submission_id, text="The one of the schema.")
+    again = call("answer_question", submission_id=submission_id, text=" The one of the schema.\n")
+    assert (first.structured_content["kind"], first.structured_content["from"]) == ("answer", "producer")
+    assert again.structured_content == first.structured_content
+    assert count(service, "notes") == 2
+    assert "asks" not in text(call("submission_status", submission_id=submission_id))
+    assert bob.decide(receipt["proposal_id"], "approve").status_code == 303
+    late = call("answer_question", submission_id=submission_id, text="One more thing.")
+    assert late.structured_content["code"] == "already-decided"
+    assert "Do not call again" in text(late)
+    assert "no submission of yours" in text(call("answer_question", submission_id="nowhere", text="Here."))
+    assert call("answer_question", submission_id=submission_id, text=" ").structured_content["argument"] == "text"
+    assert call("answer_question", submission_id=submission_id).is_error
+
+
+def test_an_answer_without_a_service_can_be_sent_again(
+    call: Callable[..., CallToolResult], service: Service, network: Network
+) -> None:
+    """While the service is busy or away, the result asks the model to call again with the same arguments."""
+    receipt = call("propose_memory", **LESSON).structured_content
+    given = {"submission_id": receipt["submission_id"], "text": "The one of the schema."}
+    network.script = ["lose"] * 10
+    away = call("answer_question", **given)
+    assert (away.structured_content["code"], away.structured_content["retry_same_arguments"]) == ("unavailable", True)
+    network.script = []
+    with locked(service.location):
+        busy = call("answer_question", **given)
+    assert (busy.structured_content["code"], busy.structured_content["retry_same_arguments"]) == ("busy", True)
+    assert not call("answer_question", **given).is_error
+    assert count(service, "notes") == 1
 
 
 def test_a_proposal_is_made_once_and_can_be_followed_and_found(

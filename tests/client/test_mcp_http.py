@@ -59,7 +59,7 @@ def test_a_client_proposes_follows_and_searches(live: tuple[str, str], mode: str
         return [tools, first, again, status, nowhere, results, denied]
 
     tools, first, again, status, nowhere, results, denied = session(*live, journey, mode)
-    assert tools == ["propose_memory", "submission_status", "memory_scopes", "search_memory"]
+    assert tools == ["propose_memory", "submission_status", "answer_question", "memory_scopes", "search_memory"]
     assert first.structured_content["disposition"] == "accepted-for-review"
     assert str(first.structured_content["idempotency_key"]).startswith("ev1-")
     assert again.structured_content == first.structured_content | {"duplicate": True}
@@ -67,6 +67,25 @@ def test_a_client_proposes_follows_and_searches(live: tuple[str, str], mode: str
     assert nowhere.is_error
     assert results.structured_content == {"items": [], "next": None}
     assert denied.structured_content["code"] == "scope-not-granted"
+
+
+def test_a_client_answers_a_question_over_http(live: tuple[str, str]) -> None:
+    """The tool of the service keeps an answer once; without a question it is a note, and refusals have their codes."""
+
+    async def journey(client: Client) -> list[Any]:
+        number = (await client.call_tool("propose_memory", LESSON)).structured_content["submission_id"]
+        given = {"submission_id": number, "text": "By the way."}
+        first = await client.call_tool("answer_question", given)
+        again = await client.call_tool("answer_question", given)
+        private = await client.call_tool("answer_question", given | {"text": "ghp_" + "a1B2" * 9})
+        nowhere = await client.call_tool("answer_question", given | {"submission_id": "nowhere"})
+        return [first, again, private, nowhere]
+
+    first, again, private, nowhere = session(*live, journey)
+    assert first.structured_content["kind"] == "note"
+    assert again.structured_content == first.structured_content
+    assert private.structured_content["code"] == "private-detected"
+    assert (nowhere.is_error, nowhere.structured_content["code"]) == (True, "refused")
 
 
 def test_one_event_over_three_ways_is_one_proposal(live: tuple[str, str], tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_the_second_client_proposes_and_reads_the_answer(live: tuple[str, str], 
     environment = {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token, "ANTECHAMBER_LEDGER": ledger}
     target = [f"{url}/mcp"] if way == "http" else [sys.executable, "-m", "antechamber.cli", "mcp"]
     report = run("propose.mjs", way, *target, **environment)
-    assert report["tools"] == ["propose_memory", "submission_status", "search_memory"]
+    assert report["tools"] == ["propose_memory", "submission_status", "answer_question", "search_memory"]
     receipt = report["first"]["structuredContent"]
     assert (receipt["disposition"], receipt["source_event_hash"]) == ("accepted-for-review", report["hash"])
     assert report["again"]["structuredContent"]["submission_id"] == receipt["submission_id"]

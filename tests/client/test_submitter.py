@@ -27,7 +27,7 @@ from antechamber.client.errors import (
 from antechamber.client.ledger import Ledger
 from antechamber.client.ledger_file import LedgerError
 from antechamber.client.submitter import AsyncSubmitter, Submitter
-from antechamber.client.wire import AddressError, ReadError
+from antechamber.client.wire import AddressError, AnswerError, ReadError
 from antechamber.core import errors
 from antechamber.core.contract import Code, Receipt
 from client.network import AsyncNetwork, Network
@@ -44,7 +44,13 @@ def sender(service: Service, network: Network, ledger: Ledger) -> Iterator[Submi
         yield submitter_with_ledger
 
 
-CODES: dict[int, Code] = {400: "malformed", 401: "unauthorized", 403: "producer-mismatch", 413: "body-too-large"}
+CODES: dict[int, Code] = {
+    409: "busy",
+    400: "malformed",
+    401: "unauthorized",
+    403: "producer-mismatch",
+    413: "body-too-large",
+}
 PAGE = b'{"error": "unauthorized", "status": 401}'
 """The answer of a gateway instead of the service."""
 
@@ -487,6 +493,65 @@ def test_a_refused_address_is_not_repeated_with_its_password(url: str) -> None:
     assert "s3cr3t" not in str(caught.value)
 
 
+def test_an_answer_is_sent_until_it_is_known(service: Service, sender: Submitter, network: Network) -> None:
+    """A lost answer is sent again under the same key and is one note; another key makes another note."""
+    receipt = sender.submit(lesson())
+    number = str(receipt.submission_id)
+    service.sign_in().write(str(receipt.proposal_id), "question", "Which migration?")
+    network.script = ["drop", (503, b"{}"), (409, refused(409, code="busy"), {"retry-after": "0"})]
+    first = sender.answer(number, "The one of the schema.")
+    assert (first.kind, first.author, first.text) == ("answer", "producer", "The one of the schema.")
+    assert sender.answer(number, " The one of the schema. ") == first
+    assert sender.answer(number, "The one of the schema.", key="own").kind == "note"
+    status = sender.status(number)
+    assert status is not None
+    assert status.review is not None
+    assert [note.kind for note in status.review.notes] == ["question", "answer", "note"]
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "code", "temporary"),
+    [
+        ([], "ghp_" + "a1B2" * 9, "private-detected", False),
+        ([], " ", "malformed", False),
+        ([], "\ud800", "out-of-profile", False),
+        (["lose"] * 9, "Text.", None, True),
+        ([(503, PROXY)] * 9, "Text.", None, True),
+        ([(200, b"{}")], "Text.", None, True),
+        ([(201, b"{}")], "Text.", None, True),
+        ([(502, b"")] * 9, "Text.", None, True),
+    ],
+)
+def test_an_answer_that_is_not_kept_says_why(
+    sender: Submitter,
+    network: Network,
+    script: list[Any],
+    text: str,
+    code: str | None,
+    temporary: bool,  # noqa: FBT001 -- a table
+) -> None:
+    """The error has the reasons of the service, and says whether the same note may be sent again."""
+    number = str(sender.submit(lesson()).submission_id)
+    network.script = script
+    with pytest.raises(AnswerError) as caught:
+        sender.answer(number, text)
+    assert [reason.code for reason in caught.value.reasons] == ([] if code is None else [code])
+    assert caught.value.temporary is temporary
+    assert str(caught.value)
+
+
+def test_an_answer_about_nothing_or_too_late_is_refused(service: Service, sender: Submitter, network: Network) -> None:
+    """An unknown submission and a decided proposal are refused at once, without another attempt."""
+    with pytest.raises(AnswerError, match="no submission of yours"):
+        sender.answer("a/../b", "Text.")
+    receipt = sender.submit(lesson())
+    service.sign_in().decide(str(receipt.proposal_id), "approve")
+    before = len(network.seen)
+    with pytest.raises(AnswerError, match="was decided") as caught:
+        sender.answer(str(receipt.submission_id), "Text.")
+    assert (caught.value.temporary, len(network.seen) - before) == (False, 1)
+
+
 def test_the_asynchronous_submitter_does_the_same(service: Service, network: Network, ledger: Ledger) -> None:
     """The asynchronous submitter has the same answers, errors and recovery."""
 
@@ -500,6 +565,8 @@ def test_the_asynchronous_submitter_does_the_same(service: Service, network: Net
             by_key = await sender.by_key(str(first.idempotency_key))
             page = await sender.memories("project", "apollo")
             assert await sender.memory("nothing") is None
+            note = await sender.answer(str(first.submission_id), "By the way.")
+            assert note == await sender.answer(str(first.submission_id), "By the way.")
             network.script = ["late", (401, b"{}")]
             with pytest.raises(UncertainError):
                 await sender.submit(lesson("Two."))

@@ -12,13 +12,16 @@ from antechamber.core.review.queue_filter import MAX_VIEWS, FilterError, QueueFi
 
 def test_a_filter_has_named_parts_and_words() -> None:
     """Names of producers and scopes may contain colons; quotation marks keep words together."""
-    assert read_filter('producer:worker:release-bot scope:project:apollo kind:fact warning:yes Deploy "an  Hour"') == (
+    assert read_filter(
+        'producer:worker:release-bot scope:project:apollo kind:fact warning:yes assigned:cora Deploy "an  Hour"'
+    ) == (
         QueueFilter(
             producer="worker:release-bot",
             submission_scope="project",
             scope_id="apollo",
             kind="fact",
             warning=True,
+            assigned="cora",
             words=["deploy", "an hour"],
         )
     )

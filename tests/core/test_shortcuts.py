@@ -19,7 +19,7 @@ def test_shortcuts_that_are_off_have_no_keys() -> None:
     assert decode_shortcuts(OFF) == {}
 
 
-@given(st.permutations("abcdefghijkl?!<&\"'").map(lambda order: dict(zip(USUAL, order, strict=False))))
+@given(st.permutations("abcdefghijklmnop?!<&\"'").map(lambda order: dict(zip(USUAL, order, strict=False))))
 def test_a_choice_survives_storage(chosen: dict[str, str]) -> None:
     """Any letters and signs survive storage."""
     assert decode_shortcuts(encode_shortcuts(chosen)) == chosen

@@ -34,6 +34,7 @@ from antechamber.event_vault import EventVault
 from antechamber.flows import lookup_cache
 from antechamber.flows.admit import MAX_BATCHES, MAX_LONG, Admission
 from antechamber.flows.clock import SteadyClock
+from antechamber.flows.conversation import Conversation, NoteForm
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.direct_writes import HOUR
@@ -93,6 +94,7 @@ class Flows:
         self.admission = Admission(port, self.keeper, SECRET, EventVault(SECRET), self.clock, chance)
         self.sealer = KeySealer(port, self.keeper, self.admission, self.clock, chance)
         self.desk = Desk(port, self.keeper, self.clock, chance)
+        self.conversation = Conversation(port, self.keeper, self.clock, chance)
         self.desk_views = DeskViews(port, self.keeper, self.clock)
         self.access = connect_access(port, self.clock, chance, SECRET)
         self.log = open_log(port, location, self.clock)
@@ -238,6 +240,9 @@ def test_the_flow_itself_lets_only_curators_decide(flows: Flows, role: Any) -> N
     other = msgspec.structs.replace(bob, role=role)
     with pytest.raises(ForbiddenDecisionError):
         flows.desk.decide(proposal, flows.decision(proposal, bob), other)
+    with pytest.raises(ForbiddenDecisionError):
+        flows.conversation.write("note", proposal, NoteForm(decision_key="k", text="A note."), other)
+    assert flows.desk_views.dossier(proposal, bob).conversation.notes == []
     assert flows.desk_views.dossier(proposal, bob).records == []
 
 

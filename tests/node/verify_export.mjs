@@ -81,21 +81,38 @@ async function rootBy(path, leaf, index, size) {
 }
 
 const place = ["leaf", "leaf_hash", "proof", "record", "salt", "sequence"];
-const texts = { review: ["reason_text", "resulting", "shown"], disposition: ["payload", "receipt", "source_span"] };
-const committed = ["person", "producer_identity", "scope_id", "submission_scope", "target", "version"];
+const texts = {
+  review: ["reason_text", "resulting", "shown"], disposition: ["payload", "receipt", "source_span"], note: ["text"],
+};
+const committed = {
+  review: ["person", "producer_identity", "scope_id", "submission_scope", "target", "version"],
+  note: ["person", "persons", "producer_identity", "scope_id", "submission_scope"],
+  disposition: [],
+};
 const beside =
   ["approvals_required", "memory_id", "resulting_hash", "resulting_version", "shown_hash", "source_event_hash"];
 const members = {
   disposition: [...place, ...texts.disposition],
   review: [
-    ...place, ...texts.review, ...committed, ...beside, "curator", "decided_at", "decision", "policy_digest",
+    ...place, ...texts.review, ...committed.review, ...beside, "curator", "decided_at", "decision", "policy_digest",
     "proposal_id", "quarantine_id", "reason_code", "review_record_id", "undoes",
+  ],
+  note: [
+    ...place, ...texts.note, ...committed.note, "answers", "author", "kind", "note_id", "policy_digest", "proposal_id",
+    "written_at",
   ],
 };
 const decisions =
   "approve edit supersede reject merge flag undo retract expire keep open dismiss release destroy clear".split(" ");
-const actions = { disposition: ["submit", "seal"], review: decisions };
+const said = ["note", "question", "answer", "assignment"];
+const actions = { disposition: ["submit", "seal"], review: decisions, note: said };
 const erased = [null, "", "(erased)", '{"content":"(erased)","kind":"erased"}'];
+
+function sameNote(record, leaf) {
+  const told = { kind: leaf.action, author: leaf.actor, written_at: leaf.time, policy_digest: leaf.policy_digest };
+  for (const name of ["note_id", "proposal_id", "answers"]) told[name] = leaf.subject[name] ?? null;
+  for (const [name, value] of Object.entries(told)) need((record[name] ?? null) === value, `${name} differs`);
+}
 
 function sameMembers(record, leaf) {
   const told = {
@@ -119,12 +136,13 @@ async function checkRecord(record, checkpoint) {
   const root = await rootBy(proof.map((one) => unbase64(one, 32)), value, sequence, checkpoint.size);
   need(root && hex(root) === checkpoint.root, "not in the log");
   if (record.record === "review") sameMembers(record, leaf);
+  if (record.record === "note") sameNote(record, leaf);
   need(actions[record.record].includes(leaf.action), "a leaf of something else");
   if (salt === null) {
     need(texts[record.record].every((name) => erased.includes(record[name])), "a text without its salt");
-    return record.record === "review" ? committed : texts.disposition;
+    return record.record === "disposition" ? texts.disposition : committed[record.record];
   }
-  const names = record.record === "review" ? [...texts.review, ...committed] : texts.disposition;
+  const names = [...texts[record.record], ...committed[record.record]];
   const told = Object.fromEntries(names.map((name) => [name === "version" ? "proposal_version" : name, record[name]]));
   need(leaf.payload_commitment === `sha256:${hex(await sha256(unbase64(salt, 32), bytes(canonical(told))))}`, "another text");
   return [];

@@ -28,6 +28,8 @@ def filled(service: Service) -> Service:
     bob = service.sign_in("bob")
     for name in ("approved", "rejected", "pending"):
         service.submit(event(f"A text that is {name}.", idempotency_key=name))
+    assert bob.write(proposal(service, "approved"), "note", "A note.").status_code == 303
+    assert bob.write(proposal(service, "pending"), "question", "A question?").status_code == 303
     wide = event(
         "A text that is half approved.", idempotency_key="half", submission_scope="organization", scope_id="labs"
     )
@@ -146,11 +148,42 @@ def test_an_undecided_proposal_makes_no_memory(raw: Raw, filled: Service) -> Non
         "UPDATE submissions SET source_event_hash = fingerprint WHERE keyed = 1",
         "UPDATE quarantine SET payload = '{}' WHERE keyed = 1",
         "UPDATE quarantine SET source_event_hash = fingerprint WHERE keyed = 1",
+        "UPDATE notes SET text = 'Rewritten.'",
+        "UPDATE notes SET text = '(erased)'",
+        "UPDATE notes SET persons = '[]', kind = 'note'",
+        "DELETE FROM notes",
     ],
 )
 def test_what_is_written_stays(raw: Raw, sql: str) -> None:
     """Records, memories and submissions can be neither changed nor deleted."""
     raw.refused(sql)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("note", {}),
+        ("question", {"person": "'eve'"}),
+        ("question", {"proposal": "(SELECT id FROM proposals WHERE state = 'rejected')"}),
+        ("question", {"kind": "'answer'", "question": "id"}),
+        ("question", {"curator": "NULL", "person": "NULL", "producer": "(SELECT max(id) + 1 FROM producers)"}),
+        ("question", {"note_id": "note_id"}),
+        ("question", {"note_key": "note_key"}),
+    ],
+    ids=[
+        "a decided proposal",
+        "another person",
+        "a rejected one",
+        "an answer",
+        "a stranger",
+        "an old id",
+        "an old form",
+    ],
+)
+def test_only_a_curator_or_the_producer_writes_a_note(raw: Raw, kind: str, changes: dict[str, str]) -> None:
+    """Raw SQL writes no note on a decided proposal, of another person or producer, and none twice."""
+    copied = {"note_id": "'forged'", "note_key": "'forged'"} | changes
+    raw.refused(raw.copy("notes", f"WHERE kind = '{kind}'", **copied))
 
 
 def test_a_refused_statement_is_judged_while_the_service_writes(raw: Raw, filled: Service) -> None:

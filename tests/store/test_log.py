@@ -292,7 +292,14 @@ def busy(service: Service) -> None:
     service.state.access.tokens.issue("worker:other", "producer", [], None)
     service.state.access.tokens.revoke("worker:other")
     service.submit(event(durable=True))
-    gone = service.submit(event("To be erased.", idempotency_key="e")).json()["proposal_id"]
+    erased = service.submit(event("To be erased.", idempotency_key="e")).json()
+    gone = erased["proposal_id"]
+    for said in (erased, service.submit(event("To be discussed.", idempotency_key="d")).json()):
+        assert desk.write(said["proposal_id"], "note", "Look at this, @pia.").status_code == 303
+        assert desk.write(said["proposal_id"], "question", "Which one?").status_code == 303
+        assert service.answer(said["submission_id"], "This one.", said["idempotency_key"]).status_code == 201
+        assert desk.write(said["proposal_id"], "question", "Which other?").status_code == 303
+        assert desk.write(said["proposal_id"], "assignment", person="pia").status_code == 303
     assert desk.decide(gone, "reject", reason_code="wrong").status_code == 303
     exported = service.client.get(
         "/v1/audit/review-records", params={"decision": "reject"}, headers=service.bearer("auditing", "auditor")
@@ -475,6 +482,20 @@ TAMPERED = {
     "UPDATE change_feed SET change = 'expired' WHERE change = 'retracted'": "another change in the feed",
     "UPDATE change_feed SET changed_at = 1": "another change in the feed",
     "DELETE FROM change_feed WHERE change = 'retracted'": "another change in the feed",
+    "UPDATE notes SET text = 'Rewritten.' WHERE kind = 'note'": "commits to",
+    "UPDATE notes SET persons = '[\"eve\"]' WHERE kind = 'note'": "commits to",
+    "UPDATE notes SET persons = '[\"bob\"]' WHERE kind = 'assignment'": "assigned to another person",
+    "UPDATE notes SET kind = 'note' WHERE kind = 'answer'": "says action note",
+    "UPDATE notes SET person = 'eve' WHERE kind = 'note'": "names another person",
+    "UPDATE notes SET producer = producer + 1 WHERE kind = 'answer'": "written by another producer",
+    "UPDATE notes SET question = id WHERE kind = 'answer'": "answers no question",
+    "UPDATE notes SET proposal = (SELECT min(id) FROM proposals) WHERE kind = 'question'": "says subject",
+    "UPDATE notes SET policy_digest = 'another' WHERE kind = 'note'": "says policy_digest another",
+    "UPDATE notes SET written_at = 1 WHERE kind = 'note'": "says time",
+    "UPDATE notes SET note_id = 'another' WHERE id = 1": "has 0 leaves",
+    "DELETE FROM notes WHERE kind = 'assignment'": "leaves for",
+    "UPDATE open_questions SET question = (SELECT min(id) FROM notes WHERE kind = 'note')": "do not wait for",
+    "UPDATE attention SET person = 'eve' WHERE cause = 'assigned'": "assigned to another person",
 }
 """Alterations by an owner of the database who switches its guards off, and the doctor's finding for each."""
 
@@ -626,6 +647,11 @@ UNNOTICED = {
     "sealed_events.expired": "compared with the leaf, as the time of the end",
     "reveals.*": "tests/store/test_sealed_events.py alters some; the leaf commits to or names the others",
     "proposals.redacted_by": "tests/store/test_sealed_events.py alters it",
+    "notes.curator": "compared with the leaf",
+    "notes.note_key": "another one lets a note be written twice, which changes nothing",
+    "open_questions.proposal": "compared with the notes, as the question",
+    "attention.proposal": "compared with the notes, as the person",
+    "attention.cause": "a hint in the queue; an assignment is compared with the notes",
     "evidence.proposal": "compared with the submission, as the producer",
     "evidence.submission": "compared with the submission, as the producer",
 }

@@ -23,6 +23,9 @@ TABLES = (
     "quarantine",
     "sealed_events",
     "reveals",
+    "notes",
+    "open_questions",
+    "attention",
     "log_leaves",
     "log_keys",
     "checkpoints",
@@ -59,6 +62,7 @@ def owner(postgres: Databases, tmp_path: Path) -> Iterator[Any]:
     location = Location(data=tmp_path / "data", database_url=postgres.fresh())
     with running(location, write_policies(tmp_path / "policies")) as service:
         admitted = service.submit(event("Admitted.")).json()["proposal_id"]
+        assert service.sign_in().write(admitted, "note", "A note.").status_code == 303
         assert service.sign_in().decide(admitted, "approve").status_code == 303
         service.submit(event("Waiting."))
     with database(location) as connection:
@@ -90,6 +94,8 @@ def denied(owner: Any, role: str, sql: str) -> None:
         "INSERT INTO review_records (review_record_id) VALUES ('forged')",
         "UPDATE review_records SET reason_text = 'rewritten'",
         "DELETE FROM review_records",
+        "UPDATE notes SET text = 'rewritten'",
+        "DELETE FROM notes",
         "UPDATE proposals SET state = 'approved'",
         "UPDATE proposals SET payload = '{}'",
         "DELETE FROM proposals",
@@ -122,6 +128,8 @@ def test_admission_can_neither_promote_nor_rewrite(owner: Any, sql: str) -> None
         "DELETE FROM memories",
         "UPDATE memory_changes SET state = 'active'",
         "TRUNCATE review_records",
+        "INSERT INTO notes (note_id) VALUES ('forged')",
+        "DELETE FROM notes",
     ],
 )
 def test_promotion_can_do_nothing_else(owner: Any, sql: str) -> None:
@@ -135,6 +143,7 @@ def test_promotion_can_do_nothing_else(owner: Any, sql: str) -> None:
         "UPDATE proposals SET payload = '{}'",
         "UPDATE memories SET payload = '{}'",
         "UPDATE review_records SET shown = '{}'",
+        "UPDATE notes SET text = 'rewritten'",
         "UPDATE review_records SET reason_text = 'rewritten'",
         "UPDATE log_leaves SET salt = 'x'",
     ],

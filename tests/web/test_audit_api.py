@@ -27,10 +27,10 @@ from antechamber.core.log.checkpoint_text import (
 from antechamber.core.log.merkle import EMPTY_ROOT, leaf_hash, verify_consistency, verify_inclusion
 from antechamber.core.review.decision import ERASED
 from forgeries import FORGERIES, forge
-from support import Service, event
+from support import Desk, Service, event
 
 AUDIT = "/v1/audit"
-KINDS = ("export", "review-records", "dispositions")
+KINDS = ("export", "review-records", "dispositions", "notes")
 LOST = "person, producer_identity, scope_id, submission_scope, target, version"
 """Members that the leaf of a review record commits to besides its texts."""
 
@@ -63,6 +63,16 @@ def verified(
     return status, said.getvalue()
 
 
+def converse(service: Service, desk: Desk, receipt: dict[str, Any]) -> None:
+    """Write a note of each kind about a proposal."""
+    service.sign_in("eve")
+    said = (("note", "=1+1 quokkas, @eve."), ("question", "Which quokkas?"))
+    answers = [desk.write(receipt["proposal_id"], route, text) for route, text in said]
+    answers.append(desk.write(receipt["proposal_id"], "assignment", person="eve"))
+    assert [answer.status_code for answer in answers] == [303, 303, 303]
+    assert service.answer(receipt["submission_id"], "The quokkas of house 4.", "answer").status_code == 201
+
+
 def fill(service: Service) -> dict[str, str]:
     """Create one of everything; return ids."""
     first = service.submit(event("Feed the quokkas first.", idempotency_key="a")).json()
@@ -72,6 +82,7 @@ def fill(service: Service) -> dict[str, str]:
     service.client.put("/v1/submissions/by-key/s/seal", headers=service.bearer())
     other = service.submit(event("Größe zählt.\u2028Zeile.", submission_scope="session", scope_id="s-1")).json()
     desk = service.sign_in()
+    converse(service, desk, first)
     assert desk.decide(first["proposal_id"], "approve", reason_text="=SUM(1)").status_code == 303
     assert desk.decide(other["proposal_id"], "reject", reason_code="wrong", reason_text='"quoted"\n').status_code == 303
     assert desk.decide(first["proposal_id"], "retract", reason_code="outdated").status_code == 303
@@ -202,7 +213,38 @@ def test_what_an_erasure_took_the_proof_of_is_named(service: Service, tmp_path: 
     assert f"payload, receipt, source_span (leaf {', '.join(map(str, private))})" in told
 
 
-@pytest.mark.parametrize("kind", ["review-records", "dispositions"])
+def test_notes_are_exported_with_all_that_their_leaves_commit_to(service: Service, tmp_path: Path) -> None:
+    """Each note has its text, its persons and its proof; after an erasure the unproven members are named."""
+    ids = fill(service)
+    records = lines(get(service, "notes"))[:-1]
+    assert [(one["kind"], one["author"], one["text"], one["persons"]) for one in records] == [
+        ("note", "bob", "=1+1 quokkas, @eve.", ["eve"]),
+        ("question", "bob", "Which quokkas?", []),
+        ("assignment", "bob", "", ["eve"]),
+        ("answer", "worker:release-bot", "The quokkas of house 4.", []),
+    ]
+    assert records[3]["answers"] == records[1]["note_id"]
+    assert {one["proposal_id"] for one in records} == {ids["proposal_id"]}
+    assert [one["kind"] for one in lines(get(service, "notes", producer_identity="tool:watcher"))[:-1]] == []
+    assert len(lines(get(service, "notes", submission_scope="project", scope_id="apollo", since="2020-01-01"))) == 5
+    assert len(lines(get(service, "notes", until="2020-01-01"))) == 1
+    assert get(service, "notes", kind="note").status_code == 400
+    assert len(lines(get(service, "notes", ("session:*",)))) == 1
+    erase(service.location, ids["proposal_id"], "private")
+    exported = get(service, "notes").content
+    gone = [json.loads(line) for line in exported.splitlines()][:-1]
+    assert [(one["text"], one["salt"]) for one in gone] == [
+        (text, None) for text in ("(erased)", "(erased)", "", "(erased)")
+    ]
+    status, said = verified(service, tmp_path, exported, "--records")
+    assert status == 0, said
+    assert "Not proven of 4 records without salt" in said
+    assert "person, persons, producer_identity, scope_id, submission_scope (leaf " in said
+    table = list(csv.DictReader(io.StringIO(get(service, "notes", format="csv").text)))
+    assert [row["kind"] for row in table] == ["note", "question", "assignment", "answer", ""]
+
+
+@pytest.mark.parametrize("kind", ["review-records", "dispositions", "notes"])
 def test_no_forged_record_is_verified(service: Service, tmp_path: Path, kind: str) -> None:
     """A forged record fails verification, whatever was altered, and no control character reaches the terminal."""
     fill(service)

@@ -720,7 +720,15 @@ def test_an_erased_text_is_nowhere_and_every_proof_holds(location: Location, pol
             with database(location) as raw:
                 raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             assert b"quokka" not in b"".join(file.read_bytes() for file in location.data.rglob("*") if file.is_file())
-        for kind in ("export", "review-records", "dispositions"):
+        status = service.client.get(f"/v1/submissions/{ids['submission_id']}", headers=service.bearer()).json()
+        assert (status["review"]["notes"], status["review"]["content"], status["review"]["reason_text"]) == (
+            [],
+            None,
+            None,
+        )
+        refused = service.answer(ids["submission_id"], "The quokkas of house 4.", "answer")
+        assert (refused.status_code, refused.json()["reasons"][0]["code"]) == (409, "already-decided")
+        for kind in ("export", "review-records", "dispositions", "notes"):
             of_records = [] if kind == "export" else ["--records"]
             status, said = verified(service, tmp_path, get(service, kind).content, *of_records)
             assert status == 0, said

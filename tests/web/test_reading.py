@@ -14,6 +14,16 @@ from support import Service, event, running, write_policies
 NOWHERE = "00000000-0000-7000-8000-000000000000"
 READER = ("lookout", "reader", ("project:apollo", "session:s-named"))
 
+PENDING = {
+    "state": "pending",
+    "decided_at": None,
+    "reason_code": None,
+    "reason_text": None,
+    "memory_id": None,
+    "content": None,
+    "notes": [],
+}
+
 
 def read(service: Service, location: str, *bearer: Any) -> httpx.Response:
     """Read a submission."""
@@ -83,7 +93,7 @@ def test_a_receipt_is_read_back_with_its_pending_review(service: Service) -> Non
     body = event()
     receipt = service.submit(body).json()
     stored = both(service, body, receipt["submission_id"])
-    assert stored.pop("review") == {"state": "pending", "decided_at": None, "reason_code": None, "memory_id": None}
+    assert stored.pop("review") == PENDING
     assert stored == receipt
     service.submit(body)
     assert both(service, body, receipt["submission_id"])["duplicate"] is False
@@ -122,7 +132,7 @@ def test_a_first_of_two_approvals_is_no_decision_yet(service: Service, decision:
     receipt = service.submit(body).json()
     assert service.sign_in().decide(receipt["proposal_id"], decision, **fields).status_code == 303
     review = both(service, body, receipt["submission_id"])["review"]
-    assert review == {"state": "pending", "decided_at": None, "reason_code": None, "memory_id": None}
+    assert review == PENDING
 
 
 @pytest.mark.parametrize("members", [{"scope_id": "gemini"}, {"observed_at": "2020-01-01T00:00:00Z"}])

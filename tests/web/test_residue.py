@@ -30,7 +30,11 @@ actions = {email-address = "quarantine"}
 EXPORTS = (
     "/v1/audit/export",
     "/v1/audit/checkpoint",
-    *(f"/v1/audit/{what}?format={form}" for what in ("review-records", "dispositions") for form in ("jsonl", "csv")),
+    *(
+        f"/v1/audit/{what}?format={form}"
+        for what in ("review-records", "dispositions", "notes")
+        for form in ("jsonl", "csv")
+    ),
 )
 DAY = 86_400_000_000
 BOB = Account(id=1, name="bob", person="bob", role="curator", session="")

@@ -31,6 +31,7 @@ from antechamber.flows.change_watch import ChangeWatch
 from antechamber.flows.changes import Changes
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.clock import SteadyClock
+from antechamber.flows.conversation import Conversation
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
@@ -39,6 +40,7 @@ from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.mcp_tools import InProcessTools
 from antechamber.flows.metrics import Metrics
+from antechamber.flows.producer_notes import ProducerNotes
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
 from antechamber.flows.recall import Recall
@@ -124,6 +126,8 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     services = Services(
         admission=admission,
         sealer=KeySealer(guarded, policies, admission, now, os.urandom),
+        producer_notes=ProducerNotes(guarded, policies, admission, now, os.urandom),
+        conversation=Conversation(guarded, policies, now, os.urandom),
         recall=recall,
         changes=Changes(store, recall, watch),
         desk=desk,
@@ -139,7 +143,6 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         passwords=Passwords(),
         background=background,
     )
-    sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
@@ -147,6 +150,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         asyncio.get_running_loop().set_default_executor(workers)
         if settings.database_url is not None:
             await asyncio.to_thread(heartbeat.beat)
+        sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
         threads = _start_threads(sorter, watch, app.state.request_log)
         await _look_first(services, policies, settings)
         tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat), app)
@@ -297,8 +301,8 @@ def _mcp(services: Services) -> Start | None:
     @contextlib.asynccontextmanager
     async def start(bearer_of: Callable[[Any], Bearer]) -> AsyncIterator[AsgiApplication]:
         serve = await asyncio.to_thread(_import_mcp)
-        admission, recall = services.admission, services.recall
-        async with serve(lambda request: InProcessTools(admission, recall, bearer_of(request))) as application:
+        flows = services.admission, services.recall, services.producer_notes
+        async with serve(lambda request: InProcessTools(*flows, bearer_of(request))) as application:
             yield application
 
     return start

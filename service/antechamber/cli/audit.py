@@ -11,6 +11,7 @@ from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.access.sessions import SHOWN, EndedAccess
 from antechamber.core.contract import REASON_CODES
 from antechamber.core.errors import AntechamberError
+from antechamber.core.rows.notes import NoteFilter
 from antechamber.core.rows.review import AuditFilter
 from antechamber.core.rows.submissions import SubmissionFilter
 from antechamber.core.times import parse_time
@@ -22,7 +23,7 @@ _TAKER = Exporter("command-line", "operator")
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["review-records", "dispositions", "log"]), default="review-records")
+@click.argument("what", type=click.Choice(["review-records", "dispositions", "notes", "log"]), default="review-records")
 @click.option(
     "--format",
     "form",
@@ -31,12 +32,12 @@ _TAKER = Exporter("command-line", "operator")
     show_default=True,
     help="Form of a record; CSV is for reading and brings no proofs.",
 )
-@click.option("--since", help="Decided or received at or after this RFC 3339 time.")
-@click.option("--until", help="Decided or received before this RFC 3339 time.")
+@click.option("--since", help="Decided, received or written at or after this RFC 3339 time.")
+@click.option("--until", help="Decided, received or written before this RFC 3339 time.")
 @click.option("--output", type=click.File("wb"), default="-", help="File to write; standard output by default.")
 @location_options
 def export(what: str, form: Any, since: str | None, until: str | None, output: Any, location: Location) -> None:
-    """Export review records, dispositions, or the whole log; the closing record counts them and has the checkpoint.
+    """Export review records, dispositions, notes, or the whole log; the closing record has their number.
 
     Only the whole log (antechamber export log) proves that nothing is missing. An export is itself recorded, and shown
     at /audit. Verify one with: antechamber verify
@@ -50,6 +51,8 @@ def export(what: str, form: Any, since: str | None, until: str | None, output: A
                 chunks = opened.export.log(_TAKER)
             elif what == "dispositions":
                 chunks = opened.export.dispositions(SubmissionFilter(**times), form, _TAKER)
+            elif what == "notes":
+                chunks = opened.export.notes(NoteFilter(**times), form, _TAKER)
             else:
                 chunks = opened.export.review_records(AuditFilter(**times), form, _TAKER)
             _write(chunks, output)

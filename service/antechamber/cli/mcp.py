@@ -14,9 +14,18 @@ import click
 from antechamber.cli.options import fail, ledger_option, own_token, service_option
 from antechamber.client.ledger import Ledger
 from antechamber.client.submitter import AsyncSubmitter
-from antechamber.core.contract import Holder, MemoryPage
-from antechamber.core.errors import AntechamberError
-from antechamber.core.mcp_tools import ProposeMemory, SearchMemory, Status, Submitting, ToolReceipt, event_of
+from antechamber.client.wire import AnswerError
+from antechamber.core.contract import Holder, MemoryPage, NoteItem
+from antechamber.core.errors import AntechamberError, RequestRefusedError
+from antechamber.core.mcp_tools import (
+    AnswerQuestion,
+    ProposeMemory,
+    SearchMemory,
+    Status,
+    Submitting,
+    ToolReceipt,
+    event_of,
+)
 from antechamber.resources import how_to_install
 
 _NO_PRODUCER: Final = "this token is no producer's; set ANTECHAMBER_TOKEN to one that is"
@@ -72,6 +81,15 @@ class LedgerSubmits:
         if holder is None:
             raise AntechamberError(_NO_PRODUCER)
         return holder
+
+    async def answer(self, given: AnswerQuestion) -> NoteItem:
+        """Send the answer to a question."""
+        try:
+            return await self._submitter.answer(given.submission_id, given.text)
+        except AnswerError as error:
+            if error.reasons:
+                raise RequestRefusedError(error.reasons) from None
+            raise
 
     async def search(self, asked: SearchMemory) -> MemoryPage:
         """Return one page of memories."""

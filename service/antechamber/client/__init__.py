@@ -17,13 +17,14 @@ from antechamber.client.mirror import AsyncMirror, Mirror
 from antechamber.client.mirror_file import MirrorError
 from antechamber.client.operation import Operation
 from antechamber.client.submitter import AsyncSubmitter, Submitter
-from antechamber.client.wire import AddressError, ReadError
-from antechamber.core.contract import ChangeItem
+from antechamber.client.wire import AddressError, AnswerError, ReadError
+from antechamber.core.contract import ChangeItem, NoteItem
 from antechamber.core.errors import AntechamberError
 from antechamber.core.mcp_tools import Status
 
 __all__ = [
     "AddressError",
+    "AnswerError",
     "AntechamberError",
     "AsyncMirror",
     "AsyncSubmitter",
@@ -37,6 +38,7 @@ __all__ = [
     "MirrorError",
     "NeedsReviewError",
     "NotSentError",
+    "NoteItem",
     "Operation",
     "OperationError",
     "ReadError",

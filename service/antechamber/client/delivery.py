@@ -10,9 +10,19 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.client.operation import Operation
-from antechamber.client.retry import MAX_PAUSE_SECONDS, RETRYABLE, CircuitBreaker, pause
-from antechamber.client.wire import Call, Pause, QueryParameters, Response, answer_of, answers_of, decode_as
-from antechamber.core.contract import MAX_BATCH, MAX_LINES
+from antechamber.client.retry import MAX_PAUSE_SECONDS, CircuitBreaker, pause
+from antechamber.client.wire import (
+    Call,
+    Pause,
+    QueryParameters,
+    Response,
+    answer_of,
+    answers_of,
+    decode_as,
+    is_passing,
+    note_of_response,
+)
+from antechamber.core.contract import MAX_BATCH, MAX_LINES, NoteItem
 from antechamber.core.delivery_rules import (
     REFUSED,
     SETTLED,
@@ -24,6 +34,7 @@ from antechamber.core.delivery_rules import (
     rule_seal,
 )
 from antechamber.core.errors import AntechamberError
+from antechamber.core.outgoing import OutgoingNote
 
 SUBMISSIONS: Final = "/v1/submissions"
 NDJSON: Final = "application/x-ndjson"
@@ -241,15 +252,27 @@ class Delivery:
 
         Raises ReadError.
         """
+        return decode_as((yield from self._exchange(Call(method="GET", path=path, params=params))), kind)
+
+    def write_note(self, path: str, note: OutgoingNote) -> DeliverySteps[NoteItem]:
+        """Send a note, and send it again while the answer is unclear, which has one effect.
+
+        Raises AnswerError.
+        """
+        call = Call(method="POST", path=path, content=note.body, key=note.key)
+        return note_of_response((yield from self._exchange(call)))
+
+    def _exchange(self, call: Call) -> DeliverySteps[Response]:
+        """Make a request that may be repeated, until its answer is final or all attempts are made."""
         response = Response()
         for attempt in range(self._attempts):
-            response = (yield Call(method="GET", path=path, params=params)) or Response()
-            if response.status is not None and response.status not in RETRYABLE:
+            response = (yield call) or Response()
+            if not is_passing(response):
                 break
             if (response.retry_after or 0) > MAX_PAUSE_SECONDS or attempt + 1 == self._attempts:
                 break
             yield Pause(pause(attempt, response.retry_after, self._chance))
-        return decode_as(response, kind)
+        return response
 
 
 def divide_into_batches(lines: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:

@@ -28,6 +28,7 @@ from antechamber.core.contract import (
     Match,
     MemoryDetail,
     MemoryPage,
+    NoteItem,
     Receipt,
 )
 from antechamber.core.mcp_tools import Status
@@ -142,6 +143,14 @@ class Submitter(SubmitterBase):
         Raises ReadError.
         """
         return self._run(self._status("", submission_id))
+
+    def answer(self, submission_id: str, text: str, *, key: str | None = None) -> NoteItem:
+        """Answer the question that a curator asked about a submission's proposal; without one, it is a note.
+
+        The same text is the same note, however often it is sent, because its key is derived from submission and text;
+        `key` replaces that key. Raises AnswerError.
+        """
+        return self._run(self._answer(submission_id, text, key))
 
     def holder(self) -> Holder | None:
         """Return the owner and rights of the token; None from a service that is too old to report them.
@@ -272,6 +281,10 @@ class AsyncSubmitter(SubmitterBase):
     async def status(self, submission_id: str) -> Status | None:
         """Return a submission's receipt and review; see Submitter.status."""
         return await self._run(self._status("", submission_id))
+
+    async def answer(self, submission_id: str, text: str, *, key: str | None = None) -> NoteItem:
+        """Answer a curator's question; see Submitter.answer."""
+        return await self._run(self._answer(submission_id, text, key))
 
     async def holder(self) -> Holder | None:
         """Return the owner and rights of the token; see Submitter.holder."""

@@ -24,9 +24,20 @@ from antechamber.client.ledger_file import LedgerError
 from antechamber.client.memory_ledger import MemoryLedger
 from antechamber.client.operation import Operation
 from antechamber.client.retry import CircuitBreaker
-from antechamber.client.wire import Call, connection_options
-from antechamber.core.contract import MAX_LINES, ChangePage, Channel, Holder, MemoryDetail, MemoryPage, Receipt
+from antechamber.client.wire import AnswerError, Call, connection_options
+from antechamber.core.contract import (
+    MAX_LINES,
+    ChangePage,
+    Channel,
+    Holder,
+    MemoryDetail,
+    MemoryPage,
+    NoteItem,
+    Receipt,
+)
+from antechamber.core.errors import RequestRefusedError
 from antechamber.core.mcp_tools import Status
+from antechamber.core.outgoing import note_of
 
 MAX_FAILURES: Final = 5
 COOLDOWN_SECONDS: Final = 30.0
@@ -44,7 +55,8 @@ def request_options(call: Call, timeout: float) -> dict[str, Any]:
         "url": call.path,
         "params": call.params,
         "content": call.content,
-        "headers": {"content-type": call.media_type} if call.content is not None else {},
+        "headers": ({"content-type": call.media_type} if call.content is not None else {})
+        | ({"idempotency-key": call.key} if call.key is not None else {}),
     }
 
 
@@ -106,6 +118,13 @@ class SubmitterBase:
 
     def _status(self, location: str, name: str) -> DeliverySteps[Status | None]:
         return self._delivery.read(f"{SUBMISSIONS}/{location}{quote(name, safe='')}", None, Status)
+
+    def _answer(self, submission_id: str, text: str, key: str | None) -> DeliverySteps[NoteItem]:
+        try:
+            note = note_of(submission_id, text, key)
+        except RequestRefusedError as error:
+            raise AnswerError(str(error), error.reasons, temporary=False) from None
+        return self._delivery.write_note(f"{SUBMISSIONS}/{quote(submission_id, safe='')}/notes", note)
 
     def _holder(self) -> DeliverySteps[Holder | None]:
         return self._delivery.read("/v1/token", None, Holder)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from antechamber.client.retry import RETRYABLE
 from antechamber.core.addresses import redact_address
-from antechamber.core.contract import Receipt
+from antechamber.core.contract import NoteItem, Reason, Receipt
 from antechamber.core.delivery_rules import REFUSED, ServerAnswer
 from antechamber.core.errors import AntechamberError
 
@@ -37,6 +37,18 @@ class ReadError(AntechamberError):
     """The parameter that the service refused, as a JSON pointer."""
 
 
+class AnswerError(AntechamberError):
+    """A note was not taken, or it is unknown whether it was; sending it again is safe in both cases.
+
+    `reasons` are the service's; without any, no answer came.
+    """
+
+    def __init__(self, message: str, reasons: list[Reason], *, temporary: bool) -> None:
+        super().__init__(message)
+        self.reasons = reasons
+        self.temporary = temporary
+
+
 class Call(Struct, frozen=True, kw_only=True):
     """A request to make."""
 
@@ -45,6 +57,8 @@ class Call(Struct, frozen=True, kw_only=True):
     content: bytes | None = None
     media_type: str = "application/json"
     params: QueryParameters | None = None
+    key: str | None = None
+    """The idempotency key of a note; that of an event is in its body."""
     hold_seconds: int = 0
     """Seconds for which the service may hold the request before it answers."""
 
@@ -207,6 +221,39 @@ def decode_as(response: Response, kind: type[T]) -> T | None:
     error.temporary = response.status is None or response.status in RETRYABLE
     error.pointer = next((reason.pointer for reason in problem.reasons), None)
     raise error
+
+
+def note_of_response(response: Response) -> NoteItem:
+    """Decode the answer to a note.
+
+    Raises AnswerError.
+    """
+    if response.status == httpx.codes.NOT_FOUND:
+        message = "no submission of yours has this id"
+        raise AnswerError(message, [], temporary=False)
+    try:
+        if response.status == httpx.codes.CREATED:
+            return msgspec.json.decode(response.content, type=NoteItem)
+        reasons = msgspec.json.decode(response.content, type=_NoteProblem).reasons if response.content else []
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        reasons = []
+    text = "; ".join(reason.message for reason in reasons)
+    if not text:
+        text = response.reason or f"status {response.status}, and the answer is not one of Antechamber's"
+    raise AnswerError(text, reasons, temporary=is_passing(response) or not reasons)
+
+
+def is_passing(response: Response) -> bool:
+    """Return whether the same request may succeed later; of two kinds of 409, the passing one says when."""
+    if response.status == httpx.codes.CONFLICT:
+        return response.retry_after is not None
+    return response.status is None or response.status in RETRYABLE
+
+
+class _NoteProblem(Struct, frozen=True):
+    """The refusal of a note."""
+
+    reasons: list[Reason]
 
 
 class _Reason(Struct, frozen=True):

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Final, Literal, get_args
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 Scope = Literal["session", "project", "agent_team", "agent_repo", "organization", "cross_organization"]
 Visibility = Literal["shareable", "private"]
@@ -49,6 +49,8 @@ ProposalState = Literal["pending", "approved", "rejected"]
 MemoryState = Literal["active", "superseded", "retracted", "expired"]
 Change = Literal["admitted", "superseded", "retracted", "expired", "erased"]
 Match = Literal["any", "all"]
+NoteKind = Literal["note", "question", "answer"]
+NoteAuthor = Literal["curator", "producer"]
 QuarantineState = Literal["waiting", "settled"]
 Channel = Literal["http", "batch", "mcp"]
 
@@ -78,6 +80,8 @@ MAX_DEPTH: Final = 16
 MAX_TAGS: Final = 32
 MAX_DERIVED_FROM: Final = 32
 MAX_TAG: Final = 64
+MAX_NOTE: Final = 2000
+"""Maximum number of characters of a note."""
 MAX_SCOPES: Final = 16
 """Maximum number of scopes that are read at a time."""
 MAX_CHANGES: Final = 1000
@@ -211,13 +215,35 @@ class Problem(Receipt, frozen=True, kw_only=True):
     detail: str
 
 
+class NoteBody(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a producer posts to the conversation about its proposal."""
+
+    text: Annotated[
+        str,
+        Meta(description="Not blank.", extra_json_schema={"minLength": 1, "maxLength": MAX_NOTE}),
+    ]
+
+
+class NoteItem(Struct, frozen=True, kw_only=True):
+    """One note of the conversation about a proposal, as its producer sees it; no curator is named."""
+
+    note_id: str
+    at: str
+    author: NoteAuthor = field(name="from")
+    kind: NoteKind
+    text: str
+
+
 class ReviewStatus(Struct, frozen=True, kw_only=True):
     """What became of a submission's proposal, as its producer sees it."""
 
     state: ProposalState
     decided_at: str | None
     reason_code: ReasonCode | None
+    reason_text: Annotated[str | None, Meta(description="The curator's note, where the policy shares it.")] = None
     memory_id: str | None
+    content: Annotated[str | None, Meta(description="The text as it was admitted.")] = None
+    notes: Annotated[list[NoteItem], Meta(description="Oldest first; empty where the policy shares none.")] = []
 
 
 class Holder(Struct, frozen=True, kw_only=True):

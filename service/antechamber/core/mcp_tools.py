@@ -16,6 +16,7 @@ from antechamber.core.contract import (
     KEY_PATTERN,
     MAX_DERIVED_FROM,
     MAX_INTEGER,
+    MAX_NOTE,
     MAX_SCOPES,
     MAX_TAG,
     MAX_TAGS,
@@ -23,6 +24,7 @@ from antechamber.core.contract import (
     Holder,
     Match,
     MemoryPage,
+    NoteItem,
     Reason,
     Receipt,
     ReviewStatus,
@@ -85,6 +87,17 @@ class MemoryScopes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Arguments of `memory_scopes`: none."""
 
 
+class AnswerQuestion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `answer_question`."""
+
+    submission_id: Annotated[
+        str, Meta(min_length=1, max_length=128, description="The submission whose status shows the question.")
+    ]
+    text: Annotated[
+        str, Meta(min_length=1, max_length=MAX_NOTE, description="The answer; without secrets and personal data.")
+    ]
+
+
 class SearchMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `search_memory`."""
 
@@ -130,6 +143,7 @@ PLACES: Final = {
     "/scope": "scopes",
     "/match": "match",
     "/q": "query",
+    "/text": "text",
 }
 """The argument that each pointer of the contract refers to."""
 
@@ -181,6 +195,13 @@ class Status(Receipt, frozen=True, kw_only=True):
     """A receipt, and what a curator made of it."""
 
     review: ReviewStatus | None = None
+
+
+def open_question_of(status: Status) -> NoteItem | None:
+    """Return the question that waits for an answer, if the latest one was not answered."""
+    notes = status.review.notes if status.review is not None and status.review.state == "pending" else []
+    asked = [note for note in notes if note.kind in {"question", "answer"}]
+    return asked[-1] if asked and asked[-1].kind == "question" else None
 
 
 class ToolFailure(Struct, frozen=True, kw_only=True):
@@ -255,6 +276,14 @@ class Submitting(Protocol):
         """Return whose token it is, and the scopes that it may submit to and read.
 
         Raises AntechamberError if that cannot be read.
+        """
+        ...
+
+    async def answer(self, given: AnswerQuestion) -> NoteItem:
+        """Answer a curator's question; the same arguments are the same note.
+
+        Raises RequestRefusedError if the service refuses it, AntechamberError if it is unknown whether it arrived or if
+        there is no such submission.
         """
         ...
 

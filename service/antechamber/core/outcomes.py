@@ -3,6 +3,7 @@
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from antechamber.core.contract import Code, Disposition
 
@@ -181,6 +182,51 @@ READ_MALFORMED: Final = Outcome(
     advice="Fix the parameter in `pointer`.",
 )
 """The row of `malformed` for reads."""
+
+_NOTE_OUTCOMES: Final[dict[Code, Outcome]] = {
+    "already-decided": Outcome(
+        status=409,
+        disposition=None,
+        key_bound=False,
+        retry_same_key=False,
+        safe_new_key=False,
+        title="Nothing waits for an answer",
+        advice="Read the submission to learn what became of it; a note needs a proposal that waits.",
+    ),
+    "private-detected": Outcome(
+        status=422,
+        disposition=None,
+        key_bound=False,
+        retry_same_key=True,
+        safe_new_key=False,
+        title="Private data found",
+        advice="Nothing was kept. Write the answer without private data and send it under the same key.",
+    ),
+    "key-reused": Outcome(
+        status=422,
+        disposition=None,
+        key_bound=None,
+        retry_same_key=False,
+        safe_new_key=False,
+        title="Key already used for another note",
+        advice="The first note is unchanged. A retry needs its text; another text needs another key.",
+    ),
+    "too-large-for-scope": Outcome(
+        status=422,
+        disposition=None,
+        key_bound=False,
+        retry_same_key=False,
+        safe_new_key=False,
+        title="Conversation too long",
+        advice="Wait for the decision; this proposal takes no more notes.",
+    ),
+}
+
+
+def note_outcome(code: Code) -> Outcome:
+    """Return the row of a refused note, which has no disposition and binds no key of a submission."""
+    return _NOTE_OUTCOMES.get(code) or replace(OUTCOMES[code], disposition=None)
+
 
 NOT_FOUND_TYPE: Final = "about:blank"
 """RFC 9457 section 4.2.1: a problem without more information than its status."""

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from blake3 import blake3
 from msgspec import Struct
 
 from antechamber.core.admission.canonical import check_profile, decode, digest, event_bytes, normalize
 from antechamber.core.admission.submission import compared_bytes, derived_key, fingerprint, read_draft, read_event
 from antechamber.core.errors import refuse
+from antechamber.core.review.notes import read_note
 
 
 class Body(Struct, frozen=True, kw_only=True):
@@ -45,6 +47,24 @@ def body_of(event: Mapping[str, Any] | bytes, key: str | None) -> Body:
         source_event_hash=submission.source_event_hash,
         fingerprint=fingerprint(compared_bytes(submission)),
     )
+
+
+class OutgoingNote(Struct, frozen=True, kw_only=True):
+    """A note of a producer to send: the body, and the key of a note, which is apart from keys of submissions."""
+
+    body: bytes
+    key: str
+
+
+def note_of(submission_id: str, text: str, key: str | None = None) -> OutgoingNote:
+    """Return a note to send; without a key, with one derived from the submission and the text.
+
+    Raises RequestRefusedError if the text is malformed.
+    """
+    normal = read_note(_encoded({"text": text}))
+    if key is None:
+        key = "note1-" + blake3(f"{submission_id}\n{normal}".encode()).hexdigest()[:32]
+    return OutgoingNote(body=msgspec.json.encode({"text": normal}), key=key)
 
 
 def _encoded(event: Mapping[str, Any]) -> bytes:

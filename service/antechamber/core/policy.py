@@ -70,6 +70,13 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether a group of proposals may be approved at once; proposals with reasons for caution never are."""
 
 
+class Sharing(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What producers learn of the review of their proposals."""
+
+    sees_notes: bool = True
+    """Whether a producer reads the notes on its proposals and the reasons of decisions, and can be asked."""
+
+
 class Privacy(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The detection rules that are switched off, and actions that replace those of rules and kinds of rules."""
 
@@ -114,6 +121,7 @@ class Policy(Struct, frozen=True, kw_only=True, dict=True):
     defaults: Rules = field(default_factory=Rules)
     scopes: dict[Scope, ScopeRules] = field(default_factory=_shipped_scopes)
     limits: Limits = field(default_factory=Limits)
+    producer: Sharing = field(default_factory=Sharing)
     privacy: Privacy = field(default_factory=Privacy)
     reveal: list[Person] = []
     """Persons who may reveal, redact and settle sealed events."""

@@ -1,7 +1,7 @@
 """Read-only views of the desk: the review queue, a proposal, memories."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -9,11 +9,12 @@ from msgspec import Struct
 from antechamber.core.access.callers import Account
 from antechamber.core.errors import NotFoundError
 from antechamber.core.ports.clock import Clock
-from antechamber.core.ports.store import Store
+from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.hidden_text import find_hidden
 from antechamber.core.review.queue_filter import QueueFilter
 from antechamber.core.review.queue_order import QueueCursor, marks_of
 from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow
+from antechamber.core.rows.notes import AttentionRow, ProposalTurn
 from antechamber.core.rows.review import LatestDecision, QueueRow, ReviewRecordRow
 from antechamber.flows.dossier import Dossier, gather
 from antechamber.flows.live_policy import PolicyReloader
@@ -43,6 +44,12 @@ class Queue(Struct, frozen=True, kw_only=True):
     items: list[QueueRow]
     for_second: list[QueueRow]
     """Proposals that need one more person and that this curator may judge; only on the first page."""
+    attention: list[AttentionRow] = []
+    """Proposals that this person should look at: assigned, answered or with a mention; only on the first page."""
+    waiting: list[QueueRow] = []
+    """Proposals whose producers were asked and have not answered yet; only on the first page."""
+    turns: dict[int, ProposalTurn] = {}
+    """Whose turn the shown proposals are, by their keys."""
     next: str | None
     held: int
     """Proposals that others have claimed."""
@@ -93,6 +100,12 @@ def require(row: R | None) -> R:
     return row
 
 
+def _turns(tx: Rows, rows: Sequence[QueueRow]) -> dict[int, ProposalTurn]:
+    """Return whose turn the proposals of these rows are, by their keys."""
+    keys = [row.id for row in rows]
+    return dict(zip(keys, tx.notes.turns(keys), strict=True))
+
+
 class DeskViews:
     """Reads what the pages of the desk show."""
 
@@ -121,23 +134,37 @@ class DeskViews:
         with self._store.read() as tx:
             items, end = tx.queue.matching(wanted, read_cursor(after), PAGE + 1)
             held = tx.queue.count_held(account.person, now)
+            turns = _turns(tx, items)
         following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         if following is None and end is not None:
             following = f"{end.rank}.{end.turn}.{end.fold}.0"
-        return Queue(items=items[:PAGE], for_second=[], next=following, held=held, now=now)
+        return Queue(items=items[:PAGE], for_second=[], next=following, held=held, now=now, turns=turns)
 
     def queue(self, after: str | None, account: Account) -> Queue:
         """Return one page of the queue by risk and turn; the first page also has what needs a second person."""
         now, cursor = self._clock(), read_cursor(after)
+        for_second: list[QueueRow] = []
+        attention: list[AttentionRow] = []
         with self._store.read() as tx:
             items, held = tx.queue.page(cursor, PAGE + 1), tx.queue.count_held(account.person, now)
-            for_second = (
-                tx.queue.for_second(account.person, PAGE) if cursor is None and account.role == "curator" else []
-            )
+            waiting = tx.notes.waiting_for_producer(PAGE) if cursor is None else []
+            if cursor is None and account.role == "curator":
+                attention = tx.notes.attention(account.person, PAGE)
+                own = {row.id for row in attention}
+                for_second = [row for row in tx.queue.for_second(account.person, PAGE) if row.id not in own]
+            turns = _turns(tx, [*items, *for_second, *attention])
         following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
-        above = {row.proposal_id for row in for_second}
-        shown = [row for row in items[:PAGE] if row.like_it > 1 or row.proposal_id not in above]
-        return Queue(items=shown, for_second=for_second, next=following, held=held, now=now)
+        elsewhere = {row.id for row in (*for_second, *attention, *waiting)}
+        return Queue(
+            items=[row for row in items[:PAGE] if row.like_it > 1 or row.id not in elsewhere],
+            for_second=for_second,
+            attention=attention,
+            waiting=waiting,
+            turns=turns,
+            next=following,
+            held=held,
+            now=now,
+        )
 
     def dossier(self, proposal_id: str, account: Account) -> Dossier:
         """Gather one proposal with its evidence, history and findings.

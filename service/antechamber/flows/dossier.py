@@ -41,6 +41,7 @@ from antechamber.core.rows.review import (
     ProposalRow,
     ReviewRecordRow,
 )
+from antechamber.flows.conversation_view import ConversationView, view_conversation
 from antechamber.flows.similar_memories import Similar, look_around
 
 IN_GROUP: Final = 8000
@@ -113,6 +114,7 @@ class Dossier(Struct, frozen=True, kw_only=True):
     """Whether an approval requires that the text was read to its end."""
     guidelines: list[str]
     """The policy's guidelines for the curator; only while the proposal waits."""
+    conversation: ConversationView
 
 
 def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
@@ -157,6 +159,7 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         source_link=link_to(proposal.source_span, policy.sources),
         long=is_long(proposal.payload),
         guidelines=policy.guidelines_for(proposal.submission_scope, proposal.payload["kind"]) if pending else [],
+        conversation=view_conversation(tx, policy, proposal, facts.owners),
     )
 
 

@@ -23,6 +23,7 @@ from antechamber.core.log.tree import Tree
 from antechamber.core.policy import covers
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
+from antechamber.core.rows.notes import AuditNoteRow, NoteFilter
 from antechamber.core.rows.review import AuditFilter, AuditRow
 from antechamber.core.rows.submissions import ListedSubmission, SubmissionFilter
 from antechamber.core.times import format_time
@@ -45,9 +46,14 @@ _DISPOSITION_COLUMNS: Final = (
     "record", "sequence", "leaf_hash", "time", "producer_identity", "disposition", "reason_code", "submission_scope",
     "scope_id", "submission_id", "proposal_id", "quarantine_id", "policy_digest", *_END_COLUMNS,
 )  # fmt: skip
+_NOTE_COLUMNS: Final = (
+    "record", "sequence", "leaf_hash", "written_at", "kind", "author", "person", "persons", "text", "note_id",
+    "answers", "proposal_id", "producer_identity", "submission_scope", "scope_id", "policy_digest", *_END_COLUMNS,
+)  # fmt: skip
+_AnyFilter = AuditFilter | SubmissionFilter | NoteFilter
 _Write = Callable[[dict[str, Any]], bytes]
-_Filter = TypeVar("_Filter", AuditFilter, SubmissionFilter)
-_Row = TypeVar("_Row", AuditRow, DispositionRow)
+_Filter = TypeVar("_Filter", AuditFilter, SubmissionFilter, NoteFilter)
+_Row = TypeVar("_Row", AuditRow, DispositionRow, AuditNoteRow)
 
 
 class Exporter(Struct, frozen=True):
@@ -112,6 +118,10 @@ class Export:
         """Yield the stored answers in chunks, with the events that were kept; otherwise as `review_records`."""
         return self._export(_DISPOSITIONS, wanted, form, taker)
 
+    def notes(self, wanted: NoteFilter, form: Format, taker: Exporter) -> Iterator[bytes]:
+        """Yield notes, questions, answers and assignments in chunks; otherwise as `review_records`."""
+        return self._export(_NOTES, wanted, form, taker)
+
     def _export(self, kind: "_Kind[_Filter, _Row]", wanted: _Filter, form: Format, taker: Exporter) -> Iterator[bytes]:
         signed = self._begin(kind.exported, form, wanted, taker)
         write, head = _writer(form, kind.columns)
@@ -153,9 +163,7 @@ class Export:
                 )
         yield canonical(closing) + b"\n"
 
-    def _begin(
-        self, exported: Exported, form: Format, wanted: AuditFilter | SubmissionFilter | None, taker: Exporter
-    ) -> SignedCheckpoint:
+    def _begin(self, exported: Exported, form: Format, wanted: _AnyFilter | None, taker: Exporter) -> SignedCheckpoint:
         """Sign the log and record the export; a log that contradicts the last checkpoint is not exported.
 
         Raises LogError, BusyError or UnavailableError.
@@ -176,9 +184,7 @@ class Export:
         self._store.write(lambda tx: tx.log.add_export(row, salt)).result()
         return signed
 
-    def _closing(
-        self, signed: SignedCheckpoint, form: Format, wanted: AuditFilter | SubmissionFilter, taker: Exporter
-    ) -> dict[str, Any]:
+    def _closing(self, signed: SignedCheckpoint, form: Format, wanted: _AnyFilter, taker: Exporter) -> dict[str, Any]:
         """Return the last record; `complete` is False, because selected records never prove that none is missing."""
         closing: dict[str, Any] = {"record": CLOSING, "complete": False, "checkpoint": signed.note}
         if form == "csv":
@@ -206,12 +212,12 @@ class Export:
         yield write(closing | {"count": count, "last_sequence": last})
 
 
-def _filters(wanted: AuditFilter | SubmissionFilter | None) -> dict[str, Any]:
+def _filters(wanted: _AnyFilter | None) -> dict[str, Any]:
     members = {} if wanted is None else msgspec.structs.asdict(wanted)
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _may_see(grants: list[str] | None, row: AuditRow | DispositionRow) -> bool:
+def _may_see(grants: list[str] | None, row: AuditRow | DispositionRow | AuditNoteRow) -> bool:
     # A quarantined event with a private scope has no scope here; only auditors of all scopes may see it.
     return grants is None or covers(grants, row.submission_scope or "", row.scope_id or "")
 
@@ -220,7 +226,7 @@ def _base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()
 
 
-def _prove(row: LeafRow | AuditRow, tree: Tree | None) -> dict[str, Any]:
+def _prove(row: LeafRow | AuditRow | AuditNoteRow, tree: Tree | None) -> dict[str, Any]:
     """Return a record's leaf hash and sequence and, if there is a tree, its leaf and inclusion proof."""
     proven = {"sequence": row.sequence, "leaf_hash": leaf_hash(row.leaf.encode()).hex()}
     if tree is None:
@@ -258,6 +264,14 @@ def _disposition_record(row: DispositionRow, tree: Tree | None) -> dict[str, Any
     }
 
 
+def _note_record(row: AuditNoteRow, tree: Tree | None) -> dict[str, Any]:
+    members = {name: value for name, value in msgspec.structs.asdict(row).items() if name not in _OWN}
+    persons = row.persons if tree is not None else " ".join(row.persons)
+    return (
+        members | {"record": "note", "written_at": format_time(row.written_at), "persons": persons} | _prove(row, tree)
+    )
+
+
 class _Kind(Struct, Generic[_Filter, _Row], frozen=True):
     """One kind of export of records."""
 
@@ -280,6 +294,13 @@ _DISPOSITIONS: Final[_Kind[SubmissionFilter, DispositionRow]] = _Kind(
     _DISPOSITION_COLUMNS,
     lambda tx, chosen, first, end: tx.log.dispositions(chosen, first, end),
     _disposition_record,
+)
+
+_NOTES: Final[_Kind[NoteFilter, AuditNoteRow]] = _Kind(
+    "notes",
+    _NOTE_COLUMNS,
+    lambda tx, chosen, first, end: tx.notes.export(chosen, first, end),
+    _note_record,
 )
 
 

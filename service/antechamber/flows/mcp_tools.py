@@ -6,21 +6,23 @@ from functools import partial
 import msgspec
 
 from antechamber.core.access.callers import Bearer
-from antechamber.core.contract import Holder, MemoryPage, Receipt
+from antechamber.core.contract import Holder, MemoryPage, NoteItem, Receipt
 from antechamber.core.delivery_rules import ServerAnswer, rule
-from antechamber.core.errors import AntechamberError, NotFoundError
-from antechamber.core.mcp_tools import ProposeMemory, SearchMemory, Status, ToolReceipt, event_of
-from antechamber.core.outgoing import body_of
+from antechamber.core.errors import AntechamberError, NotFoundError, RequestRefusedError
+from antechamber.core.mcp_tools import AnswerQuestion, ProposeMemory, SearchMemory, Status, ToolReceipt, event_of
+from antechamber.core.outgoing import body_of, note_of
 from antechamber.flows.admit import Admission
+from antechamber.flows.producer_notes import ProducerNotes
 from antechamber.flows.recall import MemoryQuery, Recall
 
 
 class InProcessTools:
     """The tools of one bearer (implements core.mcp_tools.Submitting)."""
 
-    def __init__(self, admission: Admission, recall: Recall, bearer: Bearer) -> None:
+    def __init__(self, admission: Admission, recall: Recall, notes: ProducerNotes, bearer: Bearer) -> None:
         self._admission = admission
         self._recall = recall
+        self._notes = notes
         self._bearer = bearer
 
     async def propose(self, proposed: ProposeMemory) -> ToolReceipt:
@@ -57,6 +59,21 @@ class InProcessTools:
     async def scopes(self) -> Holder:
         """Return the holder of the token and its rights."""
         return await asyncio.to_thread(self._recall.holder, self._bearer)
+
+    async def answer(self, given: AnswerQuestion) -> NoteItem:
+        """Answer a curator's question under a key derived from the arguments.
+
+        Raises RequestRefusedError, or AntechamberError if the bearer has no such submission.
+        """
+        note = note_of(given.submission_id, given.text)
+        try:
+            reply = await self._notes.write(given.submission_id, note.body, [note.key], self._bearer)
+        except NotFoundError:
+            message = "no submission of yours has this id"
+            raise AntechamberError(message) from None
+        if reply.problem:
+            raise RequestRefusedError(msgspec.json.decode(reply.body, type=Receipt).reasons)
+        return msgspec.json.decode(reply.body, type=NoteItem)
 
     async def search(self, asked: SearchMemory) -> MemoryPage:
         """Return the best answers to a question, or the newest memories, of exactly the named scopes.

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
 import msgspec
 from msgspec import Struct
 
 from antechamber.core.access.callers import Bearer
+from antechamber.core.admission.canonical import canonical
 from antechamber.core.contract import (
     KEY,
     MAX_SCOPES,
@@ -17,13 +18,18 @@ from antechamber.core.contract import (
     MemoryDetail,
     MemoryItem,
     MemoryPage,
+    NoteItem,
+    NoteKind,
     ReviewStatus,
 )
 from antechamber.core.errors import NotFoundError, refuse
 from antechamber.core.policy import may_read, name_grants
 from antechamber.core.ports.search import RankedMemory
 from antechamber.core.ports.store import Rows, Store
+from antechamber.core.review.decision import ERASED
+from antechamber.core.review.notes import ERASED_NOTE
 from antechamber.core.rows.memories import MemoryEnd, MemoryHit
+from antechamber.core.rows.notes import NoteRow
 from antechamber.core.rows.submissions import StoredReceipt
 from antechamber.core.search.terms import words_of_question
 from antechamber.core.times import format_time
@@ -99,7 +105,8 @@ class Recall:
                     else tx.memories.receipt_by_key(bearer.name, key or "")
                 )
             if stored is not None:
-                return {**msgspec.json.decode(stored.receipt), "review": review_of(stored)}
+                shares = self._policies.current.policy.producer.sees_notes
+                return {**msgspec.json.decode(stored.receipt), "review": review_of(stored, shares=shares)}
         message = "no submission of yours by that name"
         raise NotFoundError(message)
 
@@ -218,13 +225,38 @@ def _ranked_after(tx: Rows, scopes: list[tuple[str, str]], cursor: str) -> Ranke
     return RankedMemory(id=_position(tx, scopes, match[2]), score=int(match[1]))
 
 
-def review_of(stored: StoredReceipt) -> ReviewStatus | None:
-    """Return the review status of a submission's proposal; None if the submission created or joined none."""
+def review_of(stored: StoredReceipt, *, shares: bool) -> ReviewStatus | None:
+    """Return the review status of a submission's proposal; None if the submission created or joined none.
+
+    `shares` is whether the policy shows notes and reasons to producers.
+    """
     if stored.state is None:
         return None
-    decided = None if stored.decided_at is None else format_time(stored.decided_at)
+    admitted = stored.payload is not None and canonical(stored.payload) != ERASED.encode()
     return ReviewStatus(
-        state=stored.state, decided_at=decided, reason_code=stored.reason_code, memory_id=stored.memory_id
+        state=stored.state,
+        decided_at=None if stored.decided_at is None else format_time(stored.decided_at),
+        reason_code=stored.reason_code,
+        reason_text=(stored.reason_text or None) if shares and stored.reason_text != ERASED_NOTE else None,
+        memory_id=stored.memory_id,
+        content=stored.payload["content"] if stored.payload is not None and admitted else None,
+        notes=note_items(stored.notes) if shares else [],
+    )
+
+
+def note_items(notes: Sequence[NoteRow]) -> list[NoteItem]:
+    """Return the notes that a producer reads; erased ones and assignments are left out."""
+    return [note_item(note) for note in notes if note.kind != "assignment" and note.text != ERASED_NOTE]
+
+
+def note_item(note: NoteRow) -> NoteItem:
+    """Return a note as its proposal's producer reads it."""
+    return NoteItem(
+        note_id=note.note_id,
+        at=format_time(note.written_at),
+        author="producer" if note.person is None else "curator",
+        kind=cast("NoteKind", note.kind),
+        text=note.text,
     )
 
 

@@ -223,6 +223,7 @@ class Desk:
         goes_on = going_on and decision.kind not in STAYING
         cursor = tx.queue.cursor_of(proposal_id) if goes_on else None
         tx.review.decide(proposal, account, entry)
+        tx.notes.settle(proposal.id, account.person, over=ruling.state != "pending")
         tx.queue.release(proposal_id, None)
         return DecisionResult(
             proposal_id=proposal_id,

@@ -20,6 +20,7 @@ from antechamber.core.log.leaf import (
     submission_text,
 )
 from antechamber.core.log.merkle import BLOCK_LEVELS, Frontier, leaf_hash, up
+from antechamber.core.log.note_leaf import note_text
 from antechamber.core.log.rows import ExportRow
 from antechamber.core.times import format_time
 from antechamber.store.receipts import receipt_of
@@ -129,6 +130,7 @@ class LogCheck:
             ("logged_erasures", "erasure", self._erasure),
             ("logged_reveals", "revealed span", self._reveal),
             ("logged_passwords", "password change", self._password),
+            ("logged_notes", "note", self._note),
         ):
             for row in self._sql.all(name):
                 yield _guarded(f"{kind} {next(iter(row.values()))}", partial(compare, row))
@@ -177,6 +179,13 @@ class LogCheck:
         subject = names | {"password": row["password_digest"]}
         expected = {"action": "set-password", "actor": row["actor"], "role": row["role"], "subject": subject}
         return self._only(what, row["password_change_id"], expected | {"time": format_time(row["changed_at"])}, None)
+
+    def _note(self, row: SqlRow, what: str) -> str:
+        names = {name: row[name] for name in ("note_id", "proposal_id", "answers") if row[name] is not None}
+        expected = {"action": row["kind"], "actor": row["author"], "policy_digest": row["policy_digest"]}
+        expected |= {"subject": names, "time": format_time(row["written_at"])}
+        text = note_text(row | {"persons": msgspec.json.decode(row["persons"])})
+        return self._only(what, row["note_id"], expected, text, erased=row["erased"])
 
     def _only(
         self, what: str, subject: str, expected: SqlRow, text: SqlRow | None, *, erased: int | None = None

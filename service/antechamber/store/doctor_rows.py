@@ -17,6 +17,7 @@ _CROSSED: Final = (
     "crossed_quarantine",
     "crossed_sealed_events",
     "crossed_records",
+    "crossed_notes",
     "crossed_memories",
     "crossed_search",
     "crossed_changes",

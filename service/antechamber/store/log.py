@@ -123,6 +123,7 @@ class LogQueries:
             [answer] = self._sql.all("answer_of_proposal", id=row["id"])
             self._sql.run("keep_receipt", id=row["id"], receipt=receipt_of(answer))
             self._erase_fold(row["id"])
+            self._sql.run("erase_notes", id=row["id"])
         else:
             self._sql.run("erase_event", id=row["id"])
             self._sql.run("erase_reveals", id=row["id"])

@@ -44,13 +44,18 @@ class MemoryQueries:
         proposal = row["reviewed"]
         reason = self._sql.one("last_reason", proposal=proposal) if row["state"] not in {None, "pending"} else None
         memory = self._sql.one("memory_of_proposal", proposal=proposal) if row["state"] == "approved" else None
+        own = proposal is not None and row["proposer"] == row["producer"]
+        notes = self._sql.all("notes_of_proposal", proposal=proposal) if own else []
         return msgspec.convert(
             {
                 "receipt": receipt_of(row),
                 "state": row["state"],
                 "decided_at": row["decided_at"],
                 "reason_code": reason and reason["reason_code"],
+                "reason_text": reason and reason["reason_text"] if own else None,
                 "memory_id": memory and memory["memory_id"],
+                "payload": memory and msgspec.json.decode(memory["payload"]),
+                "notes": [decoded(note, "persons") for note in notes],
             },
             StoredReceipt,
         )

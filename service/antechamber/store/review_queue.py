@@ -1,6 +1,7 @@
 """Queries for the review queue: its order, its filters, claims on proposals, and sorting into folds."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -60,6 +61,7 @@ class QueueQueries:
             "submission_scope": chosen.submission_scope,
             "scope_id": chosen.scope_id,
             "kind": chosen.kind,
+            "assigned": chosen.assigned,
             "most_rank": 1 if chosen.warning else _BEHIND_FOLDS,
             **dict(zip(("first", "second", "third", "fourth"), patterns, strict=False)),
         }
@@ -89,10 +91,12 @@ class QueueQueries:
     def free(self, person: str, after: QueueCursor | None, now: int) -> list[str]:
         """Return a few proposals after a cursor that this person could judge and no one else has claimed.
 
-        Proposals that need a second person come first, before all others, and do not appear in the queue again.
+        Without a cursor, what the person should look at comes first. Proposals that need a second person come next, and
+        do not appear in the queue again.
         """
         start = after or _FRONT
         rows: list[dict[str, Any]] = []
+        own = self._sql.all("free_attention", person=person, now=now) if after is None else []
         if start.rank < 0:
             rows = self._for_second(person, start.proposal, now, _FREE_SAMPLE)
         if not rows and start.rank < _BEHIND_FOLDS:
@@ -101,7 +105,7 @@ class QueueQueries:
         if not rows:
             first = start.proposal if start.rank == _BEHIND_FOLDS else 0
             rows = self._sql.all("free_unsorted", person=person, now=now, proposal=first)
-        return [row["proposal_id"] for row in rows]
+        return [row["proposal_id"] for row in (*own, *rows)]
 
     def free_matching(self, chosen: QueueFilter, person: str, after: QueueCursor | None, now: int) -> list[str]:
         """Return a few free proposals after a cursor that match a filter, like `free`.
@@ -110,8 +114,9 @@ class QueueQueries:
         """
         for _ in range(_MAX_PAGES):
             rows, end = self.matching(chosen, after, _ROWS)
-            if free := [row.proposal_id for row in rows if self._is_free(row, person, now)][:_FREE_SAMPLE]:
-                return free
+            free = (row.proposal_id for row in rows if self._is_free(row, person, now))
+            if found := list(islice(free, _FREE_SAMPLE)):
+                return found
             if len(rows) == _ROWS:
                 last = rows[-1]
                 after = QueueCursor(rank=last.rank, turn=last.turn, fold=last.fold, proposal=last.id)
@@ -129,7 +134,9 @@ class QueueQueries:
                 for candidate in self._for_second(person, row.id - 1, now, 1)
             )
         held = row.claimed_by not in {None, person} and (row.claimed_until or 0) > now
-        return row.owner != person and not held
+        if row.owner == person or held:
+            return False
+        return self._sql.one("kept_from", proposal=row.id, person=person) is None
 
     def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
         values = {"proposal_id": proposal_id, "person": person, "now": now, "until": until}

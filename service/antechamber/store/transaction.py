@@ -6,6 +6,7 @@ from antechamber.store.changes import ChangeQueries
 from antechamber.store.doctor import DoctorQueries
 from antechamber.store.log import LogQueries
 from antechamber.store.memories import MemoryQueries
+from antechamber.store.notes import NoteQueries
 from antechamber.store.quarantine import QuarantineQueries
 from antechamber.store.reports import ReportQueries
 from antechamber.store.review_queue import QueueQueries
@@ -28,6 +29,7 @@ class Transaction:
         "doctor",
         "log",
         "memories",
+        "notes",
         "quarantine",
         "queue",
         "reports",
@@ -45,6 +47,7 @@ class Transaction:
         self.changes = ChangeQueries(sql)
         self.queue = QueueQueries(sql)
         self.review = ReviewQueries(sql, lane)
+        self.notes = NoteQueries(sql)
         self.quarantine = QuarantineQueries(sql)
         self.sealed_events = SealedEventQueries(sql)
         self.access = AccessQueries(sql)

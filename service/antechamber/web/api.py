@@ -11,6 +11,7 @@ from antechamber.core.access.callers import Bearer
 from antechamber.core.contract import MAX_BATCH, MAX_BODY, Holder, MemoryDetail, MemoryPage
 from antechamber.core.errors import refuse
 from antechamber.flows.admit import Admission
+from antechamber.flows.producer_notes import ProducerNotes
 from antechamber.flows.recall import DEFAULT_ITEMS, MemoryQuery, Recall
 from antechamber.flows.replies import Reply
 from antechamber.flows.seal import KeySealer
@@ -67,6 +68,17 @@ class Submissions(Controller):
     ) -> Response[bytes]:
         """Seal a free key, so that no late request can use it."""
         return respond(await sealer.seal(idempotency_key, request.user))
+
+
+@post("/v1/submissions/{submission_id:str}/notes", guards=[needs_token], request_max_body_size=MAX_BODY)
+async def write_note(
+    submission_id: FromPath[str], request: AgentRequest, producer_notes: NamedDependency[ProducerNotes]
+) -> Response[bytes]:
+    """Answer a curator's question about a proposal, or add a note to it."""
+    body = await read_body(request.scope, request.receive, MAX_BODY)
+    await needs_token(request, request.route_handler)
+    keys = request.headers.getall("idempotency-key", [])
+    return respond(await producer_notes.write(submission_id, body, keys, request.user))
 
 
 @get("/v1/token", guards=[needs_token], sync_to_thread=False)

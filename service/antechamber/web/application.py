@@ -31,11 +31,13 @@ from antechamber.flows.access import AccessFlows
 from antechamber.flows.admit import Admission
 from antechamber.flows.changes import Changes
 from antechamber.flows.checkpoint_signing import Checkpoints
+from antechamber.flows.conversation import Conversation
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.metrics import Metrics
+from antechamber.flows.producer_notes import ProducerNotes
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
@@ -85,6 +87,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
 
     admission: Admission
     sealer: KeySealer
+    producer_notes: ProducerNotes
+    conversation: Conversation
     recall: Recall
     changes: Changes
     desk: Desk
@@ -167,6 +171,7 @@ def _handlers() -> list[Any]:
                 api.Submissions,
                 api.Memories,
                 changes.read_changes,
+                api.write_note,
                 api.whose_token,
                 api.refuse_direct_write,
             ],

@@ -16,6 +16,7 @@ from antechamber.core.errors import NotFoundError, refuse
 from antechamber.core.log.rows import Format
 from antechamber.core.policy import covers
 from antechamber.core.review.decision import DECISIONS, SETTLEMENTS
+from antechamber.core.rows.notes import NoteFilter
 from antechamber.core.rows.review import AuditFilter
 from antechamber.core.rows.submissions import SubmissionFilter
 from antechamber.core.times import parse_time
@@ -146,6 +147,15 @@ def export_dispositions(request: AuditRequest, export: NamedDependency[Export]) 
     return _stream(export.dispositions(wanted, form, _taker(request)), "dispositions", form)
 
 
+@get("/v1/audit/notes", guards=[needs_auditor], sync_to_thread=True)
+def export_notes(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
+    """Export notes, questions, answers and assignments as the other records, as JSONL or CSV."""
+    _only(request, "format", *NoteFilter.__struct_fields__)
+    form = _format(request)
+    wanted = NoteFilter(**_values(request.query_params, NoteFilter.__struct_fields__, {"submission_scope": SCOPES}))
+    return _stream(export.notes(wanted, form, _taker(request)), "notes", form)
+
+
 @get("/v1/audit/export", guards=[needs_auditor], sync_to_thread=True)
 def export_log(request: AuditRequest, export: NamedDependency[Export]) -> Stream:
     """Export every leaf of the log, followed by its checkpoint."""
@@ -207,5 +217,6 @@ def consistency(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Re
 
 
 ROUTES: Final = (
-    export_review_records, review_record, export_dispositions, export_log, checkpoint, key, inclusion, consistency,
+    export_review_records, review_record, export_dispositions, export_notes, export_log, checkpoint, key, inclusion,
+    consistency,
 )  # fmt: skip

@@ -21,6 +21,7 @@ from antechamber.core.review.decision import DECISIONS, NAMING, Decision, Decisi
 from antechamber.core.review.edit_field import FieldError, from_field
 from antechamber.core.review.queue_filter import FilterError, read_filter
 from antechamber.flows.access import AccessFlows
+from antechamber.flows.conversation import Conversation, CuratorsKind, NoteForm
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.review import MAX_AT_ONCE, DecisionResult, Desk
 from antechamber.web import thread_pools
@@ -96,6 +97,49 @@ class DecisionRoutes(Controller):
         form = await read_form(request)
         await act(form, desk.claim, proposal_id, curator(request, form))
         return Redirect(address_of(f"/review/{proposal_id}", form.get("q", ""), done="claimed"), status_code=303)
+
+    @post(["/{proposal_id:str}/note", "/{proposal_id:str}/assignment"], request_max_body_size=MAX_FORM)
+    async def note(
+        self,
+        proposal_id: FromPath[str],
+        request: AnyRequest,
+        conversation: NamedDependency[Conversation],
+        desk_views: NamedDependency[DeskViews],
+    ) -> Template | Redirect:
+        """Add a note to a proposal or assign it to a person, and show it again."""
+        form = await read_form(request)
+        account = curator(request, form)
+        kind: CuratorsKind = "note" if request.scope["path"].endswith("/note") else "assignment"
+        try:
+            await act(form, conversation.write, kind, proposal_id, read_note_form(form), account)
+        except DECISION_ERRORS as error:
+            return await thread_pools.run(
+                thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, error
+            )
+        done = "noted" if kind == "note" else "assigned"
+        return Redirect(address_of(f"/review/{proposal_id}", form.get("q", ""), done=done), status_code=303)
+
+    @post("/{proposal_id:str}/question", request_max_body_size=MAX_FORM)
+    async def ask(
+        self,
+        proposal_id: FromPath[str],
+        request: AnyRequest,
+        desk: NamedDependency[Desk],
+        conversation: NamedDependency[Conversation],
+        desk_views: NamedDependency[DeskViews],
+    ) -> Template | Redirect:
+        """Ask the producer, release the proposal and show the next one."""
+        form = await read_form(request)
+        account, within = curator(request, form), form.get("q", "")
+        try:
+            await act(form, conversation.write, "question", proposal_id, read_note_form(form), account)
+        except DECISION_ERRORS as error:
+            return await thread_pools.run(
+                thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, error
+            )
+        following = await act(form, desk.skip, proposal_id, account, filter_of(within))
+        path = f"/review/{following}" if following else "/review"
+        return Redirect(address_of(path, within, done="asked"), status_code=303)
 
     @post("/{proposal_id:str}/{decision:str}", request_max_body_size=MAX_FORM)
     async def decide(
@@ -201,6 +245,15 @@ def read_decision(kind: DecisionKind, form: dict[str, str]) -> Decision:
         read=form.get("read") == "1",
         target=form.get("supersedes" if kind == "edit" else "target", "") if kind in NAMING else "",
         undoes=form.get("undoes", ""),
+    )
+
+
+def read_note_form(form: dict[str, str]) -> NoteForm:
+    """Parse a form of the conversation; the note field of the decisions has the text."""
+    return NoteForm(
+        decision_key=form.get("decision_key", "")[:128],
+        text=form.get("reason_text", ""),
+        person=form.get("person", ""),
     )
 
 

@@ -21,6 +21,8 @@ from antechamber.core.contract import (
     Match,
     MemoryDetail,
     MemoryPage,
+    NoteBody,
+    NoteItem,
     Problem,
     Receipt,
     ReviewStatus,
@@ -34,6 +36,7 @@ from antechamber.web.openapi_parts import (
     TEMPLATE,
     example,
     json_body,
+    note_problems,
     plain_problem,
     problems,
     query,
@@ -41,18 +44,33 @@ from antechamber.web.openapi_parts import (
     ref,
 )
 
-_STRUCTS: Final = (SubmissionBody, Receipt, Problem, Holder, MemoryPage, MemoryDetail, ChangePage, ReviewStatus)
+_STRUCTS: Final = (
+    SubmissionBody, Receipt, Problem, Holder, MemoryPage, MemoryDetail, ChangePage, ReviewStatus, NoteBody, NoteItem,
+)  # fmt: skip
 _NDJSON: Final = "application/x-ndjson"
 _BATCH_CODES: Final[tuple[Code, ...]] = ("malformed", "unauthorized", "body-too-large", "busy", "unavailable")
 _SUBMIT_CODES: Final[tuple[Code, ...]] = tuple(code for code in CODES if code != "already-decided")
 _SEAL_CODES: Final[tuple[Code, ...]] = (
     "key-invalid", "unauthorized", "producer-mismatch", "body-too-large", "busy", "unavailable",
 )  # fmt: skip
+_NOTE_CODES: Final[tuple[Code, ...]] = (
+    "key-missing", "key-invalid", "malformed", "unknown-member", "duplicate-member", "out-of-profile", "unauthorized",
+    "producer-mismatch", "body-too-large", "private-detected", "key-reused", "too-large-for-scope", "already-decided",
+    "rate-limited", "busy", "unavailable",
+)  # fmt: skip
 _KEY_PARAMETER: Final = {
     "name": "idempotency_key",
     "in": "path",
     "required": True,
     "schema": {"type": "string", "pattern": f"^{KEY_PATTERN}$"},
+}
+
+_KEY_HEADER: Final = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "pattern": f'^(?:{KEY_PATTERN}|"{KEY_PATTERN}")$'},
+    "description": "A structured-field string, or the same characters bare.",
 }
 
 
@@ -82,7 +100,7 @@ def document() -> dict[str, Any]:
 def _schemas() -> dict[str, Any]:
     """Return the schemas of the structs; every member of an answer is present, null if it has no value."""
     _, schemas = msgspec.json.schema_components(_STRUCTS, ref_template=TEMPLATE)
-    for name in ("Receipt", "Problem", "Reason"):
+    for name in ("Receipt", "Problem", "Reason", "ReviewStatus"):
         schemas[name]["required"] = list(schemas[name]["properties"])
     receipt, problem = schemas["Receipt"]["properties"], schemas["Problem"]["properties"]
     schemas["StoredReceipt"] = {
@@ -108,13 +126,7 @@ def _acceptances() -> dict[str, Any]:
 
 
 def _submitting() -> dict[str, Any]:
-    key_header = {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "required": False,
-        "schema": {"type": "string", "pattern": f'^(?:{KEY_PATTERN}|"{KEY_PATTERN}")$'},
-        "description": "A structured-field string, or the same characters bare; must agree with the body.",
-    }
+    key_header = _KEY_HEADER | {"description": "Here or in the body; both must agree."}
     channel = {
         "name": "Submission-Channel",
         "in": "header",
@@ -153,6 +165,7 @@ def _own_submissions() -> dict[str, Any]:
         stored | problems(("unauthorized", "busy", "unavailable")) | {"404": plain_problem("No submission of yours")}
     )
     submission_id = {"name": "submission_id", "in": "path", "required": True, "schema": {"type": "string"}}
+    noted = {"content": json_body(ref("NoteItem"))}
     there = {"anyOf": [ref("Receipt"), ref("Problem")]}
     sealed = {
         "201": {"description": "Sealed", "headers": HEADERS, "content": json_body(ref("Problem"))},
@@ -165,6 +178,19 @@ def _own_submissions() -> dict[str, Any]:
                 "summary": "Get one of your submissions",
                 "parameters": [submission_id],
                 "responses": reading,
+            }
+        },
+        "/v1/submissions/{submission_id}/notes": {
+            "post": {
+                "operationId": "writeNote",
+                "summary": "Answer a curator's question, or add a note to your proposal",
+                "parameters": [submission_id, _KEY_HEADER | {"required": True}],
+                "requestBody": {"required": True, "content": json_body(ref("NoteBody"))},
+                "responses": {
+                    "201": {"description": "The note; again for a retry", "headers": HEADERS} | noted,
+                    "404": plain_problem("No submission of yours"),
+                }
+                | note_problems(_NOTE_CODES),
             }
         },
         "/v1/submissions/by-key/{idempotency_key}": {
@@ -283,6 +309,7 @@ def _audit() -> dict[str, Any]:
                 {"200": {"description": "The record", "content": json_body({"type": "object"})}} | gone, [record_id],
             )),
             ("dispositions", _reading("exportDispositions", "Export stored answers", closed, _received_parameters())),
+            ("notes", _reading("exportNotes", "Export notes, answers and assignments", closed, _filters("Written"))),
             ("export", _reading(
                 "exportLog", "Export every leaf of the log",
                 {"200": {"description": "All leaves, and their checkpoint", "content": {_NDJSON: lines[_NDJSON]}}},

@@ -6,7 +6,7 @@ import msgspec
 
 from antechamber.core.admission.receipt import Echo, form_receipt
 from antechamber.core.contract import Code, Reason
-from antechamber.core.outcomes import OUTCOMES, READ_DENIED, READ_MALFORMED, RETRY_AFTER, Outcome
+from antechamber.core.outcomes import OUTCOMES, READ_DENIED, READ_MALFORMED, RETRY_AFTER, Outcome, note_outcome
 
 TEMPLATE: Final = "#/components/schemas/{name}"
 _PROBLEM_JSON: Final = "application/problem+json"
@@ -55,12 +55,24 @@ def problems(codes: tuple[Code, ...]) -> dict[str, Any]:
     return {str(status): problem_response(of_status) for status, of_status in sorted(by_status.items())}
 
 
+def note_problems(codes: tuple[Code, ...]) -> dict[str, Any]:
+    """Return the problems of the route for notes by status, each with its example."""
+    by_status: dict[int, dict[Code, Outcome]] = {}
+    for code in codes:
+        row = note_outcome(code)
+        by_status.setdefault(row.status, {})[code] = row
+    return {str(status): _problem_of(rows) for status, rows in sorted(by_status.items())}
+
+
 def problem_response(codes: list[Code], outcome: Outcome | None = None) -> dict[str, Any]:
     """Return the response of one status with the problems of these codes."""
+    return _problem_of({code: outcome or OUTCOMES[code] for code in codes})
+
+
+def _problem_of(rows: dict[Code, Outcome]) -> dict[str, Any]:
     headers = dict(HEADERS)
-    if any(code in RETRY_AFTER for code in codes):
+    if any(code in RETRY_AFTER for code in rows):
         headers["Retry-After"] = {"schema": {"type": "integer"}, "description": "Seconds to wait."}
-    rows = {code: outcome or OUTCOMES[code] for code in codes}
     examples = {code: {"summary": row.title, "value": example(code, row)} for code, row in rows.items()}
     return {
         "description": "; ".join(dict.fromkeys(row.title for row in rows.values())),

@@ -7,7 +7,7 @@ from msgspec import Struct
 from antechamber.core.contract import Change
 
 Role = Literal["producer", "reader", "curator", "auditor", "operator"]
-Exported = Literal["log", "review-records", "dispositions"]
+Exported = Literal["log", "review-records", "dispositions", "notes"]
 Format = Literal["jsonl", "csv"]
 
 

@@ -12,6 +12,7 @@ from antechamber.core.ports.admission import AdmissionRows
 from antechamber.core.ports.changes import ChangeRows
 from antechamber.core.ports.doctor import DoctorRows
 from antechamber.core.ports.memories import MemoryRows
+from antechamber.core.ports.notes import NoteRows
 from antechamber.core.ports.quarantine import QuarantineRows
 from antechamber.core.ports.reports import ReportRows
 from antechamber.core.ports.review import ReviewRows
@@ -51,6 +52,10 @@ class Rows(Protocol):
     @property
     def review(self) -> ReviewRows:
         """Proposals, decisions on them, and the memories that decisions change."""
+
+    @property
+    def notes(self) -> NoteRows:
+        """Notes about proposals, and whose turn a proposal is."""
 
     @property
     def quarantine(self) -> QuarantineRows:

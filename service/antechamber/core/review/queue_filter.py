@@ -19,6 +19,7 @@ NAMES: Final = {
     "producer": "whose proposals, as in producer:worker:release-bot",
     "scope": "of which scope, as in scope:project or scope:project:apollo",
     "kind": "of which kind, as in kind:procedure",
+    "assigned": "assigned to whom, as in assigned:cora",
     "warning": "with warnings that rank them up, as warning:yes",
 }
 """The named parts of a filter and their meanings; all other parts are words to find in the text."""
@@ -36,6 +37,8 @@ class QueueFilter(Struct, frozen=True, kw_only=True):
     scope_id: str = ""
     kind: str = ""
     warning: bool = False
+    assigned: str = ""
+    """The person to whom the proposals are assigned."""
     words: list[str] = []
     """Words that the text must contain; case and white space are ignored."""
 
@@ -79,6 +82,7 @@ def _check(named: dict[str, str], words: list[str]) -> QueueFilter:
         scope_id=scope_id,
         kind=named.get("kind", ""),
         warning="warning" in named,
+        assigned=named.get("assigned", ""),
         words=words,
     )
 

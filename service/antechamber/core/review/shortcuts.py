@@ -26,6 +26,8 @@ SHORTCUTS: Final = (
     Shortcut("edit", "e", "Edit the text; Tab leads to the reasons, a digit shows the difference"),
     Shortcut("merge", "m", "Merge into or supersede a memory; then the digit of a choice"),
     Shortcut("flag", "f", "Request a second review"),
+    Shortcut("ask", "q", "Ask the producer what the note field says"),
+    Shortcut("assign", "i", "Assign to a person"),
     Shortcut("undo", "z", "Undo your last decision"),
     Shortcut("view", "v", "Show the text as read, or as stored"),
     Shortcut("group", "b", "Open the near duplicates"),

@@ -1,8 +1,11 @@
 """Rows of submissions."""
 
+from typing import Any
+
 from msgspec import Struct
 
 from antechamber.core.contract import Channel, Disposition, ProposalState, ReasonCode, Scope
+from antechamber.core.rows.notes import NoteRow
 
 
 class StoredReceipt(Struct, frozen=True, kw_only=True):
@@ -12,7 +15,13 @@ class StoredReceipt(Struct, frozen=True, kw_only=True):
     state: ProposalState | None
     decided_at: int | None
     reason_code: ReasonCode | None
+    reason_text: str | None
+    """None if the proposal is another producer's."""
     memory_id: str | None
+    payload: dict[str, Any] | None
+    """The payload as it was admitted."""
+    notes: list[NoteRow]
+    """Empty if the proposal is another producer's."""
 
 
 class SubmissionFilter(Struct, frozen=True, kw_only=True):

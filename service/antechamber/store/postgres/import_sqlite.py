@@ -41,6 +41,9 @@ TABLES: Final = (
     "users",
     "password_changes",
     "review_records",
+    "notes",
+    "open_questions",
+    "attention",
     "reveals",
     "memories",
     "memory_changes",
@@ -56,7 +59,7 @@ TABLES: Final = (
 )
 """Tables in an order in which every row finds the rows that it refers to, except for the memories that proposals and
 records name. Claims are not copied: they last five minutes."""
-_GUARDED: Final = ("review_records", "memories", "memory_changes", "sealed_events", "reveals")
+_GUARDED: Final = ("review_records", "memories", "memory_changes", "sealed_events", "reveals", "notes")
 """Their triggers check what may be decided now; the check at the end verifies what was valid at the time."""
 
 

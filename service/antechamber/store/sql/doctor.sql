@@ -140,6 +140,33 @@ WHERE r.resulting_version < r.version OR r.resulting_version > r.version + 1
     OR (r.decision IN ('edit', 'undo') AND r.quarantine IS NULL AND r.resulting_version = r.version
         AND NOT EXISTS (SELECT 1 FROM review_records AS u WHERE u.id = r.undoes AND u.decision IN ('retract', 'expire')))
 
+-- name: crossed_notes
+SELECT 'note ' || n.note_id || ' names another person than the account of its curator, or was written by another producer'
+    AS finding
+FROM notes AS n
+JOIN proposals AS p ON p.id = n.proposal
+LEFT JOIN users AS u ON u.id = n.curator
+WHERE n.person IS DISTINCT FROM u.person OR (n.producer IS NOT NULL AND n.producer <> p.producer)
+UNION ALL
+SELECT 'note ' || n.note_id || ' answers no question that was asked before on the same proposal'
+FROM notes AS n
+LEFT JOIN notes AS q ON q.id = n.question
+WHERE n.kind = 'answer' AND (q.kind IS DISTINCT FROM 'question' OR q.proposal <> n.proposal OR q.id >= n.id)
+UNION ALL
+SELECT 'proposal ' || p.proposal_id || ' waits for an answer that its notes do not wait for'
+FROM open_questions AS o
+JOIN proposals AS p ON p.id = o.proposal
+LEFT JOIN notes AS q ON q.id = o.question
+WHERE p.state <> 'pending' OR q.kind IS DISTINCT FROM 'question' OR q.proposal <> o.proposal
+    OR EXISTS (SELECT 1 FROM notes AS n WHERE n.question = o.question)
+UNION ALL
+SELECT 'proposal ' || p.proposal_id || ' is assigned to another person than its last assignment says'
+FROM attention AS a
+JOIN proposals AS p ON p.id = a.proposal
+LEFT JOIN notes AS n
+    ON n.id = (SELECT max(m.id) FROM notes AS m WHERE m.proposal = a.proposal AND m.kind = 'assignment')
+WHERE a.cause = 'assigned' AND n.persons IS DISTINCT FROM '["' || a.person || '"]'
+
 -- name: crossed_memories
 SELECT 'memory ' || m.memory_id || ' has another ' || CASE
     WHEN m.submission_scope IS DISTINCT FROM p.submission_scope OR m.scope_id IS DISTINCT FROM p.scope_id THEN 'scope'

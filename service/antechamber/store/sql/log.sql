@@ -142,6 +142,7 @@ subjects (subject) AS (
     SELECT :proposal_id
     UNION SELECT q.quarantine_id FROM quarantine AS q JOIN item ON q.submission = item.id WHERE q.kind = 'conflict'
     UNION SELECT r.review_record_id FROM review_records AS r JOIN item ON r.proposal = item.id
+    UNION SELECT n.note_id FROM notes AS n JOIN item ON n.proposal = item.id
     UNION SELECT m.memory_id FROM memories AS m JOIN item ON m.proposal = item.id
     UNION SELECT e.erasure_id FROM erasures AS e JOIN item ON e.proposal = item.id
 )
@@ -169,6 +170,11 @@ UNION ALL
 SELECT q.submission_scope, q.scope_id FROM about JOIN quarantine AS q ON q.quarantine_id = about.subject
 UNION ALL
 SELECT m.submission_scope, m.scope_id FROM about JOIN memories AS m ON m.memory_id = about.subject
+UNION ALL
+SELECT p.submission_scope, p.scope_id
+FROM about
+JOIN notes AS n ON n.note_id = about.subject
+JOIN proposals AS p ON p.id = n.proposal
 UNION ALL
 SELECT coalesce(p.submission_scope, q.submission_scope), coalesce(p.scope_id, q.scope_id)
 FROM about
@@ -314,6 +320,8 @@ UPDATE log_leaves SET salt = NULL WHERE salt IS NOT NULL AND id IN (
         SELECT r.review_record_id FROM review_records AS r WHERE r.quarantine = :quarantine
         UNION ALL
         SELECT v.reveal_id FROM reveals AS v WHERE v.quarantine = :quarantine
+        UNION ALL
+        SELECT n.note_id FROM notes AS n WHERE n.proposal = :proposal
     )
 )
 

@@ -1,5 +1,5 @@
 -- name: receipt_by_id
-SELECT s.*, p.state, p.decided_at, p.id AS reviewed
+SELECT s.*, p.state, p.decided_at, p.id AS reviewed, p.producer AS proposer
 FROM answered_submissions AS s
 LEFT JOIN proposals AS p ON p.id = coalesce(s.proposal, (
     -- What a curator redacted and released of a sealed event.
@@ -10,7 +10,7 @@ LEFT JOIN proposals AS p ON p.id = coalesce(s.proposal, (
 WHERE s.submission_id = :submission_id AND s.producer_identity = :producer_identity
 
 -- name: receipt_by_key
-SELECT s.*, p.state, p.decided_at, p.id AS reviewed
+SELECT s.*, p.state, p.decided_at, p.id AS reviewed, p.producer AS proposer
 FROM answered_submissions AS s
 LEFT JOIN proposals AS p ON p.id = coalesce(s.proposal, (
     SELECT o.proposal FROM quarantine AS q
@@ -20,11 +20,11 @@ LEFT JOIN proposals AS p ON p.id = coalesce(s.proposal, (
 WHERE s.idempotency_key = :idempotency_key AND s.producer_identity = :producer_identity
 
 -- name: last_reason
-SELECT reason_code FROM review_records
+SELECT reason_code, reason_text FROM review_records
 WHERE proposal = :proposal AND decision IN ('approve', 'edit', 'supersede', 'reject', 'merge') ORDER BY id DESC LIMIT 1
 
 -- name: memory_of_proposal
-SELECT memory_id FROM memories WHERE proposal = :proposal ORDER BY id DESC LIMIT 1
+SELECT memory_id, payload FROM memories WHERE proposal = :proposal ORDER BY id DESC LIMIT 1
 
 -- name: submitted_in_session
 SELECT 1 AS found FROM submissions

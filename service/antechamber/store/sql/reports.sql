@@ -191,4 +191,6 @@ SELECT r.review_record_id FROM erasures AS e
 JOIN review_records AS r ON r.proposal = e.proposal OR r.quarantine = e.quarantine
 WHERE r.shown NOT IN (:mark, 'null')
 UNION ALL
+SELECT n.note_id FROM erasures AS e JOIN notes AS n ON n.proposal = e.proposal WHERE n.text NOT IN ('', '(erased)')
+UNION ALL
 SELECT q.quarantine_id FROM erasures AS e JOIN quarantine AS q ON q.id = e.quarantine WHERE q.payload IS NOT NULL

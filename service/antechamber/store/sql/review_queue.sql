@@ -21,12 +21,21 @@ FROM (
         AND (:scope_id = '' OR f.scope_id = :scope_id)
         AND (:kind = '' OR f.kind = :kind)
         AND f.rank <= :most_rank
+        AND (:assigned = '' OR EXISTS (
+            SELECT 1 FROM attention AS a JOIN proposals AS m ON m.id = a.proposal
+            WHERE a.person = :assigned AND a.cause = 'assigned' AND m.fold = f.id AND m.state = 'pending'
+        ))
         AND f.content LIKE :first ESCAPE '!' AND f.content LIKE :second ESCAPE '!'
         AND f.content LIKE :third ESCAPE '!' AND f.content LIKE :fourth ESCAPE '!'
     ORDER BY f.rank, f.turn, f.id
     LIMIT :number
 ) AS near
-JOIN queue_rows AS w ON w.id = (SELECT min(m.id) FROM proposals AS m WHERE m.fold = near.id AND m.state = 'pending')
+JOIN queue_rows AS w ON w.id = coalesce(
+    -- Of near duplicates the one that the filter means.
+    (SELECT min(m.id) FROM attention AS a JOIN proposals AS m ON m.id = a.proposal
+        WHERE a.person = :assigned AND a.cause = 'assigned' AND m.fold = near.id AND m.state = 'pending'),
+    (SELECT min(m.id) FROM proposals AS m WHERE m.fold = near.id AND m.state = 'pending')
+)
 ORDER BY near.rank, near.turn, near.id
 
 -- name: end_of_window
@@ -52,6 +61,7 @@ WHERE w.state = 'pending' AND (w.begun = 1 OR w.second = 1) AND w.id > :proposal
         WHERE r.proposal = w.id AND r.person = :person AND r.resulting_version = w.version
             AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
     )
+    AND NOT EXISTS (SELECT 1 FROM open_questions AS o WHERE o.proposal = w.id)
 ORDER BY w.id
 LIMIT :number
 
@@ -76,6 +86,10 @@ SELECT near.proposal_id FROM (
 ) AS near
 WHERE near.begun = 0 AND near.second = 0 AND near.owner <> :person
     AND (near.claimed_by IS NULL OR near.claimed_by = :person OR near.claimed_until <= :now)
+    AND NOT EXISTS (SELECT 1 FROM open_questions AS o WHERE o.proposal = near.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM attention AS a WHERE a.proposal = near.id AND a.cause = 'assigned' AND a.person <> :person
+    )
 ORDER BY near.rank, near.turn, near.fold
 LIMIT 5
 
@@ -88,6 +102,10 @@ SELECT near.proposal_id FROM (
 ) AS near
 WHERE near.begun = 0 AND near.second = 0 AND near.owner <> :person
     AND (near.claimed_by IS NULL OR near.claimed_by = :person OR near.claimed_until <= :now)
+    AND NOT EXISTS (SELECT 1 FROM open_questions AS o WHERE o.proposal = near.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM attention AS a WHERE a.proposal = near.id AND a.cause = 'assigned' AND a.person <> :person
+    )
 ORDER BY near.id
 LIMIT 5
 

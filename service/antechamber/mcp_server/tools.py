@@ -1,43 +1,21 @@
-"""The MCP server: four tools for proposing events and reading memories; none of them can make durable memory.
+"""The tools of MCP clients: their descriptions, and what a call does; none of them makes durable memory.
 
-It uses the SDK's low-level server, because the convenient one ignores unknown arguments and parses strings that look
-like JSON; here arguments are decoded strictly, and identically over each transport.
+Arguments are decoded strictly, and identically over each transport.
 """
 
 import asyncio
-import contextlib
 import logging
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
-import anyio
 import msgspec
-from mcp.server import Server, ServerRequestContext
-from mcp.server.stdio import stdio_server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.shared.message import SessionMessage
-from mcp.types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    CallToolRequestParams,
-    CallToolResult,
-    ErrorData,
-    JSONRPCError,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-    jsonrpc_message_adapter,
-)
+from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 from msgspec import Struct
 
-from antechamber import __version__
-from antechamber.core.admission.canonical import decode
-from antechamber.core.contract import Holder, MemoryPage, Reason, Receipt
+from antechamber.core.contract import Holder, MemoryPage, NoteItem, Reason, Receipt
 from antechamber.core.errors import AntechamberError, RequestRefusedError
 from antechamber.core.mcp_tools import (
+    AnswerQuestion,
     MemoryScopes,
     ProposeMemory,
     SearchMemory,
@@ -47,14 +25,12 @@ from antechamber.core.mcp_tools import (
     ToolFailure,
     ToolReceipt,
     argument_of,
+    open_question_of,
     read_arguments,
     without_names,
 )
+from antechamber.core.outcomes import RETRY_AFTER, note_outcome
 
-INSTRUCTIONS: Final = (
-    "Propose what you learned and others should know with propose_memory; a person decides whether it is remembered. "
-    "Calling it again with the same arguments is always safe and never proposes twice."
-)
 _log: Final = logging.getLogger(__name__)
 SHUTDOWN_GRACE_SECONDS: Final = 5.0
 """Seconds for running calls to finish after their client disconnects; clients kill a process that takes longer."""
@@ -91,10 +67,24 @@ TOOLS: Final = {
         _Spec(
             name="submission_status",
             title="What became of a proposal",
-            description="Read an own proposal's receipt and, under review, what a curator made of it.",
+            description=(
+                "Read an own proposal's receipt and, under review, what a curator made of it. If a curator asks a "
+                "question, answer it with answer_question."
+            ),
             arguments=SubmissionStatus,
             result=Status,
             annotations=_READS,
+        ),
+        _Spec(
+            name="answer_question",
+            title="Answer a curator's question",
+            description=(
+                "Answer the question that submission_status shows. A curator reads the answer; it is never remembered. "
+                "Calling again with the same arguments is safe."
+            ),
+            arguments=AnswerQuestion,
+            result=NoteItem,
+            annotations=_READS | {"read_only_hint": False},
         ),
         _Spec(
             name="memory_scopes",
@@ -130,7 +120,8 @@ def _schema(kind: type[Struct]) -> dict[str, Any]:
     return own_schema | ({"$defs": parts} if parts else {})
 
 
-def _tool(spec: _Spec) -> Tool:
+def tool_of(spec: _Spec) -> Tool:
+    """Return a tool as a client sees it."""
     return Tool(
         name=spec.name,
         title=spec.title,
@@ -139,98 +130,6 @@ def _tool(spec: _Spec) -> Tool:
         output_schema=_schema(spec.result),
         annotations=ToolAnnotations(title=spec.title, **spec.annotations),
     )
-
-
-def build(submits_of: Callable[[Any], Submitting], tools: "ToolHandlers | None" = None) -> Server[Any]:
-    """Return a server; `submits_of` returns the submitter for the HTTP request of a call, or for None."""
-    tools = tools or ToolHandlers()
-
-    async def list_tools(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_tool(spec) for spec in TOOLS.values()])
-
-    async def call_tool(context: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
-        return await tools.call(submits_of(context.request), asked.name, asked.arguments or {})
-
-    return Server(
-        "antechamber",
-        version=__version__,
-        title="Antechamber",
-        instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-    )
-
-
-async def serve_stdio(submits: Submitting, tools: "ToolHandlers") -> None:
-    """Serve one client over standard input and output until it disconnects."""
-    server, lines = build(lambda _: submits, tools), _StrictLines()
-    # The SDK only iterates over this object.
-    async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
-        lines.answer = lambda wrong: writing.send(SessionMessage(wrong))
-        await server.run(reading, writing, server.create_initialization_options())
-    await tools.finish()
-
-
-class _StrictLines:
-    """Lines of standard input; a line that is not a strict message is answered here and not passed on."""
-
-    answer: Callable[[JSONRPCError], Awaitable[None]]
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        async for line in anyio.wrap_file(sys.stdin.buffer):
-            wrong = _find_error(line)
-            if wrong is None:
-                yield line.decode()
-            else:
-                await self.answer(wrong)
-
-
-@contextlib.asynccontextmanager
-async def serving_http(submits_of: Callable[[Any], Submitting]) -> AsyncIterator[Callable[..., Awaitable[None]]]:
-    """Serve requests one by one; yield the ASGI application.
-
-    The application expects the whole body in its first message. Without sessions any process can answer any request.
-    Responses are plain JSON: with the SDK's event streams a disconnecting client would cancel its call.
-    """
-    manager = StreamableHTTPSessionManager(build(submits_of), json_response=True, stateless=True)
-
-    async def handle(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
-        first: list[Any] = [await receive()]
-        wrong = _find_error(first[0]["body"])
-        if wrong is None:
-
-            async def again() -> Any:
-                return first.pop() if first else await receive()
-
-            await manager.handle_request(scope, again, send)
-            return
-        body = wrong.model_dump_json(by_alias=True, exclude_unset=True).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": 400, "headers": headers})
-        await send({"type": "http.response.body", "body": body, "more_body": False})
-
-    async with manager.run():
-        yield handle
-
-
-def _find_error(raw: bytes) -> JSONRPCError | None:
-    """Return the response to input that is not strict JSON or not a JSON-RPC message; None for a message.
-
-    The SDK's own response would repeat the input, and its parser keeps the last of two equal members.
-    """
-    try:
-        message = decode(raw)
-    except RequestRefusedError as error:
-        return _no_message(PARSE_ERROR, str(error))
-    try:
-        jsonrpc_message_adapter.validate_python(message, by_name=False)
-    except ValueError:
-        return _no_message(INVALID_REQUEST, "this is no message of JSON-RPC 2.0")
-    return None
-
-
-def _no_message(code: int, text: str) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=text))
 
 
 class ToolHandlers:
@@ -333,7 +232,25 @@ async def _status(submits: Submitting, arguments: SubmissionStatus) -> CallToolR
         )
     review = status.review
     became = "it made no proposal" if review is None else f"its proposal is {review.state}"
-    return _success(f"{status.disposition}; {became}.", status)
+    question = open_question_of(status)
+    asks = f' A curator asks: "{question.text}" Answer with answer_question.' if question else ""
+    return _success(f"{status.disposition}; {became}.{asks}", status)
+
+
+async def _answer(submits: Submitting, arguments: AnswerQuestion) -> CallToolResult:
+    try:
+        note = await submits.answer(arguments)
+    except RequestRefusedError as error:
+        row = note_outcome(error.code)
+        if error.code not in RETRY_AFTER and row.retry_same_key:
+            raise
+        later = error.code in RETRY_AFTER
+        advice = "Call again later with the same arguments." if later else "Do not call again with the same arguments."
+        message = f"{error}. {advice}"
+        return _failure(
+            ToolFailure(code=error.code, message=message, retry_same_arguments=later, reasons=error.reasons)
+        )
+    return _success(f"Kept as {note.kind}; the curator reads it.", note)
 
 
 async def _scopes(submits: Submitting, _: MemoryScopes) -> CallToolResult:
@@ -351,6 +268,7 @@ async def _search(submits: Submitting, arguments: SearchMemory) -> CallToolResul
 _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolResult]]]] = {
     ProposeMemory: _propose,
     SubmissionStatus: _status,
+    AnswerQuestion: _answer,
     MemoryScopes: _scopes,
     SearchMemory: _search,
 }
