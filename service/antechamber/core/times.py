@@ -16,6 +16,16 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
+_DAY: Final = 86_400_000_000
+"""Microseconds of a day."""
+
+
+def start_of_day(micros: int, offset_minutes: int) -> int:
+    """Return the time at which a day began where clocks are this many minutes ahead of UTC."""
+    offset = offset_minutes * 60_000_000
+    return (micros + offset) // _DAY * _DAY - offset
+
+
 def parse_time(text: str) -> int:
     """Parse RFC 3339 (section 5.6) to microseconds since 1970 UTC; a leap second counts as the second before it.
 

@@ -25,6 +25,7 @@ from antechamber.background import Background
 from antechamber.core.errors import BusyError, LogError, NotFoundError, RequestRefusedError, UnavailableError
 from antechamber.core.review.edit_field import to_field
 from antechamber.core.review.hidden_text import glimpse, pretty, reveal, shorten
+from antechamber.core.review.queue_filter import narrow
 from antechamber.core.review.shortcuts import SHORTCUTS
 from antechamber.core.times import format_time
 from antechamber.flows.access import AccessFlows
@@ -265,6 +266,7 @@ def environment(templates: Path) -> Environment:
         "span": _span,
         "pretty": pretty,
         "decoded": msgspec.json.decode,
+        "narrow": narrow,
     }
     return templates_environment
 
