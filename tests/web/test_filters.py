@@ -30,7 +30,7 @@ def tabs(desk: Desk, address: str = "/review") -> dict[str, tuple[str, str]]:
     """Return the filter and the count of each view by its name; the present one has a star behind its name."""
     bar = without_indents(desk.browser.get(address).text).partition('aria-label="Views">')[2].partition("</nav>")[0]
     links = re.findall(
-        r'<a href="/review(?:\?q=([^"]*))?" (aria-current="page")?>\s*([^<]*?)\s*<span[^>]*>([^<]*)<', bar
+        r'<a href="/review(?:\?q=([^"]*))?" (aria-current="true")?>\s*([^<]*?)\s*<span[^>]*>([^<]*)<', bar
     )
     return {name + ("*" if current else ""): (unquote_plus(text), number) for text, current, name, number in links}
 
