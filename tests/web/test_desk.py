@@ -394,7 +394,7 @@ def test_a_decided_proposal_shows_who_decided(service: Service) -> None:
     assert "The last decision: rejected as wrong by bob" in said
     assert "My changed text." in late.text
     offered = re.findall(r'<form method="post" action="([^"]+)"', late.text.partition("</header>")[2])
-    assert offered == [f"/review/{proposal}/undo"]
+    assert offered == ["/review/next", f"/review/{proposal}/undo"]
 
 
 def test_two_curators_at_once_make_one_decision(service: Service) -> None:
