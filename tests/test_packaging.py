@@ -36,6 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "templates/desk.html",
         "templates/assets/antechamber.css",
         "templates/assets/shortcuts.js",
+        "templates/assets/times.js",
         "templates/README.md",
         "client/README.md",
         "core/log/README.md",

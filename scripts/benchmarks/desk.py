@@ -28,20 +28,22 @@ ROWS: Final = 1_000_000
 QUICK: Final = 20_000
 _ASKED: Final = 100
 """Requests per page."""
+_WITHOUT_ROWS: Final = {"mine", "conflict", "no tag", "no owner", "no word", "proposal", "in a view", "dashboard"}
 _SERIES: Final = {
     "sqlite": "WITH RECURSIVE series (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM series WHERE i < {number}) {insert}",
     "postgres": "WITH series (i) AS (SELECT generate_series(1, {number})) {insert}",
 }
-_FOLDS: Final = """INSERT INTO folds (id, submission_scope, scope_id, producer, kind, content, pending, rank, turn)
-SELECT f.id + s.i, f.submission_scope, f.scope_id, f.producer, f.kind, f.content || ' ' || s.i, 1,
-    CASE WHEN s.i % 50 = 0 THEN 1 ELSE 3 END, s.i / 10 FROM series AS s, folds AS f WHERE f.id = {fold}"""
+_FOLDS: Final = """INSERT INTO folds
+    (id, submission_scope, scope_id, producer, owner, kind, content, tags, marks, pending, rank, turn)
+SELECT f.id + s.i, f.submission_scope, f.scope_id, f.producer, f.owner, f.kind, f.content || ' ' || s.i, f.tags,
+    f.marks, 1, CASE WHEN s.i % 50 = 0 THEN 1 ELSE 3 END, s.i / 10 FROM series AS s, folds AS f WHERE f.id = {fold}"""
 _OWN: Final = {
     "id": "{table}.id + s.i",
     "proposal": "{table}.id + s.i",
     "proposal_id": "substr({table}.{column}, 1, 26) || substr('0000000000' || s.i, -10)",
     "submission_id": "substr({table}.{column}, 1, 26) || substr('0000000000' || s.i, -10)",
     "idempotency_key": "'copy-' || s.i",
-    "source_event_hash": "'copy-' || s.i",
+    "source_event_hash": "CAST('copy-' || s.i AS {blob})",
     "fold": "{fold} + s.i",
 }
 """Columns in which copies differ."""
@@ -124,9 +126,12 @@ def _fill(raw: Any, engine: str, number: int) -> None:
     """Copy the existing fold, proposal and submission."""
     (fold,) = raw.execute("SELECT max(id) FROM folds").fetchone()
     raw.execute(_SERIES[engine].format(number=number, insert=_FOLDS.format(fold=fold)))
+    blob = {"sqlite": "BLOB", "postgres": "BYTEA"}[engine]
     for table in ("proposals", "submissions"):
         names = [column[0] for column in raw.execute(f"SELECT * FROM {table} LIMIT 0").description]  # noqa: S608 -- our own names
-        values = [_OWN.get(name, "{table}.{column}").format(table=table, column=name, fold=fold) for name in names]
+        values = [
+            _OWN.get(name, "{table}.{column}").format(table=table, column=name, fold=fold, blob=blob) for name in names
+        ]
         insert = f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} FROM series AS s, {table}"  # noqa: S608
         insert += f" WHERE {table}.id = (SELECT min(id) FROM {table})"  # noqa: S608
         raw.execute(_SERIES[engine].format(number=number, insert=insert))
@@ -141,8 +146,15 @@ def _pages(browser: httpx.Client, number: int) -> dict[str, str]:
         "middle": f"/review?after=3.{number // 20}.0.0",
         "last": f"/review?after=3.{number // 10 - 5}.0.0",
         "filtered": "/review?q=warning:yes",
-        "nothing": "/review?q=nowhere",
+        "scope": f"/review?q=scope:project:{SCOPE}",
+        "age": "/review?q=age:<1h",
+        "mine": "/review?q=mine:yes",
+        "conflict": "/review?q=conflict:yes",
+        "no tag": "/review?q=tag:nowhere",
+        "no owner": "/review?q=owner:nobody",
+        "no word": "/review?q=nowhere",
         "proposal": proposal[1] if proposal else "/nowhere",
+        "in a view": f"{proposal[1]}?q=scope:project:{SCOPE}" if proposal else "/nowhere",
         "dashboard": "/dashboard?days=30",
     }
 
@@ -160,5 +172,5 @@ def _asked(browser: httpx.Client, engine: str, name: str, path: str) -> dict[str
         "p50_ms": round(median(times), 1),
         "p95_ms": round(quantiles(times, n=20)[18], 1),
         "kb_gzip": round(len(gzip.compress(page.content)) / 1000, 1),
-        "rows": page.text.count('class="whole"') + (name in {"proposal", "dashboard", "nothing"}),
+        "rows": page.text.count('class="whole"') + (name in _WITHOUT_ROWS),
     }

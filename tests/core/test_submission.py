@@ -23,7 +23,7 @@ from antechamber.core.admission.submission import (
 )
 from antechamber.core.contract import MAX_BODY, SCOPES
 from antechamber.core.errors import RequestRefusedError
-from antechamber.core.times import format_time, parse_time
+from antechamber.core.times import format_age, format_minute, format_time, parse_time, start_of_day
 from support import event
 
 KEY_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -615,3 +615,45 @@ def test_a_derived_key_depends_on_content_and_place_alone() -> None:
     assert key == derived_key(submission(idempotency_key="x", observed_at="2026-11-20T10:00:00Z", supersedes="y"))
     others = [submission(content="other"), submission(submission_scope="session"), submission(scope_id="gemini")]
     assert len({key, *map(derived_key, others)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("offset", "begins"),
+    [
+        (0, "2026-11-23T00:00:00Z"),
+        (60, "2026-11-22T23:00:00Z"),
+        (-720, "2026-11-22T12:00:00Z"),
+        (840, "2026-11-23T10:00:00Z"),
+    ],
+)
+def test_a_day_begins_where_the_reader_is(offset: int, begins: str) -> None:
+    """The start of a day is midnight on the reader's clock, at most 24 hours before now."""
+    assert start_of_day(parse_time("2026-11-23T11:30:00Z"), offset) == parse_time(begins)
+    assert start_of_day(parse_time(begins), offset) == parse_time(begins)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-61, "2026-11-23"),
+        (-60, "just now"),
+        (0, "just now"),
+        (59, "just now"),
+        (60, "1 min ago"),
+        (3599, "59 min ago"),
+        (3600, "1 h ago"),
+        (86_399, "23 h ago"),
+        (86_400, "1 d ago"),
+        (7 * 86_400 - 1, "6 d ago"),
+        (7 * 86_400, "2026-11-16"),
+    ],
+)
+def test_an_age_has_one_unit_and_becomes_a_day(seconds: int, text: str) -> None:
+    """A recent time is said by its age in the largest unit that fits, another one by its day."""
+    now = parse_time("2026-11-23T12:00:00Z")
+    assert format_age(now - seconds * 1_000_000, now) == text
+
+
+def test_a_time_to_the_minute_names_its_zone() -> None:
+    """A table shows a time to the minute, and that it is in UTC."""
+    assert format_minute(parse_time("2026-11-23T12:34:56+01:00")) == "2026-11-23 11:34 UTC"

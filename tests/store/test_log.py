@@ -594,6 +594,7 @@ UNNOTICED = {
     "tokens.token_id": "its leaf is not found under another one, as that of a name",
     "users.shortcuts": "a preference",
     "users.views": "a preference",
+    "users.dense": "a preference",
     "users.created_at": "compared with the leaf, as that of a token",
     "links.used_at": "a used link works once more until it ends, within 15 minutes",
     "links.user": "proven together with the rest of the row, as that of a session",

@@ -20,7 +20,7 @@ HOSTILE = (
     "bidi \u202eecived\u202c zero\u200bwidth tag\U000e0041\U000e007f line\u2028end filler\u3164 nbsp\u00a0here"
 )
 DRAWN = ("U+202E", "U+202C", "U+200B", "U+E0041", "U+E007F", "U+2028", "U+3164", "U+00A0")
-OWN_SCRIPT = re.compile(r"/assets/(?:shortcuts|live)\.js\?[0-9a-f]{12}")
+OWN_SCRIPT = re.compile(r"/assets/(?:shortcuts|live|times)\.js\?[0-9a-f]{12}")
 STATE = re.compile(r'<span class="word [a-z]*">\s*(pending|approved|rejected)</span>')
 
 
@@ -394,7 +394,7 @@ def test_a_decided_proposal_shows_who_decided(service: Service) -> None:
     assert "The last decision: rejected as wrong by bob" in said
     assert "My changed text." in late.text
     offered = re.findall(r'<form method="post" action="([^"]+)"', late.text.partition("</header>")[2])
-    assert offered == [f"/review/{proposal}/undo"]
+    assert offered == ["/review/next", f"/review/{proposal}/undo"]
 
 
 def test_two_curators_at_once_make_one_decision(service: Service) -> None:
@@ -496,11 +496,23 @@ def test_the_dashboard_counts(service: Service) -> None:
     }
     assert service.sign_in("olga", "operator").browser.get("/dashboard?days=7").status_code == 200
     chart = page.partition("<svg")[2].partition("</svg>")[0]
-    assert chart.count("<rect") == 48
+    # For each hour a bar of each kind, and one behind them that shows the values on hover.
+    assert chart.count("<rect") == 3 * 24
+    assert re.findall(r"<title>\S+ \S+ UTC: (\d+) received, (\d+) decided</title>", chart)[-1] == ("2", "1")
+    assert page.partition('class="plot"')[2].partition("<svg")[0].endswith("<span>2</span><span>0</span></p>")
     # Five submissions, one of them a duplicate, and one replay.
     rate = '<td>33.3 % <span class="word warn">above 5 %</span></td><td>1.20</td><td>33.3 %</td>'
     counts = "<td>5</td><td>1</td><td>1</td><td>6</td>"
     assert f"<td>worker:release-bot</td><td>http</td>{rate}{counts}</tr>" in page
+
+
+def test_a_zero_of_the_dashboard_leads_nowhere(service: Service) -> None:
+    """In the tables of the dashboard each number leads to its list, except for zeros."""
+    service.submit(event("First."))
+    page = without_indents(_page(service.sign_in(), "/dashboard"))
+    table = page.partition('aria-label="Producers"')[2].partition("</table>")[0]
+    cells = re.findall(r"<td>(?:<a [^>]*>)?(\d+)(</a>)?</td>", table)
+    assert cells == [("1", "</a>"), *[("0", "")] * 4]
 
 
 def test_a_thousand_replays_of_one_submission_are_no_zero_percent(service: Service) -> None:

@@ -3,11 +3,12 @@
 import html
 import re
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pytest
 
 from antechamber.store import review_queue
-from support import Desk, Service, event
+from support import Desk, Service, event, without_indents
 
 LETTERS = ("abcdef", "ghijkl", "mnopqr", "stuvwx")
 
@@ -22,7 +23,16 @@ def found(desk: Desk, text: str, after: str = "", status: int = 200) -> list[str
     """Return the matches of a filter."""
     page = desk.browser.get("/review", params={"q": text} | ({"after": after} if after else {}))
     assert page.status_code == status
-    return re.findall(r'class="whole" dir="auto" href="/review/([0-9a-f-]{36})"', page.text)
+    return re.findall(r'class="whole" dir="auto" href="/review/([0-9a-f-]{36})[?"]', page.text)
+
+
+def tabs(desk: Desk, address: str = "/review") -> dict[str, tuple[str, str]]:
+    """Return the filter and the count of each view by its name; the present one has a star behind its name."""
+    bar = without_indents(desk.browser.get(address).text).partition('aria-label="Views">')[2].partition("</nav>")[0]
+    links = re.findall(
+        r'<a href="/review(?:\?q=([^"]*))?" (aria-current="true")?>\s*([^<]*?)\s*<span[^>]*>([^<]*)<', bar
+    )
+    return {name + ("*" if current else ""): (unquote_plus(text), number) for text, current, name, number in links}
 
 
 @pytest.fixture
@@ -50,7 +60,10 @@ def test_each_part_finds_its_own(service: Service, ids: dict[str, str]) -> None:
         "scope:organization:labs": ["wide"],
         "kind:procedure": ["odd", "wide", "bot", "watcher", "session"],
         "kind:fact": [],
-        "warning:yes": ["odd"],
+        "warning:yes": ["odd", "wide"],
+        "warning:no": ["bot", "watcher", "session"],
+        "warning:wide-scope": ["wide"],
+        "warning:hidden-characters": ["odd"],
         "DEPLOY": ["bot", "session"],
         '"an  hour"': ["bot"],
         "deploy producer:worker:release-bot scope:project:apollo": ["bot"],
@@ -68,10 +81,10 @@ def test_each_part_finds_its_own(service: Service, ids: dict[str, str]) -> None:
 def test_an_invalid_filter_is_explained_and_kept(service: Service, ids: dict[str, str]) -> None:
     """The page keeps an invalid filter, lists the valid parts, and shows the unfiltered queue."""
     desk = service.sign_in()
-    assert len(found(desk, "age:3d", status=400)) == len(ids)
-    page = html.unescape(desk.browser.get("/review?q=age:3d").text)
-    assert 'Unknown filter "age:"' in page
-    assert 'value="age:3d"' in page
+    assert len(found(desk, "state:open", status=400)) == len(ids)
+    page = html.unescape(desk.browser.get("/review?q=state:open").text)
+    assert 'Unknown filter "state:"' in page
+    assert 'value="state:open"' in page
     assert "No waiting proposal matches" in desk.browser.get("/review?q=nowhere").text
 
 
@@ -85,7 +98,7 @@ def test_one_page_scans_a_limited_number_of_rows(
         page = desk.browser.get(
             "/review", params={"q": "producer:worker:release-bot"} | ({"after": after} if after else {})
         )
-        seen += re.findall(r'class="whole" dir="auto" href="/review/([0-9a-f-]{36})"', page.text)
+        seen += re.findall(r'class="whole" dir="auto" href="/review/([0-9a-f-]{36})[?"]', page.text)
         following = re.search(r'rel="next" href="[^"]*after=([0-9.]+)"', page.text)
         if following is None:
             break
@@ -97,17 +110,18 @@ def test_views_belong_to_a_person_and_stay(service: Service, ids: dict[str, str]
     """A view is saved under a name for all sessions of a person and can be deleted; an invalid one shows the reason."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     csrf = bob.form(ids["bot"])["csrf"]
-    kept = bob.post("/review/views", {"csrf": csrf, "name": "Mine", "q": "warning:yes"})
+    kept = bob.post("/review/views", {"csrf": csrf, "name": "Odd", "q": "warning:yes"})
     assert (kept.status_code, kept.headers["location"]) == (303, "/review?q=warning%3Ayes&done=view")
-    assert '<a href="/review?q=warning%3Ayes">Mine</a>' in service.sign_in("bob").browser.get("/review").text
-    assert "Mine" not in eve.browser.get("/review").text
+    assert tabs(service.sign_in("bob"))["Odd"] == ("warning:yes", "2")
+    assert tabs(bob, "/review?q=warning%3Ayes")["Odd*"] == ("warning:yes", "2")
+    assert "Odd" not in tabs(eve)
     refused = bob.post("/review/views", {"csrf": csrf, "name": "", "q": "warning:yes"})
     assert refused.status_code == 400
     assert "Give the view a name" in refused.text
     assert 'value="warning:yes"' in refused.text
-    assert bob.post("/review/views", {"csrf": csrf, "name": "Mine", "q": ""}).status_code == 303
-    assert "Mine" not in bob.browser.get("/review").text
-    assert bob.post("/review/views", {"name": "Mine", "q": "warning:yes"}).status_code == 403
+    assert bob.post("/review/views", {"csrf": csrf, "name": "Odd", "q": ""}).status_code == 303
+    assert "Odd" not in tabs(bob)
+    assert bob.post("/review/views", {"name": "Odd", "q": "warning:yes"}).status_code == 403
 
 
 def test_two_views_that_one_person_keeps_at_once_are_both_there(service: Service) -> None:
@@ -117,9 +131,8 @@ def test_two_views_that_one_person_keeps_at_once_are_both_there(service: Service
     person = access.sessions.account(access.sign_in.consume_link(access.sign_in.create_link("bob")).secret)
     for name, text in (("Odd", "warning:yes"), ("Wide", "scope:organization")):
         access.accounts.save_view(person, name, text)
-    page = service.sign_in("bob").browser.get("/review").text
-    assert '<a href="/review?q=warning%3Ayes">Odd</a>' in page
-    assert '<a href="/review?q=scope%3Aorganization">Wide</a>' in page
+    shown = tabs(service.sign_in("bob"))
+    assert (shown["Odd"], shown["Wide"]) == (("warning:yes", "0"), ("scope:organization", "0"))
 
 
 def test_the_way_to_the_news_keeps_the_filter(service: Service) -> None:
@@ -207,14 +220,14 @@ def test_a_filter_with_many_that_are_not_free_is_looked_through_in_pages(
 def test_a_filter_that_cannot_be_read_starts_nothing(service: Service, ids: dict[str, str]) -> None:
     """The queue reports an invalid filter; a proposal's page ignores it."""
     bob = service.sign_in()
-    sent = {"csrf": bob.form(ids["bot"])["csrf"], "q": "age:3d"}
+    sent = {"csrf": bob.form(ids["bot"])["csrf"], "q": "state:open"}
     answer = bob.post("/review/next", sent)
     assert answer.status_code == 400
-    assert 'Unknown filter "age:"' in html.unescape(answer.text)
-    assert 'href="/review?q=age%3A3d"' in answer.text.partition('id="news"')[2]
+    assert 'Unknown filter "state:"' in html.unescape(answer.text)
+    assert 'href="/review?q=state%3Aopen"' in answer.text.partition('id="news"')[2]
     assert "held by you" not in answer.text
-    assert "Inside the filter" not in bob.browser.get(f"/review/{ids['bot']}?q=age:3d").text
-    assert bob.decide(ids["bot"], "approve", q="age:3d").status_code == 303
+    assert "Inside the filter" not in bob.browser.get(f"/review/{ids['bot']}?q=state:open").text
+    assert bob.decide(ids["bot"], "approve", q="state:open").status_code == 303
 
 
 def test_a_page_prints_no_text_of_its_address(service: Service, ids: dict[str, str]) -> None:

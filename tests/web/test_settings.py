@@ -46,6 +46,22 @@ def test_each_account_has_its_own_shortcuts(service: Service, role: str) -> None
     assert 'value="a"' in bob.browser.get("/settings").text
 
 
+def test_dense_lists_are_a_choice_of_each_account(service: Service) -> None:
+    """Dense lists are switched on and off together with the shortcuts, for every page and session of one account."""
+    bob, elsewhere, eve = service.sign_in("bob"), service.sign_in("bob"), service.sign_in("eve")
+    assert bob.post("/settings", form(bob, dense="on")).status_code == 303
+    assert 'class="dense"' in bob.browser.get("/review").text
+    assert 'class="dense"' in elsewhere.browser.get("/memories").text
+    assert 'class="dense"' not in eve.browser.get("/review").text
+    assert re.search(r'name="dense" checked', bob.browser.get("/settings").text)
+    refused = bob.post("/settings", {name: value for name, value in form(bob, approve="").items() if name != "dense"})
+    assert refused.status_code == 400
+    assert 'name="dense" checked' not in refused.text
+    assert 'class="dense"' in bob.browser.get("/review").text
+    assert bob.post("/settings", form(bob)).status_code == 303
+    assert 'class="dense"' not in bob.browser.get("/review").text
+
+
 def test_an_invalid_choice_is_explained_and_kept_in_the_form(service: Service) -> None:
     """An invalid choice is explained and kept in the form, and changes nothing."""
     bob = service.sign_in()

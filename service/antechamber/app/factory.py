@@ -146,8 +146,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
-        workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="work")
-        asyncio.get_running_loop().set_default_executor(workers)
+        workers = _start_workers()
         if settings.database_url is not None:
             await asyncio.to_thread(heartbeat.beat)
         sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
@@ -162,6 +161,13 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     app = build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
     app.state.connections = OpenConnections()
     return app
+
+
+def _start_workers() -> ThreadPoolExecutor:
+    """Start the threads in which the event loop runs what may wait."""
+    workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="work")
+    asyncio.get_running_loop().set_default_executor(workers)
+    return workers
 
 
 def _admission(

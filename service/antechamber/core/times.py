@@ -16,6 +16,19 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
+_SLACK_SECONDS: Final = 60
+"""Seconds that a time may be ahead of now, as of another process, and still be shown as now."""
+_DAYS_AGO: Final = 7
+_DAY: Final = 86_400_000_000
+"""Microseconds of a day."""
+
+
+def start_of_day(micros: int, offset_minutes: int) -> int:
+    """Return the time at which a day began where clocks are this many minutes ahead of UTC."""
+    offset = offset_minutes * 60_000_000
+    return (micros + offset) // _DAY * _DAY - offset
+
+
 def parse_time(text: str) -> int:
     """Parse RFC 3339 (section 5.6) to microseconds since 1970 UTC; a leap second counts as the second before it.
 
@@ -46,3 +59,20 @@ def format_time(micros: int) -> str:
     """
     second, rest = divmod(max(micros, _FIRST), 1_000_000)
     return f"{(_EPOCH + timedelta(seconds=second)).isoformat()[:19]}.{rest:06}Z"
+
+
+def format_minute(micros: int) -> str:
+    """Return a time as people write it in UTC, to the minute."""
+    text = format_time(micros)
+    return f"{text[:10]} {text[11:16]} UTC"
+
+
+def format_age(micros: int, now: int) -> str:
+    """Return how long ago a time was, with one unit; a time over a week ago, or ahead of now, as its day."""
+    seconds = (now - micros) // 1_000_000
+    if not -_SLACK_SECONDS <= seconds < _DAYS_AGO * 86_400:
+        return format_time(micros)[:10]
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {unit} ago"
+    return "just now"

@@ -50,15 +50,15 @@ class Accounts:
         now = self._clock()
         return self._store.write(lambda tx: tx.access.disable_user(name, now)).result()
 
-    def choose_shortcuts(self, account: Account, shortcuts: str | None) -> None:
-        """Store an account's keyboard shortcuts for all of its sessions.
+    def choose(self, account: Account, shortcuts: str | None, *, dense: bool) -> None:
+        """Store an account's keyboard shortcuts, and whether its lists are dense, for all of its sessions.
 
         Raises SignedOutError, BusyError or UnavailableError.
         """
 
         def work(tx: Rows) -> None:
             check_signed_in(account, tx.access.signed_in(account.session), self._clock())
-            tx.access.set_shortcuts(account.id, shortcuts)
+            tx.access.set_choices(account.id, shortcuts, dense=dense)
 
         self._store.write(work).result()
         self._sessions.forget()

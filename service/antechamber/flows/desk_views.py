@@ -1,5 +1,6 @@
 """Read-only views of the desk: the review queue, a proposal, memories."""
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
@@ -11,11 +12,12 @@ from antechamber.core.errors import NotFoundError
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.hidden_text import find_hidden
-from antechamber.core.review.queue_filter import QueueFilter
-from antechamber.core.review.queue_order import QueueCursor, marks_of
+from antechamber.core.review.queue_filter import STANDARD_VIEWS, FilterError, QueueFilter, QueueReader, read_filter
+from antechamber.core.review.queue_order import UNSORTED_RANK, Mark, QueueCursor, marks_of
 from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow
 from antechamber.core.rows.notes import AttentionRow, ProposalTurn
 from antechamber.core.rows.review import LatestDecision, QueueRow, ReviewRecordRow
+from antechamber.core.times import start_of_day
 from antechamber.flows.dossier import Dossier, gather
 from antechamber.flows.live_policy import PolicyReloader
 
@@ -24,6 +26,8 @@ R = TypeVar("R")
 PAGE: Final = 50
 MAX_COUNTED: Final = 1000
 """Counters stop here, because exact numbers beyond a thousand are of no use."""
+MOST_IN_TAB: Final = 99
+MOST_IN_VIEW: Final = 500
 _SEARCHED: Final = 5000
 """Characters of a text that are searched for warnings, so that a page of long texts takes milliseconds."""
 _CURSOR: Final = re.compile(r"(?P<rank>\d)\.(?P<turn>\d{1,18})\.(?P<fold>\d{1,18})\.(?P<proposal>\d{1,18})", re.ASCII)
@@ -42,8 +46,10 @@ class Queue(Struct, frozen=True, kw_only=True):
     """One page of the review queue."""
 
     items: list[QueueRow]
-    for_second: list[QueueRow]
+    for_second: list[QueueRow] = []
     """Proposals that need one more person and that this curator may judge; only on the first page."""
+    for_others: list[QueueRow] = []
+    """Proposals that need one more person, which cannot be this curator; only on the first page."""
     attention: list[AttentionRow] = []
     """Proposals that this person should look at: assigned, answered or with a mention; only on the first page."""
     waiting: list[QueueRow] = []
@@ -55,17 +61,36 @@ class Queue(Struct, frozen=True, kw_only=True):
     """Proposals that others have claimed."""
     now: int
 
-    def warnings(self, row: QueueRow) -> list[str]:
+    def warnings(self, row: QueueRow) -> list[Mark]:
         """Return the causes for which a row is ranked up, as far as its text's beginning shows them."""
         beginning = row.payload["content"][:_SEARCHED]
-        marks = marks_of(
+        return marks_of(
             beginning,
             row.submission_scope,
             supersedes=False,
             conflicts=row.conflicts,
             hidden=int(find_hidden(beginning) is not None),
         )
-        return [mark.text for mark in marks]
+
+
+class QueueView(Struct, frozen=True):
+    """One view of the queue with the number of its rows, at most `MOST_IN_TAB` and one."""
+
+    name: str
+    text: str
+    number: int
+
+
+class ReviewProgress(Struct, frozen=True, kw_only=True):
+    """How far a person is."""
+
+    decided: int
+    """Their decisions of today; 1,001 means more than 1,000."""
+    total: int
+    """Proposals of the whole queue, or rows of a view; one above `most` means more than that."""
+    most: int
+    position: int | None
+    """The row of the proposal in the view; None if it is not in it."""
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
@@ -76,6 +101,22 @@ class Provenance(Struct, frozen=True, kw_only=True):
     changes: list[MemoryChange]
     dossier: Dossier
     """The memory's proposal, with the decisions that are possible now."""
+
+
+def _others(rows: list[QueueRow], shown: set[int]) -> list[QueueRow]:
+    """Return the rows that are not shown elsewhere on the page."""
+    return [row for row in rows if row.id not in shown]
+
+
+def _in_a_group(row: QueueRow) -> bool:
+    """Return whether a row is in one of the groups on the first page; near duplicates of it stay in the queue."""
+    return row.like_it == 1 and (row.approvals > 0 or row.second)
+
+
+def _readable(text: str, person: str) -> QueueFilter | None:
+    with contextlib.suppress(FilterError):
+        return read_filter(text, person)
+    return None
 
 
 def read_cursor(text: str | None) -> QueueCursor | None:
@@ -132,32 +173,36 @@ class DeskViews:
         """Return one page of the queue that matches a filter; `next` also continues after the scan limit."""
         now = self._clock()
         with self._store.read() as tx:
-            items, end = tx.queue.matching(wanted, read_cursor(after), PAGE + 1)
+            items, end = tx.queue.matching(wanted, QueueReader(account.person, now), read_cursor(after), PAGE + 1)
             held = tx.queue.count_held(account.person, now)
             turns = _turns(tx, items)
         following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         if following is None and end is not None:
             following = f"{end.rank}.{end.turn}.{end.fold}.0"
-        return Queue(items=items[:PAGE], for_second=[], next=following, held=held, now=now, turns=turns)
+        return Queue(items=items[:PAGE], next=following, held=held, now=now, turns=turns)
 
     def queue(self, after: str | None, account: Account) -> Queue:
-        """Return one page of the queue by risk and turn; the first page also has what needs a second person."""
+        """Return one page of the queue by risk and turn.
+
+        A curator's first page also has what needs a second person, and what waits for one; no page of theirs repeats
+        these in the queue itself.
+        """
         now, cursor = self._clock(), read_cursor(after)
-        for_second: list[QueueRow] = []
-        attention: list[AttentionRow] = []
+        first = cursor is None and account.role == "curator"
         with self._store.read() as tx:
             items, held = tx.queue.page(cursor, PAGE + 1), tx.queue.count_held(account.person, now)
             waiting = tx.notes.waiting_for_producer(PAGE) if cursor is None else []
-            if cursor is None and account.role == "curator":
-                attention = tx.notes.attention(account.person, PAGE)
-                own = {row.id for row in attention}
-                for_second = [row for row in tx.queue.for_second(account.person, PAGE) if row.id not in own]
-            turns = _turns(tx, [*items, *for_second, *attention])
+            attention = tx.notes.attention(account.person, PAGE) if first else []
+            elsewhere = {row.id for row in (*attention, *waiting)}
+            for_second = _others(tx.queue.for_second(account.person, PAGE), elsewhere) if first else []
+            for_others = _others(tx.queue.for_others(account.person, PAGE), elsewhere) if first else []
+            turns = _turns(tx, [*items, *for_second, *for_others, *attention])
         following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
-        elsewhere = {row.id for row in (*for_second, *attention, *waiting)}
+        shown = [row for row in items[:PAGE] if account.role != "curator" or not _in_a_group(row)]
         return Queue(
-            items=[row for row in items[:PAGE] if row.like_it > 1 or row.id not in elsewhere],
+            items=[row for row in shown if row.like_it > 1 or row.id not in elsewhere],
             for_second=for_second,
+            for_others=for_others,
             attention=attention,
             waiting=waiting,
             turns=turns,
@@ -165,6 +210,40 @@ class DeskViews:
             held=held,
             now=now,
         )
+
+    def views(self, stored: dict[str, str], account: Account) -> list[QueueView]:
+        """Count what each view of the queue shows, the standard ones first; a view that is no filter is left out."""
+        reader = QueueReader(account.person, self._clock())
+        with self._store.read() as tx:
+            return [
+                QueueView(name, text, tx.queue.count_matching(wanted, reader, None, MOST_IN_TAB + 1))
+                for name, text in (STANDARD_VIEWS | stored).items()
+                if (wanted := _readable(text, account.person)) is not None
+            ]
+
+    def progress(
+        self, wanted: QueueFilter, account: Account, offset_minutes: int, proposal_id: str | None = None
+    ) -> ReviewProgress:
+        """Count a person's decisions of today, the rows of a view, and a proposal's position among them.
+
+        `offset_minutes` says how far the person's clock is ahead of UTC, which decides when today began.
+        """
+        reader = QueueReader(account.person, self._clock())
+        since = start_of_day(reader.now, offset_minutes)
+        with self._store.read() as tx:
+            cursor = tx.queue.cursor_of(proposal_id) if proposal_id else None
+            in_line = cursor is not None and 0 <= cursor.rank < UNSORTED_RANK
+            total = (
+                tx.queue.count_pending(MAX_COUNTED + 1)
+                if wanted == QueueFilter()
+                else tx.queue.count_matching(wanted, reader, None, MOST_IN_VIEW + 1)
+            )
+            return ReviewProgress(
+                decided=tx.queue.count_decided(account.person, since, MAX_COUNTED + 1),
+                total=total,
+                most=MAX_COUNTED if wanted == QueueFilter() else MOST_IN_VIEW,
+                position=tx.queue.count_matching(wanted, reader, cursor, MOST_IN_VIEW + 1) if in_line else None,
+            )
 
     def dossier(self, proposal_id: str, account: Account) -> Dossier:
         """Gather one proposal with its evidence, history and findings.

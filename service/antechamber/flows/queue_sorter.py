@@ -11,7 +11,16 @@ from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.hidden_text import reveal
-from antechamber.core.review.queue_order import FoldAssignment, Mark, Unsorted, marks_of, risk_of, sort
+from antechamber.core.review.queue_order import (
+    FoldAssignment,
+    FoldText,
+    Mark,
+    Unsorted,
+    marks_of,
+    risk_of,
+    sort,
+    spaced,
+)
 from antechamber.core.review.similarity import plain
 
 BATCH: Final = 256
@@ -76,13 +85,14 @@ class QueueSorter:
         """
         with self._store.read() as tx:
             unsorted = tx.queue.unsorted(limit)
+            marks = {row.id: marks_of_unsorted(row) for row in unsorted}
             assignments = [
                 assignment
                 for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
-                for assignment in _sort_scope(tx.queue, scope, list(some))
+                for assignment in _sort_scope(tx.queue, scope, list(some), marks)
             ]
         if assignments:
-            texts = {row.id: (row.payload["kind"], plain(row.payload["content"])) for row in unsorted}
+            texts = {row.id: _text_of(row, marks[row.id]) for row in unsorted}
             ordered = sorted(assignments, key=lambda row: row.proposal)
             self._store.write(partial(_write, ordered, [texts[row.proposal] for row in ordered])).result()
         return len(unsorted)
@@ -92,8 +102,10 @@ def _scope(proposal: Unsorted) -> tuple[str, str]:
     return proposal.submission_scope, proposal.scope_id
 
 
-def _sort_scope(queue: QueueRows, scope: tuple[str, str], proposals: list[Unsorted]) -> list[FoldAssignment]:
-    risks = [risk_of(marks_of_unsorted(proposal)) for proposal in proposals]
+def _sort_scope(
+    queue: QueueRows, scope: tuple[str, str], proposals: list[Unsorted], marks: dict[int, list[Mark]]
+) -> list[FoldAssignment]:
+    risks = [risk_of(marks[proposal.id]) for proposal in proposals]
     lines = {
         (proposal.producer, risk): queue.producer_turn(proposal.producer, risk)
         for proposal, risk in zip(proposals, risks, strict=True)
@@ -113,5 +125,14 @@ def marks_of_unsorted(proposal: Unsorted) -> list[Mark]:
     )
 
 
-def _write(assignments: list[FoldAssignment], texts: list[tuple[str, str]], tx: Rows) -> None:
+def _text_of(proposal: Unsorted, marks: list[Mark]) -> FoldText:
+    return FoldText(
+        kind=proposal.payload["kind"],
+        content=plain(proposal.payload["content"]),
+        tags=spaced(proposal.payload.get("tags", [])),
+        marks=spaced([mark.code for mark in marks]),
+    )
+
+
+def _write(assignments: list[FoldAssignment], texts: list[FoldText], tx: Rows) -> None:
     tx.queue.sort(assignments, texts)

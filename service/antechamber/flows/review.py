@@ -34,7 +34,7 @@ from antechamber.core.review.decision import (
     undo_needs_reason,
 )
 from antechamber.core.review.form_checks import check_note, check_reading
-from antechamber.core.review.queue_filter import QueueFilter
+from antechamber.core.review.queue_filter import QueueFilter, QueueReader
 from antechamber.core.review.queue_order import QueueCursor
 from antechamber.core.review.requirements import Situation, evaluate
 from antechamber.core.review.text_diff import Difference, differ
@@ -343,7 +343,7 @@ class Desk:
         def free(after: QueueCursor | None) -> list[str]:
             if within is None:
                 return queue.free(account.person, after, now)
-            return queue.free_matching(within, account.person, after, now)
+            return queue.free_matching(within, QueueReader(account.person, now), after)
 
         for proposal_id in free(cursor) or free(None):
             if proposal_id != skipped and queue.claim(proposal_id, account.person, now, now + LEASE, override=False):

@@ -98,6 +98,7 @@ class Sessions:
             session=digest,
             shortcuts=row.shortcuts,
             views=row.views,
+            dense=row.dense == 1,
         )
 
     def end(self, account: Account) -> None:

@@ -132,8 +132,8 @@ class AccessQueries:
     def set_views(self, user: int, views: str) -> None:
         self._sql.run("set_views", user=user, views=views)
 
-    def set_shortcuts(self, user: int, shortcuts: str | None) -> None:
-        self._sql.run("set_shortcuts", user=user, shortcuts=shortcuts)
+    def set_choices(self, user: int, shortcuts: str | None, *, dense: bool) -> None:
+        self._sql.run("set_choices", user=user, shortcuts=shortcuts, dense=int(dense))
 
     def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:
         self._sql.run("add_session", digest=digest, user=user, now=now, proof=proof)

@@ -9,6 +9,7 @@ from antechamber.core.errors import EraseError
 from antechamber.core.log.leaf import of_direct_write, of_erasure, of_export, of_key, of_policy
 from antechamber.core.log.rows import DispositionRow, ExportRow, FeedEntry, LeafRow, SignedCheckpoint
 from antechamber.core.review.decision import ERASED
+from antechamber.core.review.queue_order import spaced
 from antechamber.core.review.similarity import plain
 from antechamber.core.rows.submissions import SubmissionFilter
 from antechamber.core.search_terms import words_of
@@ -137,8 +138,10 @@ class LogQueries:
     def _erase_fold(self, proposal: int) -> None:
         """Show another waiting text in the queue row that showed the erased proposal's text, or no text."""
         other = self._sql.one("other_of_fold", id=proposal)
-        content = plain(msgspec.json.decode(other["payload"])["content"]) if other else ""
-        self._sql.run("erase_fold", id=proposal, content=content)
+        payload = msgspec.json.decode(other["payload"]) if other else {"content": ""}
+        self._sql.run(
+            "erase_fold", id=proposal, content=plain(payload["content"]), tags=spaced(payload.get("tags", []))
+        )
 
     def _forget_words(self, proposal: int) -> None:
         """Remove the words of the proposal's memories from the full-text index."""

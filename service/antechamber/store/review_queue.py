@@ -6,24 +6,40 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.review.queue_filter import MAX_WORDS, QueueFilter
-from antechamber.core.review.queue_order import MAX_RISK, FoldAssignment, FoldHead, ProducerTurn, QueueCursor, Unsorted
+from antechamber.core.review.queue_filter import MAX_WORDS, QueueFilter, QueueReader, source_of
+from antechamber.core.review.queue_order import (
+    MAX_RISK,
+    UNSORTED_RANK,
+    FoldAssignment,
+    FoldHead,
+    FoldText,
+    ProducerTurn,
+    QueueCursor,
+    Unsorted,
+)
 from antechamber.core.rows.review import QueueRow
 from antechamber.store.memories import decoded
 from antechamber.store.reviews import with_text
 from antechamber.store.statements import Statements
 
 _FRONT: Final = QueueCursor(rank=-1, turn=0, fold=0, proposal=0)
-WINDOW: Final = 20_000
+WINDOW: Final = 10_000
 """Maximum number of folds that one filtered page scans."""
-NEARBY: Final = 1000
+NEARBY: Final = 300
 """Number of folds that it scans in a first, smaller step."""
+COUNTED: Final = 500
+"""Minimum number of folds that a count looks through."""
 _SUNK: Final = 4
 """Rank of a fold of which a group was rejected; the statement `grow_fold` uses the same number."""
-_BEHIND_FOLDS: Final = 9
-"""Rank of proposals that are not sorted into folds yet; it follows the ranks of all folds."""
 _AFTER_ALL_CLAIMS: Final = 2**62
 """A time at which every claim has ended, in microseconds."""
+_BEHIND_ALL: Final = QueueCursor(rank=UNSORTED_RANK, turn=2**62, fold=2**62, proposal=0)
+_LAST_WARNED: Final = QueueCursor(rank=MAX_RISK - 1, turn=2**62, fold=2**62, proposal=0)
+"""A position behind all folds with warnings, except for those of which a group was rejected."""
+_BY_INDEX: Final = (QueueFilter(), QueueFilter(warning="yes"), QueueFilter(near="yes"))
+"""Filters that an index answers alone."""
+_IN_LINE: Final = frozenset({"line", "producer", "owner", "scope", "near"})
+"""The sets that an index gives in the queue's order; the other ones are small."""
 _FREE_SAMPLE: Final = 5
 _ROWS: Final = 100
 """Rows of a filtered page that are checked together for free proposals."""
@@ -39,40 +55,57 @@ class QueueQueries:
     def page(self, after: QueueCursor | None, number: int) -> list[QueueRow]:
         start = after or _FRONT
         rows: list[dict[str, Any]] = []
-        if start.rank < _BEHIND_FOLDS:
+        if start.rank < UNSORTED_RANK:
             rows = self._sql.all("folds_in_line", rank=start.rank, turn=start.turn, fold=start.fold, number=number)
         if len(rows) < number:
-            first = start.proposal if start.rank == _BEHIND_FOLDS else 0
+            first = start.proposal if start.rank == UNSORTED_RANK else 0
             rows += self._sql.all("unsorted_in_line", proposal=first, number=number - len(rows))
         return [_queued(row) for row in rows]
 
     def matching(
-        self, chosen: QueueFilter, after: QueueCursor | None, number: int
+        self, chosen: QueueFilter, reader: QueueReader, after: QueueCursor | None, number: int
     ) -> tuple[list[QueueRow], QueueCursor | None]:
         """Return matching rows, plus a cursor if the scan limit was reached before the end of the queue.
 
         One call scans at most `WINDOW` folds, however few match.
         """
-        start = after or _FRONT
-        cursor = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
-        patterns = [_pattern(word) for word in chosen.words] + ["%"] * MAX_WORDS
-        wanted = {
-            "producer": chosen.producer,
-            "submission_scope": chosen.submission_scope,
-            "scope_id": chosen.scope_id,
-            "kind": chosen.kind,
-            "assigned": chosen.assigned,
-            "most_rank": 1 if chosen.warning else _BEHIND_FOLDS,
-            **dict(zip(("first", "second", "third", "fourth"), patterns, strict=False)),
-        }
-        rows: list[dict[str, Any]] = []
+        keys, end = self._keys(chosen, reader, after, number)
+        found = self._sql.find("queue_row", [{"id": key["proposal"]} for key in keys])
+        rows = [_queued(row | key) for row, key in zip(found, keys, strict=True) if row is not None]
+        return rows, end
+
+    def _keys(
+        self, chosen: QueueFilter, reader: QueueReader, after: QueueCursor | None, number: int
+    ) -> tuple[list[dict[str, Any]], QueueCursor | None]:
+        start, source = after or _FRONT, source_of(chosen)
+        values = _values_of(chosen, reader) | {"source": source} | _bounds(start, _last_of(chosen))
         # Most filters fill a page from the first folds; only the others need a scan of the whole window.
-        for window in (NEARBY, WINDOW):
-            rows = self._sql.all("folds_matching", **cursor, **wanted, window=window, number=number)
-            if len(rows) >= number:
-                return [_queued(row) for row in rows], None
-        end = self._sql.one("end_of_window", **cursor, window=WINDOW - 1)
-        return [_queued(row) for row in rows], msgspec.convert(end | {"proposal": 0}, QueueCursor) if end else None
+        windows = (NEARBY, WINDOW) if source in _IN_LINE else (WINDOW,)
+        keys: list[dict[str, Any]] = []
+        for window in windows:
+            keys = self._sql.all("queue_matching", **values, window=window, number=number)
+            if len(keys) >= number:
+                return keys, None
+        end = self._sql.one("end_of_window", **values, window=WINDOW - 1) if source in _IN_LINE else None
+        return keys, msgspec.convert(end | {"proposal": 0}, QueueCursor) if end else None
+
+    def count_matching(self, chosen: QueueFilter, reader: QueueReader, until: QueueCursor | None, most: int) -> int:
+        """Count matching rows up to and including a cursor, at most `most`, among the first `COUNTED` folds."""
+        last = min(until or _BEHIND_ALL, _last_of(chosen), key=lambda one: (one.rank, one.turn, one.fold))
+        values = _bounds(_FRONT, last) | {"source": source_of(chosen)}
+        if chosen in _BY_INDEX:
+            row = self._sql.one("count_in_line", **values, most=most)
+            return row["number"] if row else 0
+        values |= _values_of(chosen, reader)
+        return len(self._sql.all("queue_matching", **values, window=max(COUNTED, most), number=most))
+
+    def for_others(self, person: str, number: int) -> list[QueueRow]:
+        rows = self._sql.all("for_others", person=person, window=COUNTED, number=number)
+        return [_queued(row) for row in rows]
+
+    def count_decided(self, person: str, since: int, most: int) -> int:
+        row = self._sql.one("count_decided", person=person, since=since, most=most)
+        return row["number"] if row else 0
 
     def for_second(self, person: str, number: int) -> list[QueueRow]:
         return [_queued(row) for row in self._for_second(person, 0, _AFTER_ALL_CLAIMS, number)]
@@ -99,22 +132,22 @@ class QueueQueries:
         own = self._sql.all("free_attention", person=person, now=now) if after is None else []
         if start.rank < 0:
             rows = self._for_second(person, start.proposal, now, _FREE_SAMPLE)
-        if not rows and start.rank < _BEHIND_FOLDS:
+        if not rows and start.rank < UNSORTED_RANK:
             cursor = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
             rows = self._sql.all("free_in_line", person=person, now=now, **cursor)
         if not rows:
-            first = start.proposal if start.rank == _BEHIND_FOLDS else 0
+            first = start.proposal if start.rank == UNSORTED_RANK else 0
             rows = self._sql.all("free_unsorted", person=person, now=now, proposal=first)
         return [row["proposal_id"] for row in (*own, *rows)]
 
-    def free_matching(self, chosen: QueueFilter, person: str, after: QueueCursor | None, now: int) -> list[str]:
+    def free_matching(self, chosen: QueueFilter, reader: QueueReader, after: QueueCursor | None) -> list[str]:
         """Return a few free proposals after a cursor that match a filter, like `free`.
 
         One call checks at most `_MAX_PAGES` pages of `_ROWS` rows, however few of them are free.
         """
         for _ in range(_MAX_PAGES):
-            rows, end = self.matching(chosen, after, _ROWS)
-            free = (row.proposal_id for row in rows if self._is_free(row, person, now))
+            rows, end = self.matching(chosen, reader, after, _ROWS)
+            free = (row.proposal_id for row in rows if self._is_free(row, reader))
             if found := list(islice(free, _FREE_SAMPLE)):
                 return found
             if len(rows) == _ROWS:
@@ -126,17 +159,17 @@ class QueueQueries:
                 break
         return []
 
-    def _is_free(self, row: QueueRow, person: str, now: int) -> bool:
+    def _is_free(self, row: QueueRow, reader: QueueReader) -> bool:
         if row.approvals or row.second:
             # A proposal with a first approval is open only to people who have not decided on this text yet.
             return any(
                 candidate["proposal_id"] == row.proposal_id
-                for candidate in self._for_second(person, row.id - 1, now, 1)
+                for candidate in self._for_second(reader.person, row.id - 1, reader.now, 1)
             )
-        held = row.claimed_by not in {None, person} and (row.claimed_until or 0) > now
-        if row.owner == person or held:
+        held = row.claimed_by not in {None, reader.person} and (row.claimed_until or 0) > reader.now
+        if row.owner == reader.person or held:
             return False
-        return self._sql.one("kept_from", proposal=row.id, person=person) is None
+        return self._sql.one("kept_from", proposal=row.id, person=reader.person) is None
 
     def claim(self, proposal_id: str, person: str, now: int, until: int, *, override: bool) -> bool:
         values = {"proposal_id": proposal_id, "person": person, "now": now, "until": until}
@@ -172,18 +205,61 @@ class QueueQueries:
         first, last = self._sql.one("first_turn", rank=rank), self._sql.one("last_turn", producer=producer, rank=rank)
         return ProducerTurn(served=first["turn"] if first else 0, last=last["turn"] if last else None)
 
-    def sort(self, assignments: Sequence[FoldAssignment], texts: Sequence[tuple[str, str]]) -> None:
+    def sort(self, assignments: Sequence[FoldAssignment], texts: Sequence[FoldText]) -> None:
         """Put proposals into their folds; one that was sorted or decided in the meantime stays unchanged."""
         new_folds: dict[int, int] = {}
-        for assignment, (kind, content) in zip(assignments, texts, strict=True):
+        for assignment, text in zip(assignments, texts, strict=True):
             rank = MAX_RISK - assignment.risk
             fold = assignment.fold or new_folds.get(assignment.like or 0)
             if fold is None:
-                values = {"proposal": assignment.proposal, "kind": kind, "content": content}
-                fold = int(self._sql.all("add_fold", **values, rank=rank, turn=assignment.turn)[0]["id"])
+                values = msgspec.structs.asdict(text) | {"rank": rank, "turn": assignment.turn}
+                fold = int(self._sql.all("add_fold", **values, proposal=assignment.proposal)[0]["id"])
                 new_folds[assignment.proposal] = fold
             if self._sql.run("put_into_fold", fold=fold, proposal=assignment.proposal):
-                self._sql.run("grow_fold", fold=fold, rank=rank)
+                self._sql.run("grow_fold", fold=fold, rank=rank, marks=text.marks)
+
+
+def _last_of(chosen: QueueFilter) -> QueueCursor:
+    """Return the position behind which no fold matches."""
+    return _LAST_WARNED if chosen.warning not in {"", "no"} else _BEHIND_ALL
+
+
+def _bounds(start: QueueCursor, last: QueueCursor) -> dict[str, int]:
+    """Return the positions between which folds are looked for: behind the first, up to the last."""
+    bounds = {"rank": start.rank, "turn": start.turn, "fold": start.fold}
+    return bounds | {"to_rank": last.rank, "to_turn": last.turn, "to_fold": last.fold}
+
+
+def _values_of(chosen: QueueFilter, reader: QueueReader) -> dict[str, Any]:
+    """Return a filter's conditions as values of the statement `queue_matching`."""
+    names = (
+        "producer",
+        "owner",
+        "assigned",
+        "submission_scope",
+        "scope_id",
+        "kind",
+        "warning",
+        "conflict",
+        "near",
+        "mine",
+        "second",
+    )
+    patterns = [_pattern(word) for word in chosen.words] + [""] * MAX_WORDS
+    held, derived = (value if value in {"", "yes", "no"} else "yes" for value in (chosen.held, chosen.derived))
+    return {
+        **{name: getattr(chosen, name) for name in names},
+        **dict(zip(("first", "second_word", "third", "fourth"), patterns, strict=False)),
+        "tag": _pattern(f" {chosen.tag} ") if chosen.tag else "",
+        "held": held,
+        "holder": chosen.held if held != chosen.held else "",
+        "derived": derived,
+        "used": _pattern(f'"{chosen.derived}"') if derived != chosen.derived else "",
+        "earliest": reader.now - chosen.younger if chosen.younger else 0,
+        "latest": reader.now - chosen.older if chosen.older else _AFTER_ALL_CLAIMS,
+        "person": reader.person,
+        "now": reader.now,
+    }
 
 
 def _pattern(word: str) -> str:

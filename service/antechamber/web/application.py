@@ -2,6 +2,7 @@
 
 import asyncio
 import mimetypes
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import cache
@@ -25,8 +26,9 @@ from antechamber.background import Background
 from antechamber.core.errors import BusyError, LogError, NotFoundError, RequestRefusedError, UnavailableError
 from antechamber.core.review.edit_field import to_field
 from antechamber.core.review.hidden_text import glimpse, pretty, reveal, shorten
+from antechamber.core.review.queue_filter import narrow
 from antechamber.core.review.shortcuts import SHORTCUTS
-from antechamber.core.times import format_time
+from antechamber.core.times import format_age, format_minute, format_time
 from antechamber.flows.access import AccessFlows
 from antechamber.flows.admit import Admission
 from antechamber.flows.changes import Changes
@@ -194,9 +196,7 @@ def _handlers() -> list[Any]:
         live.changes,
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path must be in one router: Litestar 2.25 wraps a separate one again for each later handler.
-        Router(
-            "/", route_handlers=[preferences.show_settings, preferences.choose_shortcuts, preferences.change_password]
-        ),
+        Router("/", route_handlers=[preferences.show_settings, preferences.choose, preferences.change_password]),
         *audit_api.ROUTES,
         audit_pages.audit,
         audit_pages.item,
@@ -243,6 +243,15 @@ def _add_headers(settings: Settings) -> Callable[[Message, Scope], Awaitable[Non
     return add
 
 
+_ASSETS: Final = (
+    ("sheet", "antechamber.css"),
+    ("keys_script", "shortcuts.js"),
+    ("live_script", "live.js"),
+    ("times_script", "times.js"),
+)
+"""The names of assets in templates, and their files."""
+
+
 @cache
 def environment(templates: Path) -> Environment:
     """Return the template environment: everything is escaped, and an undefined name is an error.
@@ -256,7 +265,7 @@ def environment(templates: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name, file in (("sheet", "antechamber.css"), ("keys_script", "shortcuts.js"), ("live_script", "live.js")):
+    for name, file in _ASSETS:
         digest = blake3((templates / "assets" / file).read_bytes()).hexdigest()[:12]
         templates_environment.globals[name] = f"/assets/{file}?{digest}"
     templates_environment.globals["shortcuts"] = SHORTCUTS
@@ -266,10 +275,13 @@ def environment(templates: Path) -> Environment:
         "glimpse": glimpse,
         "in_field": to_field,
         "moment": format_time,
+        "minute": format_minute,
+        "ago": lambda micros: format_age(micros, time.time_ns() // 1000),
         "json": _json,
         "span": _span,
         "pretty": pretty,
         "decoded": msgspec.json.decode,
+        "narrow": narrow,
     }
     return templates_environment
 

@@ -50,10 +50,10 @@ class DecisionRoutes(Controller):
         form = await read_form(request)
         account, within = curator(request, form), form.get("q", "")
         try:
-            read_filter(within)
+            read_filter(within, account.person)
         except FilterError as error:
             return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk_views, within, str(error))
-        return _show_next(await act(form, desk.start, account, filter_of(within)), within)
+        return _show_next(await act(form, desk.start, account, filter_of(within, account.person)), within)
 
     @post("/views", request_max_body_size=MAX_FORM)
     async def save_view(
@@ -89,7 +89,7 @@ class DecisionRoutes(Controller):
         """Release a proposal, claim the next one and show it."""
         form = await read_form(request)
         account, within = curator(request, form), form.get("q", "")
-        return _show_next(await act(form, desk.skip, proposal_id, account, filter_of(within)), within)
+        return _show_next(await act(form, desk.skip, proposal_id, account, filter_of(within, account.person)), within)
 
     @post("/{proposal_id:str}/claim", request_max_body_size=MAX_FORM)
     async def claim(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
@@ -137,7 +137,7 @@ class DecisionRoutes(Controller):
             return await thread_pools.run(
                 thread_pools.PAGES, _show_again, request, desk_views, proposal_id, form, error
             )
-        following = await act(form, desk.skip, proposal_id, account, filter_of(within))
+        following = await act(form, desk.skip, proposal_id, account, filter_of(within, account.person))
         path = f"/review/{following}" if following else "/review"
         return Redirect(address_of(path, within, done="asked"), status_code=303)
 
@@ -165,7 +165,7 @@ class DecisionRoutes(Controller):
                 draft := await act(form, _preview_edit, request, desk, desk_views, proposal_id, form_decision, form)
             ):
                 return draft
-            within = filter_of(form.get("q", ""))
+            within = filter_of(form.get("q", ""), account.person)
             decided = await act(form, desk.decide, proposal_id, form_decision, account, within)
         except DECISION_ERRORS as error:
             return await thread_pools.run(

@@ -1,6 +1,7 @@
 """The review desk: pages for curators, and the same without forms for auditors. No route here changes anything."""
 
 import contextlib
+import re
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -14,7 +15,15 @@ from antechamber.core.admission.canonical import normalize_text
 from antechamber.core.contract import SCOPES
 from antechamber.core.review.edit_field import FieldError, from_field, to_field
 from antechamber.core.review.history import text_with_hash
-from antechamber.core.review.queue_filter import NAMES, FilterError, QueueFilter, read_filter, views_of
+from antechamber.core.review.queue_filter import (
+    NAMES,
+    FilterError,
+    QueueFilter,
+    read_filter,
+    same_filter,
+    split_filter,
+    views_of,
+)
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.memories import MemoryFilter
 from antechamber.core.times import parse_time
@@ -30,6 +39,8 @@ _DAY: Final = 86_400_000_000
 """Microseconds of a day."""
 
 
+_OFFSET: Final = re.compile(r"-?[0-9]{1,3}")
+"""Minutes between a clock and UTC."""
 _LATEST: Final = 50
 """Number of decisions in the list of latest decisions."""
 
@@ -67,23 +78,31 @@ def show_queue(request: AnyRequest, desk_views: DeskViews, text: str, error: str
     """Render one page of the filtered queue; `error` states why a form was refused."""
     account, after, wanted = request.scope["user"], request.query_params.get("after"), QueueFilter()
     try:
-        wanted = read_filter(text)
+        wanted = read_filter(text, account.person)
     except FilterError as refused:
         error = str(refused)
-    plain = wanted == QueueFilter()
+    plain, saved = wanted == QueueFilter(), views_of(account.views)
     queue = desk_views.queue(after, account) if plain else desk_views.queue_matching(wanted, after, account)
-    context = {"queue": queue, "q": text, "error": error, "views": views_of(account.views), "names": NAMES}
-    context |= {"filtered": not plain, "within": "" if plain else text}
+    views = [(view, same_filter(view.text, text)) for view in desk_views.views(saved, account)]
+    context = {"queue": queue, "q": text, "error": error, "views": views, "saved": saved, "names": NAMES}
+    context |= {"filtered": not plain, "within": "" if plain else text, "chips": [] if plain else split_filter(text)}
+    context |= {"progress": desk_views.progress(wanted, account, offset_of(request))}
     context |= {"again": address_of("/review", text)} if request.method == "POST" else {}
     return page(request, "queue.html", 400 if error else 200, **context)
 
 
-def filter_of(text: str) -> QueueFilter | None:
+def filter_of(text: str, person: str) -> QueueFilter | None:
     """Parse the filter that a page or form carries; None if it is empty or invalid."""
     with contextlib.suppress(FilterError):
-        wanted = read_filter(text)
+        wanted = read_filter(text, person)
         return None if wanted == QueueFilter() else wanted
     return None
+
+
+def offset_of(request: AnyRequest) -> int:
+    """Return the minutes that the clock of the reader is ahead of UTC, from a cookie of the desk; 0 without one."""
+    text = request.cookies.get("zone", "")
+    return int(text) if _OFFSET.fullmatch(text) else 0
 
 
 def address_of(path: str, within: str, **query: str) -> str:
@@ -104,9 +123,13 @@ def show_proposal(  # noqa: PLR0913 -- notices that the page may show besides th
 ) -> Template:
     """Render a proposal; after a refused decision with the typed text."""
     dossier, form = desk_views.dossier(proposal_id, request.scope["user"]), _with_tokens(form or {})
-    text = form.get("q", request.query_params.get("q", ""))
-    within = text if filter_of(text) else ""
-    context = {"dossier": dossier, "form": form, "error": error, "stale": stale, "within": within}
+    account, text = request.scope["user"], form.get("q", request.query_params.get("q", ""))
+    wanted = filter_of(text, account.person)
+    within = text if wanted else ""
+    context: dict[str, Any] = {"dossier": dossier, "form": form, "error": error, "stale": stale, "within": within}
+    if account.role == "curator":
+        waits = proposal_id if dossier.proposal.state == "pending" else None
+        context["progress"] = desk_views.progress(wanted or QueueFilter(), account, offset_of(request), waits)
     context["again"] = address_of(f"/review/{proposal_id}", within)
     context["rendered"] = render_text(dossier.proposal.payload["content"])
     return page(request, "proposal.html", status, **context, **(_differences(dossier, form) if stale else {}))
@@ -132,7 +155,7 @@ def _differences(dossier: Dossier, form: dict[str, str]) -> dict[str, Difference
 def show_draft(request: AnyRequest, draft: EditPreview, form: dict[str, str]) -> Template:
     """Render the difference that an edit makes, with the form that saves it."""
     proposal, text = draft.proposal, form.get("q", "")
-    within = text if filter_of(text) else ""
+    within = text if filter_of(text, request.scope["user"].person) else ""
     context: dict[str, Any] = {"draft": draft, "form": form, "field": to_field(draft.content), "within": within}
     return page(request, "change.html", **context, again=address_of(f"/review/{proposal.proposal_id}", within))
 
@@ -144,8 +167,12 @@ def show_group(
     query = request.query_params
     like, producer = query.get("like"), query.get("producer")
     group = desk.group(like=like, producer=producer)
-    again = address_of("/review/group", "", **({"like": like} if like else {"producer": producer or ""}))
+    again = address_of(
+        "/review/group", query.get("q", ""), **({"like": like} if like else {"producer": producer or ""})
+    )
+    within = query.get("q", "") if filter_of(query.get("q", ""), request.scope["user"].person) else ""
     context = {"group": group, "like": like, "producer": producer, "results": results, "error": error, "again": again}
+    context |= {"within": within}
     return page(request, "group.html", 400 if error else 200, **context)
 
 

@@ -28,6 +28,7 @@ def _page(request: AnyRequest, access: AccessFlows, status: int = 200, **context
     stored = request.scope["user"].shortcuts
     shown: dict[str, Any] = {
         "on": stored != OFF,
+        "dense": request.scope["user"].dense,
         "chosen": decode_shortcuts(None if stored == OFF else stored),
         "error": None,
         "password_error": None,
@@ -44,24 +45,30 @@ async def _again(request: AnyRequest, access: AccessFlows, status: int, **contex
 
 @get("/settings", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
 def show_settings(request: AccountRequest, access: NamedDependency[AccessFlows]) -> Template:
-    """Show the keyboard shortcuts and the form for a new password."""
+    """Show the choices of an account and the form for a new password."""
     return _page(request, access)
 
 
 @post("/settings", request_max_body_size=MAX_FORM)
-async def choose_shortcuts(request: AnyRequest, access: NamedDependency[AccessFlows]) -> Template | Redirect:
-    """Store a choice of keyboard shortcuts."""
+async def choose(request: AnyRequest, access: NamedDependency[AccessFlows]) -> Template | Redirect:
+    """Store a choice of keyboard shortcuts, and whether lists are dense."""
     form = await read_form(request)
     account = check_form(request, form)
     choice = {shortcut.action: form.get(shortcut.action, "") for shortcut in SHORTCUTS}
     try:
         stored = OFF if "on" not in form else encode_shortcuts(choice)
-        await act(form, access.accounts.choose_shortcuts, account, stored)
+        await act(form, partial(access.accounts.choose, dense="dense" in form), account, stored)
     except ShortcutError as error:
-        return await _again(request, access, 400, on=True, chosen=choice, error=str(error))
+        return await _again(request, access, 400, on=True, dense="dense" in form, chosen=choice, error=str(error))
     except (BusyError, UnavailableError) as error:
         return await _again(
-            request, access, status_of(error), on="on" in form, chosen=choice, error=_unavailable(error)
+            request,
+            access,
+            status_of(error),
+            on="on" in form,
+            dense="dense" in form,
+            chosen=choice,
+            error=_unavailable(error),
         )
     return Redirect("/settings?done=kept", status_code=303)
 

@@ -33,6 +33,8 @@ class Account(Struct, frozen=True, kw_only=True):
     """The keyboard shortcuts, in the stored form of core.review.shortcuts."""
     views: str | None = None
     """The saved views, in the stored form of core.review.queue_filter."""
+    dense: bool = False
+    """Whether lists show one line for each row."""
 
 
 class PasswordChange(Struct, frozen=True, kw_only=True):

@@ -65,8 +65,8 @@ class AccessRows(Protocol):
     def set_views(self, user: int, views: str) -> None:
         """Store an account's saved views."""
 
-    def set_shortcuts(self, user: int, shortcuts: str | None) -> None:
-        """Store an account's keyboard shortcuts."""
+    def set_choices(self, user: int, shortcuts: str | None, *, dense: bool) -> None:
+        """Store an account's keyboard shortcuts, and whether its lists are dense."""
 
     def add_session(self, digest: str, user: int, now: int, proof: str = "") -> None:
         """Begin a session."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from antechamber.core.review import queue_order
-from antechamber.core.review.queue_filter import QueueFilter
+from antechamber.core.review.queue_filter import QueueFilter, QueueReader
 from antechamber.core.rows.review import (
     QueueRow,
 )
@@ -17,9 +17,23 @@ class QueueRows(Protocol):
         """Return rows of the queue in its order: folds first, then proposals that are not sorted yet."""
 
     def matching(
-        self, chosen: QueueFilter, after: queue_order.QueueCursor | None, number: int
+        self, chosen: QueueFilter, reader: QueueReader, after: queue_order.QueueCursor | None, number: int
     ) -> tuple[list[QueueRow], queue_order.QueueCursor | None]:
         """Return sorted rows that match a filter, plus a cursor if the scan limit came before the end of the queue."""
+
+    def count_matching(
+        self, chosen: QueueFilter, reader: QueueReader, until: queue_order.QueueCursor | None, most: int
+    ) -> int:
+        """Count sorted rows that match a filter, at most `most`, up to a cursor or the end of the queue.
+
+        A count that would need a long scan looks only at the beginning of the queue.
+        """
+
+    def for_others(self, person: str, number: int) -> list[QueueRow]:
+        """Return proposals that need one more person, which cannot be this one, oldest first."""
+
+    def count_decided(self, person: str, since: int, most: int) -> int:
+        """Count a person's review records since a time, at most `most`."""
 
     def for_second(self, person: str, number: int) -> list[QueueRow]:
         """Return proposals that need one more person and that this person may judge, oldest first."""
@@ -34,7 +48,7 @@ class QueueRows(Protocol):
         """Return a few proposals behind a cursor that this person may judge and no other person has claimed."""
 
     def free_matching(
-        self, chosen: QueueFilter, person: str, after: queue_order.QueueCursor | None, now: int
+        self, chosen: QueueFilter, reader: QueueReader, after: queue_order.QueueCursor | None
     ) -> list[str]:
         """Return a few free proposals, as `free` does, that match a filter."""
 
@@ -65,5 +79,5 @@ class QueueRows(Protocol):
     def producer_turn(self, producer: int, risk: int) -> queue_order.ProducerTurn:
         """Return a producer's position in the fair-queueing order of a risk."""
 
-    def sort(self, assignments: Sequence[queue_order.FoldAssignment], texts: Sequence[tuple[str, str]]) -> None:
-        """Assign proposals, each with its kind and comparable text, to folds; skip those already sorted or decided."""
+    def sort(self, assignments: Sequence[queue_order.FoldAssignment], texts: Sequence[queue_order.FoldText]) -> None:
+        """Assign proposals, each with the text of a new fold, to folds; skip those already sorted or decided."""

@@ -16,6 +16,8 @@ from msgspec import Struct
 from antechamber.core.review.similarity import NEARLY_SAME, FoldFinder
 
 MAX_RISK: Final = 3
+UNSORTED_RANK: Final = 9
+"""Rank of proposals that are not sorted into folds yet; it follows the ranks of all folds."""
 _WIDE: Final = frozenset({"organization", "cross_organization"})
 _TO_MODELS: Final = re.compile(
     r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instruction|prompt|rule|above|previous|earlier)"
@@ -54,6 +56,16 @@ class FoldHead(Struct, frozen=True, kw_only=True):
     content: str
 
 
+class FoldText(Struct, frozen=True, kw_only=True):
+    """What filters look for in a new fold: its first proposal's kind, comparable text, tags and codes of its marks."""
+
+    kind: str
+    content: str
+    tags: str
+    marks: str
+    """Like the tags, words between spaces; see `spaced`."""
+
+
 class QueueCursor(Struct, frozen=True, kw_only=True):
     """A position in the queue.
 
@@ -82,6 +94,11 @@ class FoldAssignment(Struct, frozen=True, kw_only=True):
     """The proposal whose new fold it joins."""
     risk: int
     turn: int
+
+
+def spaced(words: Sequence[str]) -> str:
+    """Return words between single spaces, so that each is found with a space on both sides; empty for none."""
+    return f" {' '.join(words)} " if words else ""
 
 
 def marks_of(content: str, submission_scope: str, *, supersedes: bool, conflicts: int, hidden: int) -> list[Mark]:

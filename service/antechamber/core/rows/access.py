@@ -51,6 +51,8 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     role: AccountRole
     shortcuts: str | None
     views: str | None
+    dense: int
+    """1 if lists show one line for each row, otherwise 0."""
     created_at: int
     seen_at: int
     proof: str

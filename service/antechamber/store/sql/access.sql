@@ -53,8 +53,8 @@ SELECT :password_change_id, id, :password_digest, :actor, :role, :changed_at FRO
 -- name: set_views
 UPDATE users SET views = :views WHERE id = :user
 
--- name: set_shortcuts
-UPDATE users SET shortcuts = :shortcuts WHERE id = :user
+-- name: set_choices
+UPDATE users SET shortcuts = :shortcuts, dense = :dense WHERE id = :user
 
 -- name: add_link
 INSERT INTO links (digest, "user", expires_at, proof) VALUES (:digest, :user, :expires_at, :proof)
@@ -102,7 +102,7 @@ ORDER BY s.digest
 UPDATE sessions SET ended_at = :now, logged = CASE WHEN created_at > :begun_after THEN 1 ELSE 0 END WHERE ended_at IS NULL
 
 -- name: session_user
-SELECT u.id, u.name, u.person, u.role, u.shortcuts, u.views, s.created_at, s.seen_at, s.proof
+SELECT u.id, u.name, u.person, u.role, u.shortcuts, u.views, u.dense, s.created_at, s.seen_at, s.proof
 FROM sessions AS s
 JOIN users AS u ON u.id = s."user"
 WHERE s.digest = :digest AND s.ended_at IS NULL AND u.disabled_at IS NULL

@@ -303,7 +303,7 @@ ORDER BY o.id
 LIMIT 1
 
 -- name: erase_fold
-UPDATE folds SET content = :content WHERE id IN (SELECT fold FROM proposals WHERE id = :id)
+UPDATE folds SET content = :content, tags = :tags WHERE id IN (SELECT fold FROM proposals WHERE id = :id)
 
 -- name: erase_event
 UPDATE quarantine SET payload = NULL, source_span = NULL, supersedes = NULL, derived_from = NULL WHERE id = :id

@@ -6,43 +6,203 @@ WHERE f.pending > 0 AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
 ORDER BY f.rank, f.turn, f.id
 LIMIT :number
 
--- name: folds_matching
-SELECT w.*, near.id AS fold, near.rank, near.turn, near.pending AS like_it
+-- The keys of what matches a filter, in the queue's order. They are looked for in one set, which `source` names and an
+-- index gives in order, at most `window` of it. A set of folds shows of each the oldest proposal that matches; the small
+-- sets hold single proposals. LIMIT and a scalar subquery keep PostgreSQL from joining proposals as a whole.
+-- name: queue_matching
+SELECT near.proposal, near.fold, near.rank, near.turn, near.pending AS like_it
 FROM (
-    SELECT f.id, f.rank, f.turn, f.pending
+    SELECT f.id AS fold, f.rank, f.turn, f.pending, coalesce(f.own, (
+        SELECT min(m.id) FROM proposals AS m
+        WHERE m.fold = f.id AND m.state = 'pending' AND (:owner = '' OR m.owner = :owner)
+            AND (:producer = '' OR m.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
+    )) AS proposal
     FROM (
-        SELECT id, rank, turn, pending, producer, submission_scope, scope_id, kind, content FROM folds
-        WHERE pending > 0 AND (rank, turn, id) > (:rank, :turn, :fold)
-        ORDER BY rank, turn, id
-        LIMIT :window
+            SELECT * FROM (
+                SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
+                WHERE :source = 'line' AND f.pending > 0
+                    AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+                    AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
+                ORDER BY f.rank, f.turn, f.id LIMIT :window
+            ) AS of_line
+            UNION ALL
+            SELECT * FROM (
+                SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
+                WHERE :source = 'producer' AND f.pending > 0 AND f.producer = (SELECT id FROM producers WHERE producer_identity = :producer)
+                    AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+                    AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
+                ORDER BY f.rank, f.turn, f.id LIMIT :window
+            ) AS of_producer
+            UNION ALL
+            SELECT * FROM (
+                SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
+                WHERE :source = 'owner' AND f.pending > 0 AND f.owner = :owner
+                    AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+                    AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
+                ORDER BY f.rank, f.turn, f.id LIMIT :window
+            ) AS of_owner
+            UNION ALL
+            SELECT * FROM (
+                SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
+                WHERE :source = 'scope' AND f.pending > 0 AND f.submission_scope = :submission_scope AND f.scope_id = :scope_id
+                    AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+                    AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
+                ORDER BY f.rank, f.turn, f.id LIMIT :window
+            ) AS of_scope
+            UNION ALL
+            SELECT * FROM (
+                SELECT f.*, CAST(NULL AS BIGINT) AS own FROM folds AS f
+                WHERE :source = 'near' AND f.pending > 1
+                    AND (f.rank, f.turn, f.id) > (:rank, :turn, :fold)
+                    AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
+                ORDER BY f.rank, f.turn, f.id LIMIT :window
+            ) AS of_near
+            UNION ALL
+            SELECT f.*, chosen.id AS own FROM (
+                SELECT m.id, m.fold FROM proposals AS m
+                WHERE (:source = 'second' OR :source = 'mine') AND m.state = 'pending' AND (m.begun = 1 OR m.second = 1)
+                ORDER BY m.id LIMIT :window
+            ) AS chosen
+            JOIN folds AS f ON f.id = chosen.fold
+            UNION ALL
+            SELECT f.*, chosen.id AS own FROM (
+                SELECT m.id, m.fold FROM proposals AS m
+                WHERE (:source = 'derived') AND m.state = 'pending' AND m.derived_from IS NOT NULL
+                ORDER BY m.id LIMIT :window
+            ) AS chosen
+            JOIN folds AS f ON f.id = chosen.fold
+            UNION ALL
+            SELECT f.*, chosen.id AS own FROM (
+                SELECT m.id, m.fold FROM attention AS a
+                JOIN proposals AS m ON m.id = a.proposal AND m.state = 'pending'
+                WHERE :source = 'assigned' AND a.person = :assigned AND a.cause = 'assigned'
+                ORDER BY m.id LIMIT :window
+            ) AS chosen
+            JOIN folds AS f ON f.id = chosen.fold
+            UNION ALL
+            SELECT f.*, chosen.id AS own FROM (
+                SELECT m.id, m.fold FROM claims AS k
+                JOIN proposals AS m ON m.id = k.proposal AND m.state = 'pending'
+                WHERE (:source = 'held' OR (:source = 'mine' AND m.begun = 0 AND m.second = 0)) AND k.until > :now
+                ORDER BY k.until LIMIT :window
+            ) AS chosen
+            JOIN folds AS f ON f.id = chosen.fold
+            UNION ALL
+            SELECT f.*, chosen.id AS own FROM (
+                SELECT m.id, m.fold FROM (
+                    SELECT DISTINCT s.proposal
+                    FROM (
+                        SELECT q.submission FROM quarantine AS q WHERE :source = 'conflict' ORDER BY q.id DESC LIMIT :window
+                    ) AS refused
+                    JOIN submissions AS s ON s.id = refused.submission
+                ) AS collided
+                JOIN proposals AS m ON m.id = collided.proposal AND m.state = 'pending'
+                WHERE TRUE
+                ORDER BY m.id LIMIT :window
+            ) AS chosen
+            JOIN folds AS f ON f.id = chosen.fold
     ) AS f
-    WHERE (:producer = '' OR f.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
+    WHERE (f.rank, f.turn, f.id) > (:rank, :turn, :fold) AND (f.rank, f.turn, f.id) <= (:to_rank, :to_turn, :to_fold)
         AND (:submission_scope = '' OR f.submission_scope = :submission_scope)
         AND (:scope_id = '' OR f.scope_id = :scope_id)
         AND (:kind = '' OR f.kind = :kind)
-        AND f.rank <= :most_rank
-        AND (:assigned = '' OR EXISTS (
-            SELECT 1 FROM attention AS a JOIN proposals AS m ON m.id = a.proposal
-            WHERE a.person = :assigned AND a.cause = 'assigned' AND m.fold = f.id AND m.state = 'pending'
-        ))
-        AND f.content LIKE :first ESCAPE '!' AND f.content LIKE :second ESCAPE '!'
-        AND f.content LIKE :third ESCAPE '!' AND f.content LIKE :fourth ESCAPE '!'
-    ORDER BY f.rank, f.turn, f.id
-    LIMIT :number
+        AND (:producer = '' OR f.own IS NOT NULL
+            OR f.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
+        AND (:owner = '' OR f.own IS NOT NULL OR f.owner = :owner)
+        AND (:near = '' OR (f.pending > 1) = (:near = 'yes'))
+        AND (:warning = '' OR (:warning = 'yes' AND f.rank <= 2) OR (:warning = 'no' AND f.rank > 2)
+            OR f.marks LIKE '% ' || :warning || ' %')
+        AND (:tag = '' OR f.tags LIKE :tag ESCAPE '!')
+        AND (:first = '' OR f.content LIKE :first ESCAPE '!')
+        AND (:second_word = '' OR f.content LIKE :second_word ESCAPE '!')
+        AND (:third = '' OR f.content LIKE :third ESCAPE '!')
+        AND (:fourth = '' OR f.content LIKE :fourth ESCAPE '!')
+    LIMIT 2 * CAST(:window AS BIGINT)
 ) AS near
-JOIN queue_rows AS w ON w.id = coalesce(
-    -- Of near duplicates the one that the filter means.
-    (SELECT min(m.id) FROM attention AS a JOIN proposals AS m ON m.id = a.proposal
-        WHERE a.person = :assigned AND a.cause = 'assigned' AND m.fold = near.id AND m.state = 'pending'),
-    (SELECT min(m.id) FROM proposals AS m WHERE m.fold = near.id AND m.state = 'pending')
-)
-ORDER BY near.rank, near.turn, near.id
+WHERE (
+    SELECT 1 FROM proposals AS p
+    WHERE p.id = near.proposal AND (:owner = '' OR p.owner = :owner)
+        AND (:producer = '' OR p.producer = (SELECT id FROM producers WHERE producer_identity = :producer))
+        AND p.received_at >= :earliest AND p.received_at <= :latest
+        AND (:second = '' OR (p.begun = 1 OR p.second = 1) = (:second = 'yes'))
+        AND (:derived = '' OR (p.derived_from IS NOT NULL) = (:derived = 'yes'))
+        AND (:used = '' OR p.derived_from LIKE :used ESCAPE '!')
+        AND (:assigned = '' OR EXISTS (
+            SELECT 1 FROM attention AS a WHERE a.proposal = p.id AND a.person = :assigned AND a.cause = 'assigned'
+        ))
+        AND (:conflict = '' OR EXISTS (
+            SELECT 1 FROM quarantine AS q WHERE q.submission = p.id
+            UNION ALL
+            SELECT 1 FROM submissions AS s JOIN quarantine AS q ON q.submission = s.id
+            WHERE s.proposal = p.id AND s.disposition = 'accepted-as-duplicate'
+        ) = (:conflict = 'yes'))
+        AND (:held = '' OR EXISTS (
+            SELECT 1 FROM claims AS k WHERE k.proposal = p.id AND k.until > :now AND (:holder = '' OR k.person = :holder)
+        ) = (:held = 'yes'))
+        AND (:mine = '' OR (EXISTS (
+            SELECT 1 FROM claims AS k WHERE k.proposal = p.id AND k.until > :now AND k.person = :person
+        ) OR EXISTS (
+            SELECT 1 FROM review_records AS r
+            WHERE r.proposal = p.id AND r.person = :person AND r.resulting_version = p.version
+                AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
+        )) = (:mine = 'yes'))
+) = 1
+ORDER BY near.rank, near.turn, near.fold, near.proposal
+LIMIT :number
 
+-- The rows of a filter that says no more than the index of its set.
+-- name: count_in_line
+SELECT count(*) AS number FROM (
+    SELECT * FROM (
+        SELECT 1 AS one FROM folds
+        WHERE :source = 'line' AND pending > 0 AND (rank, turn, id) <= (:to_rank, :to_turn, :to_fold)
+        LIMIT :most
+    ) AS of_line
+    UNION ALL
+    SELECT * FROM (
+        SELECT 1 AS one FROM folds
+        WHERE :source = 'near' AND pending > 1 AND (rank, turn, id) <= (:to_rank, :to_turn, :to_fold)
+        LIMIT :most
+    ) AS of_near
+) AS counted
+
+-- name: queue_row
+SELECT w.* FROM queue_rows AS w WHERE w.id = :id
+
+-- The last fold of a full window of `queue_matching`.
 -- name: end_of_window
-SELECT rank, turn, id AS fold FROM folds
-WHERE pending > 0 AND (rank, turn, id) > (:rank, :turn, :fold)
-ORDER BY rank, turn, id
-LIMIT 1 OFFSET :window
+SELECT * FROM (
+    SELECT rank, turn, id AS fold FROM folds WHERE :source = 'line' AND pending > 0
+        AND (rank, turn, id) > (:rank, :turn, :fold) AND (rank, turn, id) <= (:to_rank, :to_turn, :to_fold)
+    ORDER BY rank, turn, id LIMIT 1 OFFSET :window
+) AS of_line
+UNION ALL
+SELECT * FROM (
+    SELECT rank, turn, id AS fold FROM folds WHERE :source = 'producer' AND pending > 0
+        AND producer = (SELECT id FROM producers WHERE producer_identity = :producer)
+        AND (rank, turn, id) > (:rank, :turn, :fold) AND (rank, turn, id) <= (:to_rank, :to_turn, :to_fold)
+    ORDER BY rank, turn, id LIMIT 1 OFFSET :window
+) AS of_producer
+UNION ALL
+SELECT * FROM (
+    SELECT rank, turn, id AS fold FROM folds WHERE :source = 'owner' AND pending > 0
+        AND owner = :owner
+        AND (rank, turn, id) > (:rank, :turn, :fold) AND (rank, turn, id) <= (:to_rank, :to_turn, :to_fold)
+    ORDER BY rank, turn, id LIMIT 1 OFFSET :window
+) AS of_owner
+UNION ALL
+SELECT * FROM (
+    SELECT rank, turn, id AS fold FROM folds WHERE :source = 'scope' AND pending > 0
+        AND submission_scope = :submission_scope AND scope_id = :scope_id
+        AND (rank, turn, id) > (:rank, :turn, :fold) AND (rank, turn, id) <= (:to_rank, :to_turn, :to_fold)
+    ORDER BY rank, turn, id LIMIT 1 OFFSET :window
+) AS of_scope
+UNION ALL
+SELECT * FROM (
+    SELECT rank, turn, id AS fold FROM folds WHERE :source = 'near' AND pending > 1
+        AND (rank, turn, id) > (:rank, :turn, :fold) AND (rank, turn, id) <= (:to_rank, :to_turn, :to_fold)
+    ORDER BY rank, turn, id LIMIT 1 OFFSET :window
+) AS of_near
 
 -- name: unsorted_in_line
 SELECT w.*, 0 AS fold, 9 AS rank, 0 AS turn, 1 AS like_it
@@ -64,6 +224,26 @@ WHERE w.state = 'pending' AND (w.begun = 1 OR w.second = 1) AND w.id > :proposal
     AND NOT EXISTS (SELECT 1 FROM open_questions AS o WHERE o.proposal = w.id)
 ORDER BY w.id
 LIMIT :number
+
+-- Proposals that wait for another person: ones that this person approved, edited or flagged, or may not judge.
+-- name: for_others
+SELECT w.*, coalesce(w.in_fold, 0) AS fold, 9 AS rank, 0 AS turn, 1 AS like_it
+FROM (
+    SELECT id FROM proposals WHERE state = 'pending' AND (begun = 1 OR second = 1) ORDER BY id DESC LIMIT :window
+) AS near
+JOIN queue_rows AS w ON w.id = near.id
+WHERE w.owner = :person OR EXISTS (
+    SELECT 1 FROM review_records AS r
+    WHERE r.proposal = w.id AND r.person = :person AND r.resulting_version = w.version
+        AND r.decision IN ('approve', 'edit', 'supersede', 'flag')
+)
+ORDER BY near.id
+LIMIT :number
+
+-- name: count_decided
+SELECT count(*) AS number FROM (
+    SELECT 1 FROM review_records WHERE person = :person AND decided_at >= :since LIMIT :most
+) AS counted
 
 -- name: count_pending
 SELECT count(*) AS number FROM (SELECT 1 FROM proposals WHERE state = 'pending' LIMIT :most) AS counted
@@ -161,12 +341,15 @@ SELECT turn FROM folds WHERE pending > 0 AND rank = :rank ORDER BY turn LIMIT 1
 SELECT turn FROM folds WHERE producer = :producer AND pending > 0 AND rank = :rank ORDER BY turn DESC LIMIT 1
 
 -- name: add_fold
-INSERT INTO folds (submission_scope, scope_id, producer, kind, content, pending, rank, turn)
-SELECT p.submission_scope, p.scope_id, p.producer, :kind, :content, 0, :rank, :turn FROM proposals AS p WHERE p.id = :proposal
+INSERT INTO folds (submission_scope, scope_id, producer, owner, kind, content, tags, marks, pending, rank, turn)
+SELECT p.submission_scope, p.scope_id, p.producer, p.owner, :kind, :content, :tags, :marks, 0, :rank, :turn
+FROM proposals AS p WHERE p.id = :proposal
 RETURNING id
 
 -- name: put_into_fold
 UPDATE proposals SET fold = :fold WHERE id = :proposal AND fold IS NULL AND state = 'pending'
 
 -- name: grow_fold
-UPDATE folds SET pending = pending + 1, rank = CASE WHEN rank > :rank AND rank < 4 THEN :rank ELSE rank END WHERE id = :fold
+UPDATE folds SET pending = pending + 1, rank = CASE WHEN rank > :rank AND rank < 4 THEN :rank ELSE rank END,
+    marks = CASE WHEN marks LIKE '%' || :marks || '%' THEN marks ELSE :marks || substr(marks, 2) END
+WHERE id = :fold

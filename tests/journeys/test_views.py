@@ -1,0 +1,105 @@
+"""Views of the queue in a browser: filters by mouse and key, dense lists, touch screens and the reader's zone."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from journey import EITHER_WAY, Journey
+from support import antechamber, where
+
+TEXTS = [
+    "The staging host is rebuilt on Mondays.",
+    "Cold starts take forty seconds in the morning.",
+    "Lint before the review of any change.",
+]
+
+
+def fill(journey: Journey) -> None:
+    """Submit proposals of two kinds and wait until the queue shows them sorted."""
+    for number, text in enumerate(TEXTS):
+        journey.submit(payload={"kind": "fact" if number else "procedure", "content": text, "tags": ["host"]})
+
+
+@EITHER_WAY
+def test_a_curator_works_inside_a_view_and_saves_it(journey: Journey) -> None:
+    """A link in a row narrows the queue, the view is saved as a tab, and decisions stay inside it until it is empty."""
+    fill(journey)
+    page = journey.sign_in("cora")
+    expect(page.locator(".rows a.whole")).to_have_count(len(TEXTS))
+    page.goto(f"{journey.url}/review?q=kind:fact")
+    while page.locator(".rows a.whole").count() != 2:
+        page.reload()
+    page.get_by_text("Filters and views").click()
+    page.get_by_label("Save this filter as a view named").fill("Facts")
+    page.get_by_role("button", name="Save").click()
+    tab = page.get_by_label("Views").get_by_role("link", name=re.compile("Facts"))
+    expect(tab).to_have_attribute("aria-current", "true")
+    expect(tab).to_contain_text("2")
+    page.get_by_role("button", name="Start reviewing").click()
+    expect(page.locator(".progress")).to_have_text(re.compile(r"0 today,\s+1 of 2"))
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator(".progress")).to_have_text(re.compile(r"1 today,\s+1 of 1"))
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_text("No waiting proposal matches")).to_be_visible()
+    page.get_by_role("link", name="Remove kind:fact").click()
+    expect(page.locator(".rows a.whole")).to_have_count(1)
+
+
+def test_times_are_those_of_the_reader(with_scripts: Journey) -> None:
+    """A relative time has the exact one in the reader's zone as its title; a time in a table is in that zone."""
+    fill(with_scripts)
+    page = with_scripts.sign_in("cora")
+    expect(page.locator(".rows time").first).to_have_text(re.compile(r"just now|ago$"))
+    offset = page.evaluate("String(-new Date().getTimezoneOffset())")
+    assert {one["value"] for one in page.context.cookies() if one["name"] == "zone"} == {offset}
+    title = page.locator(".rows time").first.get_attribute("title") or ""
+    assert title == page.evaluate(
+        "at => new Intl.DateTimeFormat('en-CA', { dateStyle: 'full', timeStyle: 'long', hourCycle: 'h23' })"
+        ".format(new Date(at))",
+        page.locator(".rows time").first.get_attribute("datetime"),
+    )
+    page.goto(f"{with_scripts.url}/submissions")
+    expect(page.locator("td time").first).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d$"))
+
+
+def shown_rows(page: Page) -> int:
+    """Return how many rows of the queue are in the window as a whole."""
+    count: int = page.evaluate(
+        "[...document.querySelectorAll('.rows > li')]"
+        ".filter((one) => one.getBoundingClientRect().bottom <= innerHeight).length"
+    )
+    return count
+
+
+def test_dense_lists_show_fifteen_rows(with_scripts: Journey) -> None:
+    """With dense lists, a window of 850 pixels shows fifteen rows of the queue at least, each on one line."""
+    for number in range(20):
+        with_scripts.submit(content=" ".join(f"{number}{letter}" * 3 for letter in "abcdef"))
+    page = with_scripts.sign_in("cora")
+    page.set_viewport_size({"width": 1280, "height": 850})
+    sparse = shown_rows(page)
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_label("Dense: one line for each row").check()
+    page.get_by_role("button", name="Save").click()
+    page.goto(f"{with_scripts.url}/review")
+    assert shown_rows(page) >= 15 > sparse
+
+
+def test_a_phone_reaches_settings_and_shows_no_keys(with_scripts: Journey) -> None:
+    """On a touch screen no key hint is visible, and settings are one tap away."""
+    fill(with_scripts)
+    added = antechamber(
+        "user", "add", "tess", "--role", "curator", *where(with_scripts.location), "--url", with_scripts.url
+    )
+    window = with_scripts._chromium.new_context(
+        viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True, reduced_motion="reduce"
+    )
+    with_scripts._windows.append(window)
+    page = window.new_page()
+    page.goto(added.stdout.strip())
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Queue", exact=True)).to_be_visible()
+    assert page.locator("kbd").count() > 0
+    assert page.locator("kbd:visible").count() == 0
+    page.get_by_role("link", name="Settings").tap()
+    expect(page.get_by_role("heading", name="Settings", exact=True)).to_be_visible()
