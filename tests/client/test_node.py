@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +44,13 @@ def test_the_second_client_proposes_and_reads_the_answer(live: tuple[str, str], 
     environment = {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token, "ANTECHAMBER_LEDGER": ledger}
     target = [f"{url}/mcp"] if way == "http" else [sys.executable, "-m", "antechamber.cli", "mcp"]
     report = run("propose.mjs", way, *target, **environment)
-    assert report["tools"] == ["propose_memory", "submission_status", "answer_question", "search_memory"]
+    assert report["tools"] == [
+        "propose_memory",
+        "submission_status",
+        "answer_question",
+        "memory_scopes",
+        "search_memory",
+    ]
     receipt = report["first"]["structuredContent"]
     assert (receipt["disposition"], receipt["source_event_hash"]) == ("accepted-for-review", report["hash"])
     assert report["again"]["structuredContent"]["submission_id"] == receipt["submission_id"]
@@ -53,3 +60,32 @@ def test_the_second_client_proposes_and_reads_the_answer(live: tuple[str, str], 
     if way == "stdio":
         with Ledger(ledger) as opened:
             assert [entry.source_event_hash for entry in opened.entries("committed")] == [report["hash"]]
+
+
+def test_the_page_of_javascript_runs_as_it_is_written(live: tuple[str, str], tmp_path: Path) -> None:
+    """The block of the document has at most 40 lines, hashes each vector rightly, and its calls do what it says."""
+    document = (NODE.parent.parent / "service" / "antechamber" / "client" / "README.md").read_text()
+    block = document.partition("```js\n")[2].partition("```")[0]
+    assert len([line for line in block.splitlines() if line]) <= 40
+    vectors = "JSON.parse(await (await import('node:fs/promises')).readFile(process.argv[2], 'utf8')).accepted"
+    ending = f"console.log({vectors}.map(({{ event }}) => hashOf(event)));"
+    printed = re.sub(
+        r"^console\.log\((.*)\);(?: //.*)?$", r"console.log(JSON.stringify(\1));", block + ending, flags=re.MULTILINE
+    )
+    (tmp_path / "node_modules").symlink_to(NODE / "node_modules")
+    (tmp_path / "page.mjs").write_text(printed)
+    url, token = live
+    done = subprocess.run(  # noqa: S603 -- the block of our own document
+        ["node", str(tmp_path / "page.mjs"), str(VECTORS)],  # noqa: S607 -- found by scripts/test
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token},
+    )
+    assert done.returncode == 0, done.stderr
+    first, again, status, found, hashes = map(json.loads, done.stdout.splitlines())
+    assert (first["disposition"], first["duplicate"], again["duplicate"]) == ("accepted-for-review", False, True)
+    assert (status["submission_id"], status["review"]["state"]) == (first["submission_id"], "pending")
+    assert found == {"items": [], "next": None}
+    assert hashes == [vector["source_event_hash"] for vector in json.loads(VECTORS.read_text())["accepted"]]
