@@ -382,7 +382,7 @@ class Tour:
 
     def _grammar(self, page: Page) -> None:
         page.goto(f"{self.url}/review?q=deploy")
-        page.get_by_text("Views and how to filter").click()
+        page.get_by_text("Filters and views").click()
 
     def _keys(self, page: Page) -> None:
         page.goto(f"{self.url}/review/{self.ids['new']}")

@@ -249,6 +249,17 @@ def test_a_permanent_error_is_not_marked_as_retryable(service: Service) -> None:
     )
 
 
+def test_an_answer_that_the_service_refuses_has_its_code(service: Service) -> None:
+    """A private answer is refused by its code and the argument, and never repeated."""
+    proposed = service.client.post("/mcp", json=calling("propose_memory", LESSON), headers=HEADERS | service.bearer())
+    number = proposed.json()["result"]["structuredContent"]["submission_id"]
+    secret = "ghp_" + "a1B2" * 9
+    asked = calling("answer_question", {"submission_id": number, "text": f"Use {secret}."})
+    answer = service.client.post("/mcp", json=asked, headers=HEADERS | service.bearer())
+    assert answer.json()["result"]["structuredContent"]["code"] == "private-detected"
+    assert secret not in answer.text
+
+
 def test_an_unexpected_error_is_a_result(service: Service) -> None:
     """An internal error is reported to the model without details."""
     recall = service.state.recall

@@ -56,6 +56,10 @@ def test_a_value_across_strings_is_no_finding(monkeypatch: pytest.MonkeyPatch) -
     gate = Gate([Rule(rule_id="a", title="a", kind="secret", pattern="abc", bounds="none", search="everything")])
     assert [one.rule_id for one in gate.scan({"": "abcdef"})] == ["a"]
     assert gate.scan({"": ["abcdef", "ghi"]}) == []
+    strict = Rule(
+        rule_id="a", title="a", kind="secret", pattern="abc", bounds="none", search="everything", min_entropy=8
+    )
+    assert Gate([strict]).scan({"": "abcdef"}) == []
 
 
 def test_of_two_edits_that_share_a_character_the_first_is_made() -> None:

@@ -208,7 +208,7 @@ def test_help_names_the_keys_and_a_key_can_be_another(with_scripts: Journey) -> 
     press(page, "y")
     expect(page.get_by_role("status")).to_contain_text("Approved")
     assert with_scripts.remembered() == ["The first lesson."]
-    page.get_by_role("link", name="bob").click()
+    page.get_by_role("link", name="Settings", exact=True).click()
     page.get_by_label("Use single keys").uncheck()
     page.get_by_role("button", name="Save").click()
     page.get_by_role("link", name="Queue").click()

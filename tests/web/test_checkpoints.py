@@ -815,6 +815,8 @@ LOGGED = {
     "PUT /v1/submissions/by-key/{idempotency_key}/seal",
     "POST /mcp",
     "POST /review/{proposal_id}/{decision}",
+    *(f"POST /review/{{proposal_id}}/{act}" for act in ("note", "question", "assignment")),
+    "POST /v1/submissions/{submission_id}/notes",
     "POST /review/group/{decision}",
     "POST /quarantine/{quarantine_id}/{decision}",
     *(f"POST /quarantine/{{quarantine_id}}/{act}" for act in ("reveal", "release", "destroy", "clear")),

@@ -232,7 +232,7 @@ def test_failed_transactions_are_counted(service: Service) -> None:
     """A disk that is full fails a transaction, and the metrics can still be read."""
     service.submit(event())
     with full(service):
-        assert service.submit(event("A text for which there is no space. " * 200)).status_code == 503
+        assert service.submit(event("A text for which there is no space. " * 1_400)).status_code == 503
         assert scrape(service)["antechamber_failed_transactions_total"] == 1
 
 

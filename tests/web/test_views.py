@@ -189,6 +189,18 @@ def test_a_group_of_near_duplicates_stays_in_the_queue(service: Service, ids: di
     assert group(page, "Waiting for others") == [ids["copies"]]
 
 
+def test_a_saved_view_that_is_no_filter_has_no_tab(service: Service) -> None:
+    """A view whose text no longer is a filter is left out of the tabs, and the queue is shown."""
+    bob = service.sign_in()
+    with database(service.location) as owner:
+        owner.execute(
+            """UPDATE users SET views = '{"Broken": "nonsense:yes", "Facts": "kind:fact"}' WHERE name = 'bob'"""
+        )
+    tabs = bob.browser.get("/review").text.partition('class="tabs"')[2].partition("</nav>")[0]
+    assert "Facts" in tabs
+    assert "Broken" not in tabs
+
+
 def test_progress_counts_today_and_the_view(service: Service, ids: dict[str, str]) -> None:
     """The queue and each proposal say how many decisions a person made today, and the position in the view."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
