@@ -14,6 +14,7 @@ from antechamber.core.outgoing import body_of, note_of
 from antechamber.flows.admit import Admission
 from antechamber.flows.producer_notes import ProducerNotes
 from antechamber.flows.recall import MemoryQuery, Recall
+from antechamber.flows.replies import Reply
 
 
 class InProcessTools:
@@ -67,13 +68,10 @@ class InProcessTools:
         """
         note = note_of(given.submission_id, given.text)
         try:
-            reply = await self._notes.write(given.submission_id, note.body, [note.key], self._bearer)
+            return _written(await self._notes.write(given.submission_id, note.body, [note.key], self._bearer))
         except NotFoundError:
             message = "no submission of yours has this id"
             raise AntechamberError(message) from None
-        if reply.problem:
-            raise RequestRefusedError(msgspec.json.decode(reply.body, type=Receipt).reasons)
-        return msgspec.json.decode(reply.body, type=NoteItem)
 
     async def search(self, asked: SearchMemory) -> MemoryPage:
         """Return the best answers to a question, or the newest memories, of exactly the named scopes.
@@ -85,3 +83,13 @@ class InProcessTools:
             submission_scope=scope, scope_id=scope_id, scopes=asked.several_scopes(), q=asked.query, match=asked.match
         )
         return await asyncio.to_thread(self._recall.memories, self._bearer, wanted)
+
+
+def _written(reply: Reply) -> NoteItem:
+    """Return the note of an answer.
+
+    Raises RequestRefusedError if the note was refused.
+    """
+    if reply.problem:
+        raise RequestRefusedError(msgspec.json.decode(reply.body, type=Receipt).reasons)
+    return msgspec.json.decode(reply.body, type=NoteItem)
