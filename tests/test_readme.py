@@ -359,9 +359,10 @@ def test_a_source_gets_an_address_as_the_document_shows(tmp_path: Path) -> None:
 
 
 def test_every_code_block_is_run() -> None:
-    """Every code block with a language is run by a test of this module."""
+    """Every code block with a language is run by a test of this module, that in JavaScript by the second client's."""
+    javascript = DOCUMENTS[CLIENT].partition("```js\n")[2].partition("```")[0]
     run = [DEMO, BY_HAND, CURL, PYTHON, FOLLOWING, PASTED, TOOLS, GUARD, AUDIT, GROWING, HOOK, POLICY_TEST, DETECTOR]
-    run += [SOURCES, FILES]
+    run += [SOURCES, FILES, javascript]
     assert sorted(code for text in DOCUMENTS.values() for _, code in BLOCK.findall(text)) == sorted(run)
 
 

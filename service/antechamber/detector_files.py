@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import msgspec
 import re2
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from antechamber.core.errors import PolicyError
 from antechamber.core.privacy.matcher import compile_pattern
 from antechamber.core.privacy.registry import CHECKS, SEARCHES
 from antechamber.core.privacy.rule import ACTIONS, KINDS, Rule
-from antechamber.core.privacy.separators import accept_separators
+from antechamber.core.privacy.separators import pattern_of
 from antechamber.resources import folder
 
 DETECTORS: Final = "detectors"
@@ -113,12 +113,9 @@ def _decode(name: str, data: bytes) -> tuple[Rule, ...]:
         message = f"{name}: this is no TOML: {error}"
         raise PolicyError(message) from None
     try:
-        rules = msgspec.convert(document, DetectorFile).rule
+        return tuple(msgspec.convert(document, DetectorFile).rule)
     except msgspec.ValidationError as error:
         raise PolicyError(_explain(name, str(error), document)) from None
-    return tuple(
-        structs.replace(rule, pattern=accept_separators(rule.pattern)) if rule.separators else rule for rule in rules
-    )
 
 
 @lru_cache(maxsize=256)
@@ -161,6 +158,7 @@ def _problems(rule: Rule) -> Iterator[tuple[str, str]]:
     if rule.search is not None and rule.search not in SEARCHES:
         yield "search", f'"{rule.search}" is no search; write {_WANTED["search"]}'
     patterns = [(name, getattr(rule, name)) for name in ("pattern", "prefilter", "trigger", "not_after")]
+    patterns.append(("pattern", pattern_of(rule)))
     patterns += [("placeholders", pattern) for pattern in rule.placeholders]
     for key, pattern in patterns:
         if pattern is not None and (problem := _problem_of(pattern)):

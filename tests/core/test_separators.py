@@ -46,4 +46,4 @@ def test_repetitions_with_a_range_and_alternatives_are_kept() -> None:
 
 def test_the_number_of_digits_is_known_to_the_prefilter() -> None:
     """The digits that every match has in a row are counted across separators, so that most texts are not searched."""
-    assert needs_of(accept_separators(NATIONAL)).digits == 10
+    assert needs_of(NATIONAL).digits == needs_of(accept_separators(NATIONAL)).digits == 10

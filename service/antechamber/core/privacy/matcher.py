@@ -12,6 +12,7 @@ from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.prefilter import SHORT, Areas
 from antechamber.core.privacy.registry import CHECKS, SEARCHES
 from antechamber.core.privacy.rule import Rule
+from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.values import COMMON_PLACEHOLDERS, entropy_of, variety_of
 
 _UUID: Final = re.compile(
@@ -297,9 +298,10 @@ class _Offsets:
 
 def bounded_pattern(rule: Rule) -> str:
     """Return a rule's pattern as group 1, with its bounds."""
+    pattern = pattern_of(rule)
     if rule.bounds == "none":
-        return f"({rule.pattern})"
-    return rf"(?:\A|[^0-9A-Za-z])({rule.pattern})(?:\z|[^0-9A-Za-z])"
+        return f"({pattern})"
+    return rf"(?:\A|[^0-9A-Za-z])({pattern})(?:\z|[^0-9A-Za-z])"
 
 
 def has_groups(pattern: str) -> bool:

@@ -14,6 +14,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from antechamber.core.privacy.literals import Needs, fold_text, needs_of
 from antechamber.core.privacy.rule import Rule
+from antechamber.core.privacy.separators import pattern_of
 from antechamber.core.privacy.shapes import shapes_needed, shapes_of
 
 _TOKENS: Final = (12, 16, 20, 24, 32, 40, 44, 50, 64, 80)
@@ -104,7 +105,7 @@ class Prefilter:
 
     def _add(self, index: int, rule: Rule) -> None:
         """Note what a rule demands, and the literals of which a text must have one."""
-        needs = needs_of(rule.pattern)
+        needs = _needs_of_pattern(rule)
         if rule.prefilter is not None:
             # Its author knows which words are rare; they may be anywhere in the text.
             needs = _combine(needs_of(rule.prefilter)._replace(reach=None), needs)
@@ -140,7 +141,7 @@ class Prefilter:
 
     def _add_shapes(self, index: int, rule: Rule) -> None:
         """Note the shapes of which a text must have one for a rule without literals."""
-        shapes = shapes_needed(rule.pattern, bounded=rule.bounds == "token")
+        shapes = shapes_needed(pattern_of(rule), bounded=rule.bounds == "token")
         for shape in shapes or ():
             self._shaped[shape] = self._shaped.get(shape, 0) | 1 << index
         if shapes is None:
@@ -206,6 +207,12 @@ class Prefilter:
             areas = _find_areas(data, spots, reach) if len(spots) <= _MOST_PLACES else None
             candidates.append(RuleCandidate(rule, areas))
         return candidates
+
+
+def _needs_of_pattern(rule: Rule) -> Needs:
+    """Return the needs of a rule's pattern; with other separators, only its digits are the same."""
+    needs = needs_of(rule.pattern)
+    return Needs(None, (), 0, needs.digits) if rule.separators else needs
 
 
 def _automaton(words: Iterable[str]) -> BytesAhoCorasick:

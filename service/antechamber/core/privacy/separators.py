@@ -7,6 +7,8 @@ so that the pattern may accept each way of writing it.
 import re
 from typing import Final
 
+from antechamber.core.privacy.rule import Rule
+
 _PART: Final = re.compile(
     r"(?P<group>\(\?:|[()|])|(?P<atom>\[(?:\\.|[^\]\\])+\]|\\?.)(?P<count>\{[0-9]+(?:,[0-9]+)?\}|\?)?", re.DOTALL
 )
@@ -24,6 +26,11 @@ def accept_separators(pattern: str) -> str:
     dots. Letters in a row, such as the code of a country, stay together.
     """
     return "|".join(dict.fromkeys((pattern, *(_separate(pattern, sign) for sign in _SIGNS))))
+
+
+def pattern_of(rule: Rule) -> str:
+    """Return the pattern of a rule, with the separators that it accepts."""
+    return accept_separators(rule.pattern) if rule.separators else rule.pattern
 
 
 def _separate(pattern: str, separator: str) -> str:
