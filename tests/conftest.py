@@ -1,5 +1,6 @@
 """Fixtures: both engines, a policy folder, and the service in this process."""
 
+import asyncio
 import logging
 import os
 from collections.abc import Iterator
@@ -40,6 +41,18 @@ def log_lines() -> Iterator[list[str]]:
     log.removeHandler(handler)
     log.setLevel(before)
     assert texts_in_log(handler.lines) == []
+
+
+@pytest.fixture(autouse=True)
+def no_running_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let a test without a browser start an event loop; the browser of an earlier test leaves one in this thread."""
+    if "chromium" in request.fixturenames:
+        yield
+        return
+    running = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(running)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

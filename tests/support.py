@@ -1,6 +1,5 @@
 """Helpers shared by many tests: events, the service in this process, and the service as a separate process."""
 
-import asyncio
 import contextlib
 import html
 import itertools
@@ -13,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -392,12 +390,6 @@ def running(location: Location | Path, policies: Path) -> Iterator[Service]:
     service = Service(location, policies)
     with service.client:
         yield service
-
-
-def run_in_thread(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a separate thread, because the journeys' browser may run an event loop in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
 
 
 def free_port() -> int:

@@ -20,7 +20,7 @@ from antechamber.core.ports.store import Rows, Store
 from antechamber.flows.access import AccessFlows
 from antechamber.settings import Location
 from antechamber.store.postgres.connection import Watchdog
-from support import HANG_SECONDS, Databases, Service, database, event, run_in_thread, running, until, write_policies
+from support import HANG_SECONDS, Databases, Service, database, event, running, until, write_policies
 
 SECRET_TEXT = "mira@orbit-works.dev"
 
@@ -97,7 +97,7 @@ def test_repeated_work_goes_on_after_an_error() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    run_in_thread(run())
+    asyncio.run(run())
     assert len(calls) >= 3
 
 
@@ -120,7 +120,7 @@ def test_a_task_that_is_kept_begins_again(error: type[Exception] | None) -> None
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    run_in_thread(run())
+    asyncio.run(run())
     assert len(begun) == 3
 
 

@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from antechamber.cli import main
 from antechamber.client import Submitter, delivery, retry
 from antechamber.settings import Location
-from support import HANG_SECONDS, Desk, database, free_port, run_in_thread, serving, until, where, write_policies
+from support import HANG_SECONDS, Desk, database, free_port, serving, until, where, write_policies
 
 POLICIES = """
 [[producer]]
@@ -188,7 +188,7 @@ def asked(live: Live, scope: str, question: str, folder: Path) -> list[dict[str,
         async with asyncio.timeout(HANG_SECONDS), Client(stdio_client(server)) as client:
             return await client.call_tool("search_memory", {"query": question, "scopes": [scope]})
 
-    items: list[dict[str, Any]] = run_in_thread(search()).structured_content["items"]
+    items: list[dict[str, Any]] = asyncio.run(search()).structured_content["items"]
     return [item for item in items if "Friday" in item["content"]]
 
 

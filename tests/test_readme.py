@@ -39,7 +39,6 @@ from support import (
     event,
     free_port,
     place_of,
-    run_in_thread,
     running,
     serving,
 )
@@ -294,7 +293,7 @@ def within(block: str, **known: Any) -> Any:
     lines = [*block.splitlines(), "return result"]
     names: dict[str, Any] = {"asyncio": asyncio, "contextlib": contextlib} | known
     exec("async def whole():\n" + textwrap.indent("\n".join(lines), "    "), names)  # noqa: S102 -- our own documents
-    return run_in_thread(names["whole"]())
+    return asyncio.run(names["whole"]())
 
 
 def test_a_tool_that_writes_elsewhere_is_guarded(tmp_path: Path) -> None:

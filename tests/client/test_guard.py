@@ -31,7 +31,6 @@ from antechamber.client.guard import (
 from antechamber.client.guarded_call import GuardedCalls
 from antechamber.client.ledger import UnderWayError
 from antechamber.client.tool_results import encode_result
-from support import run_in_thread
 
 POSTS = ReconcileRead(
     argument="text",
@@ -132,12 +131,12 @@ def guarded(session: Any, ledger: Ledger, tools: Mapping[str, Any] = TOOLS, **op
 
 def call(guard: Guard, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> Any:
     """Call a tool."""
-    return run_in_thread(guard.call_tool(name, arguments, **options))
+    return asyncio.run(guard.call_tool(name, arguments, **options))
 
 
 def recover(guard: Guard) -> Recovery:
     """Recover."""
-    return run_in_thread(guard.recover_uncertain())
+    return asyncio.run(guard.recover_uncertain())
 
 
 def stopped_in(method: str, guard: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +159,7 @@ def stopped_in(method: str, guard: Guard, monkeypatch: pytest.MonkeyPatch) -> No
 
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, method, slowly)
-        run_in_thread(journey())
+        asyncio.run(journey())
 
 
 def text(result: Any) -> str:
@@ -216,7 +215,7 @@ def test_a_call_that_cannot_be_verified_is_not_sent_again(session: Elsewhere, le
     assert (unclear.value.retry_same_key, unclear.value.safe_new_key) == (False, False)
     for act in (
         lambda: call(guard, "append", {"line": "x"}),
-        lambda: run_in_thread(guard.send(only(ledger).operation_id)),
+        lambda: asyncio.run(guard.send(only(ledger).operation_id)),
     ):
         with pytest.raises(NeedsReviewError):
             act()
@@ -240,7 +239,7 @@ def test_a_call_that_a_person_settled_is_an_error(session: Elsewhere, ledger: Le
     with pytest.raises(SettledByHandError, match="by hand: I looked"):
         call(guard, "append", {"line": "one"}, operation="one")
     with pytest.raises(FailedError, match="by hand: I looked"):
-        run_in_thread(guard.send(operations[1]))
+        asyncio.run(guard.send(operations[1]))
     assert text(call(guard, "append", {"line": "two"}, operation="two")) == "done"
 
 
@@ -255,7 +254,7 @@ def test_a_tool_that_is_neither_declared_nor_read_only_is_never_sent_again(sessi
     with pytest.raises(MCPError):
         call(guard, "look", {})
     with pytest.raises(CallError, match="only reads"):
-        run_in_thread(guard.prepare("look", {}))
+        asyncio.run(guard.prepare("look", {}))
     with pytest.raises(CallError, match="lists no tool nothing"):
         call(guard, "nothing", {})
     session.script = ["error"]
@@ -267,7 +266,7 @@ def test_a_tool_that_is_neither_declared_nor_read_only_is_never_sent_again(sessi
 def test_a_model_does_not_see_the_arguments_that_the_guard_sets(session: Elsewhere, ledger: Ledger) -> None:
     """Arguments that the guard adds are neither in the listing nor accepted from the caller."""
     guard = guarded(session, ledger)
-    listing = run_in_thread(guard.list_tools())
+    listing = asyncio.run(guard.list_tools())
     (charge, _) = listing.tools
     assert charge.inputSchema == {"type": "object", "properties": {"amount": {}}, "required": ["amount"]}
     with pytest.raises(CallError, match="argument key is filled in"):
@@ -389,7 +388,7 @@ def test_a_cancelled_call_is_uncertain(session: Elsewhere, ledger: Ledger, tool:
         with pytest.raises(asyncio.CancelledError):
             await calling
 
-    run_in_thread(journey())
+    asyncio.run(journey())
     assert (only(ledger).state, "interrupted" in only(ledger).reason) == (state, True)
 
 
@@ -409,14 +408,14 @@ def test_the_calls_of_a_dead_agent_are_settled_at_the_next_start(
     """Each call of a dead agent is settled by its strategy; other servers' calls and submissions are left unchanged."""
     with Ledger(path) as first:
         guard = guarded(session, first)
-        operation = run_in_thread(guard.prepare(tool, ARGUMENTS[tool]))
+        operation = asyncio.run(guard.prepare(tool, ARGUMENTS[tool]))
         first.begin(operation)
-        other = run_in_thread(guarded(session, first, server="other").prepare("charge", {}))
+        other = asyncio.run(guarded(session, first, server="other").prepare("charge", {}))
         first.begin(other)
     with Ledger(path) as second:
         assert second.entry(operation).state == "uncertain"
         looked_at: list[int] = []
-        recovery = run_in_thread(guarded(session, second).recover_uncertain(looked_at.append))
+        recovery = asyncio.run(guarded(session, second).recover_uncertain(looked_at.append))
         assert (recovery.settled, recovery.elsewhere, looked_at) == ({state: 1}, 0, [1])
         assert second.entry(operation).state == state
         assert second.entry(other).state == "uncertain"
@@ -426,7 +425,7 @@ def test_the_calls_of_a_dead_agent_are_settled_at_the_next_start(
 def test_a_call_in_progress_in_another_process_is_left_to_it(session: Elsewhere, path: Path) -> None:
     """Calls of a running process are left to it until it ends."""
     with Ledger(path) as first, Ledger(path) as second:
-        operation = run_in_thread(guarded(session, first).prepare("charge", {"amount": 5}))
+        operation = asyncio.run(guarded(session, first).prepare("charge", {"amount": 5}))
         first.begin(operation)
         guard = guarded(session, second)
         assert recover(guard).elsewhere == 1
@@ -466,7 +465,7 @@ def test_of_two_processes_that_found_no_effect_one_sends(session: Elsewhere, pat
 def test_a_call_that_recovery_settled_is_answered_from_the_ledger(session: Elsewhere, path: Path) -> None:
     """When the agent died before the outcome arrived, the same call returns it once, and is a new call after that."""
     with Ledger(path) as first:
-        first.begin(run_in_thread(guarded(session, first).prepare("charge", {"amount": 5})))
+        first.begin(asyncio.run(guarded(session, first).prepare("charge", {"amount": 5})))
     with Ledger(path) as second:
         guard = guarded(session, second)
         assert recover(guard).settled == {"committed": 1}
@@ -486,9 +485,9 @@ def test_a_changed_strategy_follows_up_no_call_of_the_old_one(
         old = guarded(session, first, tools)
         if before == "charge":
             session.list_tools = lambda **_: listing_of("charge")  # type: ignore[method-assign]
-        sent = run_in_thread(old.prepare("charge", {"amount": 1}))
+        sent = asyncio.run(old.prepare("charge", {"amount": 1}))
         first.begin(sent)
-        unsent = run_in_thread(old.prepare("charge", {"amount": 2}))
+        unsent = asyncio.run(old.prepare("charge", {"amount": 2}))
     session.__dict__.pop("list_tools", None)
     with Ledger(path) as second:
         settled = recover(guarded(session, second)).settled
@@ -509,7 +508,7 @@ async def listing_of(argument: str) -> Any:
 def test_a_read_that_always_fails_ends_in_review(session: Elsewhere, ledger: Ledger) -> None:
     """A read that is refused each time is left to a person, and later operations are settled."""
     guard = guarded(session, ledger, attempts=1)
-    run_in_thread(guard.list_tools())
+    asyncio.run(guard.list_tools())
     session.script = ["lose"] * 7
     for number in range(6):
         with pytest.raises(UncertainError):
@@ -592,7 +591,7 @@ def test_a_listing_with_circular_pages_is_read_once(session: Elsewhere, ledger: 
     assert session.listed == 2
     session.list_tools = bare  # type: ignore[assignment]
     assert text(call(guarded(session, ledger, {}), "append", {"line": "y"})) == "done"
-    assert run_in_thread(guarded(session, ledger).list_tools()) == [tool]
+    assert asyncio.run(guarded(session, ledger).list_tools()) == [tool]
 
 
 def test_a_childs_copy_of_the_ledger_does_not_outlive_its_parent(path: Path) -> None:
@@ -621,18 +620,18 @@ def test_a_childs_copy_of_the_ledger_does_not_outlive_its_parent(path: Path) -> 
 def test_an_agent_with_checkpoints_prepares_and_sends(session: Elsewhere, ledger: Ledger) -> None:
     """Preparing again finds the same call, sending again is answered from the ledger, and recovery sends the rest."""
     guard = guarded(session, ledger)
-    one = run_in_thread(guard.prepare("append", {"line": "x"}))
-    assert run_in_thread(guard.prepare("append", {"line": "x"})) == one
-    result = run_in_thread(guard.send(one))
-    assert run_in_thread(guard.send(one)) == result
+    one = asyncio.run(guard.prepare("append", {"line": "x"}))
+    assert asyncio.run(guard.prepare("append", {"line": "x"})) == one
+    result = asyncio.run(guard.send(one))
+    assert asyncio.run(guard.send(one)) == result
     assert len(session.effects) == 1
-    two = run_in_thread(guard.prepare("append", {"line": "y"}))
+    two = asyncio.run(guard.prepare("append", {"line": "y"}))
     assert recover(guard).settled == {"committed": 1}
     assert ledger.entry(two).state == "committed"
     with pytest.raises(CallError, match="no call of other"):
-        run_in_thread(guarded(session, ledger, server="other").send(two))
+        asyncio.run(guarded(session, ledger, server="other").send(two))
     with pytest.raises(LedgerError, match="has no operation"):
-        run_in_thread(guard.send("nothing"))
+        asyncio.run(guard.send("nothing"))
 
 
 def test_a_name_identifies_one_call(session: Elsewhere, ledger: Ledger) -> None:
@@ -663,7 +662,7 @@ def test_numbers_of_any_size_are_sent_unchanged(session: Elsewhere, ledger: Ledg
 def test_recovery_stops_at_a_server_that_does_not_answer(session: Elsewhere, ledger: Ledger) -> None:
     """After five operations without an answer recovery leaves the rest for later."""
     guard = guarded(session, ledger, attempts=1)
-    run_in_thread(guard.list_tools())
+    asyncio.run(guard.list_tools())
     session.script = ["lose"] * 8
     for number in range(8):
         with pytest.raises(UncertainError):
@@ -781,7 +780,7 @@ def test_a_client_of_the_sdk_is_guarded(ledger: Ledger) -> None:
         assert (await guard.call_tool("look")).content
         return [await guard.call_tool("charge", {"amount": 5}, operation="a") for _ in range(2)]
 
-    first, again = run_in_thread(within(journey))
+    first, again = asyncio.run(within(journey))
     assert type(first) is type(again) is CallToolResult
     assert again.content == first.content
     assert [set(one) for one in called] == [set(), {"amount", "key"}]
@@ -793,7 +792,7 @@ def test_an_attempt_that_could_not_be_recorded_is_not_in_hand(
 ) -> None:
     """When the disk is full before sending, nothing is sent, and the same call succeeds with space again."""
     guard = guarded(session, ledger)
-    operation = run_in_thread(guard.prepare("append", {"line": "x"}))
+    operation = asyncio.run(guard.prepare("append", {"line": "x"}))
 
     def full(*_: Any, **__: Any) -> Any:
         message = "the disk is full"
@@ -802,9 +801,9 @@ def test_an_attempt_that_could_not_be_recorded_is_not_in_hand(
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "begin", full)
         with pytest.raises(LedgerError, match="full"):
-            run_in_thread(guard.send(operation))
+            asyncio.run(guard.send(operation))
     assert (ledger.in_hand, session.asked) == (set(), [])
-    assert text(run_in_thread(guard.send(operation))) == "done"
+    assert text(asyncio.run(guard.send(operation))) == "done"
 
 
 def test_recovery_leaves_a_call_that_another_task_began(session: Elsewhere, path: Path) -> None:

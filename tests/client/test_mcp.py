@@ -21,7 +21,7 @@ from antechamber.client.submitter import Submitter
 from antechamber.mcp_server import ToolHandlers, build
 from antechamber.resources import how_to_install
 from client.network import AsyncNetwork, Network
-from support import URL, Service, antechamber, database, event, free_port, locked, run_in_thread, serving
+from support import URL, Service, antechamber, database, event, free_port, locked, serving
 
 LESSON = {
     "content": "Run the migration first.",
@@ -45,7 +45,7 @@ def session(network: Network, service: Service, path: Path, journey: Callable[[C
                 async with Client(server) as client:
                     return await journey(client)
 
-    return run_in_thread(whole())
+    return asyncio.run(whole())
 
 
 @pytest.fixture
@@ -341,7 +341,7 @@ def test_a_client_that_disconnects_stops_no_begun_call(service: Service, tmp_pat
             return await super().handle_async_request(request)
 
     reached, go_on = asyncio.Event(), asyncio.Event()
-    assert run_in_thread(journey()) == 1
+    assert asyncio.run(journey()) == 1
     assert count(service, "proposals") == 1
 
 
@@ -378,14 +378,14 @@ def test_an_interrupted_session_makes_one_proposal(tmp_path: Path, policies: Pat
                 except TimeoutError:
                     return None
 
-        first = run_in_thread(once(LESSON, 30))
+        first = asyncio.run(once(LESSON, 30))
     assert first is not None
     assert first.structured_content["disposition"] == "accepted-for-review"
-    away = run_in_thread(once(LESSON | {"content": "Learned offline."}, 1.5))
+    away = asyncio.run(once(LESSON | {"content": "Learned offline."}, 1.5))
     assert away is None
     with serving(data, policies, port):
-        again = run_in_thread(once(LESSON | {"content": "Learned offline."}, 30))
-        same = run_in_thread(once(LESSON, 30))
+        again = asyncio.run(once(LESSON | {"content": "Learned offline."}, 30))
+        same = asyncio.run(once(LESSON, 30))
     assert again is not None
     assert again.structured_content["disposition"] == "accepted-for-review"
     assert same is not None
@@ -456,11 +456,11 @@ def test_a_refused_token_is_for_the_operator_to_fix(service: Service, network: N
 
     with Ledger(path) as ledger:
         ledger.keep_holder(hashlib.sha256(token.encode()).digest(), "worker:release-bot")
-    refused = run_in_thread(propose("antp_" + "A" * 36))
+    refused = asyncio.run(propose("antp_" + "A" * 36))
     assert refused.structured_content["code"] == "unauthorized"
     assert refused.structured_content["retry_same_arguments"]
     assert "Nothing was stored. Tell your operator that the token or the policy has to be fixed" in text(refused)
-    assert run_in_thread(propose(token)).structured_content["disposition"] == "accepted-for-review"
+    assert asyncio.run(propose(token)).structured_content["disposition"] == "accepted-for-review"
     assert count(service, "submissions") == 1
 
 

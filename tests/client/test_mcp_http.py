@@ -1,5 +1,6 @@
 """The service's own MCP endpoint: the same tools, tokens and proposals."""
 
+import asyncio
 import contextlib
 import json
 import sqlite3
@@ -17,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from antechamber.client import Ledger, Submitter
 from antechamber.resources import how_to_install
 from client.test_mcp import LESSON, count
-from support import HANG_SECONDS, Service, event, full, run_in_thread
+from support import HANG_SECONDS, Service, event, full
 
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
@@ -32,7 +33,7 @@ def session(url: str, token: str, journey: Callable[[Client], Awaitable[Any]], m
         ):
             return await journey(client)
 
-    return run_in_thread(whole())
+    return asyncio.run(whole())
 
 
 def calling(name: str, arguments: dict[str, Any]) -> dict[str, Any]:

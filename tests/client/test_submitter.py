@@ -32,7 +32,7 @@ from antechamber.core import errors
 from antechamber.core.contract import Code, Receipt
 from client.network import AsyncNetwork, Network
 from client.test_ledger import lesson
-from support import MEMBERS, URL, Service, database, event, free_port, run_in_thread
+from support import MEMBERS, URL, Service, database, event, free_port
 
 PROXY = b"<html>Bad gateway</html>"
 
@@ -574,7 +574,7 @@ def test_the_asynchronous_submitter_does_the_same(service: Service, network: Net
             given_up = await sender.seal(ledger.prepare(lesson("Three.")))
             return [first == same, len(batch), status == by_key, page, recovery.settled, given_up.state]
 
-    results = run_in_thread(journey())
+    results = asyncio.run(journey())
     assert results[:3] == [True, 2, True]
     assert results[3].items == []
     assert results[4:] == [{"committed": 1}, "failed"]
@@ -599,7 +599,7 @@ def test_a_cancelled_submission_is_uncertain(ledger: Ledger) -> None:
                 await waiting
 
     asked = asyncio.Event()
-    run_in_thread(journey())
+    asyncio.run(journey())
     (entry,) = ledger.entries("uncertain")
     assert (entry.reason, entry.attempts, entry.session) == ("interrupted before an answer came", 1, None)
 
@@ -729,7 +729,7 @@ def test_a_call_that_is_cancelled_repeatedly_ends_as_cancelled(ledger: Ledger) -
                     await asyncio.sleep(0)
                 assert waiting.cancelled()
 
-    run_in_thread(journey())
+    asyncio.run(journey())
     assert not [entry for entry in ledger.entries("pending") if entry.attempts]
 
 
@@ -936,10 +936,10 @@ def test_the_asynchronous_submitter_raises_the_same_errors(service: Service, net
                 await sender.submit(lesson())
         return type(raised.value).__name__
 
-    assert run_in_thread(journey("token", [], url=f"http://127.0.0.1:{free_port()}")) == "NotSentError"
-    assert run_in_thread(journey("antp_" + "A" * 36, [])) == "RefusedError"
-    assert run_in_thread(journey("antp_" + "A" * 36, ["late"])) == "UncertainError"
-    assert run_in_thread(journey(service.token(), ["drop", "lose"])) == "UncertainError"
+    assert asyncio.run(journey("token", [], url=f"http://127.0.0.1:{free_port()}")) == "NotSentError"
+    assert asyncio.run(journey("antp_" + "A" * 36, [])) == "RefusedError"
+    assert asyncio.run(journey("antp_" + "A" * 36, ["late"])) == "UncertainError"
+    assert asyncio.run(journey(service.token(), ["drop", "lose"])) == "UncertainError"
     assert ledger.counts()["pending"] == 0
 
 

@@ -51,7 +51,7 @@ from antechamber.flows.seal import KeySealer
 from antechamber.flows.sign_in_limits import TooManyAttemptsError
 from antechamber.flows.write_gate import WriteGate
 from antechamber.settings import Location
-from support import HANG_SECONDS, event, locked, run_in_thread, until, write_policies
+from support import HANG_SECONDS, event, locked, until, write_policies
 
 BOT = Bearer(id=1, name="worker:release-bot", role="producer", read=[])
 SECOND = 1_000_000
@@ -108,7 +108,7 @@ class Flows:
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
         """Submit one event and return the answer."""
-        reply = run_in_thread(self.admission.submit(msgspec.json.encode(body), [], BOT))
+        reply = asyncio.run(self.admission.submit(msgspec.json.encode(body), [], BOT))
         answer: dict[str, Any] = msgspec.json.decode(reply.body)
         return answer
 
@@ -216,9 +216,9 @@ def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) ->
     flows.store.close()
     raw = msgspec.json.encode(event())
     replies = [
-        run_in_thread(flows.admission.submit(raw, [], BOT)),
-        run_in_thread(flows.admission.submit_batch(raw, BOT)),
-        run_in_thread(flows.sealer.seal("free-key", BOT)),
+        asyncio.run(flows.admission.submit(raw, [], BOT)),
+        asyncio.run(flows.admission.submit_batch(raw, BOT)),
+        asyncio.run(flows.sealer.seal("free-key", BOT)),
     ]
     for reply in replies:
         assert not isinstance(reply, list)
@@ -228,7 +228,7 @@ def test_a_closed_store_is_a_clear_503_for_every_way_of_writing(flows: Flows) ->
 
 def test_a_batch_beyond_its_bytes_is_refused_as_a_whole(flows: Flows) -> None:
     """A batch of more than 4 MiB gives 413 and is not parsed."""
-    reply = run_in_thread(flows.admission.submit_batch(b" " * (4 * 1024 * 1024 + 1), BOT))
+    reply = asyncio.run(flows.admission.submit_batch(b" " * (4 * 1024 * 1024 + 1), BOT))
     assert not isinstance(reply, list)
     assert (reply.status, reply.disposition) == (413, None)
 
@@ -606,10 +606,10 @@ def test_only_short_bodies_are_looked_through_in_the_event_loop(flows: Flows, po
         return {name.rpartition("_")[0] for name in clock.threads if name != threading.current_thread().name}
 
     for channel in ("http", "mcp"):
-        assert run_in_thread(asked(msgspec.json.encode(event(f"Short, {channel}.")), channel)) == set()
-        assert run_in_thread(asked(msgspec.json.encode(event(LONG_TEXT + channel)), channel)) == {"long-bodies"}
+        assert asyncio.run(asked(msgspec.json.encode(event(f"Short, {channel}.")), channel)) == set()
+        assert asyncio.run(asked(msgspec.json.encode(event(LONG_TEXT + channel)), channel)) == {"long-bodies"}
     clock.threads.clear()
-    lines = run_in_thread(admission.submit_batch(msgspec.json.encode(event("In a batch.")), BOT))
+    lines = asyncio.run(admission.submit_batch(msgspec.json.encode(event("In a batch.")), BOT))
     assert isinstance(lines, list)
     assert {name.rpartition("_")[0] for name in clock.threads} == {"batches"}
 
@@ -634,7 +634,7 @@ def test_when_too_much_waits_beside_the_loop_nothing_more_is_taken(
         assert [task in done for task in waiting] == [False] * most + [True]
         return await asyncio.gather(*waiting), short.status
 
-    answers, short = run_in_thread(together())
+    answers, short = asyncio.run(together())
     assert short == 201
     refused = msgspec.json.decode(answers.pop().body)
     assert (refused["status"], refused["reasons"][0]["code"], refused["retry_same_key"]) == (503, "unavailable", True)
@@ -660,7 +660,7 @@ def test_a_long_body_that_waits_for_its_look_in_vain_is_answered(flows: Flows, p
         assert (await admission.judge(read)).status == 201
         return refused
 
-    refused = run_in_thread(full())
+    refused = asyncio.run(full())
     assert refused["reasons"][0]["code"] == "unavailable"
     assert refused["idempotency_key"] is not None
 
@@ -720,8 +720,6 @@ def test_a_producer_with_costly_texts_has_to_wait(flows: Flows, policies: Path) 
         costly = "ask ada@lovelace.dev about password: ${VARIABLE}; " * 1_000
         return [await submit(f"{costly}{number}") for number in range(9)] + [await submit("Run the migration.")]
 
-    # In a separate thread: where a browser is driven, this one already has an event loop.
-    with ThreadPoolExecutor(1) as pool:
-        statuses = pool.submit(lambda: asyncio.run(submit_all())).result()
+    statuses = asyncio.run(submit_all())
     assert statuses[0] == 422
     assert statuses[-2:] == [429, 201]

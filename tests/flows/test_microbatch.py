@@ -6,7 +6,6 @@ from concurrent.futures import Future
 import pytest
 
 from antechamber.flows.microbatch import MicroBatcher
-from support import run_in_thread
 
 
 class Desk:
@@ -47,7 +46,7 @@ def test_what_arrives_in_one_turn_is_one_call() -> None:
             future.set_result([2 * number for number in numbers])
         assert await asyncio.gather(*tasks) == [2, 4, 6, 8]
 
-    run_in_thread(work())
+    asyncio.run(work())
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -69,7 +68,7 @@ def test_a_cancelled_caller_does_not_affect_the_others(fails: bool) -> None:  # 
         assert isinstance(results[0], asyncio.CancelledError)
         assert str(results[1]) == ("broken" if fails else "20")
 
-    run_in_thread(work())
+    asyncio.run(work())
 
 
 def test_an_immediate_failure_reaches_every_caller() -> None:
@@ -80,4 +79,4 @@ def test_an_immediate_failure_reaches_every_caller() -> None:
         results = await asyncio.gather(together.submit(1), together.submit(13), return_exceptions=True)
         assert [str(result) for result in results] == ["not this one"] * 2
 
-    run_in_thread(work())
+    asyncio.run(work())

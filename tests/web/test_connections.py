@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 from antechamber.app.http_connection import HEAD_BYTES, LEAST_BYTES, LimitedConnection, OpenConnections
 from antechamber.web.connections import ClientConnection, connection_of
 from antechamber.web.request_turns import RequestTurns
-from support import HANG_SECONDS, run_in_thread
+from support import HANG_SECONDS
 
 LARGE = b"x" * (16 << 20)
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -154,7 +154,7 @@ def test_a_client_that_takes_nothing_loses_its_connection() -> None:
             assert await ends(stuck)
             assert await is_open(idle)
 
-    run_in_thread(work())
+    asyncio.run(work())
 
 
 def test_a_client_that_takes_little_but_goes_on_keeps_its_connection() -> None:
@@ -170,7 +170,7 @@ def test_a_client_that_takes_little_but_goes_on_keeps_its_connection() -> None:
                 port.check(LATER)
             assert await read(slow)
 
-    run_in_thread(work())
+    asyncio.run(work())
 
 
 def test_a_process_that_ends_waits_less_for_who_takes_nothing() -> None:
@@ -186,7 +186,7 @@ def test_a_process_that_ends_waits_less_for_who_takes_nothing() -> None:
             port.check(10, stopping=True)
             assert await ends(stuck)
 
-    run_in_thread(work())
+    asyncio.run(work())
 
 
 def test_connections_without_a_known_caller_are_few() -> None:
@@ -201,7 +201,7 @@ def test_connections_without_a_known_caller_are_few() -> None:
                 await read(client)
             return [await is_open(client) for client in known + strange]
 
-    assert run_in_thread(work()) == [True, True, False, False, True, True]
+    assert asyncio.run(work()) == [True, True, False, False, True, True]
 
 
 def test_beyond_all_connections_the_longest_idle_one_is_closed() -> None:
@@ -217,7 +217,7 @@ def test_beyond_all_connections_the_longest_idle_one_is_closed() -> None:
             third = await port.connect()
             return [await is_open(client) for client in (first, second, third)]
 
-    assert run_in_thread(work()) == [True, False, True]
+    assert asyncio.run(work()) == [True, False, True]
 
 
 def test_if_no_connection_is_idle_the_new_one_is_closed() -> None:
@@ -229,7 +229,7 @@ def test_if_no_connection_is_idle_the_new_one_is_closed() -> None:
             new = await port.connect()
             return [bool(await read(busy)), bool(await read(new))]
 
-    assert run_in_thread(work())[1] is False
+    assert asyncio.run(work())[1] is False
 
 
 def test_a_head_has_a_deadline_and_a_size() -> None:
@@ -250,7 +250,7 @@ def test_a_head_has_a_deadline_and_a_size() -> None:
             large_body = await port.connect(body + GET)
             assert (await read(large_body) or b"").startswith(b"HTTP/1.1 200")
 
-    run_in_thread(work())
+    asyncio.run(work())
 
 
 def test_what_is_not_http_is_refused() -> None:
@@ -263,7 +263,7 @@ def test_what_is_not_http_is_refused() -> None:
                 assert (await read(client) or b"").startswith(b"HTTP/1.1 400")
                 assert await ends(client)
 
-    run_in_thread(work())
+    asyncio.run(work())
 
 
 def test_a_connection_whose_body_was_given_up_ends_after_its_answer() -> None:
@@ -281,7 +281,7 @@ def test_a_connection_whose_body_was_given_up_ends_after_its_answer() -> None:
             port.check(LATER)
             assert await ends(client)
 
-    run_in_thread(work())
+    asyncio.run(work())
 
 
 def test_a_client_that_ends_its_sending_side_gets_its_answers() -> None:
@@ -307,7 +307,7 @@ def test_a_client_that_ends_its_sending_side_gets_its_answers() -> None:
                 idle.shutdown(socket.SHUT_WR)
                 assert (await read_all(idle)).count(b"HTTP/1.1 200") == len(first[:1])
 
-    run_in_thread(work())
+    asyncio.run(work())
 
 
 def test_pipelined_requests_are_answered_in_order() -> None:
@@ -320,7 +320,7 @@ def test_pipelined_requests_are_answered_in_order() -> None:
             assert answer.count(b"HTTP/1.1 200") == 5
             assert await is_open(client)
 
-    run_in_thread(work())
+    asyncio.run(work())
 
 
 def test_a_connection_that_is_closed_amid_pipelined_requests_causes_no_error(caplog: pytest.LogCaptureFixture) -> None:
@@ -369,7 +369,7 @@ def test_requests_begin_a_few_in_each_round() -> None:
         await turns.take(known=False)
         return begun
 
-    found = run_in_thread(work())
+    found = asyncio.run(work())
     assert found[:3] == ["strange 0", "strange 1", "known"]
     assert found[3:] == ["strange 3", "strange 4", "strange 5"]
 
@@ -389,7 +389,7 @@ def test_a_request_that_waits_ends_with_its_client() -> None:
             half_closed.shutdown(socket.SHUT_WR)
             return left, await read(half_closed)
 
-    left, answer = run_in_thread(work())
+    left, answer = asyncio.run(work())
     assert not left
     assert answer
     assert answer.endswith(b"answer")
@@ -405,4 +405,4 @@ def test_a_client_that_left_before_the_request_waits_frees_it_too() -> None:
             client.shutdown(socket.SHUT_WR)
             return await read_all(client)
 
-    assert run_in_thread(work()) == b""
+    assert asyncio.run(work()) == b""

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from antechamber.web.waiting import first_of
@@ -40,6 +39,4 @@ def test_a_stream_that_is_closed_while_it_waits_leaves_no_task_behind() -> None:
         own = asyncio.current_task()
         return {task for task in asyncio.all_tasks() if task is not own}
 
-    # In a separate thread: where a browser is driven, this one already has an event loop.
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: asyncio.run(closed())).result() == set()
+    assert asyncio.run(closed()) == set()

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
@@ -132,9 +131,7 @@ def test_a_streamed_answer_ends_with_its_last_part(log_lines: list[str], monkeyp
         assert messages(log_lines, "slow request") == []
         await watched({"type": "http.response.body", "body": b"2", "more_body": False})
 
-    # In a separate thread: where a browser is driven, this one already has an event loop.
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.run(work())).result()
+    asyncio.run(work())
     assert len(sent) == 3
     (line,) = messages(log_lines, "slow request")
     assert "route=unknown status=202" in line

@@ -18,7 +18,7 @@ from antechamber.app.http_connection import MAX_STRANGE_REQUESTS
 from antechamber.core.errors import RequestRefusedError, UnavailableError
 from antechamber.settings import Location
 from antechamber.web.body_deadline import BodyReader
-from support import HANG_SECONDS, event, run_in_thread, serving, until
+from support import HANG_SECONDS, event, serving, until
 
 MANY = 300
 
@@ -72,7 +72,7 @@ def test_a_body_that_does_not_come_is_given_up() -> None:
         first = await watched(uploads, outcome(uploads, half(b"{")))
         return first, await watched(uploads, outcome(uploads, whole(b"whole")))
 
-    late, found = run_in_thread(work())
+    late, found = asyncio.run(work())
     assert late.code == "malformed"
     assert "took longer than" in str(late)
     assert found == b"whole"
@@ -85,7 +85,7 @@ def test_a_process_that_ends_does_not_wait_for_bodies() -> None:
         uploads = BodyReader(60)
         return await watched(uploads, outcome(uploads, half(b"{")), ending=True)
 
-    assert str(run_in_thread(work())) == "the service is shutting down"
+    assert str(asyncio.run(work())) == "the service is shutting down"
 
 
 def test_a_cancelled_request_stays_cancelled() -> None:
@@ -99,7 +99,7 @@ def test_a_cancelled_request_stays_cancelled() -> None:
             await task
         return task.cancelled()
 
-    assert run_in_thread(work())
+    assert asyncio.run(work())
 
 
 @pytest.mark.parametrize("caller", ["a", None])
@@ -116,7 +116,7 @@ def test_the_oldest_of_too_many_bodies_gives_way(caller: object) -> None:
             task.cancel()
         return given_up, still
 
-    given_up, still = run_in_thread(work())
+    given_up, still = asyncio.run(work())
     assert "too many uploads" in str(given_up)
     assert still == [False, False, False]
 
@@ -135,7 +135,7 @@ def test_all_unfinished_bodies_together_fit_into_memory() -> None:
             task.cancel()
         return given_up, still, await outcome(uploads, whole(b"2" * 100))
 
-    given_up, still, after = run_in_thread(work())
+    given_up, still, after = asyncio.run(work())
     assert "too many uploads" in str(given_up)
     assert still == [False, False]
     assert after == b"2" * 100
@@ -151,7 +151,7 @@ def test_a_body_over_its_limit_is_refused_before_it_is_read() -> None:
         except RequestRefusedError as error:
             return error, await outcome(BodyReader(), half(b"1" * 60, b"1" * 60))
 
-    assert [error.code for error in run_in_thread(work())] == ["body-too-large"] * 2
+    assert [error.code for error in asyncio.run(work())] == ["body-too-large"] * 2
 
 
 @pytest.fixture
