@@ -232,7 +232,7 @@ def test_growing_takes_three_commands(postgres: Databases, tmp_path: Path) -> No
         assert f"--port {named}" in script
         script = script.replace(f"--port {named}", f"--port {port}")
     with shell(script, tmp_path) as session:
-        read_until(session, r"Took step(.|\n)*Antechamber is ready(.|\n)*Antechamber is ready")
+        read_until(session, r"Took \d+ steps(.|\n)*Antechamber is ready(.|\n)*Antechamber is ready")
         for port in ports:
             assert httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=HANG_SECONDS).json() == {"status": "ready"}
     postgres.drop(url)

@@ -136,7 +136,9 @@ def migrate(location: Location, *, move: bool, as_json: bool) -> None:
     if as_json:
         show({"taken": taken} | ({"moved": moved} if move else {}))
     else:
-        click.echo("\n".join(f"Took step {name}." for name in taken) if taken else "The schema is up to date.")
+        # The log on standard error names each step.
+        steps = f"Took {len(taken)} step{'s' * (len(taken) > 1)}. " if taken else ""
+        click.echo(f"{steps}The schema is up to date.")
 
 
 @click.group()
