@@ -11,27 +11,32 @@ from pathlib import Path
 import pytest
 from stdnum import iban, luhn
 
-from lib.labelled.recipes import CLASSES, MAKERS, expand, load
+from lib.labelled.recipes import CLASSES, MAKERS, Labelled, expand, load
 from lib.labelled_sets import SETS, make_sets
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
-ALL = list(make_sets())
 OWN_FIELDS = {"basic", "crc", "crypt", "mnemonic", "password0", "password1", "password64"}
 
 
-def test_there_are_enough_texts() -> None:
+@pytest.fixture(scope="module")
+def texts() -> list[Labelled]:
+    """All labelled texts."""
+    return list(make_sets())
+
+
+def test_there_are_enough_texts(texts: list[Labelled]) -> None:
     """The sets have at least 1,500 positive and 3,000 harmless texts, and each id once."""
-    labels = Counter(one.label for one in ALL)
+    labels = Counter(one.label for one in texts)
     assert labels["secret"] >= 1_500
     assert labels["benign"] >= 3_000
-    assert len({one.id for one in ALL}) == len(ALL)
-    assert all((one.text is None) != (one.body is None) for one in ALL)
+    assert len({one.id for one in texts}) == len(texts)
+    assert all((one.text is None) != (one.body is None) for one in texts)
 
 
-def test_each_kind_is_as_large_as_its_figure_needs() -> None:
+def test_each_kind_is_as_large_as_its_figure_needs(texts: list[Labelled]) -> None:
     """Vendors, sentences, encodings, countries and harmless look-alikes reach the numbers of the goals."""
-    subkinds = {kind: {one.subkind for one in ALL if one.kind == kind} for kind in {one.kind for one in ALL}}
-    counts = Counter((one.label, one.kind) for one in ALL)
+    subkinds = {kind: {one.subkind for one in texts if one.kind == kind} for kind in {one.kind for one in texts}}
+    counts = Counter((one.label, one.kind) for one in texts)
     assert len(subkinds["prefixed"]) >= 120
     assert counts["secret", "sentences"] == counts["benign", "sentences"] == 60
     assert counts["secret", "encodings"] >= 700
@@ -41,10 +46,10 @@ def test_each_kind_is_as_large_as_its_figure_needs() -> None:
     assert len(subkinds["hostile-override"]) == 8
 
 
-def test_the_same_seed_gives_the_same_texts() -> None:
+def test_the_same_seed_gives_the_same_texts(texts: list[Labelled]) -> None:
     """Sets are repeatable, also one alone, and another seed gives other texts."""
     prefixed = list(make_sets(["prefixed"]))
-    assert prefixed == [one for one in ALL if one.kind == "prefixed"]
+    assert prefixed == [one for one in texts if one.kind == "prefixed"]
     assert prefixed != list(make_sets(["prefixed"], seed=1))
 
 
@@ -84,9 +89,9 @@ def test_tokens_have_their_check_characters() -> None:
     assert token.endswith("0" * 30 + "2C8GjS")
 
 
-def test_cards_and_accounts_are_valid() -> None:
+def test_cards_and_accounts_are_valid(texts: list[Labelled]) -> None:
     """Card numbers have their Luhn digit, IBANs their check digits."""
-    for one in ALL:
+    for one in texts:
         if one.kind == "card":
             assert luhn.is_valid(re.sub(r"\D", "", one.text or "")), one
         if one.kind == "iban":
@@ -95,13 +100,13 @@ def test_cards_and_accounts_are_valid() -> None:
             assert iban.is_valid(found[0].removeprefix("IBAN: ")), one
 
 
-def test_sets_are_printed_as_lines() -> None:
+def test_sets_are_printed_as_lines(texts: list[Labelled]) -> None:
     """The module prints one JSON object per text, and refuses an unknown set."""
     command = [sys.executable, "-m", "lib.labelled_sets"]
     printed = subprocess.run([*command, "sentences"], cwd=SCRIPTS, capture_output=True, text=True, check=True)  # noqa: S603 -- our own program
     lines = [json.loads(line) for line in printed.stdout.splitlines()]
     assert [line["id"] for line in lines] == [
-        one.id for one in ALL if one.kind == "sentences" and one.label == "secret"
+        one.id for one in texts if one.kind == "sentences" and one.label == "secret"
     ]
     wrong = subprocess.run([*command, "sentence"], cwd=SCRIPTS, capture_output=True, text=True, check=False)  # noqa: S603 -- our own program
     assert (wrong.returncode, "no set is called sentence" in wrong.stderr) == (2, True)

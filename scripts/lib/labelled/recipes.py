@@ -11,6 +11,7 @@ import string
 import tomllib
 import zlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,8 +61,9 @@ class Labelled(Struct, frozen=True, omit_defaults=True):
     body: dict[str, Any] | None = None
 
 
+@cache
 def load(name: str) -> dict[str, Any]:
-    """Return the recipes of a TOML file beside this module."""
+    """Return the recipes of a TOML file beside this module; callers share them, and change nothing."""
     return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
 
 
