@@ -34,6 +34,15 @@ class Examination(NamedTuple):
     """Units of about 2 microseconds."""
 
 
+class _Level(NamedTuple):
+    """The actions of all rules in a kind of scope, and the indexes of the rules that are in force there."""
+
+    actions: list[tuple[Action, Action]]
+    """With a context word near, and without one."""
+    wanted: frozenset[int]
+    refusing: frozenset[int]
+
+
 class Gate:
     """Finds private, hostile and hidden text by the rules of one policy.
 
@@ -48,17 +57,15 @@ class Gate:
         self.titles: dict[str, str] = {rule.rule_id: rule.title for rule in self.rules} | {UNVERIFIED: UNVERIFIED_TITLE}
         self._general = frozenset(rule.rule_id for rule in self.rules if rule.general)
         self._engine: Engine = compile_rules(self.rules)
-        levels = {scope: (actions or {}, (scopes or {}).get(scope, {})) for scope in SCOPES}
-        self._actions: dict[Scope | None, list[tuple[Action, Action]]] = {
-            scope: [_actions_of(rule, both) for rule in self.rules] for scope, both in levels.items()
-        }
-        self._actions[None] = [_actions_of(rule, (actions or {},)) for rule in self.rules]
-        self._wanted = {scope: _having(found, lambda action: action != "off") for scope, found in self._actions.items()}
-        self._refusing = {scope: _having(found, REFUSING.__contains__) for scope, found in self._actions.items()}
-        for wanted in {*self._refusing.values()}:
+        usual = _in_force(self.rules, (actions or {},))
+        self._levels: dict[Scope | None, _Level] = dict.fromkeys((None, *SCOPES), usual)
+        for scope, own in (scopes or {}).items():
+            self._levels[scope] = _in_force(self.rules, (actions or {}, own))
+        refusing = {level.refusing for level in self._levels.values()}
+        for wanted in refusing:
             # The automata for submissions are built now and not at the first request; the desk can wait for its own.
             self._search(wanted).warm_up()
-        self._any_refusing = self._engine.prefilter(frozenset[int]().union(*self._refusing.values()))
+        self._any_refusing = self._engine.prefilter(frozenset[int]().union(*refusing))
         Search(self._engine, self._any_refusing).warm_up()
         self.tokens = TokenSearch(self._engine)
 
@@ -68,7 +75,7 @@ class Gate:
         The result is sorted, has each finding once and at most 100 of each rule. If a scan needs more verifications
         than its budget allows, that is a finding itself.
         """
-        return self._scan(values, scope, self._wanted[scope]).findings
+        return self._scan(values, scope, self._levels[scope].wanted).findings
 
     def find_private(self, values: dict[str, Any], scope: Scope | None = None) -> list[Finding]:
         """Find what makes an event private in a scope, as `scan` does; other rules are skipped."""
@@ -76,7 +83,7 @@ class Gate:
 
     def examine(self, values: dict[str, Any], scope: Scope | None = None) -> Examination:
         """Find what `find_private` finds, with the steps that this took."""
-        found = self._scan(values, scope, self._refusing[scope])
+        found = self._scan(values, scope, self._levels[scope].refusing)
         return Examination([one for one in found.findings if one.is_private], found.steps)
 
     def is_clean(self, values: dict[str, Any]) -> bool:
@@ -98,7 +105,7 @@ class Gate:
         search = self._search(wanted)
         seen = list(islice(search.look(document), _MOST))
         hidden = {document.name_index(one.part) for one in seen if document.place(one.part).is_name}
-        actions = self._actions[scope]
+        actions = self._levels[scope].actions
         found = (self._finding(one, document, hidden, actions) for one in seen)
         findings = sorted({finding for finding in found if finding.action != "off"})
         return Examination(list(self._without_general(findings)), search.steps)
@@ -134,6 +141,11 @@ class Gate:
                     if found != (name == "hit"):
                         problem = "finds nothing there" if name == "hit" else "finds something there"
                         yield f"{rule.rule_id}: {name}[{number}]: the rule {problem}"
+
+
+def _in_force(rules: Iterable[Rule], levels: tuple[Actions, ...]) -> _Level:
+    actions = [_actions_of(rule, levels) for rule in rules]
+    return _Level(actions, _having(actions, lambda action: action != "off"), _having(actions, REFUSING.__contains__))
 
 
 def _actions_of(rule: Rule, levels: Iterable[Actions]) -> tuple[Action, Action]:
