@@ -967,3 +967,11 @@ def test_what_was_answered_before_the_service_went_away_is_shown(
         "line 2: accepted-for-review",
         "      2 accepted-for-review",
     ]
+
+
+def test_a_demo_empties_no_folder_of_others(tmp_path: Path) -> None:
+    """A folder with files that are not of a demo stays as it is."""
+    note = tmp_path / "note.txt"
+    note.write_text("keep", encoding="utf-8")
+    _fails(_run("demo", "--once", "--data", tmp_path), "files that are not of a demo", "name a folder that is empty")
+    assert [file.name for file in tmp_path.iterdir()] == ["note.txt"]

@@ -2,13 +2,16 @@
 
 import gzip
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from antechamber.core.contract import Disposition
 from antechamber.web.help_chapters import CHAPTERS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,10 +81,12 @@ def test_what_a_page_loads_stays_small() -> None:
 
 HELP = """
 from pathlib import Path
+from typing import get_args
 from litestar.testing import TestClient
 from antechamber.app.factory import create_app
 from antechamber.resources import document, folder
 from antechamber.settings import Settings
+from antechamber.core.contract import Disposition
 from antechamber.web.help_chapters import CHAPTERS
 
 settings = Settings(data=Path("data"), policies=folder("policies"))
@@ -126,3 +131,21 @@ def test_the_installed_package_runs_away_from_the_checkout(installed: Path, tmp_
     )
     assert str(installed) in done.stdout
     assert "Tests that hold" in done.stdout
+
+
+def test_the_installed_package_shows_itself_in_a_demo(installed: Path, tmp_path: Path) -> None:
+    """The demo needs no checkout, shows all five dispositions, and leaves nothing behind."""
+    code = "from antechamber.cli import main; main()"
+    done = subprocess.run(  # noqa: S603 -- our own program
+        [sys.executable, "-c", code, "demo", "--once", "--port", "0"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(installed), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = set(re.findall(r" ((?:accepted|rejected)-\S+)", done.stdout))
+    assert shown == set(get_args(Disposition))
+    assert "/login?link=antl_" in done.stdout
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []

@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from playwright.sync_api import Browser, Page
 
+from antechamber.cli.demo import BOT, MIGRATION, WATCHER, run, send
 from antechamber.resources import folder
-from lib.demo import BOT, MIGRATION, WATCHER, run, send
 from lib.desk_tour import window
 
 PICTURES: Final = folder("templates") / "assets" / "pictures"

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from antechamber import app
+from antechamber.cli.demo import free_port, serving
 from antechamber.client import OperationError, Submitter
 from antechamber.core.contract import Receipt
 from antechamber.settings import Location
-from lib.demo import free_port, serving
 
 Event = dict[str, Any]
 Key = Callable[[Event], str]

@@ -11,6 +11,7 @@ from antechamber import __version__
 from antechamber.logs import configure
 
 _VERBS: Final = {
+    "demo": "demo.demo",
     "doctor": "service.doctor",
     "erase": "audit.erase",
     "export": "audit.export",
@@ -63,7 +64,7 @@ def main() -> None:
     """Antechamber: what worker agents want remembered waits here until a curator decides.
 
     \b
-    A first round, in three terminals or with scripts/demo:
+    A first round, in three terminals or with antechamber demo:
       antechamber serve --data data
       antechamber user add ada --role curator --data data       prints a sign-in link
       antechamber token issue worker:release-bot --data data    prints a token

@@ -1,6 +1,5 @@
 """The demo: five dispositions, one curator, one memory."""
 
-import argparse
 import contextlib
 import os
 import shutil
@@ -8,17 +7,22 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import click
 import httpx
 
+from antechamber.cli.options import fail
 from antechamber.core.outgoing import hash_event
 from antechamber.resources import folder
+from antechamber.settings import SettingsError
 
-ROOT = Path(__file__).resolve().parents[2]
+_MARK: Final = "antechamber-demo"
+"""Name of the file that allows the next demo to empty its folder."""
 BOT, WATCHER = "worker:release-bot", "tool:log-watcher"
 RUNBOOK = {"uri": "repo://apollo/RUNBOOK.md", "start": 10, "end": 14, "heading": "Deploy"}
 MIGRATION = {
@@ -52,7 +56,7 @@ def events() -> list[tuple[str, dict[str, Any]]]:
         ("the network dropped, it sends the same again", body("deploy-1", BOT, MIGRATION, RUNBOOK)),
         ("a second worker saw the same event", body("watch-1", WATCHER, MIGRATION, RUNBOOK)),
         ("the first key again, for another event", body("deploy-1", BOT, fact("Migrations may run at any time."))),
-        ("somebody's mail address slipped in", body("deploy-2", BOT, fact("Page mira@orbit-works.dev when it fails."))),
+        ("a mail address slipped in", body("deploy-2", BOT, fact("Page mira@orbit-works.dev when it fails."))),
         ("gossip is no kind of memory here", body("deploy-3", BOT, fact("The staging server is haunted.", "gossip"))),
         (
             "a hidden character tries to deceive",
@@ -69,25 +73,36 @@ def run(*arguments: str) -> str:
 
 
 def free_port(wanted: int) -> int:
-    """Return the requested port, or a free one if that is in use."""
+    """Return the requested port, or a free one if that is in use.
+
+    Raises SettingsError if no port is free.
+    """
     for port in (wanted, 0):
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", port))
             found: int = probe.getsockname()[1]
             return found
-    sys.exit("No port is free on 127.0.0.1.")
+    message = "no port is free on 127.0.0.1"
+    raise SettingsError(message)
 
 
 @contextlib.contextmanager
 def serving(data: Path, policies: Path, port: int) -> Iterator[str]:
-    """Start the service, wait until it is ready, and stop it at the end."""
+    """Start the service, wait until it is ready, and stop it at the end; its log is beside the data.
+
+    Raises SettingsError with the last line of the log if it does not start.
+    """
+    log = data.with_name("service.log")
     command = [sys.executable, "-m", "antechamber.cli", "serve", "--data", str(data), "--policies", str(policies)]
-    process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE)  # noqa: S603
+    with log.open("wb") as lines:
+        process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=lines)  # noqa: S603
     try:
         ready = process.stdout.readline() if process.stdout else b""
         if not ready:
-            sys.exit("The service did not start; its message is above.")
+            process.wait()
+            message = f"the service did not start: {log.read_text(errors='replace').strip().rpartition(chr(10))[2]}"
+            raise SettingsError(message)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
@@ -101,7 +116,7 @@ def send(url: str, tokens: dict[str, str]) -> None:
             headers = {"authorization": f"Bearer {tokens[event['producer_identity']]}"}
             answer = client.post("/v1/submissions", json=event, headers=headers).json()
             replay = "  (replay)" if answer["duplicate"] else ""
-            print(f"  {answer['status']}  {answer['disposition']:<23}{meaning}{replay}")
+            click.echo(f"  {answer['status']}  {answer['disposition']:<23}{meaning}{replay}")
 
 
 def recall(url: str, token: str) -> list[str]:
@@ -119,35 +134,64 @@ def watch(url: str, token: str) -> None:
         for content in reversed(recall(url, token)):
             if content not in seen:
                 seen.add(content)
-                print(f"\nAn agent now remembers:\n  {content.replace(chr(10), chr(10) + '  ')}", flush=True)
+                click.echo(f"\nAn agent now remembers:\n  {content.replace(chr(10), chr(10) + '  ')}")
         time.sleep(1)
 
 
-def main() -> None:
-    """Run the demo."""
-    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
-    parser.add_argument("--port", type=int, default=8080, help="port to listen on; another one if it is taken")
-    parser.add_argument("--data", type=Path, default=ROOT / ".demo", help="folder of the demo, emptied first")
-    parser.add_argument("--once", action="store_true", help="stop after the events are sent")
-    arguments = parser.parse_args()
+def clear(place: Path) -> None:
+    """Make the folder of a demo, or empty it if it holds an earlier demo.
+
+    Raises SettingsError for a folder with other files: their owner wants to keep them.
+    """
+    if place.exists():
+        if not (place / _MARK).exists() and any(place.iterdir()):
+            message = f"{place} holds files that are not of a demo; name a folder that is empty or does not exist"
+            raise SettingsError(message)
+        shutil.rmtree(place)
+    place.mkdir(parents=True)
+    (place / _MARK).touch()
+
+
+@click.command()
+@click.option(
+    "--port", type=int, default=8080, show_default=True, help="Port to listen on; another one if it is taken."
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the demo, emptied first. Default: a temporary folder, removed at the end.",
+)
+@click.option("--once", is_flag=True, help="End after the events are sent.")
+def demo(port: int, data: Path | None, once: bool) -> None:  # noqa: FBT001 -- a flag of the command line
+    """Start a service with sample events and print a sign-in link, until Ctrl-C.
+
+    The service listens on 127.0.0.1 only. Agents send events that get all five dispositions; the link opens the desk,
+    where you approve a proposal; then the agent remembers it.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    shutil.rmtree(arguments.data, ignore_errors=True)
-    policies, data = arguments.data / "policies", arguments.data / "data"
-    shutil.copytree(folder("policies"), policies)
-    with serving(data, policies, free_port(arguments.port)) as url:
-        tokens = {name: run("token", "issue", name, "--data", str(data)) for name in (BOT, WATCHER)}
-        print(f"\nAntechamber runs at {url}, its policy in {os.path.relpath(policies)}")
-        print("\nWhat agents sent, and the answers:")
-        send(url, tokens)
-        print(f"\nWhat an agent remembers now: {len(recall(url, tokens[BOT]))} memories. A curator has to decide.")
-        link = run("user", "add", "cora", "--role", "curator", "--data", str(data), "--url", url)
-        print(f"\nOpen this link, sign in as the curator and approve a proposal:\n\n  {link}\n")
-        print("It works once, for 15 minutes.")
-        if not arguments.once:
-            print("Each memory you admit appears here as an agent reads it. Ctrl-C stops the service.", flush=True)
-            with contextlib.suppress(KeyboardInterrupt):
-                watch(url, tokens[BOT])
+    with contextlib.ExitStack() as stack:
+        if data is None:
+            data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"{_MARK}-"))) / "demo"
+        stack.enter_context(contextlib.suppress(KeyboardInterrupt))
+        try:
+            clear(data)
+            shutil.copytree(folder("policies"), data / "policies")
+            _show(data, stack.enter_context(serving(data / "data", data / "policies", free_port(port))), once=once)
+        except (SettingsError, OSError) as error:
+            fail(error)
 
 
-if __name__ == "__main__":
-    main()
+def _show(place: Path, url: str, *, once: bool) -> None:
+    """Send the sample events and say what to do next; unless it is to end, wait for decisions."""
+    data = str(place / "data")
+    tokens = {name: run("token", "issue", name, "--data", data) for name in (BOT, WATCHER)}
+    click.echo(f"\nAntechamber runs at {url}; its policy and its log are in {os.path.relpath(place)}")
+    click.echo("\nWhat agents sent, and the answers:")
+    send(url, tokens)
+    click.echo(f"\nWhat an agent remembers now: {len(recall(url, tokens[BOT]))} memories. A curator has to decide.")
+    link = run("user", "add", "cora", "--role", "curator", "--data", data, "--url", url)
+    click.echo(f"\nOpen this link, sign in as the curator and approve a proposal:\n\n  {link}\n")
+    click.echo("It works once, for 15 minutes.")
+    if not once:
+        click.echo("Each memory you admit appears here as an agent reads it. Ctrl-C stops the service.")
+        watch(url, tokens[BOT])
