@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from coverage import Coverage
 
 from antechamber.logs import LineFormatter
 from antechamber.settings import Location
@@ -58,6 +59,26 @@ def no_running_loop(request: pytest.FixtureRequest) -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that runs a proof at full length."""
     parser.addoption("--steps", type=int, default=600, help="steps of the ledger's state machine")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Measure the coverage of a test on SQLite only, except tests of the store.
+
+    The other engine runs the same lines of core, flows and pages, and measuring doubles the CPU time of a test.
+    """
+    parameters = (
+        item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    )
+    again = "postgres" in parameters and "store" not in item.path.parts
+    coverage = Coverage.current() if again else None
+    if coverage is None:
+        return (yield)
+    coverage.stop()
+    try:
+        return (yield)
+    finally:
+        coverage.start()
 
 
 @pytest.hookimpl(trylast=True)
@@ -116,9 +137,3 @@ def service(location: Location, policies: Path) -> Iterator[Service]:
     """The whole service on a fresh location of each engine."""
     with running(location, policies) as made:
         yield made
-
-
-@pytest.fixture
-def at_own_speed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run processes started by a test without coverage measurement; their code is measured by its own tests."""
-    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-pytestmark = [pytest.mark.usefixtures("at_own_speed"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])

@@ -6,14 +6,12 @@ import sys
 from pathlib import Path
 
 import msgspec
-import pytest
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 EVENT = {"repo": "acme/app", "path": "AGENTS.md", "item": "1", "heading": "Tests", "text": "Run the tests first."}
 EVENTS = (EVENT, EVENT, EVENT | {"text": "Run the tests before the push."})
 
 
-@pytest.mark.usefixtures("at_own_speed")
 def test_a_file_is_replayed_and_its_counts_hold(tmp_path: Path) -> None:
     """One event, its repetition, and its slot with another text, which is a conflict if the key names the slot."""
     file = tmp_path / "events.jsonl"

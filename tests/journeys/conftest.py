@@ -37,11 +37,6 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(autouse=True)
-def unmeasured(at_own_speed: None) -> None:
-    """Run the services of journeys without coverage measurement."""
-
-
 @pytest.fixture
 def live(location: Location, policies: Path) -> Iterator[tuple[str, Location]]:
     """A served location on each engine, and its address."""

@@ -19,8 +19,6 @@ from antechamber.settings import Location
 from store.power_cuts import CALLS, Disk, Event, cut_power, read_log
 from support import HANG_SECONDS, event, free_port
 
-pytestmark = pytest.mark.usefixtures("at_own_speed")
-
 SUBMISSIONS = 480
 CLIENTS = 8
 LAUNCHER = """

@@ -18,8 +18,6 @@ from antechamber import app
 from antechamber.settings import Location
 from support import HANG_SECONDS, Desk, event, serving, until
 
-pytestmark = pytest.mark.usefixtures("at_own_speed")
-
 CALLS = ("pwrite64", "fdatasync", "fsync", "ftruncate", "rename")
 ERRORS = ("EIO", "ENOSPC")
 MOST = 90
