@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -416,13 +416,18 @@ def antechamber(*arguments: str, stdin: str = "", **environment: str) -> subproc
 
 @contextlib.contextmanager
 def serving(
-    location: Location | Path, policies: Path, port: int | None = None
+    location: Location | Path,
+    policies: Path,
+    port: int | None = None,
+    options: Sequence[str] = (),
+    log_file: Path | None = None,
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Run `antechamber serve` as a separate process and wait until it is ready."""
+    """Run `antechamber serve` with further options as a separate process, and wait until it is ready."""
     location, port = place_of(location), port or free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "antechamber.cli", "serve", *where(location), "--policies", str(policies)]
-    with tempfile.TemporaryFile() as log:
+    command = [sys.executable, "-m", "antechamber.cli", "serve", *where(location), *options]
+    command += ["--policies", str(policies)]
+    with log_file.open("w+b") if log_file else tempfile.TemporaryFile() as log:
         process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=log)  # noqa: S603 -- our own program
         try:
             yield from _until_ready(url, process)

@@ -1,5 +1,6 @@
 """The alert rules and the dashboard name only what the service really exposes."""
 
+import configparser
 import json
 import re
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any, Final
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from antechamber.cli.service import serve
 from antechamber.core.metrics.definitions import METRICS
 from support import Service, event, running, write_policies
 
@@ -121,3 +123,17 @@ def test_every_metric_is_documented() -> None:
         (DEPLOY.parent.parent / "service" / "README.md").read_text().partition("## Metrics")[2].partition("\n## ")[0]
     )
     assert set(re.findall(r"`(antechamber_\w+)", chapter)) == set(METRICS)
+
+
+def test_the_unit_starts_the_service_with_options_that_exist() -> None:
+    """The unit calls a verb with options of the command line, in a folder that systemd makes for it alone."""
+    unit = configparser.ConfigParser(strict=False)
+    unit.optionxform = str  # type: ignore[assignment,method-assign] -- systemd's names have capitals
+    unit.read(DEPLOY / "antechamber.service", encoding="utf-8")
+    service = unit["Service"]
+    program, verb, *words = service["ExecStart"].split()
+    assert (Path(program).name, verb) == ("antechamber", "serve")
+    known = {option for parameter in serve.params for option in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= known
+    assert Path(words[words.index("--data") + 1]).parent.name == service["StateDirectory"]
+    assert (service["DynamicUser"], service["UMask"], service["ProtectSystem"]) == ("yes", "0077", "strict")

@@ -71,7 +71,9 @@ class SignIn:
             known = tx.access.link(digest_secret(secret)) is not None
         return self._ended("link", self._store.write(partial(self._begin_by_link, secret)).result() if known else None)
 
-    def _ended(self, how: str, signed_in: SignedIn | None, user: UserRow | None = None) -> SignedIn | None:
+    def _ended(
+        self, how: str, signed_in: SignedIn | None, user: UserRow | None = None, address: str = ""
+    ) -> SignedIn | None:
         """Count and log an attempt to sign in, and return its result.
 
         `user` is the account that was named, if there is one: people sometimes type a password as their name.
@@ -80,7 +82,8 @@ class SignIn:
         if signed_in is not None:
             note(_log, logging.INFO, "signed in", account=signed_in.account.name, role=signed_in.account.role, by=how)
         else:
-            note(_log, logging.WARNING, "sign-in failed", account=user.name if user else None, by=how)
+            account = user.name if user else None
+            note(_log, logging.WARNING, "sign-in failed", account=account, by=how, address=address or None)
         return signed_in
 
     def _begin_by_link(self, secret: str, tx: Rows) -> SignedIn | None:
@@ -110,14 +113,15 @@ class SignIn:
             except TooManyAttemptsError:
                 self.meters.count(SIGN_INS, "limited")
                 account = user.name if user else None
-                note(_log, logging.WARNING, "sign-in refused after too many failures", account=account)
+                refused = "sign-in refused after too many failures"
+                note(_log, logging.WARNING, refused, account=account, address=address or None)
                 raise
         counted = self._store.write(lambda tx: count_attempt(tx.access, subjects, self._clock())).result()
         good = user is not None and user.disabled_at is None
         if not verify(user.password if user and good else None) or user is None:
-            return self._ended("password", None, user)
+            return self._ended("password", None, user, address)
         begun = self._store.write(partial(self._begin_by_password, user, subjects, counted)).result()
-        return self._ended("password", begun, user)
+        return self._ended("password", begun, user, address)
 
     def _begin_by_password(self, user: UserRow, subjects: list[str], counted: list[int], tx: Rows) -> SignedIn | None:
         """Undo the count and begin a session; return None if the account changed while its password was hashed."""

@@ -1,0 +1,201 @@
+"""The configurations for nginx and Caddy, each run by the real program in front of a real service."""
+
+import contextlib
+import datetime as dt
+import ipaddress
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import httpx
+import msgspec
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from support import HANG_SECONDS, antechamber, event, free_port, serving, until, write_policies
+
+DEPLOY: Final = Path(__file__).resolve().parent.parent / "scripts" / "deploy"
+NAME: Final = "antechamber.example"
+ORIGIN: Final = f"https://{NAME}"
+PROXIES: Final = {"nginx": "nginx.conf", "caddy": "Caddyfile"}
+
+
+class Front(NamedTuple):
+    """A service behind a proxy."""
+
+    url: str
+    trust: ssl.SSLContext
+    token: str
+    link: str
+    access_log: Path
+    """Of the proxy."""
+    service_log: Path
+
+    def client(self, **headers: str) -> httpx.Client:
+        """Return a client that checks the proxy's certificate for its name."""
+        return _NamedClient(
+            base_url=self.url, verify=self.trust, headers={"host": NAME, **headers}, timeout=HANG_SECONDS
+        )
+
+
+class _NamedClient(httpx.Client):
+    """A client whose TLS handshakes name the site, because no name service knows it."""
+
+    def build_request(self, *arguments: Any, **options: Any) -> httpx.Request:
+        """Build a request with the name of the site for TLS."""
+        options["extensions"] = (options.get("extensions") or {}) | {"sni_hostname": NAME}
+        return super().build_request(*arguments, **options)
+
+
+def _certificate(folder: Path) -> None:
+    """Write a certificate for the site, signed by its own key."""
+    key, named = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
+    now = dt.datetime.now(dt.UTC)
+    names = x509.SubjectAlternativeName([x509.DNSName(NAME), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(named)
+        .issuer_name(named)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "certificate.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+
+
+def _program(name: str) -> str:
+    """Return the path of a proxy; without it the tests fail instead of being skipped."""
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin") or str(Path(sys.executable).parent / name)
+    assert Path(found).exists(), f"these tests need {name}; scripts/test fetches it where it can"
+    return found
+
+
+@contextlib.contextmanager
+def _proxying(name: str, folder: Path, service: str) -> Iterator[str]:
+    """Run a proxy with the shipped configuration, in which only places and ports are replaced; yield its address."""
+    port, text = free_port(), (DEPLOY / PROXIES[name]).read_text(encoding="utf-8")
+    text = text.replace("127.0.0.1:8080", service.removeprefix("http://")).replace("/etc/ssl/antechamber", str(folder))
+    text = re.sub(r"/var/log/\w+/antechamber.log", str(folder / "access.log"), text)
+    if name == "nginx":
+        text = text.replace("listen 443", f"listen 127.0.0.1:{port}")
+        places = "".join(
+            f"{one}_temp_path {folder}/{one};" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        text = f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ {places}\n{text} }}"
+        command = [_program(name), "-p", str(folder), "-c", str(folder / "proxy.conf")]
+    else:
+        own = f"admin off\n\thttps_port {port}\n\tauto_https disable_redirects\n\tstorage file_system {folder}"
+        text = f"{{\n\t{own}\n}}\n" + text.replace(f"\n{NAME} {{", f"\n{NAME} {{\n\tbind 127.0.0.1")
+        command = [_program(name), "run", "--adapter", "caddyfile", "--config", str(folder / "proxy.conf")]
+    (folder / "proxy.conf").write_text(text, encoding="utf-8")
+    with (folder / "proxy.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 -- the program under test
+        try:
+            until(lambda: process.poll() is not None or _listens(port), "the proxy listens")
+            assert process.poll() is None, (folder / "proxy.log").read_text()
+            yield f"https://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(HANG_SECONDS)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module", params=list(PROXIES))
+def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    """A service behind each proxy, with a producer's token and a curator's link."""
+    folder = tmp_path_factory.mktemp(request.param)
+    _certificate(folder)
+    data, policies = folder / "data", write_policies(folder / "policies")
+    behind = ("--public-url", ORIGIN, "--client-address-header", "X-Forwarded-For")
+    log = folder / "service.log"
+    with (
+        serving(data, policies, options=behind, log_file=log) as (url, _process),
+        _proxying(request.param, folder, url) as address,
+    ):
+        token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
+        link = antechamber("user", "add", "cora", "--role", "curator", "--data", str(data)).stdout.strip()
+        trust = ssl.create_default_context(cafile=str(folder / "certificate.pem"))
+        yield Front(address, trust, token, link.removeprefix(ORIGIN), folder / "access.log", log)
+
+
+def test_an_agent_submits_over_tls_and_replays(front: Front) -> None:
+    """An event gets its receipt through the proxy, the same one again, and the absolute addresses name the site."""
+    body = event("Deploys run on Monday.")
+    with front.client(authorization=f"Bearer {front.token}") as client:
+        first, second = (client.post("/v1/submissions", json=body) for _ in range(2))
+        assert (first.status_code, second.status_code) == (201, 201)
+        assert second.headers["idempotent-replayed"] == "true"
+        assert first.headers["strict-transport-security"]
+        assert client.get(first.headers["location"]).status_code == 200
+
+
+def test_a_full_batch_passes_and_a_larger_one_gets_the_answer_of_the_service(front: Front) -> None:
+    """4 MiB pass; a body just above is refused by the service with its own code, a far larger one by the proxy."""
+    line = msgspec.json.encode(event("Batch through a proxy.")) + b"\n"
+    padding = b"\n" * 1024
+    full = line + padding * ((4 * 1024 * 1024 - len(line)) // 1024)
+    sent = {"content-type": "application/x-ndjson"}
+    with front.client(authorization=f"Bearer {front.token}") as client:
+        passed = client.post("/v1/submissions/batch", content=full, headers=sent)
+        assert (passed.status_code, passed.json()["status"]) == (200, 201)
+        refused = client.post("/v1/submissions/batch", content=full + padding * 8, headers=sent)
+        assert (refused.status_code, refused.json()["reasons"][0]["code"]) == (413, "body-too-large")
+        assert client.post("/v1/submissions/batch", content=padding * 6 * 1024, headers=sent).status_code == 413
+
+
+def test_a_stream_arrives_while_it_is_open(front: Front) -> None:
+    """A curator signs in through the proxy, and the open desk hears of a proposal at once."""
+    with front.client(origin=ORIGIN) as browser, front.client(authorization=f"Bearer {front.token}") as agent:
+        page = browser.get(front.link).text
+        fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', page))
+        assert browser.post("/login", data=fields).status_code == 303
+        assert browser.get("/review").status_code == 200
+        with browser.stream("GET", "/review/changes") as stream:
+            lines = stream.iter_lines()
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            agent.post("/v1/submissions", json=event("Streams pass through a proxy."))
+            assert any(line.startswith("data:") for line in lines)
+
+
+def test_a_client_cannot_choose_the_address_that_its_failures_count_for(front: Front) -> None:
+    """The proxy replaces a forged address, and the service sees the address that the proxy saw."""
+    with front.client(origin=ORIGIN) as browser:
+        forged = {"x-forwarded-for": "203.0.113.9"}
+        assert browser.post("/login", data={"name": "ada", "password": "x"}, headers=forged).status_code == 401
+    until(lambda: "sign-in failed by=password address=127.0.0.1\n" in front.service_log.read_text(), "the log")
+
+
+def test_the_log_of_the_proxy_has_no_secret(front: Front) -> None:
+    """Neither a sign-in link, nor a token, nor a text is in the access log of the proxy."""
+    with front.client(authorization=f"Bearer {front.token}") as client:
+        client.get(f"/login?link=antl_{'0' * 36}")
+        body = event("A text that no log keeps.", idempotency_key="a-key-that-no-log-keeps")
+        client.post("/v1/submissions", json=body, headers={"idempotency-key": body["idempotency_key"]})
+        client.get(f"/v1/submissions/by-key/{body['idempotency_key']}?x=1")
+    until(lambda: front.access_log.exists() and "by-key" in front.access_log.read_text(), "the request is logged")
+    written = front.access_log.read_text()
+    assert "antl_" not in written
+    assert "antp_" not in written
+    assert "/login" in written
+    assert "no-log-keeps" not in written
+    assert "x=1" not in written
