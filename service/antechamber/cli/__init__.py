@@ -11,6 +11,7 @@ from antechamber import __version__
 from antechamber.logs import configure
 
 _VERBS: Final = {
+    "backup": "backups.backup",
     "doctor": "service.doctor",
     "erase": "audit.erase",
     "export": "audit.export",
