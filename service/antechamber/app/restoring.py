@@ -19,7 +19,7 @@ from antechamber.core.access.sessions import EndedAccess
 from antechamber.core.backups.manifest import KEYS, BackupError, Manifest
 from antechamber.core.backups.newer_log import Erasure, NewerLog, read_newer_log
 from antechamber.core.ports.store import Store
-from antechamber.flows.backup_check import check_copy
+from antechamber.flows.backup_check import check_copy, erasures_to_repeat
 from antechamber.logs import note
 from antechamber.secret_key import SECRET_BYTES
 from antechamber.settings import DATABASE, Location
@@ -200,7 +200,7 @@ def _continue(
         if findings := check_copy(tx, manifest.log, verify):
             message = f"the backup does not hold what it should: {'; '.join(findings[:_SHOWN])}"
             raise BackupError(message)
-        known = [one for one in exported.erasures if tx.log.leaf_of(one.subject)] if exported else []
+        erasures = erasures_to_repeat(tx, exported.erasures) if exported else []
     notes = [one for one in (pinned, exported and exported.checkpoint) if one]
     key, ended = open_log(store, location, clock).continue_restored(notes)
-    return Restored(manifest, key, ended, known)
+    return Restored(manifest, key, ended, erasures)

@@ -1,6 +1,7 @@
 """What a backup says about the log of its snapshot, and whether a copy holds it."""
 
 from antechamber.core.backups.manifest import LogState
+from antechamber.core.backups.newer_log import Erasure
 from antechamber.core.errors import LogError
 from antechamber.core.log.ports import LogRows
 from antechamber.core.log.tree import Tree
@@ -25,3 +26,8 @@ def check_copy(tx: Rows, state: LogState, verify: Verify) -> list[str]:
         except LogError as error:
             findings.append(f"the log contradicts the checkpoint of the manifest: {error}")
     return findings
+
+
+def erasures_to_repeat(tx: Rows, erasures: list[Erasure]) -> list[Erasure]:
+    """Return the erasures of texts that a restored copy holds; it holds none of what was submitted later."""
+    return [one for one in erasures if tx.log.leaves_of_item(one.subject) or tx.quarantine.event(one.subject)]
