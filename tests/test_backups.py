@@ -330,14 +330,14 @@ def test_the_own_policy_of_a_folder_is_part_of_its_backup(tmp_path: Path) -> Non
     app.migrate(data)
     own = data.data / "policies"
     (own / "detectors").mkdir(parents=True)
-    (own / "producers.toml").write_text("# nobody yet\n")
+    (own / "producers.toml").write_text("# none yet\n")
     (own / "detectors" / "own.toml").write_text("# none\n")
     (own / "notes.txt").write_text("not a policy")
     done = run("create", tmp_path / "b.tar", "--data", data.data, "--json")
     assert json.loads(done.stdout)["policies"] == ["policies/detectors/own.toml", "policies/producers.toml"]
     done = run("restore", tmp_path / "b.tar", "--data", tmp_path / "new")
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "new" / "policies" / "producers.toml").read_text() == "# nobody yet\n"
+    assert (tmp_path / "new" / "policies" / "producers.toml").read_text() == "# none yet\n"
     assert not (tmp_path / "new" / "policies" / "notes.txt").exists()
 
 

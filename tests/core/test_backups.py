@@ -8,7 +8,7 @@ from antechamber.core.backups.manifest import (
     BackupError,
     LogState,
     Manifest,
-    Member,
+    ArchiveMember,
     Origin,
     is_policy,
     read_manifest,
@@ -36,7 +36,7 @@ def manifest(*names: str, keys: bool = False) -> Manifest:
         origin=origin(23),
         log=LogState(size=1, root="ef" * 32, checkpoint=None),
         keys=keys,
-        members=[Member(name=name, size=3, digest=DIGEST) for name in names],
+        members=[ArchiveMember(name=name, size=3, digest=DIGEST) for name in names],
     )
 
 

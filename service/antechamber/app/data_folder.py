@@ -99,6 +99,12 @@ def refuse_unfinished(data: Path) -> None:
         raise SettingsError(message)
 
 
+def own_policies(data: Path) -> Path | None:
+    """Return the folder of a data folder's own policy, if it has one."""
+    folder = data / POLICIES
+    return folder if folder.is_dir() else None
+
+
 def is_own(name: str) -> bool:
     """Return whether Antechamber creates a file or folder of this name in a data folder."""
     return _OWN.fullmatch(name) is not None

@@ -13,7 +13,7 @@ import msgspec
 from blake3 import blake3
 
 from antechamber.backup_archive.encryption import MAGIC, DecryptingReader, EncryptingWriter, read_origin
-from antechamber.core.backups.manifest import MAX_MANIFEST, BackupError, Manifest, Member, Origin, read_manifest
+from antechamber.core.backups.manifest import MAX_MANIFEST, BackupError, Manifest, ArchiveMember, Origin, read_manifest
 from antechamber.core.times import parse_time
 
 MANIFEST: Final = "manifest.json"
@@ -35,14 +35,14 @@ class _Source(Protocol):
         """Return this many bytes, fewer only at the end."""
 
 
-def measure(name: str, file: BinaryIO) -> Member:
+def measure(name: str, file: BinaryIO) -> ArchiveMember:
     """Return the member of a manifest for a file, which is read to its end and wound back."""
     hasher, size = blake3(), 0
     while piece := file.read(PIECE):
         hasher.update(piece)
         size += len(piece)
     file.seek(0)
-    return Member(name=name, size=size, digest=f"blake3:{hasher.hexdigest()}")
+    return ArchiveMember(name=name, size=size, digest=f"blake3:{hasher.hexdigest()}")
 
 
 def write_archive(
@@ -95,7 +95,7 @@ class ArchiveReader:
         self.manifest: Final = read_manifest(self._read(size))
         self._skip_padding(size)
 
-    def members(self, progress: Progress) -> Iterator[tuple[Member, Iterator[bytes]]]:
+    def members(self, progress: Progress) -> Iterator[tuple[ArchiveMember, Iterator[bytes]]]:
         """Yield each member with its content, which the caller reads to its end, and check what follows the last one.
 
         Raises BackupError if a member is not what the manifest says.
@@ -111,7 +111,7 @@ class ArchiveReader:
             message = "the archive is damaged: it does not end after its last member"
             raise BackupError(message)
 
-    def _content(self, member: Member, progress: Progress) -> Iterator[bytes]:
+    def _content(self, member: ArchiveMember, progress: Progress) -> Iterator[bytes]:
         hasher, left = blake3(), member.size
         while left:
             piece = self._read(min(left, PIECE))

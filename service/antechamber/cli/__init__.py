@@ -16,6 +16,7 @@ _VERBS: Final = {
     "erase": "audit.erase",
     "export": "audit.export",
     "hash": "agents.hash_file",
+    "init": "first_run.init",
     "ledger": "ledgers.ledger",
     "log": "audit.log",
     "mcp": "mcp.mcp",
@@ -65,6 +66,7 @@ def main() -> None:
 
     \b
     A first round, in three terminals or with scripts/demo:
+      antechamber init data        asks for owner, producers and scopes
       antechamber serve --data data
       antechamber user add ada --role curator --data data       prints a sign-in link
       antechamber token issue worker:release-bot --data data    prints a token

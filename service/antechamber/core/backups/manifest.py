@@ -27,7 +27,7 @@ class BackupError(AntechamberError):
     """Raised when a backup cannot be made, read or restored; the text states what to do."""
 
 
-class Member(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ArchiveMember(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One file in an archive; `size` is in bytes."""
 
     name: str
@@ -61,7 +61,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     origin: Origin
     log: LogState
     keys: bool
-    members: Annotated[list[Member], Meta(max_length=500)]
+    members: Annotated[list[ArchiveMember], Meta(max_length=500)]
 
     @property
     def total(self) -> int:
