@@ -9,40 +9,18 @@ import msgspec
 import pytest
 
 from antechamber import durable_files
-from antechamber.backup_archive import ArchiveReader, encryption, origin_of, write_archive
+from antechamber.backup_archive import ArchiveReader, encryption, origin_of
 from antechamber.backup_archive.encryption import CHUNK, MAGIC, DecryptingReader, EncryptingWriter
-from antechamber.backup_archive.files import measure
-from antechamber.core.backups.manifest import BackupError, LogState, Manifest, Origin
+from antechamber.core.backups.manifest import BackupError
+from archives import CONTENTS, ORIGIN, archive, quiet
 
-ORIGIN = Origin(created_at="2026-11-23T10:00:00.123456Z", instance="ab" * 32)
 PASSPHRASE = b"correct horse battery"
-CONTENTS = {"antechamber.db": b"x" * 70_000, "policies/producers.toml": b"# none\n"}
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Derive keys at a low cost: each derivation takes half a second otherwise."""
     monkeypatch.setitem(encryption._COST, "n", 1 << 10)
-
-
-def quiet(_done: int, _total: int) -> None:
-    """Show no progress."""
-
-
-def archive(passphrase: bytes | None = None, contents: dict[str, bytes] = CONTENTS) -> bytes:
-    """Return the bytes of an archive."""
-    manifest = Manifest(
-        product="1.0",
-        engine="sqlite",
-        schema_step="0006_notes-abc",
-        origin=ORIGIN,
-        log=LogState(size=0, root="00" * 32, checkpoint=None),
-        keys=False,
-        members=[measure(name, io.BytesIO(content)) for name, content in contents.items()],
-    )
-    file = io.BytesIO()
-    write_archive(file, manifest, [io.BytesIO(content) for content in contents.values()], passphrase, quiet)
-    return file.getvalue()
 
 
 def read(raw: bytes, passphrase: bytes | None = None) -> dict[str, bytes]:

@@ -1,5 +1,7 @@
 """Backups on both engines: made while the service runs, checked, restored into an empty place."""
 
+import fcntl
+import io
 import json
 import os
 import sqlite3
@@ -8,17 +10,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from antechamber import app
 from antechamber.app.data_folder import UNFINISHED
 from antechamber.backup_archive import encryption
+from antechamber.checkpoint_signer import verify
 from antechamber.cli import main
+from antechamber.cli.backups import _progress
 from antechamber.core.log.checkpoint_text import read_text
+from antechamber.flows.backup_check import check_copy, state_of
 from antechamber.settings import DATABASE, Location, SettingsError
+from archives import archive
 from lib.processes import postgres_programs
-from support import Databases, Service, database, event, running, where
+from support import Databases, Service, database, event, locked, running, where
 
 TEXT = "Run the migration before the deploy."
 
@@ -216,8 +223,10 @@ def test_erasures_after_the_backup_are_listed_and_the_newest_checkpoint_is_named
 
         (tmp_path / "log.jsonl").write_bytes(b"".join(opened.export.log(_TAKER)))
         last = read_text(opened.checkpoints.checkpoint().note)
-    found = restore(tmp_path / "b.tar", new, "--log-export", tmp_path / "log.jsonl")
-    assert [(one["subject"], one["reason_code"]) for one in found["erasures"]] == [(early, "private")]
+    done = run("restore", tmp_path / "b.tar", "--log-export", tmp_path / "log.jsonl", *where(new))
+    assert done.exit_code == 0, done.output
+    assert f"\n  antechamber erase {early} --reason private --data {new.data}\n" in done.stdout
+    assert late not in done.stdout
     (begun,) = [leaf for leaf in leaves(new) if leaf["reason_code"] == "restored"]
     assert begun["subject"]["abandoned_size"] == str(last.size)
     assert begun["subject"]["abandoned_root"] == last.root.hex()
@@ -392,3 +401,88 @@ def test_without_its_program_a_backup_of_postgresql_says_what_to_install(
         assert "hush" not in (tmp_path / "seen").read_text()
         assert service.client.get("/healthz").status_code == 200
     postgres.drop(url)
+
+
+def test_the_checkpoint_that_is_kept_outside_of_the_folder_is_named(tmp_path: Path) -> None:
+    """With --checkpoint-file the newest checkpoint survives the loss of the folder, and the new log names it."""
+    kept = tmp_path / "kept"
+    old = Location(data=tmp_path / "data", checkpoint_file=kept)
+    app.migrate(old)
+    assert run("create", tmp_path / "b.tar", *where(old), "--checkpoint-file", kept).exit_code == 0
+    with app.opened_access(old) as access:
+        access.tokens.issue("eve", "auditor", [], None)
+    with app.opened_log(old) as opened:
+        last = read_text(opened.checkpoints.checkpoint().note)
+    new = Location(data=tmp_path / "new", checkpoint_file=kept)
+    restore(tmp_path / "b.tar", new, "--checkpoint-file", kept)
+    (begun,) = [leaf for leaf in leaves(new) if leaf["reason_code"] == "restored"]
+    assert begun["subject"]["abandoned_size"] == str(last.size)
+    assert app.examine(new) == []
+    assert len(list(tmp_path.glob("kept.given-up-*"))) == 1
+
+
+def test_a_copy_is_compared_with_its_manifest(tmp_path: Path) -> None:
+    """Another size, another root, and a checkpoint that the log does not begin with are findings."""
+    location = Location(data=tmp_path / "data")
+    app.migrate(location)
+    with app.opened_log(location) as opened:
+        opened.checkpoints.checkpoint()
+    store = app.open_store(location)
+    with store.read() as tx:
+        state = state_of(tx.log)
+        assert check_copy(tx, state, verify) == []
+        (finding,) = check_copy(tx, msgspec.structs.replace(state, size=state.size + 1, checkpoint=None), verify)
+        assert "are not the 2 leaves of the manifest" in finding
+        altered = (state.checkpoint or "").replace("antechamber/", "elsewhere/")
+        (finding,) = check_copy(tx, msgspec.structs.replace(state, checkpoint=altered), verify)
+        assert "contradicts the checkpoint of the manifest" in finding
+    store.close()
+
+
+def test_a_database_that_is_none_is_refused(tmp_path: Path) -> None:
+    """Digests that fit prove nothing about the content."""
+    (tmp_path / "b.tar").write_bytes(archive(None, {"antechamber.db": b"x" * 9000}))
+    assert "file is not a database" in refused("verify", tmp_path / "b.tar")
+    keys = Location(data=tmp_path / "keys")
+    app.migrate(keys)
+    with app.opened_log(keys):
+        pass
+    command = ("restore", tmp_path / "b.tar", "--data", tmp_path / "new", "--keys", keys.data)
+    assert "file is not a database" in refused(*command)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "new").mkdir()
+    with (tmp_path / "new" / UNFINISHED).open("w") as mark:
+        fcntl.flock(mark, fcntl.LOCK_EX)
+        assert "another process restores" in refused(*command)
+    inside = tmp_path / "b.tar" / "new"
+    assert "cannot be used" in refused(*command[:2], "--data", inside, "--keys", keys.data)
+
+
+def test_progress_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each percent is shown once, or MiB if the total is unknown."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    show = _progress("Copied")
+    for done in (1, 2, 100):
+        show(done * 10, 1000)
+    show(5 << 20, 0)
+    assert terminal.getvalue() == "\rCopied 1 % \rCopied 2 % \rCopied 100 % \n\rCopied 5 MiB "
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    _progress("Copied")(1, 1)
+
+
+def test_a_backup_is_complete_even_if_its_time_cannot_be_recorded(tmp_path: Path, log_lines: list[str]) -> None:
+    """While another process holds the database, the archive is made and the log says what was left out."""
+    data = Location(data=tmp_path / "data")
+    app.migrate(data)
+    with app.opened_log(data):
+        pass
+    with locked(data):
+        assert run("create", tmp_path / "b.tar", *where(data)).exit_code == 0
+    assert any("the time of the backup was not recorded" in line for line in log_lines)
+    assert run("verify", tmp_path / "b.tar").exit_code == 0

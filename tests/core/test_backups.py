@@ -5,10 +5,10 @@ import pytest
 
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.backups.manifest import (
+    ArchiveMember,
     BackupError,
     LogState,
     Manifest,
-    ArchiveMember,
     Origin,
     is_policy,
     read_manifest,

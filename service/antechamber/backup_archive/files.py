@@ -13,7 +13,7 @@ import msgspec
 from blake3 import blake3
 
 from antechamber.backup_archive.encryption import MAGIC, DecryptingReader, EncryptingWriter, read_origin
-from antechamber.core.backups.manifest import MAX_MANIFEST, BackupError, Manifest, ArchiveMember, Origin, read_manifest
+from antechamber.core.backups.manifest import MAX_MANIFEST, ArchiveMember, BackupError, Manifest, Origin, read_manifest
 from antechamber.core.times import parse_time
 
 MANIFEST: Final = "manifest.json"
