@@ -392,8 +392,12 @@ class Export:
         """Record a change of keys and the note that an auditor needs about it."""
         self.successors.append((sequence, str(leaf["to"])))
         if leaf["reason_code"] == "restored":
-            lost = dict(leaf["subject"]).get("abandoned_size", "unknown size")
-            self.notes.append(f"Leaf {sequence}: a backup was restored; a checkpoint of {lost} leaves was given up.")
+            subject = dict(leaf["subject"])
+            end = f", whose last leaf is {subject['backup_sequence']}" if "backup_sequence" in subject else ""
+            lost = subject.get("abandoned_size", "unknown size")
+            self.notes.append(
+                f"Leaf {sequence}: a backup was restored{end}; a checkpoint of {lost} leaves was given up."
+            )
         elif leaf["from"] is not None:
             self.notes.append(f"Leaf {sequence}: from here on another key signs, {leaf['to']}.")
 

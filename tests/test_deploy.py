@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from antechamber.app.backups import create_backup
 from antechamber.cli.service import serve
 from antechamber.core.metrics.definitions import METRICS
 from support import Service, event, running, write_policies
@@ -42,6 +43,8 @@ def _work(service: Service) -> None:
     for _ in range(2):
         service.submit(event(idempotency_key="twice"))
     service.submit(event("The token is gh" + "p_" + "a1B2c3D4e5F6" * 3))
+    backup = service.data.parent / "backup.tar"
+    create_backup(service.location, backup, keys=True, passphrase=None, keep=None, progress=lambda _done, _total: None)
 
 
 def rules() -> list[dict[str, str]]:

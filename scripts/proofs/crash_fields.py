@@ -197,7 +197,7 @@ class OneServer(Field):
 
     def __init__(self, folder: Path, server: Postgres) -> None:
         """Start both processes."""
-        self._server, self._url = server, server.empty()
+        self.server, self._url = server, server.empty()
         self._database = urlsplit(self._url).path[1:]
         super().__init__(folder, self._url, 2)
 
@@ -209,7 +209,7 @@ class OneServer(Field):
     def _backend(self) -> int:
         """Return the process id of a backend that serves the application."""
         while True:
-            if rows := self._server.run(_BACKENDS.format(database=self._database)):
+            if rows := self.server.run(_BACKENDS.format(database=self._database)):
                 return int(rows[0][0])
             time.sleep(0.01)
 
@@ -221,7 +221,7 @@ class OneServer(Field):
 
     def end_backend(self, _number: int) -> None:
         """End a backend's connection."""
-        self._server.run(f"SELECT pg_terminate_backend({self._backend()})")
+        self.server.run(f"SELECT pg_terminate_backend({self._backend()})")
 
     def rows(self, question: str) -> Iterator[Any]:
         """Query the tables without indexes, because an index damaged by a crash would confirm itself."""

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import click
 
 from lib.processes import end
-from proofs import closing, crash, guard, histories, ledger, mirror, races, tamper
+from proofs import backup, closing, crash, guard, histories, ledger, mirror, races, tamper
 
 PROOFS: Final[dict[str, ModuleType]] = {
     "crash": crash,
@@ -21,6 +21,7 @@ PROOFS: Final[dict[str, ModuleType]] = {
     "guard": guard,
     "mirror": mirror,
     "tamper": tamper,
+    "backup": backup,
 }
 ENGINES: Final = ("sqlite", "postgres")
 QUICK_SECONDS: Final = 600

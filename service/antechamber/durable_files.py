@@ -4,11 +4,16 @@ A name is on disk only once its folder is synced too. All files have mode 0600, 
 """
 
 import contextlib
+import fcntl
 import os
+import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO, Final
+
+_DRAFT: Final = re.compile(r"(.+)\.[0-9a-f]{16}\.new")
 
 
 @contextlib.contextmanager
@@ -64,6 +69,49 @@ def _replace(path: Path, draft: Path, data: bytes) -> None:
         draft.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def appearing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to write; at the end it is synced and gets its name. If the caller raises, nothing remains.
+
+    Raises FileExistsError if the name is taken, or another OSError.
+    """
+    _refuse_taken(path)
+    draft = _draft(path)
+    try:
+        with draft.open("wb") as file:
+            # Released with any end of the process: a draft without this lock is the rest of one that was killed.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            _refuse_taken(path)
+            draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def _refuse_taken(path: Path) -> None:
+    if path.exists():
+        message = f"{path} exists already"
+        raise FileExistsError(message)
+
+
+def remove_drafts(folder: Path, wanted: Callable[[str], bool]) -> None:
+    """Remove the drafts that killed processes left in a folder, of files whose names are `wanted`.
+
+    Raises OSError.
+    """
+    for draft in folder.iterdir():
+        match = _DRAFT.fullmatch(draft.name)
+        if match is None or not wanted(match[1]):
+            continue
+        with contextlib.suppress(FileNotFoundError, BlockingIOError), draft.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            draft.unlink()
 
 
 def sync_folder(folder: Path) -> None:

@@ -17,10 +17,14 @@ from antechamber.settings import Location, SettingsError
 LOCK_FILE: Final = "serve.lock"
 """Locked by the process that serves the folder; contains its process id and address."""
 _OWN: Final = re.compile(
-    r"metrics|antechamber\.db(-wal|-shm|-journal|-reached)?|(secret|quarantine)\.(key|\d+)|serve\.lock"
+    r"metrics|policies|backup\.lock|restore\.unfinished|antechamber\.pgdump|antechamber\.db(-wal|-shm|-journal|-reached)?|(secret|quarantine)\.(key|\d+)|serve\.lock"
     r"|log\.(key|where|next|\d+|draft-\d+|checkpoint(\.lock|\.given-up-[0-9a-f]+)?)"
 )
 """Names of all files and folders that Antechamber creates in a data folder, drafts included."""
+UNFINISHED: Final = "restore.unfinished"
+"""Marks a folder into which a backup is being restored."""
+POLICIES: Final = "policies"
+"""The folder's own policy, which `serve` uses if no other one is named."""
 _KEYS: Final = (SECRET, KEY_FILE, QUARANTINE_KEY)
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -80,6 +84,30 @@ def _close(path: Path, *, reachable: bool = False) -> str | None:
             "%s could be read by other users of this machine until now (mode %04o). %s", path, mode, _risk(path)
         )
     return f"{path} (was {mode:04o})"
+
+
+def refuse_unfinished(data: Path) -> None:
+    """Refuse a folder into which a backup was not restored to the end.
+
+    Raises SettingsError.
+    """
+    if (data / UNFINISHED).exists():
+        message = (
+            f"a restore into {data} was not finished, so nothing in it is used; repeat it: antechamber backup restore "
+            f"FILE --data {data}"
+        )
+        raise SettingsError(message)
+
+
+def own_policies(data: Path) -> Path | None:
+    """Return the folder of a data folder's own policy, if it has one."""
+    folder = data / POLICIES
+    return folder if folder.is_dir() else None
+
+
+def is_own(name: str) -> bool:
+    """Return whether Antechamber creates a file or folder of this name in a data folder."""
+    return _OWN.fullmatch(name) is not None
 
 
 def _risk(path: Path) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from antechamber.app.access import connect_access
-from antechamber.app.data_folder import alone, protect
+from antechamber.app.data_folder import alone, protect, refuse_unfinished
 from antechamber.background import Background
 from antechamber.checkpoint_signer import KEY_FILE, MARKER_FILE, FileSigner, new_name
 from antechamber.core.errors import ContradictionError, LogError
@@ -39,17 +39,25 @@ def clock() -> int:
 
 
 def open_store(
-    location: Location, *, serving: bool = False, create: bool = True, background: Background | None = None
+    location: Location,
+    *,
+    serving: bool = False,
+    create: bool = True,
+    background: Background | None = None,
+    restoring: bool = False,
 ) -> Store:
     """Open a store, created at first use in the folder if `create` is set; only a server checkpoints.
 
-    `background` lists the store's threads when they fail. Raises AntechamberError if the store cannot be used.
+    `background` lists the store's threads when they fail, `restoring` permits a restore that is not finished. Raises
+    AntechamberError if the store cannot be used.
     """
     location.check()
+    if not restoring:
+        refuse_unfinished(location.data)
     if location.database_url is None and not create:
         _refuse_mistyped(location)
     protect(location.data)
-    store = _engine(location, serving=serving, background=background)
+    store = _engine(location, serving=serving, background=background, restoring=restoring)
     try:
         bind_secret(store, location, create=create)
     except BaseException:
@@ -75,14 +83,14 @@ def _refuse_mistyped(location: Location) -> None:
     raise SettingsError(message)
 
 
-def _engine(location: Location, *, serving: bool, background: Background | None) -> Store:
+def _engine(location: Location, *, serving: bool, background: Background | None, restoring: bool) -> Store:
     """Open the engine that a location selects."""
     if location.database_url is None:
         _secret(location)
         opened = SqliteStore(location.data / DATABASE, exclusive_checkpoints=serving, background=background)
         _note_steps(opened.upgraded)
         return opened
-    store: Store = _postgres().PostgresStore(location.database_url, background)
+    store: Store = _postgres().PostgresStore(location.database_url, background, restoring=restoring)
     return store
 
 
@@ -147,6 +155,7 @@ def migrate(location: Location, report_moved: Callable[[str, int], None] | None 
     Raises AntechamberError.
     """
     location.check()
+    refuse_unfinished(location.data)
     if location.database_url is not None:
         steps: list[str] = _postgres().migrate(location.database_url)
         _note_steps(steps)
@@ -190,7 +199,7 @@ def _move(location: Location, database_url: str, report: Callable[[str, int], No
         own = Location(data=location.data, checkpoint_file=location.checkpoint_file)
         store = open_store(own)
         try:
-            _refuse_doubt(store, own)
+            refuse_doubt(store, own)
         finally:
             store.close()
         _postgres().move(file, database_url, report)
@@ -205,13 +214,13 @@ def opened_access(location: Location, *, create: bool = False, grants: bool = Fa
     store = open_store(location, create=create)
     try:
         if grants:
-            _refuse_doubt(store, location)
+            refuse_doubt(store, location)
         yield connect_access(store, clock, os.urandom, load_secret(location.data))
     finally:
         store.close()
 
 
-def _refuse_doubt(store: Store, location: Location) -> None:
+def refuse_doubt(store: Store, location: Location) -> None:
     """Refuse to write to a log that contradicts its last checkpoint; a machine without the key cannot check.
 
     Raises ContradictionError, whose text states what to do.
@@ -278,7 +287,7 @@ def erase(location: Location, subject: str, reason_code: str) -> None:
     """
     store = open_store(location, create=False)
     try:
-        _refuse_doubt(store, location)
+        refuse_doubt(store, location)
         now = clock()
         erasure_id = uuid7(now, os.urandom(10))
         store.promote(lambda tx: tx.log.erase(erasure_id, subject, reason_code, now)).result()

@@ -11,11 +11,13 @@ from antechamber import __version__
 from antechamber.logs import configure
 
 _VERBS: Final = {
+    "backup": "backups.backup",
     "demo": "demo.demo",
     "doctor": "service.doctor",
     "erase": "audit.erase",
     "export": "audit.export",
     "hash": "agents.hash_file",
+    "init": "first_run.init",
     "ledger": "ledgers.ledger",
     "log": "audit.log",
     "mcp": "mcp.mcp",
@@ -65,6 +67,7 @@ def main() -> None:
 
     \b
     A first round, in three terminals or with antechamber demo:
+      antechamber init data        asks for owner, producers and scopes
       antechamber serve --data data
       antechamber user add ada --role curator --data data       prints a sign-in link
       antechamber token issue worker:release-bot --data data    prints a token

@@ -156,16 +156,22 @@ def new_key(location: Location, *, restored: bool, lost: bool, as_json: bool) ->
     except AntechamberError as error:
         fail(error)
     if as_json:
-        show({"verifier_key": key} | ({} if ended is None else _list_ended(ended)))
+        show({"verifier_key": key} | ({} if ended is None else list_ended(ended)))
         return
     click.echo(key)
-    for name, rows in ({} if ended is None else _list_ended(ended)).items():
+    if ended is not None:
+        print_ended(ended)
+
+
+def print_ended(ended: EndedAccess) -> None:
+    """Print the access that ended and the accounts that can sign in again."""
+    for name, rows in list_ended(ended).items():
         click.echo(f"{name.replace('_', ' ')}: {len(rows)}")
         for row in rows:
             click.echo("  " + "  ".join(row.values()))
 
 
-def _list_ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
+def list_ended(ended: EndedAccess) -> dict[str, list[dict[str, str]]]:
     """Return the access that ended and the accounts that can sign in again."""
     return {
         "revoked_tokens": [{"token_id": row.token_id, "role": row.role, "name": row.name} for row in ended.tokens],

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from antechamber import app
+from antechamber.app.data_folder import own_policies
 from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.errors import AntechamberError, PolicyError
 from antechamber.core.privacy import KINDS
@@ -25,7 +26,8 @@ from antechamber.settings import Location, Settings
     "--policies",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="ANTECHAMBER_POLICIES",
-    help="Folder with producers.toml; edits take effect without restart. Default: the shipped policy.",
+    help="Folder with producers.toml; edits take effect without restart. Default: the data folder's own, else the "
+    "shipped policy.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, envvar="ANTECHAMBER_HOST", help="Address to listen on.")
 @click.option(
@@ -74,7 +76,7 @@ def serve(  # noqa: PLR0913 -- one argument for each option
     """
     settings = Settings(
         data=location.data,
-        policies=policies or folder("policies"),
+        policies=policies or own_policies(location.data) or folder("policies"),
         database_url=location.database_url,
         checkpoint_file=location.checkpoint_file,
         pin_url=pin_url,

@@ -62,6 +62,17 @@ def _read(note: str, keys: list[VerifierKey], verify: Verify, what: str) -> Chec
     raise ContradictionError(message)
 
 
+def read_newest(log: LogRows, tree: Tree, notes: list[str], verify: Verify) -> Checkpoint | None:
+    """Return the largest of some checkpoints of a log of which `tree` may be only the beginning; None without any.
+
+    Raises ContradictionError if one is not signed by a key of the log, or not of the log that begins with `tree`.
+    """
+    keys = [read_key(key) for key in log.verifier_keys()]
+    found = [_read(note, keys, verify, "The checkpoint") for note in notes]
+    compare(log, tree, [n for n, one in zip(notes, found, strict=True) if one.size <= tree.size], verify, pinned=True)
+    return max(found, key=lambda one: one.size, default=None)
+
+
 def parse_note(note: str | None) -> Checkpoint | None:
     """Return the parsed text of a checkpoint, whose signature is not checked; None if it is not readable."""
     try:

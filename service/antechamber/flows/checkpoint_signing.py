@@ -14,7 +14,7 @@ from antechamber.core.log.rows import SignedCheckpoint
 from antechamber.core.log.tree import Tree
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Rows, Store
-from antechamber.flows.checkpoint_comparison import compare, parse_note
+from antechamber.flows.checkpoint_comparison import compare, parse_note, read_newest
 
 SIGN_EVERY: Final = 60_000_000
 """Microseconds after which a changed log is signed, even without a request."""
@@ -283,19 +283,37 @@ class Checkpoints:
                 is_new = str(self._signer.key) not in tx.log.verifier_keys()
                 if kept:
                     self._refuse_needless(tx.log, kept)
-            new, now = self._signer.key if is_new else self._signer.draft(other_log=True), self._clock()
-            gone = parse_note(kept)
-            abandoned = {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
+            new = self._signer.key if is_new else self._signer.draft(other_log=True)
+            return self._begin_log(str(new), _abandoned(parse_note(kept)))
 
-            def begin(tx: Rows) -> EndedAccess:
-                tx.log.add_verifier_key(str(new), now, **abandoned)
-                return tx.access.end_access(now, now - ABSOLUTE)
+    def continue_restored(self, notes: list[str]) -> tuple[str, EndedAccess]:
+        """Start a log of another name on a restored backup; return its key and the access that was ended.
 
-            ended = self._store.write(begin).result()
-            self._store.accept_loss()
-            self._signer.refresh(str(new))
-            self._last, self.alarm = self._sign_in_turn(None, everything=True, missing=True), None
-            return str(new), ended
+        Its first leaf names the last sequence of the backup and, if `notes` has checkpoints of the log that the backup
+        was taken from, the largest one. All access ends, because what was revoked after the backup is unknown.
+
+        Raises LogError, BusyError or UnavailableError.
+        """
+        with self._turn(), self._signer.turn(missing=True) as kept:
+            with self._store.read() as tx:
+                tree, _ = self._hold(tx.log, None, missing=True)
+                newest = read_newest(tx.log, tree, [*notes, *([kept] if kept else [])], self._signer.verify)
+            new = self._signer.draft(other_log=True)
+            return self._begin_log(str(new), {"backup_sequence": str(tree.size - 1)} | _abandoned(newest))
+
+    def _begin_log(self, new: str, facts: dict[str, str]) -> tuple[str, EndedAccess]:
+        """Enter a key whose leaf has these facts, end all access in the same transaction, and sign; only in a turn."""
+        now = self._clock()
+
+        def begin(tx: Rows) -> EndedAccess:
+            tx.log.add_verifier_key(new, now, **facts)
+            return tx.access.end_access(now, now - ABSOLUTE)
+
+        ended = self._store.write(begin).result()
+        self._store.accept_loss()
+        self._signer.refresh(new)
+        self._last, self.alarm = self._sign_in_turn(None, everything=True, missing=True), None
+        return new, ended
 
     def _refuse_stranger(self, keys: list[str]) -> None:
         if self._signer.key.name != read_key(keys[-1]).name:
@@ -345,6 +363,10 @@ class Checkpoints:
 def _name(note: str) -> str:
     """Return the name of the log that a checkpoint belongs to."""
     return note.partition("\n")[0]
+
+
+def _abandoned(gone: Checkpoint | None) -> dict[str, str]:
+    return {"abandoned_size": str(gone.size), "abandoned_root": gone.root.hex()} if gone else {}
 
 
 def _enter_key(log: LogRows, key: str, now: int) -> None:

@@ -18,6 +18,8 @@ Gauge = tuple[str, Labels, float]
 _ALL: Final = 1 << 40
 """A number of proposals that no queue reaches."""
 _SECOND: Final = 1_000_000
+LAST_BACKUP: Final = "last_backup"
+"""Name of the note in the database with the time of the last backup, in microseconds since 1970 UTC."""
 
 
 class Metrics:
@@ -83,6 +85,7 @@ class Metrics:
             with self._store.read() as tx:
                 depth, oldest = tx.queue.count_pending(_ALL), tx.reports.oldest_pending()
                 size, last = tx.log.size(), tx.log.checkpoint()
+                backup = tx.reports.meta(LAST_BACKUP)
             stored = self._store.size()
         except (BusyError, UnavailableError):
             return [_gauge(named.STORE_UP, 0)]
@@ -95,6 +98,7 @@ class Metrics:
             _gauge(named.LOG_SIZE, size),
             _gauge(named.UNSIGNED_LEAVES, size - (last.size if last else 0)),
             _gauge(named.CHECKPOINT_AGE, _seconds(now - last.signed_at) if last else 0),
+            *([_gauge(named.BACKUP_AGE, _seconds(now - int(backup)))] if backup else []),
         ]
 
 

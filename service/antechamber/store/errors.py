@@ -13,6 +13,11 @@ OTHER_SCHEMA: Final = (
 OLDER_SCHEMA: Final = "this data was written by an older version; make a backup, then run: antechamber migrate"
 
 
+UNFINISHED: Final = (
+    "a restore into this database was not finished; repeat it, into the same folder: antechamber backup restore"
+)
+
+
 MOVED: Final = "moved"
 """Name of the note in a SQLite file whose data was moved to a PostgreSQL database."""
 

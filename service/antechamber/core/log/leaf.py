@@ -364,7 +364,10 @@ def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> L
 
 
 def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> LeafWrite:
-    """Return the leaf of the key that signs from now on; `abandoned` has the checkpoint of a log that was lost."""
+    """Return the leaf of the key that signs from now on; `abandoned` names the checkpoint of a log that was lost.
+
+    After the restore of a backup it also names the last sequence of the backup.
+    """
     leaf = Leaf(
         action="log-key",
         actor="command-line" if previous else "service",

@@ -98,6 +98,7 @@ QUEUE_OLDEST: Final = _gauge("queue_oldest_seconds", "Age of the proposal that h
 LOG_SIZE: Final = _gauge("log_size", "Leaves of the transparency log.")
 UNSIGNED_LEAVES: Final = _gauge("unsigned_leaves", "Leaves that no checkpoint covers yet.")
 CHECKPOINT_AGE: Final = _gauge("checkpoint_age_seconds", "Age of the last signed checkpoint; 0 before the first.")
+BACKUP_AGE: Final = _gauge("backup_age_seconds", "Age of the last backup; missing before the first.")
 SIGNER_STATE: Final = _gauge(
     "signer_state",
     "1 for the state of the signer: it signs, it was refused, or writing is closed because the log is in doubt.",

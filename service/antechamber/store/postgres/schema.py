@@ -5,12 +5,14 @@ from typing import Final
 import psycopg
 from psycopg import errors
 
-from antechamber.store.errors import OLDER_SCHEMA, OTHER_SCHEMA, StoreError
+from antechamber.store.errors import OLDER_SCHEMA, OTHER_SCHEMA, UNFINISHED, StoreError
 from antechamber.store.postgres.connection import NO_ROLE
 from antechamber.store.postgres.statements import single
 from antechamber.store.statements import migrations
 
 EMPTY: Final = "the database holds nothing of Antechamber yet; run: antechamber migrate"
+MARKER: Final = "antechamber_restoring"
+"""Schema that marks a database into which a backup is being restored."""
 _LOCK: Final = 0x616E7465
 """Key of the advisory lock of a migration ("ante" in ASCII)."""
 
@@ -56,6 +58,13 @@ def _migrate(connection: psycopg.Connection) -> list[str]:
     return [name for name, _ in pending]
 
 
+def make_roles(connection: psycopg.Connection) -> None:
+    """Make the two roles, which a dump of a database does not hold, unless the server has them."""
+    first_step = migrations("postgres")[0][1]
+    # Its first statement makes the roles.
+    connection.execute(first_step[: first_step.index("\n$$;") + 4])
+
+
 def _applied(connection: psycopg.Connection) -> set[str]:
     return {str(row[0]) for row in connection.execute(single("applied_steps"))}
 
@@ -74,8 +83,10 @@ def _act_as_roles(connection: psycopg.Connection) -> None:
         raise StoreError(EMPTY) from error
 
 
-def verify(url: str) -> None:
+def verify(url: str, *, restoring: bool = False) -> None:
     """Check that the schema is this version's and that the server keeps what it commits.
+
+    Only with `restoring` may a restore into the database be unfinished.
 
     Raises StoreError, whose text states what to do.
     """
@@ -84,11 +95,14 @@ def verify(url: str) -> None:
             _act_as_roles(connection)
             applied = _applied(connection)
             fsync = connection.execute("SHOW fsync").fetchone()
+            unfinished = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", [MARKER]).fetchone() == (True,)
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
         raise StoreError(EMPTY) from error
     except psycopg.Error as error:
         message = f"the database cannot be opened: {str(error).strip()}"
         raise StoreError(message) from error
+    if unfinished and not restoring:
+        raise StoreError(UNFINISHED)
     wanted = {name for name, _ in migrations("postgres")}
     if applied - wanted:
         raise StoreError(OTHER_SCHEMA)

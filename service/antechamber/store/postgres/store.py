@@ -42,12 +42,12 @@ _WAIT_SECONDS: Final = 2.0
 class PostgresStore:
     """Implements core.ports.store.Store on one PostgreSQL database, which `antechamber migrate` created.
 
-    `background` lists its threads when they fail. Raises StoreError if the database cannot be opened or its schema is
-    of another version.
+    `background` lists its threads when they fail, `restoring` permits a database whose restore is not finished. Raises
+    StoreError if the database cannot be opened or its schema is of another version.
     """
 
-    def __init__(self, url: str, background: Background | None = None) -> None:
-        verify(url)
+    def __init__(self, url: str, background: Background | None = None, *, restoring: bool = False) -> None:
+        verify(url, restoring=restoring)
         background = background or Background()
         self._watchdog = Watchdog(background.work("ending overdue database operations"))
         try:
