@@ -46,7 +46,7 @@ def build(submits_of: Callable[[Any], Submitting], tools: ToolHandlers | None = 
         return ListToolsResult(tools=[tool_of(spec) for spec in TOOLS.values()])
 
     async def call_tool(context: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
-        return await tools.call(submits_of(context.request), asked.name, asked.arguments or {})
+        return await tools.call(submits_of(context.request), asked.name, asked.arguments or {}, asked.meta or {})
 
     return Server(
         "antechamber",

@@ -5,7 +5,7 @@ Arguments are decoded strictly, and identically over each transport.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -30,6 +30,7 @@ from antechamber.core.mcp_tools import (
     without_names,
 )
 from antechamber.core.outcomes import RETRY_AFTER, note_outcome
+from antechamber.core.tool_calls import call_key
 
 _log: Final = logging.getLogger(__name__)
 SHUTDOWN_GRACE_SECONDS: Final = 5.0
@@ -138,8 +139,10 @@ class ToolHandlers:
     def __init__(self) -> None:
         self._running: set[asyncio.Task[CallToolResult]] = set()
 
-    async def call(self, submits: Submitting, name: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Call one tool.
+    async def call(
+        self, submits: Submitting, name: str, arguments: dict[str, Any], meta: Mapping[str, Any]
+    ) -> CallToolResult:
+        """Call one tool; `meta` is the request's `_meta`.
 
         A disconnecting client cancels the task that answers it. The call continues all the same: it is settled, and the
         same arguments find it.
@@ -150,9 +153,10 @@ class ToolHandlers:
             return _failure(ToolFailure(code="unknown-tool", message=f"there is no such tool; there are {names}"))
         try:
             given = read_arguments(arguments, spec.arguments)
+            key = call_key(meta)
         except RequestRefusedError as error:
             return _refusal(error)
-        task = asyncio.ensure_future(_guard(submits, given))
+        task = asyncio.ensure_future(_guard(submits, given, key))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
@@ -163,8 +167,10 @@ class ToolHandlers:
             await asyncio.wait(self._running, timeout=SHUTDOWN_GRACE_SECONDS)
 
 
-async def _guard(submits: Submitting, arguments: Struct) -> CallToolResult:
+async def _guard(submits: Submitting, arguments: Struct, key: str | None) -> CallToolResult:
     try:
+        if isinstance(arguments, ProposeMemory):
+            return await _propose(submits, arguments, key)
         return await _ACTS[type(arguments)](submits, arguments)
     except RequestRefusedError as error:
         return _refusal(error)
@@ -177,8 +183,8 @@ async def _guard(submits: Submitting, arguments: Struct) -> CallToolResult:
         return _failure(failure)
 
 
-async def _propose(submits: Submitting, arguments: ProposeMemory) -> CallToolResult:
-    proposed: ToolReceipt = await submits.propose(arguments)
+async def _propose(submits: Submitting, arguments: ProposeMemory, key: str | None) -> CallToolResult:
+    proposed: ToolReceipt = await submits.propose(arguments, key)
     receipt = proposed.receipt
     if proposed.state == "committed" and receipt is not None:
         again = "It was proposed before; nothing changed." if receipt.duplicate else ""
@@ -186,6 +192,8 @@ async def _propose(submits: Submitting, arguments: ProposeMemory) -> CallToolRes
         return _success(text, receipt)
     if proposed.state in {"pending", "uncertain"}:
         return _failure(_later(proposed))
+    if receipt is not None and receipt.disposition == "rejected-conflict":
+        return _failure(_conflict(receipt, proposed.operation_id))
     reasons = receipt.reasons if receipt else []
     first = reasons[0] if reasons else None
     # The contract's advice mentions keys, which a model does not know.
@@ -200,6 +208,21 @@ async def _propose(submits: Submitting, arguments: ProposeMemory) -> CallToolRes
         operation_id=proposed.operation_id,
     )
     return _failure(failure)
+
+
+def _conflict(receipt: Receipt, operation_id: str) -> ToolFailure:
+    """Return what a model learns if the same call proposed something else before: the original stays as it was."""
+    return ToolFailure(
+        code=receipt.reasons[0].code,
+        message=(
+            f"{receipt.disposition}: this call proposed another text before, as submission {receipt.submission_id}; it "
+            "is unchanged. Read it with submission_status, and do not call again with these arguments. A further "
+            "proposal is a new call with an id of its own."
+        ),
+        reasons=without_names(receipt.reasons),
+        operation_id=operation_id,
+        submission_id=receipt.submission_id,
+    )
 
 
 def _later(proposed: ToolReceipt) -> ToolFailure:
@@ -266,7 +289,6 @@ async def _search(submits: Submitting, arguments: SearchMemory) -> CallToolResul
 
 
 _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolResult]]]] = {
-    ProposeMemory: _propose,
     SubmissionStatus: _status,
     AnswerQuestion: _answer,
     MemoryScopes: _scopes,
