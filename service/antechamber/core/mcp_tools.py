@@ -39,7 +39,9 @@ MAX_ARGUMENT_CHARACTERS: Final = 128 * 1024
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 ScopeId = Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$", description="Which one of that kind of scope, e.g. apollo.")]
 LineNumber = Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
-ScopeKind = Annotated[Scope, Meta(description="For whom it is: the kind of scope.")]
+_TEXT: Final = {"type": "string"}
+"""Strict modes ask for the type of an enumeration, which msgspec leaves out."""
+ScopeKind = Annotated[Scope, Meta(description="For whom it is: the kind of scope.", extra_json_schema=_TEXT)]
 _AttributeName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]*$", description="A name such as severity.")]
 _Integer = Annotated[int, Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
 
@@ -136,7 +138,9 @@ class SearchMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ]
         | None
     ) = None
-    match: Annotated[Match, Meta(description="all: each word must occur; any: the best answers.")] = "any"
+    match: Annotated[
+        Match, Meta(description="all: each word must occur; any: the best answers.", extra_json_schema=_TEXT)
+    ] = "any"
 
     def named_scope(self) -> tuple[Scope | None, str | None]:
         """Return the one scope that is named by its kind and id; None for what is not given."""

@@ -6,10 +6,10 @@ Arguments are decoded strictly, and identically over each transport.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
-from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
+from mcp.types import CallToolResult, Tool
 from msgspec import Struct
 
 from antechamber.core.contract import Holder, MemoryPage, NoteItem, Reason, Receipt
@@ -48,7 +48,7 @@ class _Spec(Struct, frozen=True, kw_only=True):
     annotations: dict[str, bool]
 
 
-_READS: Final = {"read_only_hint": True, "idempotent_hint": True, "destructive_hint": False, "open_world_hint": False}
+_READS: Final = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False, "openWorldHint": False}
 TOOLS: Final = {
     spec.name: spec
     for spec in (
@@ -63,7 +63,7 @@ TOOLS: Final = {
             arguments=ProposeMemory,
             result=Receipt,
             # A proposal adds to a queue and changes no existing item; it acts on this one service only.
-            annotations=_READS | {"read_only_hint": False},
+            annotations=_READS | {"readOnlyHint": False},
         ),
         _Spec(
             name="submission_status",
@@ -85,7 +85,7 @@ TOOLS: Final = {
             ),
             arguments=AnswerQuestion,
             result=NoteItem,
-            annotations=_READS | {"read_only_hint": False},
+            annotations=_READS | {"readOnlyHint": False},
         ),
         _Spec(
             name="memory_scopes",
@@ -121,15 +121,33 @@ def _schema(kind: type[Struct]) -> dict[str, Any]:
     return own_schema | ({"$defs": parts} if parts else {})
 
 
+def _input_schema(kind: type[Struct]) -> dict[str, Any]:
+    """Return the JSON schema of arguments without references, which strict modes of some SDKs do not follow."""
+    schema = _schema(kind)
+    return cast("dict[str, Any]", _inlined(schema, schema.pop("$defs", {})))
+
+
+def _inlined(value: Any, parts: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_inlined(member, parts) for member in value]
+    if not isinstance(value, dict):
+        return value
+    if "$ref" in value:
+        return _inlined(parts[value["$ref"].rpartition("/")[2]], parts)
+    return {name: _inlined(member, parts) for name, member in value.items()}
+
+
 def tool_of(spec: _Spec) -> Tool:
     """Return a tool as a client sees it."""
-    return Tool(
-        name=spec.name,
-        title=spec.title,
-        description=spec.description,
-        input_schema=_schema(spec.arguments),
-        output_schema=_schema(spec.result),
-        annotations=ToolAnnotations(title=spec.title, **spec.annotations),
+    return Tool.model_validate(
+        {
+            "name": spec.name,
+            "title": spec.title,
+            "description": spec.description,
+            "inputSchema": _input_schema(spec.arguments),
+            "outputSchema": _schema(spec.result),
+            "annotations": {"title": spec.title, **spec.annotations},
+        }
     )
 
 
@@ -311,12 +329,14 @@ def _refusal(error: RequestRefusedError) -> CallToolResult:
 
 
 def _success(text: str, result: Struct) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], structured_content=msgspec.to_builtins(result))
+    return _result(text, result, is_error=False)
 
 
 def _failure(failure: ToolFailure) -> CallToolResult:
-    return CallToolResult(
-        content=[TextContent(text=f"{failure.code}: {failure.message}")],
-        structured_content=msgspec.to_builtins(failure),
-        is_error=True,
-    )
+    return _result(f"{failure.code}: {failure.message}", failure, is_error=True)
+
+
+def _result(text: str, result: Struct, *, is_error: bool) -> CallToolResult:
+    content = [{"type": "text", "text": text}]
+    structured = msgspec.to_builtins(result)
+    return CallToolResult.model_validate({"content": content, "structuredContent": structured, "isError": is_error})
