@@ -14,6 +14,7 @@ _VERBS: Final = {
     "doctor": "service.doctor",
     "erase": "audit.erase",
     "export": "audit.export",
+    "guard": "guard.guard",
     "hash": "agents.hash_file",
     "ledger": "ledgers.ledger",
     "log": "audit.log",
