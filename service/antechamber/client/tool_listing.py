@@ -150,7 +150,7 @@ class _Server:
                 echo = "does not speak MCP: it repeats what it reads"
                 raise self.failure(echo)
             if "method" in message and "id" in message:
-                # A question of the server: there is nobody here who could answer it.
+                # A question of the server: an audit has no answer to it.
                 await self._send({"id": message["id"], "error": {"code": -32601, "message": "not supported"}})
             elif message.get("id") == self._last_id and "method" not in message:
                 if "result" in message:
