@@ -97,6 +97,10 @@ FOLLOWING = block(CLIENT, "Follow changes", "python")
 FILES = block(CLIENT, "Memory files", "sh")
 PASTED = block(CLIENT, "MCP", "json")
 TOOLS = block(CLIENT, "MCP", "python")
+RECIPES = [
+    block(CLIENT, f"Recipe: {name}", "python")
+    for name in ("MCP with the official SDK", "LangGraph", "OpenAI Agents SDK")
+]
 GUARD = block(CLIENT, "Guard: any other tool that writes", "python")
 AUDIT = block(LOG, "Export and verify", "sh")
 GROWING = block("service/README.md", "Growing: several processes on PostgreSQL", "sh")
@@ -358,10 +362,10 @@ def test_a_source_gets_an_address_as_the_document_shows(tmp_path: Path) -> None:
 
 
 def test_every_code_block_is_run() -> None:
-    """Every code block with a language is run by a test of this module, that in JavaScript by the second client's."""
+    """Every code block with a language is run by a test: of this module, of the recipes, or of the second client."""
     javascript = DOCUMENTS[CLIENT].partition("```js\n")[2].partition("```")[0]
     run = [DEMO, BY_HAND, CURL, PYTHON, FOLLOWING, PASTED, TOOLS, GUARD, AUDIT, GROWING, HOOK, POLICY_TEST, DETECTOR]
-    run += [SOURCES, FILES, javascript]
+    run += [SOURCES, FILES, javascript, *RECIPES]
     assert sorted(code for text in DOCUMENTS.values() for _, code in BLOCK.findall(text)) == sorted(run)
 
 

@@ -52,9 +52,9 @@ def session(network: Network, service: Service, path: Path, journey: Callable[[C
 def call(network: Network, service: Service, tmp_path: Path) -> Callable[..., CallToolResult]:
     """Call one tool in a separate session on one ledger."""
 
-    def one(name: str, /, **arguments: Any) -> CallToolResult:
+    def one(name: str, /, *, meta: Any = None, **arguments: Any) -> CallToolResult:
         async def journey(client: Client) -> Any:
-            return await client.call_tool(name, arguments)
+            return await client.call_tool(name, arguments, meta=meta)
 
         result: CallToolResult = session(network, service, tmp_path / "agent.ledger", journey)
         return result
@@ -174,7 +174,7 @@ def test_a_proposal_is_made_once_and_can_be_followed_and_found(
     call: Callable[..., CallToolResult], service: Service, network: Network
 ) -> None:
     """A proposal returns its receipt; the same arguments are the same proposal in every session."""
-    more = {"source_start": 10, "source_end": 14, "attributes": {"severity": 2}}
+    more = {"source_start": 10, "source_end": 14, "attributes": [{"name": "severity", "value": 2}]}
     first = call("propose_memory", **LESSON | more, tags=["Deploy"])
     again = call("propose_memory", **LESSON | more, tags=["deploy"])
     assert not first.is_error
@@ -195,6 +195,74 @@ def test_a_proposal_is_made_once_and_can_be_followed_and_found(
     assert [(item["content"], item["score"] > 0) for item in best] == [("Run the migration first.", True)]
     nothing = call("search_memory", query="nowhere", submission_scope="project", scope_id="apollo")
     assert "Nothing is remembered there" in text(nothing)
+
+
+CALLED = {"antechamber/operation": "toolu_01", "antechamber/session": "0198c7f2-6a0e-7c1e-9d55-0f6f3c2b9a10"}
+
+
+def test_a_repeated_call_finds_its_submission_also_if_it_was_reworded(
+    call: Callable[..., CallToolResult], service: Service, tmp_path: Path
+) -> None:
+    """Under the id of its call a proposal is made once; another text under it is a conflict that names the original."""
+    first = call("propose_memory", meta=CALLED, **LESSON).structured_content
+    assert call("propose_memory", meta=CALLED, **LESSON).structured_content == first
+    (tmp_path / "agent.ledger").rename(tmp_path / "lost.ledger")
+    assert call("propose_memory", meta=CALLED, **LESSON).structured_content == first | {"duplicate": True}
+    for _ in range(2):
+        reworded = call("propose_memory", meta=CALLED, **LESSON | {"content": "First run the migration."})
+        assert reworded.is_error
+        assert reworded.structured_content["code"] == "key-reused"
+        assert reworded.structured_content["submission_id"] == first["submission_id"]
+        assert f"as submission {first['submission_id']}" in text(reworded)
+        assert not reworded.structured_content["retry_same_arguments"]
+    assert (count(service, "proposals"), count(service, "submissions")) == (1, 1)
+    # Without its call, or as another call, the refused text is a proposal.
+    second = call("propose_memory", **LESSON | {"content": "First run the migration."}).structured_content
+    assert second["disposition"] == "accepted-for-review"
+    other = CALLED | {"antechamber/operation": "toolu_02"}
+    again = call("propose_memory", meta=other, **LESSON).structured_content
+    assert (again["disposition"], again["proposal_id"]) == ("accepted-as-duplicate", first["proposal_id"])
+
+
+def test_a_reworded_call_after_a_cut_is_one_proposal(
+    call: Callable[..., CallToolResult], service: Service, network: Network
+) -> None:
+    """While the outcome of the first wording is unknown, a second one cannot become a second proposal."""
+    network.script = ["pass", "drop", "lose", "lose", "lose", "lose", "lose"]
+    assert call("propose_memory", meta=CALLED, **LESSON).structured_content["code"] == "uncertain"
+    network.script = []
+    reworded = call("propose_memory", meta=CALLED, **LESSON | {"content": "First run the migration."})
+    assert reworded.structured_content["code"] == "key-reused"
+    settled = call("propose_memory", meta=CALLED, **LESSON).structured_content
+    assert settled["submission_id"] == reworded.structured_content["submission_id"]
+    assert count(service, "proposals") == 1
+
+
+@pytest.mark.parametrize("meta", [{"antechamber/operation": "toolu_01"}, CALLED | {"antechamber/session": ["secret"]}])
+def test_half_an_id_of_a_call_is_refused(
+    call: Callable[..., CallToolResult], service: Service, meta: dict[str, Any]
+) -> None:
+    """Nothing is recorded or sent, and the message says which member is wrong."""
+    refused = call("propose_memory", meta=meta, **LESSON)
+    assert refused.structured_content["code"] == "key-invalid"
+    assert "antechamber/session" in text(refused)
+    assert "secret" not in refused.model_dump_json()
+    assert count(service, "submissions") == 0
+
+
+def test_null_is_the_same_as_an_argument_that_is_not_given(
+    call: Callable[..., CallToolResult], service: Service
+) -> None:
+    """A model that must send every argument makes the same event as one that leaves them out."""
+    names = ("source_start", "source_end", "source_revision", "source_heading", "tags", "attributes", "derived_from")
+    first = call("propose_memory", **LESSON).structured_content
+    assert call("propose_memory", **LESSON, **dict.fromkeys(names)).structured_content == first
+    values = [{"name": "seen_in", "value": ["staging"]}, {"name": "final", "value": None}]
+    assert not call("propose_memory", **LESSON, attributes=values).is_error
+    with database(service.location) as raw:
+        payloads = [json.loads(row[0]) for row in raw.execute("SELECT payload FROM proposals ORDER BY id").fetchall()]
+    assert [one.get("attributes") for one in payloads] == [None, {"seen_in": ["staging"], "final": None}]
+    assert not call("search_memory", query="", scopes=["project:apollo"], scope_id=None).is_error
 
 
 @pytest.mark.parametrize(
@@ -223,8 +291,12 @@ def test_a_text_that_looks_like_json_stays_text(
         (LESSON | {"content": None}, "malformed", "argument `content`"),
         (LESSON | {"content": " "}, "malformed", "argument content"),
         (LESSON | {"submission_scope": "world"}, "malformed", "argument `submission_scope`"),
-        (LESSON | {"attributes": {"a": 0.5}}, "out-of-profile", "argument attributes"),
-        (LESSON | {"attributes": {"A": 1}}, "out-of-profile", "argument attributes"),
+        (LESSON | {"attributes": {"a": 1}}, "malformed", "argument `attributes`"),
+        (LESSON | {"attributes": [{"name": "a", "value": 0.5}]}, "malformed", "argument `attributes`"),
+        (LESSON | {"attributes": [{"name": "a", "value": 2**60}]}, "malformed", "argument `attributes`"),
+        (LESSON | {"attributes": [{"name": "A", "value": 1}]}, "malformed", "argument `attributes`"),
+        (LESSON | {"attributes": [{"name": "a", "value": 1, "unit": "s"}]}, "malformed", "no such argument"),
+        (LESSON | {"attributes": [{"name": "a", "value": 1}] * 2}, "duplicate-member", "argument attributes"),
         (LESSON | {"content": "x" * 200_000}, "malformed", "more than"),
         ({}, "malformed", "missing required field"),
     ],

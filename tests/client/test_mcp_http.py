@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from antechamber.client import Ledger, Submitter
 from antechamber.resources import how_to_install
-from client.test_mcp import LESSON, count
+from client.test_mcp import CALLED, LESSON, count
 from support import HANG_SECONDS, Service, event, full
 
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -68,6 +68,24 @@ def test_a_client_proposes_follows_and_searches(live: tuple[str, str], mode: str
     assert nowhere.is_error
     assert results.structured_content == {"items": [], "next": None}
     assert denied.structured_content["code"] == "scope-not-granted"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_id_of_a_call_is_its_key_over_http(live: tuple[str, str], mode: str) -> None:
+    """A retry is a replay, a reworded retry a conflict that names the original, and half an id is refused."""
+
+    async def journey(client: Client) -> list[Any]:
+        first = await client.call_tool("propose_memory", LESSON, meta=CALLED)
+        again = await client.call_tool("propose_memory", LESSON, meta=CALLED)
+        reworded = await client.call_tool("propose_memory", LESSON | {"content": "First run it."}, meta=CALLED)
+        half = await client.call_tool("propose_memory", LESSON, meta={"antechamber/session": "x" * 16})
+        return [first, again, reworded, half]
+
+    first, again, reworded, half = (result.structured_content for result in session(*live, journey, mode))
+    assert str(first["idempotency_key"]).startswith("call1-")
+    assert again == first | {"duplicate": True}
+    assert (reworded["code"], reworded["submission_id"]) == ("key-reused", first["submission_id"])
+    assert half["code"] == "key-invalid"
 
 
 def test_a_client_answers_a_question_over_http(live: tuple[str, str]) -> None:
@@ -301,7 +319,11 @@ def test_a_duplicate_member_is_refused(service: Service, body: str) -> None:
         calling("propose_memory", LESSON | {"submission_scope": SECRET}),
         calling("propose_memory", LESSON | {"tags": [SECRET, 5]}),
         calling("propose_memory", LESSON | {"attributes": {SECRET: 0.5}}),
-        calling("propose_memory", LESSON | {"attributes": {"a": {SECRET: {SECRET: 1.5}}}}),
+        calling("propose_memory", LESSON | {"attributes": [{"name": SECRET, "value": SECRET}]}),
+        calling("propose_memory", LESSON | {"attributes": [{"name": "a", "value": {SECRET: 1.5}}]}),
+        calling("propose_memory", LESSON) | {"params": {"name": "propose_memory", "_meta": CALLED | {SECRET: SECRET}}},
+        calling("memory_scopes", {})
+        | {"params": {"name": "memory_scopes", "_meta": {f"antechamber/{SECRET}": SECRET}}},
         calling("search_memory", {"query": 5, SECRET: SECRET}),
         calling(SECRET, {}),
         calling("propose_memory", LESSON) | {"params": {SECRET: SECRET}},

@@ -16,9 +16,10 @@ const lesson = {
   source_start: 10,
   source_end: 14,
   tags: ["Ops", "deploy", "ops"],
-  attributes: { severity: 2, seen_in: ["staging"] },
+  attributes: [{ name: "severity", value: 2 }, { name: "seen_in", value: ["staging"] }],
 };
-const { content, kind, tags, attributes } = lesson;
+const { content, kind, tags } = lesson;
+const attributes = { severity: 2, seen_in: ["staging"] };
 const hash = hashOf({
   payload: { content, kind, tags, attributes },
   source_span: { uri: lesson.source_uri, start: lesson.source_start, end: lesson.source_end },

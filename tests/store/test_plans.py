@@ -59,6 +59,7 @@ def plan(raw: Any, location: Location, name: str, **given: str) -> str:
 
 
 _TEXTS = {
+    "memory_id",
     "subject", "submission_id", "idempotency_key", "producer_identity",
     "wanted", "term", "beginning", "after_beginning", "end", "after_end",
     "proposal_id", "person", "producer", "submission_scope", "scope_id", "kind", "first", "second_word", "third",
@@ -182,3 +183,11 @@ def test_a_page_of_the_queue_takes_few_statements(service: Service, monkeypatch:
     page = eve.browser.get("/review")
     assert page.text.count('class="whole"') >= 50
     assert len(asked) <= 14, asked
+
+
+@pytest.mark.parametrize("name", ["derived_from_memory", "retracted_sources"])
+def test_derivations_are_found_by_index(service: Service, name: str) -> None:
+    """What a memory led to, and what led to a proposal, is looked up step by step, never among all rows."""
+    with database(service.location) as raw:
+        steps = plan(raw, service.location, name)
+    assert not re.search(r"(?i)(scan (p|m|d)\b|seq scan on (proposals|memories|derivations))", steps), steps

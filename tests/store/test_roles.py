@@ -18,6 +18,7 @@ TABLES = (
     "producers",
     "policies",
     "proposals",
+    "derivations",
     "submissions",
     "evidence",
     "quarantine",

@@ -16,6 +16,7 @@ _VERBS: Final = {
     "doctor": "service.doctor",
     "erase": "audit.erase",
     "export": "audit.export",
+    "guard": "guard.guard",
     "hash": "agents.hash_file",
     "init": "first_run.init",
     "ledger": "ledgers.ledger",

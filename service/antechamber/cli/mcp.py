@@ -39,10 +39,10 @@ class LedgerSubmits:
         self._ledger = ledger
         self._token = hashlib.sha256(token.encode()).digest()
 
-    async def propose(self, proposed: ProposeMemory) -> ToolReceipt:
+    async def propose(self, proposed: ProposeMemory, key: str | None) -> ToolReceipt:
         """Record and send an event."""
         event = event_of(proposed, await self._producer())
-        operation_id = await asyncio.to_thread(self._prepare, event)
+        operation_id = await asyncio.to_thread(self._prepare, event, key)
         with contextlib.suppress(AntechamberError):
             await self._submitter.send(operation_id)
         entry = await asyncio.to_thread(self._ledger.entry, operation_id)
@@ -54,10 +54,10 @@ class LedgerSubmits:
             sent=not entry.is_unsent(),
         )
 
-    def _prepare(self, event: dict[str, Any]) -> str:
-        """Record an event; if its key was sealed, record it under a new key, because the model still proposes it."""
-        operation_id = self._ledger.prepare(event)
-        again = self._ledger.entry(operation_id).is_sealed()
+    def _prepare(self, event: dict[str, Any], key: str | None) -> str:
+        """Record an event; if its own key was sealed, record it under a new one: the model still proposes it."""
+        operation_id = self._ledger.prepare(event, key=key)
+        again = key is None and self._ledger.entry(operation_id).is_sealed()
         return self._ledger.prepare(event, again=True) if again else operation_id
 
     async def _producer(self) -> str:

@@ -16,10 +16,10 @@ from typing import Any, Final, Literal, Self
 
 import msgspec
 
-from antechamber.client import ledger_file
+from antechamber.client import ledger_file, operation
 from antechamber.client.errors import complete_event
-from antechamber.client.ledger_file import DamagedLedgerError, LedgerError, ProcessLocks
-from antechamber.client.operation import ADD, COLUMNS, READ, WRITE, Operation, OperationChange, OperationKind, checksum
+from antechamber.client.ledger_file import LedgerError, ProcessLocks
+from antechamber.client.operation import Operation, OperationChange, OperationKind
 from antechamber.core.admission.canonical import NORMAL_FORM
 from antechamber.core.delivery_rules import SETTLED, STATES, DeliveryRuling, State
 from antechamber.core.ids import uuid7
@@ -110,28 +110,31 @@ class Ledger:
             finally:
                 self._depth = 0
 
-    def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False) -> str:
+    def prepare(self, event: Mapping[str, Any] | bytes, *, again: bool = False, key: str | None = None) -> str:
         """Record an event to submit and return its operation id, which an agent keeps in its checkpoint.
 
         `event` is the body of `POST /v1/submissions` without key and hash, or its JSON. The same event gets its
         existing operation, unless that failed and left nothing behind. `again` asks for a new operation if the service
-        keeps a refusal or a seal of the old one (`safe_new_key`).
+        keeps a refusal or a seal of the old one (`safe_new_key`). `key` is the idempotency key of a caller that names
+        its calls: only the same event under the same key is the same operation.
 
         Raises InvalidEventError if the event is malformed: nothing is recorded then. Raises LedgerError.
         """
-        operation_id = self._new_id()
+        operation_id = key or self._new_id()
         body = complete_event(event, operation_id)
+        sought = body.fingerprint if key is None else operation.fingerprint_under(key, body.fingerprint)
         with self.together() as connection:
-            entry = self._find_same(connection, "submission", body.producer_identity, body.fingerprint)
+            entry = self._find_same(connection, "submission", body.producer_identity, sought)
             if entry and not (entry.state == "failed" and (again or entry.receipt is None)):
                 return entry.operation_id
+            operation_id = operation_id if key is None else self._free_id(connection, key)
             self._add(
                 connection,
                 operation_id=operation_id,
                 kind="submission",
                 name=body.producer_identity,
                 body=body.body,
-                fingerprint=body.fingerprint,
+                fingerprint=sought,
                 source_event_hash=body.source_event_hash,
                 normal_form=NORMAL_FORM,
             )
@@ -181,10 +184,14 @@ class Ledger:
         self, connection: sqlite3.Connection, kind: OperationKind, name: str, fingerprint: bytes
     ) -> Operation | None:
         row = connection.execute(
-            f"{READ} WHERE kind = ? AND name = ? AND fingerprint = ? ORDER BY id DESC LIMIT 1",
+            f"{operation.READ} WHERE kind = ? AND name = ? AND fingerprint = ? ORDER BY id DESC LIMIT 1",
             (kind, name, fingerprint),
         ).fetchone()
-        return self._decode(row) if row else None
+        return operation.decode_operation(row, self.path) if row else None
+
+    def _free_id(self, connection: sqlite3.Connection, key: str) -> str:
+        taken = "SELECT 1 FROM entries WHERE operation_id = ?"
+        return next(name for name in operation.ids_of(key) if connection.execute(taken, (name,)).fetchone() is None)
 
     def _add(self, connection: sqlite3.Connection, **members: Any) -> None:
         now = self._clock()
@@ -201,7 +208,7 @@ class Ledger:
             changed_at=now,
             **members,
         )
-        connection.execute(ADD, {**msgspec.structs.asdict(entry), "checksum": checksum(entry)})
+        connection.execute(operation.ADD, operation.parameters(entry))
         self._add_change(connection, entry)
 
     def _add_change(self, connection: sqlite3.Connection, entry: Operation) -> None:
@@ -212,26 +219,16 @@ class Ledger:
 
     def _change(self, connection: sqlite3.Connection, entry: Operation, **members: Any) -> Operation:
         changed = msgspec.structs.replace(entry, changed_at=self._clock(), **members)
-        connection.execute(WRITE, {**msgspec.structs.asdict(changed), "checksum": checksum(changed)})
+        connection.execute(operation.WRITE, operation.parameters(changed))
         self._add_change(connection, changed)
         return changed
 
-    def _decode(self, row: tuple[Any, ...]) -> Operation:
-        """Build an entry from a row; raise DamagedLedgerError if it is not as it was written."""
-        try:
-            entry = msgspec.convert(dict(zip(COLUMNS, row[:-1], strict=True)), Operation)
-        except msgspec.ValidationError as error:
-            raise DamagedLedgerError(self.path, f"entry {row[0]}: {error}") from None
-        if checksum(entry) != row[-1]:
-            raise DamagedLedgerError(self.path, f"entry {row[0]} was altered")
-        return entry
-
     def _find(self, connection: sqlite3.Connection, operation_id: str) -> Operation:
-        row = connection.execute(f"{READ} WHERE operation_id = ?", (operation_id,)).fetchone()
+        row = connection.execute(f"{operation.READ} WHERE operation_id = ?", (operation_id,)).fetchone()
         if row is None:
             message = f"{self.path} has no operation {operation_id}"
             raise LedgerError(message)
-        return self._decode(row)
+        return operation.decode_operation(row, self.path)
 
     def entry(self, operation_id: str) -> Operation:
         """Return one operation.
@@ -355,10 +352,10 @@ class Ledger:
         while True:
             with self._read() as connection:
                 rows = connection.execute(
-                    f"{READ} WHERE state IN ({marks}) AND id > ? ORDER BY id LIMIT {PAGE}", (*wanted, last)
+                    f"{operation.READ} WHERE state IN ({marks}) AND id > ? ORDER BY id LIMIT {PAGE}", (*wanted, last)
                 ).fetchall()
             for row in rows:
-                yield self._decode(row)
+                yield operation.decode_operation(row, self.path)
             if len(rows) < PAGE:
                 return
             last = rows[-1][0]
@@ -375,9 +372,11 @@ class Ledger:
         with self.together() as connection:
             ended = self._sessions.find_ended(connection)
             for session in ended:
-                while rows := connection.execute(f"{READ} WHERE session = ? LIMIT {PAGE}", (session,)).fetchall():
+                while rows := connection.execute(
+                    f"{operation.READ} WHERE session = ? LIMIT {PAGE}", (session,)
+                ).fetchall():
                     for row in rows:
-                        entry = self._decode(row)
+                        entry = operation.decode_operation(row, self.path)
                         reason = "its process ended before an answer came" if entry.in_flight else entry.reason
                         self._change(connection, entry, state="uncertain", reason=reason, session=None)
                     count += len(rows)

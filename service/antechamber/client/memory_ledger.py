@@ -2,15 +2,14 @@
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from itertools import count
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from antechamber.client.errors import complete_event
 from antechamber.client.ledger_file import LedgerError
-from antechamber.client.operation import Operation
+from antechamber.client.operation import Operation, ids_of
 from antechamber.core.admission.canonical import NORMAL_FORM
 from antechamber.core.delivery_rules import SETTLED, DeliveryRuling
 from antechamber.core.outgoing import Body
@@ -52,7 +51,7 @@ class MemoryLedger:
     def _prepare(self, event: Mapping[str, Any] | bytes, taken: Container[str]) -> str:
         """Return the event's unsettled operation, or a new one under the first free id; skip the ids in `taken`."""
         body = complete_event(event, None)
-        for operation_id in _ids(body.key):
+        for operation_id in ids_of(body.key):
             entry = self._entries.get(operation_id)
             if operation_id in taken:
                 continue
@@ -118,16 +117,6 @@ class MemoryLedger:
                 receipt=receipt,
             )
         )
-
-
-def _ids(key: str) -> Iterator[str]:
-    """Yield the possible ids of operations under a key: the key itself, then the key with a number.
-
-    Several events, or several lines of a batch with the same event, can be unsettled under one key at the same time.
-    """
-    yield key
-    for number in count(2):
-        yield f"{key}#{number}"
 
 
 def _operation(operation_id: str, body: Body) -> Operation:

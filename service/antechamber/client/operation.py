@@ -1,11 +1,15 @@
 """What a ledger stores: operations and their changes, with the SQL that reads and writes them."""
 
-from typing import Final, Literal
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, Literal
 
 import msgspec
 from blake3 import blake3
 from msgspec import Struct
 
+from antechamber.client.ledger_file import DamagedLedgerError
 from antechamber.core.contract import Receipt
 from antechamber.core.delivery_rules import State
 
@@ -44,7 +48,7 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The idempotency key: the id, without the number that MemoryLedger adds to a key that is in use."""
+        """The idempotency key: the id, without the number that `ids_of` adds to a key that is in use."""
         return self.operation_id.partition("#")[0]
 
     def typed_receipt(self) -> Receipt | None:
@@ -83,6 +87,40 @@ ADD: Final = (
 )
 
 
+def ids_of(key: str) -> Iterator[str]:
+    """Yield the possible ids of operations under a key: the key itself, then the key with a number.
+
+    Several events, or several lines of a batch with the same event, can be recorded under one key.
+    """
+    yield key
+    for number in count(2):
+        yield f"{key}#{number}"
+
+
+def fingerprint_under(key: str, fingerprint: bytes) -> bytes:
+    """Return the fingerprint of an event whose caller names its calls: without that key it is another operation."""
+    return blake3(key.encode() + b"\n" + fingerprint).digest()
+
+
 def checksum(entry: Operation) -> bytes:
     """Return the checksum that detects an altered entry."""
     return blake3(msgspec.msgpack.encode(msgspec.structs.astuple(entry))).digest(length=16)
+
+
+def decode_operation(row: tuple[Any, ...], path: Path) -> Operation:
+    """Return an operation from a row of a ledger's file.
+
+    Raises DamagedLedgerError if it is not as it was written.
+    """
+    try:
+        entry = msgspec.convert(dict(zip(COLUMNS, row[:-1], strict=True)), Operation)
+    except msgspec.ValidationError as error:
+        raise DamagedLedgerError(path, f"entry {row[0]}: {error}") from None
+    if checksum(entry) != row[-1]:
+        raise DamagedLedgerError(path, f"entry {row[0]} was altered")
+    return entry
+
+
+def parameters(entry: Operation) -> dict[str, Any]:
+    """Return the parameters of ADD and WRITE."""
+    return {**msgspec.structs.asdict(entry), "checksum": checksum(entry)}

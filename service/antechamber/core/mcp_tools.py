@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final, Protocol
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from antechamber.core.contract import (
@@ -31,39 +31,50 @@ from antechamber.core.contract import (
     Scope,
 )
 from antechamber.core.delivery_rules import State
-from antechamber.core.errors import RequestRefusedError
+from antechamber.core.errors import RequestRefusedError, refuse
 
+MAX_ATTRIBUTES: Final = 64
 MAX_ARGUMENT_CHARACTERS: Final = 128 * 1024
 """Maximum number of characters of all arguments of a call together."""
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 ScopeId = Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$", description="Which one of that kind of scope, e.g. apollo.")]
 LineNumber = Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
-ScopeKind = Annotated[Scope, Meta(description="For whom it is: the kind of scope.")]
+_TEXT: Final = {"type": "string"}
+"""Strict modes ask for the type of an enumeration, which msgspec leaves out."""
+ScopeKind = Annotated[Scope, Meta(description="For whom it is: the kind of scope.", extra_json_schema=_TEXT)]
+_AttributeName = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]*$", description="A name such as severity.")]
+_Integer = Annotated[int, Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
+
+
+class Attribute(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One attribute: a list of these has a closed schema, as strict modes of model providers require it."""
+
+    name: _AttributeName
+    value: Annotated[str | _Integer | bool | list[str] | None, Meta(description="Write decimals as strings.")]
 
 
 class ProposeMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `propose_memory`."""
+    """Arguments of `propose_memory`; null is the same as an argument that is not given, for strict modes send all."""
 
     content: Annotated[str, Meta(min_length=1, description="The text to remember, as it should be read later.")]
     kind: Annotated[str, Meta(min_length=1, description="fact, procedure, preference, decision or warning.")]
     submission_scope: ScopeKind
     scope_id: ScopeId
     source_uri: Annotated[str, Meta(min_length=1, description="Where it was seen, e.g. repo://apollo/RUNBOOK.md.")]
-    source_start: Annotated[LineNumber, Meta(description="First line there, from 1.")] | UnsetType = UNSET
-    source_end: Annotated[LineNumber, Meta(description="Last line there, included.")] | UnsetType = UNSET
-    source_revision: Annotated[str, Meta(description="Revision of the source, e.g. a commit.")] | UnsetType = UNSET
-    source_heading: Annotated[str, Meta(description="Heading under which it was seen.")] | UnsetType = UNSET
+    source_start: Annotated[LineNumber, Meta(description="First line there, from 1.")] | None = None
+    source_end: Annotated[LineNumber, Meta(description="Last line there, included.")] | None = None
+    source_revision: Annotated[str, Meta(description="Revision of the source, e.g. a commit.")] | None = None
+    source_heading: Annotated[str, Meta(description="Heading under which it was seen.")] | None = None
     tags: (
         Annotated[
             list[Annotated[str, Meta(min_length=1, max_length=MAX_TAG)]],
             Meta(max_length=MAX_TAGS, description="Words without white space."),
         ]
-        | UnsetType
-    ) = UNSET
+        | None
+    ) = None
     attributes: (
-        Annotated[dict[str, Any], Meta(description="Anything else, without fractions: write decimals as strings.")]
-        | UnsetType
-    ) = UNSET
+        Annotated[list[Attribute], Meta(max_length=MAX_ATTRIBUTES, description="Anything else, each name once.")] | None
+    ) = None
     derived_from: (
         Annotated[
             list[Annotated[str, Meta(pattern=f"^{KEY_PATTERN}$")]],
@@ -73,8 +84,20 @@ class ProposeMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 description="memory_id of each memory that led to this one, as search_memory returned it.",
             ),
         ]
-        | UnsetType
-    ) = UNSET
+        | None
+    ) = None
+
+    def attribute_values(self) -> dict[str, Any] | None:
+        """Return the attributes as an event has them; None if they are not given.
+
+        Raises RequestRefusedError if a name comes twice.
+        """
+        if self.attributes is None:
+            return None
+        values = {attribute.name: attribute.value for attribute in self.attributes}
+        if len(values) < len(self.attributes):
+            raise refuse("duplicate-member", "a name comes twice", "/payload/attributes")
+        return values
 
 
 class SubmissionStatus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -102,8 +125,8 @@ class SearchMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Arguments of `search_memory`."""
 
     query: Annotated[str, Meta(description="A question in your own words; empty for the newest memories.")]
-    submission_scope: ScopeKind | UnsetType = UNSET
-    scope_id: ScopeId | UnsetType = UNSET
+    submission_scope: ScopeKind | None = None
+    scope_id: ScopeId | None = None
     scopes: (
         Annotated[
             list[Annotated[str, Meta(pattern=f"^[a-z_]+:{NAME_PATTERN}$")]],
@@ -113,18 +136,19 @@ class SearchMemory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 description="Several scopes at once, e.g. project:apollo, instead of submission_scope and scope_id.",
             ),
         ]
-        | UnsetType
-    ) = UNSET
-    match: Annotated[Match, Meta(description="all: each word must occur; any: the best answers.")] = "any"
+        | None
+    ) = None
+    match: Annotated[
+        Match, Meta(description="all: each word must occur; any: the best answers.", extra_json_schema=_TEXT)
+    ] = "any"
 
     def named_scope(self) -> tuple[Scope | None, str | None]:
         """Return the one scope that is named by its kind and id; None for what is not given."""
-        kind, scope_id = self.submission_scope, self.scope_id
-        return None if kind is UNSET else kind, None if scope_id is UNSET else scope_id
+        return self.submission_scope, self.scope_id
 
     def several_scopes(self) -> list[str]:
         """Return the scopes that are named as `kind:id`."""
-        return [] if self.scopes is UNSET else self.scopes
+        return self.scopes or []
 
 
 PLACES: Final = {
@@ -149,19 +173,25 @@ PLACES: Final = {
 
 
 def event_of(proposed: ProposeMemory, producer: str) -> dict[str, Any]:
-    """Return the event that a producer submits; arguments that are not given stay absent."""
-    payload = {name: getattr(proposed, name) for name in ("kind", "content", "tags", "attributes")}
+    """Return the event that a producer submits; arguments that are not given stay absent.
+
+    Raises RequestRefusedError if an attribute comes twice.
+    """
+    payload = {name: getattr(proposed, name) for name in ("kind", "content", "tags")}
     span = {name: getattr(proposed, f"source_{name}") for name in ("uri", "start", "end", "revision", "heading")}
     event = {
         "producer_identity": producer,
         "submission_scope": proposed.submission_scope,
         "scope_id": proposed.scope_id,
-        "payload": {name: value for name, value in payload.items() if value is not UNSET},
-        "source_span": {name: value for name, value in span.items() if value is not UNSET},
+        "payload": _given(payload | {"attributes": proposed.attribute_values()}),
+        "source_span": _given(span),
+        "derived_from": proposed.derived_from,
     }
-    if proposed.derived_from is not UNSET:
-        event["derived_from"] = proposed.derived_from
-    return event
+    return _given(event)
+
+
+def _given(members: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def argument_of(pointer: str | None) -> str | None:
@@ -214,6 +244,8 @@ class ToolFailure(Struct, frozen=True, kw_only=True):
     """Whether a call with the same arguments is safe and recommended."""
     reasons: list[Reason] = []
     operation_id: str | None = None
+    submission_id: str | None = None
+    """The original's, if the same call proposed something else before."""
 
 
 _NO_JSON: Final = (
@@ -258,8 +290,8 @@ def _mild(text: str, kind: type[Struct]) -> str:
 class Submitting(Protocol):
     """Submits and reads for the tools."""
 
-    async def propose(self, proposed: ProposeMemory) -> ToolReceipt:
-        """Submit an event.
+    async def propose(self, proposed: ProposeMemory, key: str | None) -> ToolReceipt:
+        """Submit an event under a key that the call has, or None.
 
         Raises RequestRefusedError if it is malformed, AntechamberError if nothing could be recorded.
         """

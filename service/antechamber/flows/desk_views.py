@@ -14,7 +14,7 @@ from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.hidden_text import find_hidden
 from antechamber.core.review.queue_filter import STANDARD_VIEWS, FilterError, QueueFilter, QueueReader, read_filter
 from antechamber.core.review.queue_order import UNSORTED_RANK, Mark, QueueCursor, marks_of
-from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow
+from antechamber.core.rows.memories import BrowsedMemory, DerivedRow, MemoryChange, MemoryFilter, MemoryRow
 from antechamber.core.rows.notes import AttentionRow, ProposalTurn
 from antechamber.core.rows.review import LatestDecision, QueueRow, ReviewRecordRow
 from antechamber.core.times import start_of_day
@@ -27,6 +27,7 @@ PAGE: Final = 50
 MAX_COUNTED: Final = 1000
 """Counters stop here, because exact numbers beyond a thousand are of no use."""
 MOST_IN_TAB: Final = 99
+MAX_DERIVED: Final = 100
 MOST_IN_VIEW: Final = 500
 _SEARCHED: Final = 5000
 """Characters of a text that are searched for warnings, so that a page of long texts takes milliseconds."""
@@ -101,6 +102,8 @@ class Provenance(Struct, frozen=True, kw_only=True):
     changes: list[MemoryChange]
     dossier: Dossier
     """The memory's proposal, with the decisions that are possible now."""
+    derived: list[DerivedRow]
+    """What claims to be derived from it, to any depth; one row more than `MAX_DERIVED` means that there are more."""
 
 
 def _others(rows: list[QueueRow], shown: set[int]) -> list[QueueRow]:
@@ -273,5 +276,6 @@ class DeskViews:
         with self._store.read() as tx:
             memory = require(tx.review.memory(memory_id))
             records, changes = tx.review.records(memory.proposal), tx.review.memory_changes(memory.id)
+            derived = tx.review.derived_from(memory_id, MAX_DERIVED + 1)
         dossier = self.dossier(memory.proposal_id, account)
-        return Provenance(memory=memory, records=records, changes=changes, dossier=dossier)
+        return Provenance(memory=memory, records=records, changes=changes, dossier=dossier, derived=derived)

@@ -45,6 +45,7 @@ from antechamber.flows.conversation_view import ConversationView, view_conversat
 from antechamber.flows.similar_memories import Similar, look_around
 
 IN_GROUP: Final = 8000
+MAX_RETRACTED: Final = 10
 """Maximum weight of a payload shown whole beside 99 others; see `core.review.hidden_text.fits`."""
 
 
@@ -91,6 +92,8 @@ class Dossier(Struct, frozen=True, kw_only=True):
     """Who else reports nearly the same; only while the proposal waits."""
     derived_from: list[UsedMemory]
     """The memories that the producer claims to have used."""
+    retracted_sources: list[str]
+    """Ids of retracted memories from which it is derived by these claims, to any depth; at most `MAX_RETRACTED`."""
     edits: Difference | None
     """From the text as it was proposed to the current text; None if it was not edited."""
     approved_by: list[str]
@@ -146,6 +149,7 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         similar=around.similar if around else [],
         corroboration=around.corroboration if around else None,
         derived_from=[_used_memory(tx, policy, proposal, memory_id) for memory_id in proposal.derived_from or ()],
+        retracted_sources=tx.review.retracted_sources(proposal.id, MAX_RETRACTED) if proposal.derived_from else [],
         edits=differ(proposal.proposed["content"], proposal.payload["content"]) if proposal.edited else None,
         approved_by=sorted(standing_approvals(facts)),
         required=required_persons(facts),

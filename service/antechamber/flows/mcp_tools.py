@@ -26,8 +26,8 @@ class InProcessTools:
         self._notes = notes
         self._bearer = bearer
 
-    async def propose(self, proposed: ProposeMemory) -> ToolReceipt:
-        """Submit an event under a key derived from its content, so that no ledger is needed.
+    async def propose(self, proposed: ProposeMemory, key: str | None) -> ToolReceipt:
+        """Submit an event under the call's key or, without one, a key derived from its content: no ledger is needed.
 
         Raises RequestRefusedError if the event is malformed, AntechamberError if the token does not belong to a
         producer.
@@ -35,7 +35,7 @@ class InProcessTools:
         if self._bearer.role != "producer":
             message = "this token is no producer's; use one that is"
             raise AntechamberError(message)
-        body = body_of(event_of(proposed, self._bearer.name), None)
+        body = body_of(event_of(proposed, self._bearer.name), key)
         reply = await self._admission.submit(body.body, [], self._bearer, "mcp")
         receipt = msgspec.json.decode(reply.body, type=Receipt)
         ruling = rule(

@@ -5,31 +5,22 @@ like JSON.
 """
 
 import contextlib
+import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 import anyio
-from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    CallToolRequestParams,
-    CallToolResult,
-    ErrorData,
-    JSONRPCError,
-    ListToolsResult,
-    PaginatedRequestParams,
-    jsonrpc_message_adapter,
-)
+from mcp.types import INVALID_REQUEST, PARSE_ERROR, CallToolResult
 
 from antechamber import __version__
 from antechamber.core.admission.canonical import decode
 from antechamber.core.errors import RequestRefusedError
 from antechamber.core.mcp_tools import Submitting
+from antechamber.mcp_server.sdk import check_message, new_server
 from antechamber.mcp_server.tools import TOOLS, ToolHandlers, tool_of
 
 INSTRUCTIONS: Final = (
@@ -38,24 +29,15 @@ INSTRUCTIONS: Final = (
 )
 
 
-def build(submits_of: Callable[[Any], Submitting], tools: ToolHandlers | None = None) -> Server[Any]:
+def build(submits_of: Callable[[Any], Submitting], tools: ToolHandlers | None = None) -> Any:
     """Return a server; `submits_of` returns the submitter for the HTTP request of a call, or for None."""
-    tools = tools or ToolHandlers()
+    handlers = tools or ToolHandlers()
 
-    async def list_tools(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[tool_of(spec) for spec in TOOLS.values()])
+    async def call(request: Any, name: str, arguments: dict[str, Any], meta: Mapping[str, Any]) -> CallToolResult:
+        return await handlers.call(submits_of(request), name, arguments, meta)
 
-    async def call_tool(context: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
-        return await tools.call(submits_of(context.request), asked.name, asked.arguments or {})
-
-    return Server(
-        "antechamber",
-        version=__version__,
-        title="Antechamber",
-        instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-    )
+    listed = [tool_of(spec) for spec in TOOLS.values()]
+    return new_server("antechamber", "Antechamber", __version__, INSTRUCTIONS, lambda: listed, call)
 
 
 async def serve_stdio(submits: Submitting, tools: ToolHandlers) -> None:
@@ -63,15 +45,26 @@ async def serve_stdio(submits: Submitting, tools: ToolHandlers) -> None:
     server, lines = build(lambda _: submits, tools), _StrictLines()
     # The SDK only iterates over this object.
     async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
-        lines.answer = lambda wrong: writing.send(SessionMessage(wrong))
+        lines.answer = lambda wrong: writing.send(SessionMessage(cast("Any", _Answer(wrong))))
         await server.run(reading, writing, server.create_initialization_options())
     await tools.finish()
+
+
+class _Answer:
+    """An answer that is already encoded, in place of the SDK's: version 1 has none whose id is null."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def model_dump_json(self, **_: Any) -> str:
+        """Return the text that the SDK writes."""
+        return self._text
 
 
 class _StrictLines:
     """Lines of standard input; a line that is not a strict message is answered here and not passed on."""
 
-    answer: Callable[[JSONRPCError], Awaitable[None]]
+    answer: Callable[[str], Awaitable[None]]
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for line in anyio.wrap_file(sys.stdin.buffer):
@@ -101,7 +94,7 @@ async def serving_http(submits_of: Callable[[Any], Submitting]) -> AsyncIterator
 
             await manager.handle_request(scope, again, send)
             return
-        body = wrong.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        body = wrong.encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 400, "headers": headers})
         await send({"type": "http.response.body", "body": body, "more_body": False})
@@ -110,7 +103,7 @@ async def serving_http(submits_of: Callable[[Any], Submitting]) -> AsyncIterator
         yield handle
 
 
-def _find_error(raw: bytes) -> JSONRPCError | None:
+def _find_error(raw: bytes) -> str | None:
     """Return the response to input that is not strict JSON or not a JSON-RPC message; None for a message.
 
     The SDK's own response would repeat the input, and its parser keeps the last of two equal members.
@@ -120,11 +113,11 @@ def _find_error(raw: bytes) -> JSONRPCError | None:
     except RequestRefusedError as error:
         return _no_message(PARSE_ERROR, str(error))
     try:
-        jsonrpc_message_adapter.validate_python(message, by_name=False)
+        check_message(message)
     except ValueError:
         return _no_message(INVALID_REQUEST, "this is no message of JSON-RPC 2.0")
     return None
 
 
-def _no_message(code: int, text: str) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=text))
+def _no_message(code: int, text: str) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}})

@@ -5,11 +5,11 @@ Arguments are decoded strictly, and identically over each transport.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, cast
 
 import msgspec
-from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
+from mcp.types import CallToolResult, Tool
 from msgspec import Struct
 
 from antechamber.core.contract import Holder, MemoryPage, NoteItem, Reason, Receipt
@@ -30,6 +30,7 @@ from antechamber.core.mcp_tools import (
     without_names,
 )
 from antechamber.core.outcomes import RETRY_AFTER, note_outcome
+from antechamber.core.tool_calls import call_key
 
 _log: Final = logging.getLogger(__name__)
 SHUTDOWN_GRACE_SECONDS: Final = 5.0
@@ -47,7 +48,7 @@ class _Spec(Struct, frozen=True, kw_only=True):
     annotations: dict[str, bool]
 
 
-_READS: Final = {"read_only_hint": True, "idempotent_hint": True, "destructive_hint": False, "open_world_hint": False}
+_READS: Final = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False, "openWorldHint": False}
 TOOLS: Final = {
     spec.name: spec
     for spec in (
@@ -62,7 +63,7 @@ TOOLS: Final = {
             arguments=ProposeMemory,
             result=Receipt,
             # A proposal adds to a queue and changes no existing item; it acts on this one service only.
-            annotations=_READS | {"read_only_hint": False},
+            annotations=_READS | {"readOnlyHint": False},
         ),
         _Spec(
             name="submission_status",
@@ -84,7 +85,7 @@ TOOLS: Final = {
             ),
             arguments=AnswerQuestion,
             result=NoteItem,
-            annotations=_READS | {"read_only_hint": False},
+            annotations=_READS | {"readOnlyHint": False},
         ),
         _Spec(
             name="memory_scopes",
@@ -120,15 +121,33 @@ def _schema(kind: type[Struct]) -> dict[str, Any]:
     return own_schema | ({"$defs": parts} if parts else {})
 
 
+def _input_schema(kind: type[Struct]) -> dict[str, Any]:
+    """Return the JSON schema of arguments without references, which strict modes of some SDKs do not follow."""
+    schema = _schema(kind)
+    return cast("dict[str, Any]", _inlined(schema, schema.pop("$defs", {})))
+
+
+def _inlined(value: Any, parts: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_inlined(member, parts) for member in value]
+    if not isinstance(value, dict):
+        return value
+    if "$ref" in value:
+        return _inlined(parts[value["$ref"].rpartition("/")[2]], parts)
+    return {name: _inlined(member, parts) for name, member in value.items()}
+
+
 def tool_of(spec: _Spec) -> Tool:
     """Return a tool as a client sees it."""
-    return Tool(
-        name=spec.name,
-        title=spec.title,
-        description=spec.description,
-        input_schema=_schema(spec.arguments),
-        output_schema=_schema(spec.result),
-        annotations=ToolAnnotations(title=spec.title, **spec.annotations),
+    return Tool.model_validate(
+        {
+            "name": spec.name,
+            "title": spec.title,
+            "description": spec.description,
+            "inputSchema": _input_schema(spec.arguments),
+            "outputSchema": _schema(spec.result),
+            "annotations": {"title": spec.title, **spec.annotations},
+        }
     )
 
 
@@ -138,8 +157,10 @@ class ToolHandlers:
     def __init__(self) -> None:
         self._running: set[asyncio.Task[CallToolResult]] = set()
 
-    async def call(self, submits: Submitting, name: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Call one tool.
+    async def call(
+        self, submits: Submitting, name: str, arguments: dict[str, Any], meta: Mapping[str, Any]
+    ) -> CallToolResult:
+        """Call one tool; `meta` is the request's `_meta`.
 
         A disconnecting client cancels the task that answers it. The call continues all the same: it is settled, and the
         same arguments find it.
@@ -150,9 +171,10 @@ class ToolHandlers:
             return _failure(ToolFailure(code="unknown-tool", message=f"there is no such tool; there are {names}"))
         try:
             given = read_arguments(arguments, spec.arguments)
+            key = call_key(meta)
         except RequestRefusedError as error:
             return _refusal(error)
-        task = asyncio.ensure_future(_guard(submits, given))
+        task = asyncio.ensure_future(_guard(submits, given, key))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
@@ -163,8 +185,10 @@ class ToolHandlers:
             await asyncio.wait(self._running, timeout=SHUTDOWN_GRACE_SECONDS)
 
 
-async def _guard(submits: Submitting, arguments: Struct) -> CallToolResult:
+async def _guard(submits: Submitting, arguments: Struct, key: str | None) -> CallToolResult:
     try:
+        if isinstance(arguments, ProposeMemory):
+            return await _propose(submits, arguments, key)
         return await _ACTS[type(arguments)](submits, arguments)
     except RequestRefusedError as error:
         return _refusal(error)
@@ -177,8 +201,8 @@ async def _guard(submits: Submitting, arguments: Struct) -> CallToolResult:
         return _failure(failure)
 
 
-async def _propose(submits: Submitting, arguments: ProposeMemory) -> CallToolResult:
-    proposed: ToolReceipt = await submits.propose(arguments)
+async def _propose(submits: Submitting, arguments: ProposeMemory, key: str | None) -> CallToolResult:
+    proposed: ToolReceipt = await submits.propose(arguments, key)
     receipt = proposed.receipt
     if proposed.state == "committed" and receipt is not None:
         again = "It was proposed before; nothing changed." if receipt.duplicate else ""
@@ -186,6 +210,8 @@ async def _propose(submits: Submitting, arguments: ProposeMemory) -> CallToolRes
         return _success(text, receipt)
     if proposed.state in {"pending", "uncertain"}:
         return _failure(_later(proposed))
+    if receipt is not None and receipt.disposition == "rejected-conflict":
+        return _failure(_conflict(receipt, proposed.operation_id))
     reasons = receipt.reasons if receipt else []
     first = reasons[0] if reasons else None
     # The contract's advice mentions keys, which a model does not know.
@@ -200,6 +226,21 @@ async def _propose(submits: Submitting, arguments: ProposeMemory) -> CallToolRes
         operation_id=proposed.operation_id,
     )
     return _failure(failure)
+
+
+def _conflict(receipt: Receipt, operation_id: str) -> ToolFailure:
+    """Return what a model learns if the same call proposed something else before: the original stays as it was."""
+    return ToolFailure(
+        code=receipt.reasons[0].code,
+        message=(
+            f"{receipt.disposition}: this call proposed another text before, as submission {receipt.submission_id}; it "
+            "is unchanged. Read it with submission_status, and do not call again with these arguments. A further "
+            "proposal is a new call with an id of its own."
+        ),
+        reasons=without_names(receipt.reasons),
+        operation_id=operation_id,
+        submission_id=receipt.submission_id,
+    )
 
 
 def _later(proposed: ToolReceipt) -> ToolFailure:
@@ -266,7 +307,6 @@ async def _search(submits: Submitting, arguments: SearchMemory) -> CallToolResul
 
 
 _ACTS: Final[dict[type[Struct], Callable[[Submitting, Any], Awaitable[CallToolResult]]]] = {
-    ProposeMemory: _propose,
     SubmissionStatus: _status,
     AnswerQuestion: _answer,
     MemoryScopes: _scopes,
@@ -289,12 +329,14 @@ def _refusal(error: RequestRefusedError) -> CallToolResult:
 
 
 def _success(text: str, result: Struct) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], structured_content=msgspec.to_builtins(result))
+    return _result(text, result, is_error=False)
 
 
 def _failure(failure: ToolFailure) -> CallToolResult:
-    return CallToolResult(
-        content=[TextContent(text=f"{failure.code}: {failure.message}")],
-        structured_content=msgspec.to_builtins(failure),
-        is_error=True,
-    )
+    return _result(f"{failure.code}: {failure.message}", failure, is_error=True)
+
+
+def _result(text: str, result: Struct, *, is_error: bool) -> CallToolResult:
+    content = [{"type": "text", "text": text}]
+    structured = msgspec.to_builtins(result)
+    return CallToolResult.model_validate({"content": content, "structuredContent": structured, "isError": is_error})

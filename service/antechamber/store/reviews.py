@@ -13,7 +13,7 @@ from antechamber.core.log.leaf import of_decision, of_memory
 from antechamber.core.log.rows import FeedEntry
 from antechamber.core.review.corroboration import NearReport
 from antechamber.core.review.decision import DecisionWrite, Target, text_hash
-from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow, NearMemory
+from antechamber.core.rows.memories import BrowsedMemory, DerivedRow, MemoryChange, MemoryFilter, MemoryRow, NearMemory
 from antechamber.core.rows.review import (
     ConflictMark,
     EvidenceRow,
@@ -263,3 +263,10 @@ class ReviewQueries:
 
     def memory_changes(self, memory: int) -> list[MemoryChange]:
         return msgspec.convert(self._sql.all("changes_of_memory", memory=memory), list[MemoryChange])
+
+    def derived_from(self, memory_id: str, number: int) -> list[DerivedRow]:
+        rows = self._sql.all("derived_from_memory", memory_id=memory_id, number=number)
+        return [msgspec.convert(decoded(row, "payload"), DerivedRow) for row in rows]
+
+    def retracted_sources(self, proposal: int, number: int) -> list[str]:
+        return [row["memory_id"] for row in self._sql.all("retracted_sources", proposal=proposal, number=number)]

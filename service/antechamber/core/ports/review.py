@@ -6,7 +6,7 @@ from typing import Protocol
 from antechamber.core.access.callers import Account
 from antechamber.core.review import decision
 from antechamber.core.review.corroboration import NearReport
-from antechamber.core.rows.memories import BrowsedMemory, MemoryChange, MemoryFilter, MemoryRow, NearMemory
+from antechamber.core.rows.memories import BrowsedMemory, DerivedRow, MemoryChange, MemoryFilter, MemoryRow, NearMemory
 from antechamber.core.rows.review import (
     ConflictMark,
     EvidenceRow,
@@ -76,3 +76,9 @@ class ReviewRows(Protocol):
 
     def memory_changes(self, memory: int) -> list[MemoryChange]:
         """Return the states that a memory had, oldest first."""
+
+    def derived_from(self, memory_id: str, number: int) -> list[DerivedRow]:
+        """Return what waits or is active and claims this memory as its source, to any depth, newest first."""
+
+    def retracted_sources(self, proposal: int, number: int) -> list[str]:
+        """Return the ids of retracted memories that a proposal is derived from by its claims, to any depth."""

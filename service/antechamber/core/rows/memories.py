@@ -113,6 +113,17 @@ class MemoryRow(BrowsedMemory, frozen=True, kw_only=True):
     proposal_id: str
 
 
+class DerivedRow(Struct, frozen=True, kw_only=True):
+    """A waiting proposal, or an active memory, that claims to be derived from a memory, directly or over others."""
+
+    proposal_id: str
+    memory_id: str | None
+    """The active memory; None for a proposal that waits."""
+    submission_scope: str
+    scope_id: str
+    payload: dict[str, Any]
+
+
 class NearMemory(Struct, frozen=True, kw_only=True):
     """One active memory of a proposal's scope, and the event that proposed it."""
 

@@ -208,3 +208,35 @@ JOIN proposals AS p ON p.id = m.proposal
 JOIN producers AS maker ON maker.id = p.producer
 LEFT JOIN memories AS before ON before.id = m.replaces
 WHERE m.memory_id = :memory_id
+
+-- name: derived_from_memory
+-- To any depth; UNION drops what was reached before, so that claims in a circle end.
+WITH RECURSIVE reached (memory_id) AS (
+    SELECT memory_id FROM memories WHERE memory_id = :memory_id
+    UNION
+    SELECT m.memory_id
+    FROM reached AS r
+    JOIN derivations AS d ON d.memory_id = r.memory_id
+    JOIN memories AS m ON m.proposal = d.proposal
+)
+SELECT p.proposal_id, p.payload, p.submission_scope, p.scope_id, m.memory_id
+FROM proposals AS p
+LEFT JOIN memories AS m ON m.proposal = p.id AND m.state = 'active'
+WHERE p.id IN (SELECT d.proposal FROM reached AS r JOIN derivations AS d ON d.memory_id = r.memory_id)
+    AND (p.state = 'pending' OR m.id IS NOT NULL)
+ORDER BY p.id DESC
+LIMIT :number
+
+-- name: retracted_sources
+WITH RECURSIVE above (memory_id) AS (
+    SELECT memory_id FROM derivations WHERE proposal = :proposal
+    UNION
+    SELECT d.memory_id
+    FROM above AS a
+    JOIN memories AS m ON m.memory_id = a.memory_id
+    JOIN derivations AS d ON d.proposal = m.proposal
+)
+SELECT m.memory_id FROM above AS a JOIN memories AS m ON m.memory_id = a.memory_id
+WHERE m.state = 'retracted'
+ORDER BY m.id DESC
+LIMIT :number
