@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Verify an export of Antechamber without Antechamber: this one file needs Python 3.11 and the package `cryptography`.
+"""Verify an export of Antechamber without Antechamber: this one file needs Python 3.11 and nothing else.
 
 An export of the whole log is proven complete: its leaves, in their order and nothing else, add up to the root of a
 signed checkpoint (RFC 6962 section 2.1; c2sp.org/tlog-checkpoint, c2sp.org/signed-note). An export of review records,
@@ -15,11 +15,9 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 LONGEST_LINE = 8 << 20
 LONGEST_TEXT = 600
@@ -52,7 +50,7 @@ TEXT = {
     "disposition": {"payload", "receipt", "source_span"},
     "note": {"text"},
 }
-COMMITTED = {"person", "producer_identity", "scope_id", "submission_scope", "target", "version"}
+COMMITTED = {"person", "producer_identity", "scope_id", "self_edit", "submission_scope", "target", "version"}
 """Members of a review record that its leaf commits to, together with its texts: the salt proves all of them or none."""
 NOTE_COMMITTED = {"person", "persons", "producer_identity", "scope_id", "submission_scope"}
 """The same of a note."""
@@ -140,14 +138,14 @@ def read_keys(text: str) -> list[Key]:
     for word in text.split():
         match = KEY.fullmatch(word)
         if match is None:
-            message = f'{word} is no verifier key, name+hex+base64; one in a file is given as --key "$(cat FILE)"'
+            message = f"{word} is no verifier key, name+hex+base64; one in a file is given as --key-file FILE"
             raise UsageError(message)
         raw = decode(match[3], 33, "the verifier key")
         key_id = hashlib.sha256(f"{match[1]}\n".encode() + raw).digest()[:4]
         if raw[0] != 1 or key_id.hex() != match[2]:
             bad(f"{word} is no Ed25519 key, or its id does not belong to it")
         keys.append(Key(match[1], key_id, raw[1:]))
-    return keys or bad("--key is empty")
+    return keys or bad("the key is empty")
 
 
 def read_note(note: str, keys: Sequence[Key], what: str) -> Checkpoint:
@@ -178,11 +176,71 @@ def signs(line: str, key: Key, text: str, what: str) -> bool:
         bad(f"a line below the text of {what} is no signature")
     if name != key.name or raw[:4] != key.key_id or len(raw) != 68:  # noqa: PLR2004 -- a key id and an Ed25519 signature
         return False
-    try:
-        Ed25519PublicKey.from_public_bytes(key.public).verify(raw[4:], text.encode())
-    except InvalidSignature:
-        bad(f"the signature of {what} is wrong")
-    return True
+    return is_signed(key.public, raw[4:], text.encode()) or bad(f"the signature of {what} is wrong")
+
+
+PRIME = 2**255 - 19
+"""Ed25519 (RFC 8032 section 5.1): the field, the order of the base point, and the curve's constant."""
+ORDER = 2**252 + 27742317777372353535851937790883648493
+CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
+Point = tuple[int, int, int, int]
+"""A point in extended coordinates: x = X/Z, y = Y/Z, x * y = T/Z."""
+
+
+def add(first: Point, second: Point) -> Point:
+    """Add two points (RFC 8032 section 5.1.4)."""
+    a = (first[1] - first[0]) * (second[1] - second[0]) % PRIME
+    b = (first[1] + first[0]) * (second[1] + second[0]) % PRIME
+    c = 2 * first[3] * second[3] * CURVE % PRIME
+    d = 2 * first[2] * second[2] % PRIME
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % PRIME, g * h % PRIME, f * g % PRIME, e * h % PRIME
+
+
+def times(number: int, point: Point) -> Point:
+    """Multiply a point by a number."""
+    found: Point = (0, 1, 1, 0)
+    while number:
+        if number & 1:
+            found = add(found, point)
+        point = add(point, point)
+        number >>= 1
+    return found
+
+
+def point_of(raw: bytes) -> Point | None:
+    """Decode a point (RFC 8032 section 5.1.3); None if the bytes are not the form of one."""
+    y = int.from_bytes(raw, "little")
+    sign, y = y >> 255, y & (2**255 - 1)
+    if y >= PRIME:
+        return None
+    square = (y * y - 1) * pow(CURVE * y * y + 1, -1, PRIME) % PRIME
+    x = pow(square, (PRIME + 3) // 8, PRIME)
+    if (x * x - square) % PRIME:
+        x = x * pow(2, (PRIME - 1) // 4, PRIME) % PRIME
+    if (x * x - square) % PRIME or (x == 0 and sign):
+        return None
+    x = x if x & 1 == sign else PRIME - x
+    return x, y, 1, x * y % PRIME
+
+
+def form_of(point: Point) -> bytes:
+    """Encode a point."""
+    inverse = pow(point[2], -1, PRIME)
+    x, y = point[0] * inverse % PRIME, point[1] * inverse % PRIME
+    return (y | (x & 1) << 255).to_bytes(32, "little")
+
+
+@lru_cache(maxsize=64)
+def is_signed(public: bytes, signature: bytes, text: bytes) -> bool:
+    """Return whether an Ed25519 signature of 64 bytes is that of a public key of 32 bytes (RFC 8032 section 5.1.7)."""
+    key, base = point_of(public), point_of((4 * pow(5, -1, PRIME) % PRIME).to_bytes(32, "little"))
+    scalar = int.from_bytes(signature[32:], "little")
+    if key is None or base is None or scalar >= ORDER:
+        return False
+    hashed = int.from_bytes(hashlib.sha512(signature[:32] + public + text).digest(), "little") % ORDER
+    minus = (PRIME - key[0], key[1], key[2], PRIME - key[3])
+    return form_of(add(times(scalar, base), times(hashed, minus))) == signature[:32]
 
 
 def leaf_hash(data: bytes) -> bytes:
@@ -504,6 +562,9 @@ def check_members(record: dict[str, Any], location: str) -> None:
     if kind == "review":
         check_same(record, location, PROVEN)
         committed |= {("proposal_version" if name == "version" else name): record[name] for name in COMMITTED}
+        if record["self_edit"] is False:
+            # Only an approval of the editor alone says so in its commitment.
+            del committed["self_edit"]
     elif kind == "note":
         check_same(record, location, NOTE_PROVEN)
         committed |= {name: record[name] for name in NOTE_COMMITTED}
@@ -542,9 +603,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--checkpoint", required=True, type=Path, metavar="FILE", help="the signed checkpoint of the export"
     )
-    made.add_argument(
-        "--key", required=True, metavar="VKEY", help="verifier key of the log; several after a change of keys"
-    )
+    key = made.add_mutually_exclusive_group(required=True)
+    key.add_argument("--key", metavar="VKEY", help="verifier key of the log; several after a change of keys")
+    key.add_argument("--key-file", type=Path, metavar="FILE", help="file with the verifier keys, the newest first")
     made.add_argument("--previous", type=Path, metavar="FILE", help="checkpoint kept from an earlier visit")
     made.add_argument(
         "--records",
@@ -560,13 +621,13 @@ def text_of(path: Path) -> str:
         try:
             return file.read(1 << 20)
         except UnicodeDecodeError:
-            message = f"{path} is no text, so it is no checkpoint"
+            message = f"{path} is no text, so it is neither a checkpoint nor a key"
             raise UsageError(message) from None
 
 
 def verify(arguments: argparse.Namespace) -> str:
     """Verify an export and return the result as text."""
-    keys = read_keys(arguments.key)
+    keys = read_keys(text_of(arguments.key_file) if arguments.key is None else arguments.key)
     checkpoint = read_note(text_of(arguments.checkpoint), keys, "the checkpoint")
     previous = None
     if arguments.previous is not None:

@@ -90,10 +90,13 @@ def close(context: BrowserContext) -> None:
 
 
 def policies(target: Path) -> Path:
-    """Write the shipped policy to a folder; sessions keep private events sealed."""
+    """Write the shipped policy to a folder; sessions keep private events sealed, and cora proposes at the desk."""
     shutil.copytree(folder("policies"), target)
     scopes = target / "scopes.toml"
     text = scopes.read_text(encoding="utf-8").replace("reveal = []", 'reveal = ["cora"]')
+    own = '\n[[producer]]\nidentity = "service:cora-desk"\nowner = "cora"\nsubmit = ["project:apollo"]\n'
+    producers = target / "producers.toml"
+    producers.write_text(producers.read_text(encoding="utf-8") + own)
     scopes.write_text(f'{text}\n[scope.session]\nkeep_private = "sealed"\nactions = {{email-address = "quarantine"}}\n')
     return target
 
@@ -273,6 +276,7 @@ class Tour:
         yield "queue-grammar", "cora", self._grammar
         yield "keys", "cora", self._keys
         yield "auditor-proposal", "ada-audits", self._go(f"/review/{ids['new']}")
+        yield "propose-none", "dora", self._go("/propose")
         yield "operator-dashboard", "olga", self._go("/dashboard")
 
     def _paths(self) -> dict[str, str]:
@@ -317,6 +321,9 @@ class Tour:
             "audit-none": "/audit?curator=nobody",
             "audit-error": "/audit?since=yesterday",
             "item": f"/audit/items/{ids['retracted']}",
+            "leaf": "/audit/leaves/3",
+            "propose": "/propose",
+            "propose-change": f"/propose?memory={ids['memory']}",
             "dashboard": "/dashboard",
             "settings": "/settings",
             "policy": "/policy",

@@ -20,6 +20,7 @@
       one.textContent = number > 1000 ? '1,000+' : String(number);
     }
     if (now.proposal && now.proposal !== shown.proposal) tell('This proposal was decided or changed meanwhile.');
+    else if (shown.answers && now.answers > Number(shown.answers)) tell('The producer wrote an answer meanwhile.');
     else if (shown.pending && String(now.pending) !== shown.pending) tell('The queue changed meanwhile.');
   };
 

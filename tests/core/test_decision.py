@@ -196,6 +196,40 @@ def test_an_editor_is_not_the_only_approver() -> None:
     assert (ruling.admits, ruling.approvals_required, ruling.resulting) == (True, 2, canonical(edited.payload))
 
 
+def test_the_policy_lets_an_editor_finish_alone() -> None:
+    """With self_edit, the edit admits the text at once, and the ruling says that its editor is the only approver."""
+    edit = ruled(proposal(self_edit=True, version=4), "edit", content="Run it twice.")
+    assert (edit.state, edit.admits, edit.self_edit) == ("approved", True, True)
+    assert (edit.version, edit.approvals_required) == (5, 2)
+    assert not ruled(proposal(self_edit=True), "approve").self_edit
+
+
+def test_an_edit_that_waits_is_finished_by_its_editor() -> None:
+    """Once the policy allows it, the editor approves the own edit, also as superseding; for others nothing changes."""
+    edited, _ = played(proposal(), ("bob", "edit", "Another text."))
+    allowed = msgspec.structs.replace(edited, self_edit=True, editor="bob")
+    alone = ruled(allowed, "approve", "bob")
+    assert (alone.admits, alone.self_edit, alone.approvals_required) == (True, True, 2)
+    assert ruled(allowed, "supersede", "bob", target=OLD).self_edit
+    second = ruled(allowed, "approve", "eve")
+    assert (second.admits, second.self_edit) == (True, False)
+    assert not ruled(allowed, "supersede", "eve", target=OLD).admits
+
+
+@pytest.mark.parametrize(
+    "limits", [{"curators": 2}, {"second": True}, {"redactor": "bob"}, {"self_edit": False}],
+    ids=["two curators", "second review", "own redaction", "not allowed"],
+)  # fmt: skip
+def test_an_editor_does_not_finish_alone_where_two_are_wanted(limits: dict[str, Any]) -> None:
+    """A scope of two, a requested second review, an own redaction and the shipped policy need a second person."""
+    of = proposal(**{"self_edit": True} | limits)
+    edit = ruled(of, "edit", content="Run it twice.")
+    assert (edit.state, edit.admits, edit.self_edit) == ("pending", False, False)
+    waiting = msgspec.structs.replace(after(of, edit, "bob"), editor="bob")
+    with pytest.raises(ForbiddenDecisionError, match="second person"):
+        ruled(waiting, "approve", "bob")
+
+
 def test_an_edit_voids_earlier_approvals() -> None:
     """An approval of the old text does not count for the new one."""
     edited, _ = played(proposal(curators=2), ("bob", "approve", ""), ("eve", "edit", "Another text."))

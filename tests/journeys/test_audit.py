@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -82,6 +83,10 @@ def test_an_auditor_proves_offline_that_nothing_was_altered(journey: Journey, tm
     done = verify(away, log.name)
     assert done.returncode == 1
     assert f"leaf {location} " in done.stderr
+    with zipfile.ZipFile(take(page, "button", "Download the package", away)) as archive:
+        archive.extractall(away)
+    done = verify(away / "antechamber-audit", "log.jsonl")
+    assert done.returncode == 0, done.stderr
     follow(page)
 
 
@@ -91,6 +96,9 @@ def follow(page: Page) -> None:
     page.get_by_role("row", name="approve").get_by_title("All that the log has of it").click()
     expect(page.get_by_role("heading", name="In the log")).to_be_visible()
     expect(page.get_by_role("listitem")).to_have_count(3)
+    page.get_by_role("link", name="how it is proven").first.click()
+    expect(page.get_by_role("img", name="hashes lead from this entry to the signed root")).to_be_visible()
+    page.go_back()
     page.get_by_role("link", name="Audit").first.click()
     page.get_by_label("Disposition").select_option("accepted-for-review")
     page.get_by_role("button", name="Filter").click()

@@ -62,3 +62,7 @@ def test_keys_ask_and_assign(with_scripts: Journey) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("q")
     expect(page.get_by_role("status")).to_contain_text("Asked.")
+    page.goto(f"{journey.url}/review/{receipt['proposal_id']}")
+    expect(page.locator("#news")).to_be_hidden()
+    answer(journey, receipt["submission_id"], "Every second one.")
+    expect(page.locator("#news")).to_contain_text("The producer wrote an answer meanwhile.")

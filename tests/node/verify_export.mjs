@@ -85,7 +85,7 @@ const texts = {
   review: ["reason_text", "resulting", "shown"], disposition: ["payload", "receipt", "source_span"], note: ["text"],
 };
 const committed = {
-  review: ["person", "producer_identity", "scope_id", "submission_scope", "target", "version"],
+  review: ["person", "producer_identity", "scope_id", "self_edit", "submission_scope", "target", "version"],
   note: ["person", "persons", "producer_identity", "scope_id", "submission_scope"],
   disposition: [],
 };
@@ -142,7 +142,10 @@ async function checkRecord(record, checkpoint) {
     need(texts[record.record].every((name) => erased.includes(record[name])), "a text without its salt");
     return record.record === "disposition" ? texts.disposition : committed[record.record];
   }
-  const names = [...texts[record.record], ...committed[record.record]];
+  // Only an approval of the editor alone says so in its commitment.
+  const names = [...texts[record.record], ...committed[record.record]].filter(
+    (name) => name !== "self_edit" || record[name] !== false,
+  );
   const told = Object.fromEntries(names.map((name) => [name === "version" ? "proposal_version" : name, record[name]]));
   need(leaf.payload_commitment === `sha256:${hex(await sha256(unbase64(salt, 32), bytes(canonical(told))))}`, "another text");
   return [];

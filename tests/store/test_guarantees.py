@@ -138,6 +138,7 @@ def test_an_undecided_proposal_makes_no_memory(raw: Raw, filled: Service) -> Non
     [
         "UPDATE review_records SET reason_text = 'rewritten'",
         "UPDATE review_records SET resulting = '{}'",
+        "UPDATE review_records SET self_edit = 1",
         "DELETE FROM review_records",
         "UPDATE memories SET payload = '{}'",
         "UPDATE memories SET scope_id = 'elsewhere'",
@@ -162,7 +163,11 @@ def test_what_is_written_stays(raw: Raw, sql: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "changes"),
     [
-        ("note", {}),
+        ("note", {"kind": "'question'"}),
+        (
+            "note",
+            {"curator": "NULL", "person": "NULL", "producer": "(SELECT producer FROM proposals WHERE id = proposal)"},
+        ),
         ("question", {"person": "'eve'"}),
         ("question", {"proposal": "(SELECT id FROM proposals WHERE state = 'rejected')"}),
         ("question", {"kind": "'answer'", "question": "id"}),
@@ -171,7 +176,8 @@ def test_what_is_written_stays(raw: Raw, sql: str) -> None:
         ("question", {"note_key": "note_key"}),
     ],
     ids=[
-        "a decided proposal",
+        "a question about a decided proposal",
+        "a producer on a decided proposal",
         "another person",
         "a rejected one",
         "an answer",
@@ -184,6 +190,28 @@ def test_only_a_curator_or_the_producer_writes_a_note(raw: Raw, kind: str, chang
     """Raw SQL writes no note on a decided proposal, of another person or producer, and none twice."""
     copied = {"note_id": "'forged'", "note_key": "'forged'"} | changes
     raw.refused(raw.copy("notes", f"WHERE kind = '{kind}'", **copied))
+
+
+def test_a_curator_writes_a_note_after_the_decision(raw: Raw) -> None:
+    """The statement of the refused notes is well formed: a note of a curator is taken."""
+    copied = {"note_id": "'later'", "note_key": "'later'"}
+    assert raw.execute(raw.copy("notes", "WHERE kind = 'note'", **copied)).rowcount == 1
+
+
+def test_only_the_editor_approves_alone(raw: Raw, filled: Service) -> None:
+    """An approval that does without a second person is that of the editor, and of no wide or flagged proposal."""
+    ids = {"review_record_id": "'forged'", "decision_key": "'forged'"}
+    forged = raw.copy("review_records", "WHERE approvals_required = 2 AND decision = 'approve'", self_edit="1", **ids)
+    raw.refused(forged)
+    raw.refused(raw.copy("review_records", "WHERE decision = 'reject'", self_edit="1", **ids))
+    half = proposal(filled, "pending")
+    assert filled.sign_in("eve").decide(half, "edit", content="Edited.", reason_code="unclear").status_code == 303
+    edit = raw.copy("review_records", "WHERE decision = 'edit'", self_edit="1", **ids)
+    raw.refused(edit.replace("'forged'", "review_record_id", 1))
+    raw.execute("UPDATE proposals SET second = 1 WHERE state = 'pending'")
+    raw.refused(edit)
+    raw.execute("UPDATE proposals SET second = 0 WHERE state = 'pending'")
+    assert raw.execute(edit).rowcount == 1
 
 
 def test_a_refused_statement_is_judged_while_the_service_writes(raw: Raw, filled: Service) -> None:

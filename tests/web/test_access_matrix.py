@@ -28,6 +28,7 @@ DIRECT_WRITE = _row(401, 401, 401, 403, 403, 403, 401, 401, 401)
 OWN_SUBMISSION = _row(401, 401, 401, 200, 404, 404, 401, 401, 401)
 DESK = _row(303, 303, 303, 303, 303, 303, 200, 200, 403)
 FIGURES = _row(303, 303, 303, 303, 303, 303, 200, 200, 200)
+CURATOR = _row(303, 303, 303, 303, 303, 303, 200, 403, 403)
 HELP = _row(303, 303, 303, 200, 200, 200, 200, 200, 200)
 AUDIT = _row(401, 401, 401, 403, 403, 200, 200, 200, 403)
 FORM = _row(401, 401, 401, 401, 401, 401, 403, 403, 403)
@@ -58,11 +59,13 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/v1/audit/dispositions"): AUDIT,
     ("GET", "/v1/audit/notes"): AUDIT,
     ("GET", "/v1/audit/export"): AUDIT,
+    ("GET", "/v1/audit/package"): AUDIT,
     ("GET", "/v1/audit/checkpoint"): AUDIT,
     ("GET", "/v1/audit/key"): AUDIT,
     ("GET", "/v1/audit/proof/inclusion"): AUDIT,
     ("GET", "/v1/audit/proof/consistency"): AUDIT,
     ("GET", "/audit/items/{proposal_id}"): DESK,
+    ("GET", "/audit/leaves/{sequence}"): DESK,
     ("GET", "/audit/verify_export.py"): DESK,
     ("GET", "/review"): DESK,
     ("GET", "/review/changes"): DESK,
@@ -95,6 +98,8 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/settings"): FIGURES,
     ("POST", "/settings"): FORM,
     ("POST", "/settings/password"): FORM,
+    ("GET", "/propose"): CURATOR,
+    ("POST", "/propose"): FORM,
     ("GET", "/help"): HELP,
     ("GET", "/help/{chapter}"): HELP,
     ("GET", "/schema/openapi.json"): _row(401, 401, 401, 200, 200, 200, 200, 200, 200),
@@ -161,6 +166,7 @@ def _names(service: Service) -> dict[str, str]:
         "rest": "anything/below",
         "file_path": "antechamber.css",
         "chapter": "desk",
+        "sequence": "0",
     }
 
 

@@ -31,7 +31,7 @@ from support import Desk, Service, event
 
 AUDIT = "/v1/audit"
 KINDS = ("export", "review-records", "dispositions", "notes")
-LOST = "person, producer_identity, scope_id, submission_scope, target, version"
+LOST = "person, producer_identity, scope_id, self_edit, submission_scope, target, version"
 """Members that the leaf of a review record commits to besides its texts."""
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from antechamber import app
 from antechamber.settings import Location
 from support import Desk, Service, event, running, write_policies
 
@@ -157,7 +158,7 @@ def test_who_cannot_judge_is_not_assigned(service: Service) -> None:
 
 
 def test_a_form_counts_once_and_only_while_the_proposal_waits(service: Service) -> None:
-    """A repeated form, one without a key, and one for a decided proposal are refused; what was typed stays."""
+    """A repeated form, one without a key, and a question about a decided proposal are refused; what was typed stays."""
     receipt, bob = propose(service, "Deploy on Fridays."), service.sign_in("bob")
     path = f"/review/{receipt['proposal_id']}/note"
     form = bob.form(receipt["proposal_id"]) | {"reason_text": "Once."}
@@ -165,12 +166,55 @@ def test_a_form_counts_once_and_only_while_the_proposal_waits(service: Service) 
     assert bob.post(path, form | {"decision_key": ""}).status_code == 409
     late = bob.form(receipt["proposal_id"]) | {"reason_text": "Too late."}
     assert bob.decide(receipt["proposal_id"], "approve").status_code == 303
-    answer = bob.post(path, late)
+    answer = bob.post(path.replace("/note", "/question"), late)
     assert answer.status_code == 409
     assert "Too late." in answer.text
     assert bob.post("/review/nowhere/note", form).status_code == 404
     page = bob.browser.get(f"/review/{receipt['proposal_id']}").text
     assert page.count("Once.") == 1
+
+
+def test_a_curator_adds_a_note_to_a_decided_proposal(service: Service) -> None:
+    """Notes stay readable after the decision and more can be added; the producer reads them and cannot answer."""
+    receipt, bob, eve = propose(service, "Deploy on Fridays."), service.sign_in("bob"), service.sign_in("eve")
+    proposal = receipt["proposal_id"]
+    assert bob.write(proposal, "note", "Before.").status_code == 303
+    assert bob.decide(proposal, "approve").status_code == 303
+    page = bob.browser.get(f"/review/{proposal}").text
+    assert f'action="/review/{proposal}/note"' in page
+    fields = dict(re.findall(r'name="(csrf|decision_key)" value="([^"]*)"', page.partition('id="conversation"')[2]))
+    added = bob.post(f"/review/{proposal}/note", fields | {"reason_text": "@eve, the rule changed in spring."})
+    assert added.headers["location"] == f"/review/{proposal}?done=noted"
+    assert group(eve, "For you") == ""
+    page = eve.browser.get(f"/review/{proposal}").text
+    assert "Before." in page
+    assert "the rule changed in spring" in page
+    status = service.client.get(f"/v1/submissions/{receipt['submission_id']}", headers=service.bearer()).json()
+    assert [note["text"] for note in status["review"]["notes"]] == ["Before.", "@eve, the rule changed in spring."]
+    assert service.answer(receipt["submission_id"], "Too late.", "k").status_code == 409
+    assert bob.write(proposal, "assignment", person="eve").status_code == 409
+    assert app.examine(service.location) == []
+
+
+def test_an_erased_proposal_takes_no_note(service: Service) -> None:
+    """After an erasure the page offers no note, and a form from before is refused."""
+    receipt, bob = propose(service, "Deploy on Fridays."), service.sign_in("bob")
+    proposal = receipt["proposal_id"]
+    assert bob.decide(proposal, "reject", reason_code="wrong").status_code == 303
+    form = bob.form(proposal) | {"reason_text": "Late."}
+    app.erase(service.location, proposal, "private")
+    assert bob.post(f"/review/{proposal}/note", form).status_code == 403
+    assert f"/review/{proposal}/note" not in bob.browser.get(f"/review/{proposal}").text
+
+
+def test_an_open_tab_hears_of_an_answer(service: Service) -> None:
+    """The counters of a tab that shows a proposal have the number of notes that its producer wrote."""
+    receipt, views = propose(service, "Deploy on Fridays."), service.state.desk_views
+    assert service.sign_in("bob").write(receipt["proposal_id"], "question", "Which?").status_code == 303
+    assert (views.counters(receipt["proposal_id"]).answers, views.counters().answers) == (0, None)
+    assert service.answer(receipt["submission_id"], "All.", "k").status_code == 201
+    assert views.counters(receipt["proposal_id"]).answers == 1
+    assert 'data-answers="1"' in service.sign_in("bob").browser.get(f"/review/{receipt['proposal_id']}").text
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ def messages(service: Service, path: str) -> list[dict[str, Any]]:
 
 
 def test_the_stream_sends_counters_and_ids_only(service: Service) -> None:
-    """The stream sends counters, and state and version of the requested proposal, but no text."""
+    """The stream sends counters, and state, version and answers of the requested proposal, but no text."""
     proposal = service.submit(event("A text that stays on its page.")).json()["proposal_id"]
-    assert messages(service, "/review/changes") == [{"pending": 1, "quarantined": 0, "proposal": None}]
+    assert messages(service, "/review/changes") == [{"pending": 1, "quarantined": 0, "proposal": None, "answers": None}]
     asked = messages(service, f"/review/changes?proposal={proposal}")
-    assert asked == [{"pending": 1, "quarantined": 0, "proposal": "pending 1"}]
+    assert asked == [{"pending": 1, "quarantined": 0, "proposal": "pending 1", "answers": 0}]
     assert messages(service, "/review/changes?proposal=%00")[0]["proposal"] is None
 
 

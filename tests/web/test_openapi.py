@@ -334,6 +334,7 @@ REAL: dict[str, tuple[str, str, int, Callable[[Service], httpx.Response]]] = {
     "export as CSV": (AUDIT, "get", 200, get(AUDIT, "inspector", "auditor", format="csv")),
     "dispositions": ("/v1/audit/dispositions", "get", 200, get("/v1/audit/dispositions", "inspector", "auditor")),
     "log": ("/v1/audit/export", "get", 200, get("/v1/audit/export", "inspector", "auditor")),
+    "package": ("/v1/audit/package", "get", 200, get("/v1/audit/package", "inspector", "auditor")),
     "checkpoint": ("/v1/audit/checkpoint", "get", 200, get("/v1/audit/checkpoint", "inspector", "auditor")),
     "key": ("/v1/audit/key", "get", 200, get("/v1/audit/key", "inspector", "auditor")),
     "included": (INCLUSION, "get", 200, get(INCLUSION, "inspector", "auditor", sequence="0")),

@@ -41,6 +41,7 @@ from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.mcp_tools import InProcessTools
 from antechamber.flows.metrics import Metrics
 from antechamber.flows.producer_notes import ProducerNotes
+from antechamber.flows.proposing import Proposing
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.queue_sorter import QueueSorter
 from antechamber.flows.recall import Recall
@@ -61,6 +62,8 @@ WORKERS: Final = 32
 """Threads for decisions and periodic work; the same number on any machine, as most of them wait for the store."""
 POLICY_EVERY: Final = 1.0
 """Seconds between two checks of the policy files."""
+PREPARE_EVERY: Final = 5.0
+"""Seconds after which the scan of the desk is built, so that the start is not slower."""
 PIN_EVERY: Final = 5.0
 """Seconds between two checks whether the last checkpoint is pinned."""
 SIGN_LOOK_EVERY: Final = 1.0
@@ -104,9 +107,7 @@ class RandomBytes:
 def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Litestar:
     """Build the application for one data location; it closes everything when it stops.
 
-    The policy is read from the settings' folder unless it is given.
-
-    Raises AntechamberError if settings, policy or folder cannot be used.
+    Reads the policy in the settings' folder unless it is given. Raises AntechamberError if one of these is unusable.
     """
     settings.check()
     policies, background = policies or PolicyReloader(settings.policies), Background()
@@ -127,6 +128,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         admission=admission,
         sealer=KeySealer(guarded, policies, admission, now, os.urandom),
         producer_notes=ProducerNotes(guarded, policies, admission, now, os.urandom),
+        proposing=Proposing(policies, admission),
         conversation=Conversation(guarded, policies, now, os.urandom),
         recall=recall,
         changes=Changes(store, recall, watch),
@@ -240,6 +242,7 @@ def _list_periodic_work(
         *shared,
         ("noting the address", partial(services.access.address.note, settings.url), POLICY_EVERY),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
+        ("preparing the scan of the desk", policies.prepare_desk, PREPARE_EVERY),
         ("logging alarms", AlarmLog(services.dashboard).look, ALARMS_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),

@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -15,6 +15,7 @@ from antechamber.core.rows.notes import NoteFilter
 from antechamber.core.rows.review import AuditFilter
 from antechamber.core.rows.submissions import SubmissionFilter
 from antechamber.core.times import parse_time
+from antechamber.flows.audit_package import export_package
 from antechamber.flows.export import Exporter
 from antechamber.resources import verifier
 from antechamber.settings import Location
@@ -23,7 +24,9 @@ _TAKER = Exporter("command-line", "operator")
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["review-records", "dispositions", "notes", "log"]), default="review-records")
+@click.argument(
+    "what", type=click.Choice(["review-records", "dispositions", "notes", "log", "package"]), default="review-records"
+)
 @click.option(
     "--format",
     "form",
@@ -39,23 +42,26 @@ _TAKER = Exporter("command-line", "operator")
 def export(what: str, form: Any, since: str | None, until: str | None, output: Any, location: Location) -> None:
     """Export review records, dispositions, notes, or the whole log; the closing record has their number.
 
-    Only the whole log (antechamber export log) proves that nothing is missing. An export is itself recorded, and shown
-    at /audit. Verify one with: antechamber verify
+    Only the whole log (antechamber export log) proves that nothing is missing. A package is a ZIP archive with the
+    whole log, its checkpoint, the key, the verifier and a README with the one command that verifies it. An export is
+    itself recorded, and shown at /audit. Verify one with: antechamber verify
     """
     times: dict[str, Any] = {"since": _moment("--since", since), "until": _moment("--until", until)}
-    if what == "log" and (form == "csv" or since or until):
+    if what in {"log", "package"} and (form == "csv" or since or until):
         fail(AntechamberError("the log is exported whole and as JSONL: leave out --format, --since and --until"))
     try:
         with app.opened_log(location) as opened:
             if what == "log":
                 chunks = opened.export.log(_TAKER)
+            elif what == "package":
+                chunks = export_package(opened.export, opened.proofs, verifier().read_bytes(), _TAKER)
             elif what == "dispositions":
                 chunks = opened.export.dispositions(SubmissionFilter(**times), form, _TAKER)
             elif what == "notes":
                 chunks = opened.export.notes(NoteFilter(**times), form, _TAKER)
             else:
                 chunks = opened.export.review_records(AuditFilter(**times), form, _TAKER)
-            _write(chunks, output)
+            _write(chunks, output, "bytes" if what == "package" else "lines")
     except AntechamberError as error:
         fail(error)
 
@@ -70,18 +76,18 @@ def _moment(option: str, text: str | None) -> int | None:
         fail(AntechamberError(f"{option} takes a date or an RFC 3339 time, as 2026-11-20T10:00:00Z: {error}"))
 
 
-def _write(chunks: Any, output: Any) -> None:
+def _write(chunks: Any, output: Any, unit: Literal["bytes", "lines"]) -> None:
     """Write chunks; for a file, show the progress on a terminal and print the total at the end."""
     named = getattr(output, "name", "<stdout>") != "<stdout>"
     count, watched = 0, named and sys.stderr.isatty()
     for chunk in chunks:
         output.write(chunk)
-        count += chunk.count(b"\n")
+        count += len(chunk) if unit == "bytes" else chunk.count(b"\n")
         if watched:
-            click.echo(f"\r{count:>12,} lines", err=True, nl=False)
+            click.echo(f"\r{count:>12,} {unit}", err=True, nl=False)
     if named:
         start = "\r" if watched else ""
-        click.echo(f"{start}Wrote {count:,} lines to {output.name}.", err=True)
+        click.echo(f"{start}Wrote {count:,} {unit} to {output.name}.", err=True)
 
 
 @click.command(context_settings={"ignore_unknown_options": True}, add_help_option=False)

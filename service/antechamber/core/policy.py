@@ -39,6 +39,8 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     stale_after_days: Annotated[int, Meta(ge=1)] = 400
     max_bytes: Annotated[int, Meta(ge=1)] = 65_536
     curators: Annotated[int, Meta(ge=1, le=2)] = 1
+    self_edit: bool = False
+    """Whether the editor of a text may be its only approver, in a scope that needs one person."""
     keep_private: KeepPrivate = "findings"
     """What is kept of a private event whose worst finding has the action `quarantine`: its findings, or its text too,
     encrypted."""
@@ -51,6 +53,7 @@ class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     stale_after_days: Annotated[int, Meta(ge=1)] | None = None
     max_bytes: Annotated[int, Meta(ge=1)] | None = None
     curators: Annotated[int, Meta(ge=1, le=2)] | None = None
+    self_edit: bool | None = None
     keep_private: KeepPrivate | None = None
     actions: dict[str, Action] | None = None
     """Actions of detection rules in this scope, by rule id or kind."""

@@ -35,6 +35,7 @@ WANTED: Final[dict[str, str]] = {
     "defaults.stale_after_days": _FROM_ONE,
     "defaults.max_bytes": _FROM_ONE,
     "defaults.curators": "1 or 2",
+    "defaults.self_edit": "true or false",
     "defaults.keep_private": '"findings" or "sealed"',
     "scope": "tables: [scope.organization]",
     "scope[]": "a table: [scope.organization]",

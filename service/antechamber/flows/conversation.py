@@ -11,13 +11,14 @@ from msgspec import Struct
 
 from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import check_signed_in
+from antechamber.core.admission.canonical import canonical
 from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.policy import Policy
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
-from antechamber.core.review.decision import InvalidDecisionError
+from antechamber.core.review.decision import ERASED, InvalidDecisionError
 from antechamber.core.review.notes import (
     MAX_NOTES,
     assignment_obstacle,
@@ -55,7 +56,7 @@ class Conversation:
         self._randomness = randomness
 
     def write(self, kind: CuratorsKind, proposal_id: str, form: NoteForm, account: Account) -> None:
-        """Add a note to a waiting proposal, ask its producer, or assign it to a person.
+        """Add a note to a proposal, or ask the producer of a waiting one, or assign it to a person.
 
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError; then nothing was recorded.
@@ -70,7 +71,7 @@ class Conversation:
         check_signed_in(account, tx.access.signed_in(account.session), now)
         tx.review.hold_proposal(proposal_id)
         proposal = require(tx.review.proposal(proposal_id))
-        _check_form(tx, proposal, form)
+        _check_form(tx, kind, proposal, form)
         text = "" if kind == "assignment" else normal_note(form.text)
         if kind == "question" and (obstacle := obstacle_to_question(tx, policy, proposal)):
             raise ForbiddenDecisionError(obstacle)
@@ -97,16 +98,19 @@ class Conversation:
         )
 
 
-def _check_form(tx: Rows, proposal: ProposalRow, form: NoteForm) -> None:
-    """Refuse a form that was sent before, or whose proposal takes no notes."""
+def _check_form(tx: Rows, kind: CuratorsKind, proposal: ProposalRow, form: NoteForm) -> None:
+    """Refuse a form that was sent before, or that does not fit the proposal: a decided one takes notes and no more."""
     if not form.decision_key or tx.notes.has_form(form.decision_key):
         message = "this form was sent before, and counted once"
         raise StaleDecisionError(message)
-    if proposal.state != "pending":
-        message = "it was decided meanwhile, and takes no more notes"
+    if proposal.state != "pending" and kind != "note":
+        message = "it was decided meanwhile, and takes only notes"
         raise StaleDecisionError(message)
+    if canonical(proposal.payload) == ERASED.encode():
+        message = "The text of this proposal was erased, and its notes with it. It takes no more notes."
+        raise ForbiddenDecisionError(message)
     if len(tx.notes.of_proposal(proposal.id)) >= MAX_NOTES:
-        message = f"It has {MAX_NOTES} notes and takes no more. Decide on it."
+        message = f"It has {MAX_NOTES} notes and takes no more."
         raise InvalidDecisionError(message)
 
 

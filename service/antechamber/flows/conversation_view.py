@@ -26,6 +26,11 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     """The persons to whom it can be assigned."""
 
     @property
+    def of_producer(self) -> int:
+        """The number of notes that the producer wrote."""
+        return sum(note.person is None for note in self.notes)
+
+    @property
     def answered(self) -> NoteRow | None:
         """The answer, if the latest thing that was said is one."""
         said = [note for note in self.notes if note.kind != "assignment"]

@@ -48,10 +48,12 @@ class Bucket(Struct, frozen=True, kw_only=True):
 
 
 class ProducerFigures(Struct, frozen=True, kw_only=True):
-    """The number of one producer's submissions by disposition."""
+    """The number of one producer's submissions by disposition, and its attempts by channel."""
 
     producer_identity: str
     dispositions: dict[str, int]
+    channels: list[DuplicateRateRow]
+    """Marked ones first."""
 
 
 class Figures(Struct, frozen=True, kw_only=True):
@@ -68,8 +70,7 @@ class Figures(Struct, frozen=True, kw_only=True):
     now: int
     buckets: list[Bucket]
     producers: list[ProducerFigures]
-    retries: list[DuplicateRateRow]
-    """By producer and channel, marked ones first."""
+    """Those with a marked channel first, then those with most submissions."""
     decisions: int
     """Decisions on proposals within the counted days."""
     median_wait: int | None
@@ -164,8 +165,7 @@ class Dashboard:
             since=first,
             now=now,
             buckets=_buckets(hours, range(first, now + 1, step)),
-            producers=_producers(by_producer),
-            retries=retries,
+            producers=_producers(by_producer, retries),
             decisions=len(waits),
             median_wait=waits[len(waits) // 2] if waits else None,
             longest_tenth=waits[len(waits) * 9 // 10] if waits else None,
@@ -207,11 +207,21 @@ def _buckets(hours: Sequence[CountRow], starts: range) -> list[Bucket]:
     ]
 
 
-def _producers(tally: Sequence[CountRow]) -> list[ProducerFigures]:
-    """Group the dispositions by producer, the one with most submissions first."""
+def _producers(tally: Sequence[CountRow], retries: Sequence[DuplicateRateRow]) -> list[ProducerFigures]:
+    """Group dispositions and channels by producer."""
     dispositions: dict[str, dict[str, int]] = {}
     for row in tally:
         if row.name in _DISPOSITIONS:
             dispositions.setdefault(row.producer_identity, {})[row.name] = row.number
-    figures = [ProducerFigures(producer_identity=name, dispositions=counts) for name, counts in dispositions.items()]
-    return sorted(figures, key=lambda row: -sum(row.dispositions.values()))
+    channels: dict[str, list[DuplicateRateRow]] = {}
+    for one in retries:
+        channels.setdefault(one.producer_identity, []).append(one)
+    figures = [
+        ProducerFigures(
+            producer_identity=name, dispositions=dispositions.get(name, {}), channels=channels.get(name, [])
+        )
+        for name in dict.fromkeys((*dispositions, *channels))
+    ]
+    return sorted(
+        figures, key=lambda row: (not any(one.marked for one in row.channels), -sum(row.dispositions.values()))
+    )

@@ -41,6 +41,8 @@ class Counters(Struct, frozen=True, kw_only=True):
     quarantined: int
     proposal: str | None = None
     """State and version of the requested proposal."""
+    answers: int | None = None
+    """The number of notes that its producer wrote."""
 
 
 class Queue(Struct, frozen=True, kw_only=True):
@@ -166,6 +168,7 @@ class DeskViews:
                 pending=tx.queue.count_pending(MAX_COUNTED + 1),
                 quarantined=tx.quarantine.count(MAX_COUNTED + 1),
                 proposal=f"{proposal.state} {proposal.version}" if proposal else None,
+                answers=tx.notes.count_of_producer(proposal.proposal_id) if proposal else None,
             )
 
     def watch(self, wake: Callable[[], object]) -> Callable[[], None]:

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.contract import MemoryState
@@ -19,6 +20,7 @@ from antechamber.core.review.decision import (
     ReviewedProposal,
     Target,
     blocker,
+    may_finish_alone,
     open_decisions,
     required_persons,
     standing_approvals,
@@ -98,6 +100,8 @@ class Dossier(Struct, frozen=True, kw_only=True):
     """From the text as it was proposed to the current text; None if it was not edited."""
     approved_by: list[str]
     required: int
+    edits_alone: bool
+    """Whether an edit by this person needs no second one, because the policy says so."""
     requirements: list[Requirement]
     """The requirements of an approval by this person; evaluated only while the proposal waits."""
     producer: ProducerRecord
@@ -153,6 +157,7 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         edits=differ(proposal.proposed["content"], proposal.payload["content"]) if proposal.edited else None,
         approved_by=sorted(standing_approvals(facts)),
         required=required_persons(facts),
+        edits_alone=may_finish_alone(replace(facts, editor=person), person),
         requirements=needed,
         producer=tx.review.producer_record(proposal.producer_identity),
         same_text=tx.review.same_text(proposal.id, shown_hash),
@@ -236,6 +241,8 @@ def build_facts(tx: Rows, policy: Policy, proposal: ProposalRow, records: list[R
         payload=proposal.payload,
         owners=owners_of(tx, policy, proposal.producer_identity, proposal.owner, *refused),
         edited=proposal.edited,
+        editor=_editor(proposal, records),
+        self_edit=policy.rules(proposal.submission_scope).self_edit,
         withdrawn=proposal.withdrawn,
         approvals=[
             Approval(person=record.person, version=record.resulting_version, text_hash=record.resulting_hash or "")
@@ -249,6 +256,13 @@ def build_facts(tx: Rows, policy: Policy, proposal: ProposalRow, records: list[R
         redactor=proposal.redacted_by,
         standing=last_standing(records),
     )
+
+
+def _editor(proposal: ProposalRow, records: list[ReviewRecordRow]) -> str | None:
+    """Return the person whose edit wrote the current text, or None."""
+    current = text_hash(canonical(proposal.payload))
+    edits = (record for record in reversed(records) if record.decision == "edit" and record.resulting_hash == current)
+    return next((record.person for record in edits), None) if proposal.edited else None
 
 
 def values_by_pointer(proposal: ProposalRow, payload: dict[str, Any]) -> dict[str, Any]:

@@ -41,10 +41,16 @@ _LEAVES: Final = 4096
 _OWN: Final = {"leaf", "salt"}
 """Members of a row that an export writes in a different form."""
 _END_COLUMNS: Final = ("count", "complete", "last_sequence")
-COLUMNS: Final = ("record", *sorted({*AuditRow.__struct_fields__, "leaf_hash"} - _OWN), *_END_COLUMNS)
+_TEXTS: Final = ("text_shown", "text_resulting", "kind", "tags")
+"""Columns of a review record in the place of the exact payloads, which are for programs."""
+COLUMNS: Final = (
+    "record", *sorted({*AuditRow.__struct_fields__, "leaf_hash"} - _OWN - {"shown", "resulting"}), *_TEXTS,
+    *_END_COLUMNS,
+)  # fmt: skip
 _DISPOSITION_COLUMNS: Final = (
     "record", "sequence", "leaf_hash", "time", "producer_identity", "disposition", "reason_code", "submission_scope",
-    "scope_id", "submission_id", "proposal_id", "quarantine_id", "policy_digest", *_END_COLUMNS,
+    "scope_id", "submission_id", "proposal_id", "quarantine_id", "policy_digest",
+    "content", "kind", "tags", "source_uri", *_END_COLUMNS,
 )  # fmt: skip
 _NOTE_COLUMNS: Final = (
     "record", "sequence", "leaf_hash", "written_at", "kind", "author", "person", "persons", "text", "note_id",
@@ -135,9 +141,14 @@ class Export:
         return _chunks(self._lines(head, write, records, signed.size, self._closing(signed, form, wanted, taker)))
 
     def log(self, taker: Exporter) -> Iterator[bytes]:
-        """Yield every leaf of the log in chunks, and last the checkpoint of these leaves.
+        """Yield every leaf of the log in chunks, and last the checkpoint of these leaves; raises as `signed_log`."""
+        return self.signed_log(taker)[1]
 
-        Raises RequestRefusedError (`scope-not-granted`) if the auditor is limited to some scopes.
+    def signed_log(self, taker: Exporter) -> tuple[SignedCheckpoint, Iterator[bytes]]:
+        """Return a checkpoint and every leaf that it covers, in chunks, which end with the checkpoint.
+
+        Raises RequestRefusedError (`scope-not-granted`) if the auditor is limited to some scopes; raises LogError,
+        BusyError or UnavailableError before the first chunk.
         """
         if taker.grants is not None:
             raise refuse(
@@ -145,7 +156,8 @@ class Export:
             )
         signed = self._begin("log", "jsonl", None, taker)
         closing = {"checkpoint": signed.note, "complete": True, "count": signed.size, "record": CLOSING}
-        return _chunks(self._leaves(signed.size, closing | {"last_sequence": signed.size - 1 if signed.size else None}))
+        closing["last_sequence"] = signed.size - 1 if signed.size else None
+        return signed, _chunks(self._leaves(signed.size, closing))
 
     def _leaves(self, size: int, closing: dict[str, Any]) -> Iterator[bytes]:
         sha256 = hashlib.sha256
@@ -241,7 +253,12 @@ def _prove(row: LeafRow | AuditRow | AuditNoteRow, tree: Tree | None) -> dict[st
 
 def _review_record(row: AuditRow, tree: Tree | None) -> dict[str, Any]:
     members = {name: value for name, value in msgspec.structs.asdict(row).items() if name not in _OWN}
-    return members | {"record": "review", "decided_at": format_time(row.decided_at)} | _prove(row, tree)
+    members |= {"record": "review", "decided_at": format_time(row.decided_at)} | _prove(row, tree)
+    if tree is None:
+        shown, resulting = _decoded(row.shown), _decoded(row.resulting)
+        members |= {"text_shown": shown.get("content"), "text_resulting": resulting.get("content")}
+        members |= _cells(resulting or shown)
+    return members
 
 
 def _disposition_record(row: DispositionRow, tree: Tree | None) -> dict[str, Any]:
@@ -261,7 +278,20 @@ def _disposition_record(row: DispositionRow, tree: Tree | None) -> dict[str, Any
         "scope_id": row.scope_id,
         **{name: leaf[name] for name in ("time", "reason_code", "policy_digest")},
         **leaf["subject"],
+        "content": (payload := _decoded(row.payload if row.salt else None)).get("content"),
+        "source_uri": _decoded(row.source_span if row.salt else None).get("uri"),
+        **_cells(payload),
     }
+
+
+def _decoded(text: str | None) -> dict[str, Any]:
+    """Return an object that is kept as JSON; an empty one for None."""
+    return dict(msgspec.json.decode(text)) if text else {}
+
+
+def _cells(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return kind and tags of a payload as cells of a table."""
+    return {"kind": payload.get("kind"), "tags": " ".join(payload.get("tags", ()))}
 
 
 def _note_record(row: AuditNoteRow, tree: Tree | None) -> dict[str, Any]:

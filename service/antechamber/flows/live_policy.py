@@ -61,6 +61,7 @@ class PolicyReloader:
         self.current = _activate(policy)
         self._record: Callable[[ActivePolicy], None] = lambda _: None
         self._unrecorded = False
+        self._prepared: Gate | None = None
         self.alarm: str | None = None
         """Why the current files are not in force; None while they are."""
 
@@ -89,6 +90,13 @@ class PolicyReloader:
             self._unrecorded = True
         else:
             self._unrecorded = False
+
+    def prepare_desk(self) -> None:
+        """Build the scan of the desk, which takes longer than a page should, once for each policy in force."""
+        gate = self.current.gate
+        if self._prepared is not gate:
+            gate.prepare_all()
+            self._prepared = gate
 
     def _fingerprint(self) -> bytes:
         hasher = blake3()

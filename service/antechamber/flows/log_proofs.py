@@ -4,7 +4,8 @@ from msgspec import Struct
 
 from antechamber.core.errors import NotFoundError
 from antechamber.core.log.checkpoint_text import Proof, write_proof
-from antechamber.core.log.merkle import consistency_proof, inclusion_proof
+from antechamber.core.log.merkle import consistency_proof, inclusion_proof, leaf_hash
+from antechamber.core.log.proof_path import ProofStep, trace_path
 from antechamber.core.log.rows import LeafRow, SignedCheckpoint
 from antechamber.core.log.tree import Tree
 from antechamber.core.ports.store import Store
@@ -18,6 +19,18 @@ class Included(Struct, frozen=True, kw_only=True):
     leaf: str
     proof: str
     """C2SP tlog-proof."""
+
+
+class LeafProof(Struct, frozen=True, kw_only=True):
+    """A leaf with the steps of its proof, for people."""
+
+    sequence: int
+    leaf: str
+    leaf_hash: str
+    """In hex, as the root."""
+    steps: list[ProofStep]
+    root: str
+    signed: SignedCheckpoint
 
 
 class LogStatus(Struct, frozen=True, kw_only=True):
@@ -79,6 +92,29 @@ class LogProofs:
                 raise NotFoundError(message)
             path = inclusion_proof(sequence, last.size, Tree(tx.log, last.size).nodes)
         return Included(sequence=sequence, leaf=leaves[0], proof=write_proof(Proof(sequence, path, last.note)))
+
+    def explain_inclusion(self, sequence: int) -> LeafProof:
+        """Return the steps that prove that the last published checkpoint covers a leaf; signs nothing.
+
+        Raises NotFoundError if there is no such leaf, or if no checkpoint covers it yet.
+        """
+        with self._store.read() as tx:
+            signed = tx.log.checkpoint()
+            leaves = tx.log.leaf_texts(sequence, 1) if signed is not None and 0 <= sequence < signed.size else []
+            if signed is None or not leaves:
+                message = f"No checkpoint covers a leaf {sequence}."
+                raise NotFoundError(message)
+            path = inclusion_proof(sequence, signed.size, Tree(tx.log, signed.size).nodes)
+        value = leaf_hash(leaves[0].encode())
+        steps = trace_path(sequence, signed.size, value, path)
+        return LeafProof(
+            sequence=sequence,
+            leaf=leaves[0],
+            leaf_hash=value.hex(),
+            steps=steps,
+            root=steps[-1].joined if steps else value.hex(),
+            signed=signed,
+        )
 
     def sequence_of(self, subject: str) -> LeafRow:
         """Return the last leaf about a subject.

@@ -98,6 +98,8 @@ class EditPreview(Struct, frozen=True, kw_only=True):
     """The hash of the payload that the edit results in."""
     content: str
     """The changed text in normal form."""
+    alone: bool
+    """Whether the edit needs no second person, because the policy lets its editor approve it alone."""
     difference: Difference
 
 
@@ -157,7 +159,11 @@ class Desk:
         after = msgspec.json.decode(ruling.text)["content"]
         difference = differ(proposal.payload["content"], after)
         return EditPreview(
-            proposal=proposal, resulting_hash=text_hash(ruling.text), content=after, difference=difference
+            proposal=proposal,
+            resulting_hash=text_hash(ruling.text),
+            content=after,
+            difference=difference,
+            alone=ruling.self_edit,
         )
 
     def decide(

@@ -145,7 +145,8 @@ class LogCheck:
         return f"{what} has another {differing} than its answer" if differing else ""
 
     def _decision(self, row: SqlRow, what: str) -> str:
-        text = decision_text(DecisionFacts(**{name: row[name] for name in DecisionFacts.__struct_fields__}))
+        facts = {name: row[name] for name in DecisionFacts.__struct_fields__}
+        text = decision_text(DecisionFacts(**facts | {"self_edit": bool(row["self_edit"])}))
         expected = {
             "action": row["decision"],
             "actor": row["curator"],

@@ -44,6 +44,8 @@ class RowCheck:
             policy = policies.get(row["policy_digest"])
             if policy is not None and row["approvals_required"] < _curators(policy, row["submission_scope"]):
                 yield f"review record {row['review_record_id']} needs fewer approvals than the policy of its time"
+            if policy is not None and row["self_edit"] and not _lets_edit_alone(policy, row["submission_scope"]):
+                yield f"review record {row['review_record_id']} lets its editor approve alone, against its policy"
         yield from self._check_tokens()
         yield from self._check_users()
 
@@ -100,6 +102,13 @@ def _decoded(leaf: str) -> SqlRow:
 def _owner(policy: SqlRow, producer_identity: str) -> str:
     """Return the producer's owner in a policy; an empty text if the policy does not list the producer."""
     return str(policy.get("producers", {}).get(producer_identity, {}).get("owner", ""))
+
+
+def _lets_edit_alone(policy: SqlRow, scope: str) -> bool:
+    """Return whether the editor of a text could be its only approver in a scope."""
+    special = policy.get("scopes", {}).get(scope, {}).get("self_edit")
+    allowed = policy.get("defaults", {}).get("self_edit") if special is None else special
+    return bool(allowed) and _curators(policy, scope) == 1
 
 
 def _curators(policy: SqlRow, scope: str) -> int:

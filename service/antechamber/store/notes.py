@@ -51,7 +51,9 @@ class NoteQueries:
         self._sql.announce()
 
     def _turn(self, write: NoteWrite) -> None:
-        """Update whose turn the proposal is."""
+        """Update whose turn a waiting proposal is."""
+        if write.proposal.state != "pending":
+            return
         proposal = write.proposal.id
         if write.account is not None:
             self.settle(proposal, write.account.person, over=False)
@@ -89,6 +91,9 @@ class NoteQueries:
 
     def opened_from_conflict(self, proposal: int) -> bool:
         return self._sql.one("opened_from_conflict", proposal=proposal) is not None
+
+    def count_of_producer(self, proposal_id: str) -> int:
+        return int(self._sql.all("count_notes_of_producer", proposal_id=proposal_id)[0]["number"])
 
     def open_question(self, proposal: int) -> OpenQuestion | None:
         row = self._sql.one("open_question", proposal=proposal)

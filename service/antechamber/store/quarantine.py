@@ -37,9 +37,8 @@ class QuarantineQueries:
         self._sql.one("hold_quarantine", quarantine_id=quarantine_id)
 
     def settlements(self, quarantine: int) -> list[ReviewRecordRow]:
-        return msgspec.convert(
-            self._sql.all("review_records_of_quarantine", quarantine=quarantine), list[ReviewRecordRow]
-        )
+        rows = self._sql.all("review_records_of_quarantine", quarantine=quarantine)
+        return msgspec.convert(rows, list[ReviewRecordRow], strict=False)
 
     def settle(self, event: QuarantineRow, account: Account, settlement: QuarantineDecision) -> None:
         form, ruling = settlement.form, settlement.ruling
@@ -60,6 +59,7 @@ class QuarantineQueries:
             resulting=None,
             resulting_hash=None,
             approvals_required=1,
+            self_edit=0,
             target=None,
             undoes=form.undoes if form.kind == "undo" else None,
             decision_key=form.decision_key,

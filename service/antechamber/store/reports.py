@@ -26,15 +26,15 @@ class ReportQueries:
 
     def export_review_records(self, chosen: AuditFilter, first: int, end: int) -> list[AuditRow]:
         rows = self._sql.all("review_records", first=first, end=end, **msgspec.structs.asdict(chosen))
-        return msgspec.convert(rows, list[AuditRow])
+        return msgspec.convert(rows, list[AuditRow], strict=False)
 
     def review_record(self, review_record_id: str) -> AuditRow | None:
         row = self._sql.one("review_record", review_record_id=review_record_id)
-        return msgspec.convert(row, AuditRow) if row else None
+        return msgspec.convert(row, AuditRow, strict=False) if row else None
 
     def latest_review_records(self, chosen: AuditFilter, after: str | None, number: int) -> list[AuditRow]:
         rows = self._sql.all("latest_review_records", after=after, number=number, **msgspec.structs.asdict(chosen))
-        return msgspec.convert(rows, list[AuditRow])
+        return msgspec.convert(rows, list[AuditRow], strict=False)
 
     def listed_submissions(
         self, chosen: SubmissionFilter, before: str | None, number: int

@@ -76,7 +76,8 @@ class ReviewQueries:
         return (row["submissions"], row["replays"]) if row else (0, 0)
 
     def records(self, proposal: int) -> list[ReviewRecordRow]:
-        return msgspec.convert(self._sql.all("review_records_of_proposal", proposal=proposal), list[ReviewRecordRow])
+        rows = self._sql.all("review_records_of_proposal", proposal=proposal)
+        return msgspec.convert(rows, list[ReviewRecordRow], strict=False)
 
     def conflicts(self, proposal: int) -> list[ConflictMark]:
         return msgspec.convert(
@@ -195,6 +196,7 @@ class ReviewQueries:
             resulting=ruling.resulting.decode() if ruling.resulting else None,
             resulting_hash=text_hash(ruling.resulting) if ruling.resulting else None,
             approvals_required=ruling.approvals_required,
+            self_edit=int(ruling.self_edit),
             target=ruling.target,
             undoes=ruling.undoes,
             decision_key=decision.decision_key,

@@ -40,6 +40,7 @@ from antechamber.flows.export import Export
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.metrics import Metrics
 from antechamber.flows.producer_notes import ProducerNotes
+from antechamber.flows.proposing import Proposing
 from antechamber.flows.quarantine import Quarantine
 from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
@@ -58,6 +59,7 @@ from antechamber.web import (
     login,
     operations,
     problems,
+    proposing,
     quarantine,
     sealed_events,
     submit,
@@ -90,6 +92,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     admission: Admission
     sealer: KeySealer
     producer_notes: ProducerNotes
+    proposing: Proposing
     conversation: Conversation
     recall: Recall
     changes: Changes
@@ -197,9 +200,11 @@ def _handlers() -> list[Any]:
         Router("/", route_handlers=[login.front, login.show_login, login.login, login.logout]),
         # Handlers of one path must be in one router: Litestar 2.25 wraps a separate one again for each later handler.
         Router("/", route_handlers=[preferences.show_settings, preferences.choose, preferences.change_password]),
+        Router("/", route_handlers=[proposing.show_form, proposing.propose]),
         *audit_api.ROUTES,
         audit_pages.audit,
         audit_pages.item,
+        audit_pages.leaf,
         audit_pages.verifier_file,
         audit_pages.submissions,
         operations.show_dashboard,

@@ -20,9 +20,11 @@ from antechamber.core.rows.notes import NoteFilter
 from antechamber.core.rows.review import AuditFilter
 from antechamber.core.rows.submissions import SubmissionFilter
 from antechamber.core.times import parse_time
+from antechamber.flows.audit_package import export_package
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.export import MEDIA_TYPES, Export, Exporter
 from antechamber.flows.log_proofs import LogProofs
+from antechamber.resources import verifier
 from antechamber.web.auth import needs_auditor
 from antechamber.web.pages import NO_STORE
 
@@ -163,6 +165,15 @@ def export_log(request: AuditRequest, export: NamedDependency[Export]) -> Stream
     return _stream(export.log(_taker(request)), "log", "jsonl")
 
 
+@get("/v1/audit/package", guards=[needs_auditor], sync_to_thread=True)
+def audit_package(request: AuditRequest, export: NamedDependency[Export], proofs: NamedDependency[LogProofs]) -> Stream:
+    """Export the whole log in one archive, with its checkpoint, the key, the verifier and a README."""
+    _only(request)
+    headers = NO_STORE | {"content-disposition": 'attachment; filename="antechamber-audit.zip"'}
+    chunks = export_package(export, proofs, verifier().read_bytes(), _taker(request))
+    return Stream(chunks, media_type="application/zip", headers=headers)
+
+
 @get("/v1/audit/checkpoint", guards=[needs_auditor], sync_to_thread=True)
 def checkpoint(
     request: AuditRequest, checkpoints: NamedDependency[Checkpoints], proofs: NamedDependency[LogProofs]
@@ -217,6 +228,6 @@ def consistency(request: AuditRequest, proofs: NamedDependency[LogProofs]) -> Re
 
 
 ROUTES: Final = (
-    export_review_records, review_record, export_dispositions, export_notes, export_log, checkpoint, key, inclusion,
-    consistency,
+    export_review_records, review_record, export_dispositions, export_notes, export_log, audit_package, checkpoint, key,
+    inclusion, consistency,
 )  # fmt: skip

@@ -82,6 +82,12 @@ def item(request: AccountRequest, proposal_id: FromPath[str], proofs: NamedDepen
     return page(request, "item.html", 200, proposal_id=proposal_id, leaves=leaves, standing=proofs.status())
 
 
+@get("/audit/leaves/{sequence:int}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
+def leaf(request: AccountRequest, sequence: FromPath[int], proofs: NamedDependency[LogProofs]) -> Template:
+    """Show one leaf and, as a picture and as a table, how its proof leads to the signed root."""
+    return page(request, "leaf.html", 200, proven=proofs.explain_inclusion(sequence))
+
+
 @get("/audit/verify_export.py", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def verifier_file() -> Response[bytes]:
     """Return the program that verifies exports: one file that needs no other code of this service."""

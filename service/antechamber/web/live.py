@@ -27,9 +27,10 @@ MAX_MESSAGES: Final = 40
 
 @get("/review/changes", guards=[needs_role("curator", "auditor")])
 async def changes(request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> ServerSentEvent:
-    """Stream the counters of queue and quarantine (event `counters`, JSON {pending, quarantined, proposal}).
+    """Stream the counters of queue and quarantine (event `counters`, JSON {pending, quarantined, proposal, answers}).
 
-    `proposal` is state and version of the proposal that the query names, null without one.
+    `proposal` is state and version of the proposal that the query names, and `answers` the number of notes that its
+    producer wrote; both are null without one.
     """
     watched = request.query_params.get("proposal")
     return ServerSentEvent(

@@ -294,7 +294,7 @@ def _audit() -> dict[str, Any]:
     """Return the routes for auditors; each accepts a token or a session."""
     lines = {name: {"schema": {"type": "string"}} for name in (_NDJSON, "text/csv")}
     closed = {"200": {"description": "The records, closed by one with their count", "content": lines}}
-    plain = {"text/plain": {"schema": {"type": "string"}}}
+    plain, binary = {"text/plain": {"schema": {"type": "string"}}}, {"schema": {"type": "string", "format": "binary"}}
     record_id = {"name": "review_record_id", "in": "path", "required": True, "schema": {"type": "string"}}
     proof = _members(sequence="integer", leaf="object", proof="string")
     path = _members(old_size="integer", size="integer", proof="array", checkpoint="string")
@@ -314,6 +314,10 @@ def _audit() -> dict[str, Any]:
                 "exportLog", "Export every leaf of the log",
                 {"200": {"description": "All leaves, and their checkpoint", "content": {_NDJSON: lines[_NDJSON]}}},
                 [],
+            )),
+            ("package", _reading(
+                "exportPackage", "Export the whole log with its checkpoint, the key, the verifier and a README",
+                {"200": {"description": "A ZIP archive", "content": {"application/zip": binary}}}, [],
             )),
             ("checkpoint", _reading(
                 "readCheckpoint", "Read a signed checkpoint (c2sp.org/tlog-checkpoint)",

@@ -43,6 +43,8 @@ _DONE: Final = {
     "settled": "Settled. The original is unchanged.",
     "released": "Released redacted. Another person has to approve it.",
     "destroyed": "Destroyed. Its text is gone for good.",
+    "proposed": "Proposed. Another person decides on it.",
+    "known": "The same text was proposed before; this is that proposal.",
     "opened": "Opened as a proposal of its own.",
     "noted": "Note added.",
     "asked": "Asked. It returns to you with the answer.",

@@ -56,6 +56,8 @@ class DecisionFacts(Struct, frozen=True, kw_only=True):
     shown: str
     submission_scope: str | None
     """Scope and scope id are None for a quarantined event whose scope id is a private value."""
+    self_edit: bool = False
+    """Whether the policy let the editor of the text be its only approver."""
     target: str | None
     """The id of the memory that the decision names."""
 
@@ -76,8 +78,9 @@ def submission_text(payload: str | None, receipt: str, source_span: str | None) 
 
 
 def decision_text(decided: DecisionFacts) -> dict[str, Any]:
-    """Return what the leaf of a review record commits to."""
-    return msgspec.structs.asdict(decided)
+    """Return what the leaf of a review record commits to; of `self_edit` only that it is so."""
+    members = msgspec.structs.asdict(decided)
+    return members if members.pop("self_edit") is False else members | {"self_edit": True}
 
 
 def _leaf_write(leaf: Leaf, subject: str, salt: bytes | None = None) -> LeafWrite:
@@ -157,6 +160,7 @@ def of_decision(proposal: ProposalRow, account: Account, entry: review_moved.Dec
         reason_text=entry.decision.reason_text,
         resulting=resulting,
         scope_id=proposal.scope_id,
+        self_edit=ruling.self_edit,
         shown=ruling.shown.decode(),
         submission_scope=proposal.submission_scope,
         target=ruling.target,

@@ -37,6 +37,9 @@ class NoteRows(Protocol):
     def opened_from_conflict(self, proposal: int) -> bool:
         """Return whether a curator opened a proposal from a conflict, so that its producer cannot read its status."""
 
+    def count_of_producer(self, proposal_id: str) -> int:
+        """Return the number of notes that a proposal's producer wrote."""
+
     def open_question(self, proposal: int) -> OpenQuestion | None:
         """Return the question that a proposal's producer has not answered yet."""
 

@@ -69,6 +69,11 @@ class Gate:
         Search(self._engine, self._any_refusing).warm_up()
         self.tokens = TokenSearch(self._engine)
 
+    def prepare_all(self) -> None:
+        """Build the automata of all rules that are in force anywhere, which the desk's first scan would build."""
+        for wanted in {*self._wanted.values()}:
+            self._search(wanted).warm_up()
+
     def scan(self, values: dict[str, Any], scope: Scope | None = None) -> list[Finding]:
         """Find everything in `values`, a JSON value per pointer, by the rules that are in force in a scope.
 

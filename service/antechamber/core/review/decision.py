@@ -27,7 +27,7 @@ NAMING: Final = _TARGETED | {"edit"}
 MAX_REASON: Final = 2000
 """Maximum number of characters of a typed reason."""
 EDITED_NEEDS: Final = 2
-"""Persons that must approve an edited text, because the editor must not be its only approver."""
+"""Persons that must approve an edited text, unless the policy lets its editor approve it alone."""
 SECOND_NEEDS: Final = 2
 """Persons that must approve a text after a curator asked for a second person."""
 ERASED: Final = '{"content":"(erased)","kind":"erased"}'
@@ -74,6 +74,9 @@ class ReviewedProposal(Struct, frozen=True, kw_only=True):
     owners: frozenset[str]
     """The producer's owners: when it submitted, when events opened as this proposal were quarantined, and now."""
     edited: bool
+    editor: str | None = None
+    self_edit: bool = False
+    """Whether the policy lets the editor, the person who wrote the current text, be its only approver in this scope."""
     withdrawn: bool
     approvals: list[Approval]
     curators: int
@@ -118,6 +121,8 @@ class Ruling(Struct, frozen=True, kw_only=True):
     resulting: bytes | None = None
     """The canonical payload that was approved; None if nothing was approved."""
     approvals_required: int
+    self_edit: bool = False
+    """Whether the editor of the text is its only approver, as the policy allows."""
     admits: bool = False
     text: bytes
     """The canonical payload of the proposal after the decision."""
@@ -157,6 +162,12 @@ def required_persons(proposal: ReviewedProposal, person: str | None = None) -> i
     return max(proposal.curators, edited, SECOND_NEEDS if proposal.second else 1)
 
 
+def may_finish_alone(proposal: ReviewedProposal, person: str) -> bool:
+    """Return whether the policy lets this person, the editor of the current text, be its only approver."""
+    beside_edit = required_persons(replace(proposal, edited=False), person)
+    return proposal.self_edit and proposal.editor == person and beside_edit == 1
+
+
 def standing_approvals(proposal: ReviewedProposal) -> set[str]:
     """Return the persons who approved the current text at its current version."""
     current = text_hash(canonical(proposal.payload))
@@ -181,7 +192,7 @@ def open_decisions(proposal: ReviewedProposal) -> list[DecisionKind]:
 def owner_obstacle(owners: frozenset[str], person: str, judged: str = "proposals") -> str | None:
     """Return why an owner cannot judge what a producer submitted, or None for another person."""
     if person in owners:
-        return f"You own or owned this producer, so another person must judge its {judged}."
+        return f"You own or owned this producer, so another person must judge its {judged}. No setting changes that."
     return None
 
 
@@ -200,7 +211,7 @@ def target_obstacle(proposal: ReviewedProposal) -> str | None:
 
 def repeated_approval(proposal: ReviewedProposal, person: str) -> str | None:
     """Return why a person cannot approve the same text twice, or None before the first approval."""
-    if person in standing_approvals(proposal):
+    if person in standing_approvals(proposal) and not may_finish_alone(proposal, person):
         return "You have approved this text already. It needs a second person."
     return None
 
@@ -213,10 +224,8 @@ def blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str 
         return _undo_blocker(proposal)
     if kind == "flag" and proposal.second:
         return "A second review was requested already."
-    return _approval_blocker(proposal, person, kind) if kind in APPROVING else None
-
-
-def _approval_blocker(proposal: ReviewedProposal, person: str, kind: DecisionKind) -> str | None:
+    if kind not in APPROVING:
+        return None
     if (obstacle := withdrawal_obstacle(proposal)) is not None or kind != "approve":
         return obstacle
     return target_obstacle(proposal) or repeated_approval(proposal, person)
@@ -267,7 +276,7 @@ def _effect(proposal: ReviewedProposal, decision: Decision, as_it_was: Ruling, p
         case "flag":
             return replace(as_it_was, second=True, approvals_required=SECOND_NEEDS)
         case "edit":
-            return _edit(proposal, as_it_was, _change_payload(proposal, decision))
+            return _edit(replace(proposal, editor=person), as_it_was, _change_payload(proposal, decision))
         case "undo":
             return _undo(proposal, as_it_was)
         case "retract" | "expire":
@@ -311,22 +320,28 @@ def _approve(proposal: ReviewedProposal, ruling: Ruling, person: str) -> Ruling:
     replaces = ruling.target or ruling.replaces
     renamed = replaces != ruling.replaces
     approved = set() if renamed else standing_approvals(proposal)
-    admits = len(approved | {person}) >= ruling.approvals_required
+    enough = len(approved | {person}) >= ruling.approvals_required
+    alone = not enough and may_finish_alone(proposal, person)
     return replace(
         ruling,
-        state="approved" if admits else "pending",
+        state="approved" if enough or alone else "pending",
         version=ruling.version + renamed,
         resulting=ruling.shown,
         replaces=replaces,
         target=replaces,
-        admits=admits,
+        admits=enough or alone,
+        self_edit=alone,
     )
 
 
 def _edit(proposal: ReviewedProposal, ruling: Ruling, resulting: bytes) -> Ruling:
-    """Approve a changed text: the version rises, earlier approvals become void and a second person is required."""
+    """Approve a changed text: the version rises, and earlier approvals become void."""
+    alone = may_finish_alone(proposal, proposal.editor or "")
     return replace(
         ruling,
+        state="approved" if alone else ruling.state,
+        admits=alone,
+        self_edit=alone,
         version=proposal.version + 1,
         resulting=resulting,
         text=resulting,
@@ -368,8 +383,7 @@ def _change_payload(proposal: ReviewedProposal, decision: Decision) -> bytes:
 def _reason_code(proposal: ReviewedProposal, decision: Decision, person: str, now: int) -> ReasonCode | None:
     if decision.kind == "merge":
         return "duplicate"
-    last = proposal.standing
-    quick = decision.kind == "undo" and last is not None and not undo_needs_reason(last, person, now)
+    quick = decision.kind == "undo" and proposal.standing and not undo_needs_reason(proposal.standing, person, now)
     return check_reason(decision.reason_code, required=not quick and decision.kind not in _UNREASONED)
 
 
@@ -380,8 +394,7 @@ def check_reason(code_given: str | None, *, required: bool) -> ReasonCode | None
     """
     if code_given is None and not required:
         return None
-    for code in REASON_CODES:
-        if code == code_given:
-            return code
+    if code_given in REASON_CODES:
+        return code_given
     message = "Choose a reason: " + ", ".join(REASON_CODES) + "."
     raise InvalidDecisionError(message)

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.policy import Rules
 from antechamber.core.privacy import Finding
 from antechamber.core.review.decision import (
     ReviewedProposal,
+    may_finish_alone,
     owner_obstacle,
     repeated_approval,
     required_persons,
@@ -119,13 +121,22 @@ def _persons(situation: Situation) -> Requirement:
     if required == 1:
         return Requirement("persons", "satisfied", "One approval required.", blocks=False)
     who = f"approved by {', '.join(sorted(approved))}" if approved else "not approved yet"
+    if may_finish_alone(proposal, person):
+        return Requirement("persons", "satisfied", "You edited it, and the policy lets its editor approve it alone.")
     if (text := repeated_approval(proposal, person)) is not None:
-        return Requirement("persons", "unsatisfied", text)
+        return Requirement("persons", "unsatisfied", text + _what_would_allow(proposal, person))
     state: RequirementState = "satisfied" if len(approved) + 1 >= required else "unsatisfied"
     redacted = (
         " You redacted this text, so another person has to approve it too." if person == proposal.redactor else ""
     )
     return Requirement("persons", state, f"It needs {required} persons: {who}.{redacted}", blocks=False)
+
+
+def _what_would_allow(proposal: ReviewedProposal, person: str) -> str:
+    """Return which setting would let the editor of a text approve it alone; empty if none would."""
+    if may_finish_alone(replace(proposal, self_edit=True), person):
+        return " The policy would let you approve your own edit with self_edit = true for this scope."
+    return ""
 
 
 CHECKS: Final[dict[str, Callable[[Situation], Requirement]]] = {

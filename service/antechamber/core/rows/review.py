@@ -121,6 +121,8 @@ class ReviewRecordRow(Struct, frozen=True, kw_only=True):
     """The memory that the decision names."""
     undoes: str | None
     """The review record that it undoes."""
+    self_edit: bool
+    """Whether the editor of the text was its only approver, as the policy allows."""
 
 
 class LatestDecision(Struct, frozen=True, kw_only=True):

@@ -139,6 +139,21 @@ FROM review_records AS r
 WHERE r.resulting_version < r.version OR r.resulting_version > r.version + 1
     OR (r.decision IN ('edit', 'undo') AND r.quarantine IS NULL AND r.resulting_version = r.version
         AND NOT EXISTS (SELECT 1 FROM review_records AS u WHERE u.id = r.undoes AND u.decision IN ('retract', 'expire')))
+UNION ALL
+SELECT 'review record ' || r.review_record_id || ' lets a person approve alone who did not edit the text, or could not'
+FROM review_records AS r
+JOIN proposals AS p ON p.id = r.proposal
+WHERE r.self_edit = 1 AND (
+    r.approvals_required < 2 OR p.redacted_by = r.person OR NOT EXISTS (
+        SELECT 1 FROM review_records AS e
+        WHERE e.proposal = r.proposal AND e.decision = 'edit' AND e.person = r.person
+            AND e.resulting_hash = r.resulting_hash AND e.id <= r.id
+    ) OR EXISTS (
+        SELECT 1 FROM review_records AS f
+        WHERE f.proposal = r.proposal AND f.decision = 'flag' AND f.id < r.id
+            AND NOT EXISTS (SELECT 1 FROM review_records AS u WHERE u.undoes = f.id AND u.id <= r.id)
+    )
+)
 
 -- name: crossed_notes
 SELECT 'note ' || n.note_id || ' names another person than the account of its curator, or was written by another producer'
@@ -204,7 +219,7 @@ FROM quarantine AS q
 JOIN producers AS maker ON maker.id = q.producer
 
 -- name: required_approvals
-SELECT r.review_record_id, r.approvals_required, r.policy_digest, p.submission_scope
+SELECT r.review_record_id, r.approvals_required, r.self_edit, r.policy_digest, p.submission_scope
 FROM review_records AS r
 JOIN proposals AS p ON p.id = r.proposal
 

@@ -38,7 +38,7 @@ ORDER BY q.id
 
 -- name: logged_decisions
 SELECT r.review_record_id, r.decision, r.reason_code, r.reason_text, r.shown, r.resulting, r.policy_digest,
-    r.version AS proposal_version, r.decided_at, r.person, u.name AS curator, maker.producer_identity,
+    r.version AS proposal_version, r.self_edit, r.decided_at, r.person, u.name AS curator, maker.producer_identity,
     coalesce(p.submission_scope, q.submission_scope) AS submission_scope, coalesce(p.scope_id, q.scope_id) AS scope_id,
     target.memory_id AS target, e.id AS erased, r.shown_hash, r.resulting_hash, p.proposal_id, q.quarantine_id,
     undone.review_record_id AS undoes

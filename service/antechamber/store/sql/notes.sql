@@ -35,6 +35,10 @@ DELETE FROM attention WHERE proposal = :proposal AND person = :person AND cause 
 -- name: notes_of_proposal
 SELECT t.* FROM told_notes AS t WHERE t.proposal = :proposal ORDER BY t.id
 
+-- name: count_notes_of_producer
+SELECT count(*) AS number FROM notes AS n
+WHERE n.proposal = (SELECT id FROM proposals WHERE proposal_id = :proposal_id) AND n.producer IS NOT NULL
+
 -- name: note_with_key
 SELECT t.* FROM told_notes AS t
 WHERE t.id = (

@@ -147,7 +147,7 @@ WHERE NOT EXISTS (
     SELECT count(*) FROM review_records AS r
     WHERE r.proposal = m.proposal AND r.resulting_version = m.version AND r.decision IN ('approve', 'edit', 'supersede')
         AND r.resulting = m.payload AND r.resulting_hash = m.text_hash
-    HAVING count(DISTINCT r.person) >= max(r.approvals_required)
+    HAVING count(DISTINCT r.person) >= CASE WHEN max(r.self_edit) = 1 THEN 1 ELSE max(r.approvals_required) END
 )
 
 -- name: memories_out_of_step

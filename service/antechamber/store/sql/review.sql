@@ -78,12 +78,12 @@ SELECT r.decision, r.person, r.decided_at FROM review_records AS r WHERE r.decis
 -- name: add_review_record
 INSERT INTO review_records (
     review_record_id, proposal, quarantine, version, resulting_version, decision, reason_code, reason_text, curator,
-    person, shown, shown_hash, resulting, resulting_hash, approvals_required, target, undoes, decision_key, policy_digest,
-    decided_at
+    person, shown, shown_hash, resulting, resulting_hash, approvals_required, self_edit, target, undoes, decision_key,
+    policy_digest, decided_at
 ) VALUES (
     :review_record_id, :proposal, :quarantine, :version, :resulting_version, :decision, :reason_code, :reason_text,
     :curator, :person, :shown, :shown_hash, :resulting, :resulting_hash, :approvals_required,
-    (SELECT id FROM memories WHERE memory_id = :target),
+    :self_edit, (SELECT id FROM memories WHERE memory_id = :target),
     (SELECT id FROM review_records WHERE review_record_id = :undoes), :decision_key, :policy_digest, :decided_at
 )
 RETURNING id
