@@ -190,7 +190,7 @@ def _move(location: Location, database_url: str, report: Callable[[str, int], No
         own = Location(data=location.data, checkpoint_file=location.checkpoint_file)
         store = open_store(own)
         try:
-            _refuse_doubt(store, own)
+            refuse_doubt(store, own)
         finally:
             store.close()
         _postgres().move(file, database_url, report)
@@ -205,13 +205,13 @@ def opened_access(location: Location, *, create: bool = False, grants: bool = Fa
     store = open_store(location, create=create)
     try:
         if grants:
-            _refuse_doubt(store, location)
+            refuse_doubt(store, location)
         yield connect_access(store, clock, os.urandom, load_secret(location.data))
     finally:
         store.close()
 
 
-def _refuse_doubt(store: Store, location: Location) -> None:
+def refuse_doubt(store: Store, location: Location) -> None:
     """Refuse to write to a log that contradicts its last checkpoint; a machine without the key cannot check.
 
     Raises ContradictionError, whose text states what to do.
@@ -278,7 +278,7 @@ def erase(location: Location, subject: str, reason_code: str) -> None:
     """
     store = open_store(location, create=False)
     try:
-        _refuse_doubt(store, location)
+        refuse_doubt(store, location)
         now = clock()
         erasure_id = uuid7(now, os.urandom(10))
         store.promote(lambda tx: tx.log.erase(erasure_id, subject, reason_code, now)).result()

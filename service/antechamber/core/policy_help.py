@@ -36,6 +36,7 @@ WANTED: Final[dict[str, str]] = {
     "defaults.max_bytes": _FROM_ONE,
     "defaults.curators": "1 or 2",
     "defaults.keep_private": '"findings" or "sealed"',
+    "defaults.webhook_text": "true or false",
     "scope": "tables: [scope.organization]",
     "scope[]": "a table: [scope.organization]",
     "scope[].actions": 'a table: rule or kind = "reject", "quarantine", "warn" or "off"',
