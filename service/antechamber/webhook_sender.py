@@ -5,14 +5,13 @@ import contextlib
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
 from typing import Final
 
 import httptools
 
 from antechamber.core.webhooks.message import Message
 from antechamber.core.webhooks.schedule import Answer
-from antechamber.core.webhooks.target import WebhookTarget, TargetError, check_address, read_target
+from antechamber.core.webhooks.target import TargetError, WebhookTarget, check_address, read_target
 
 TOTAL_SECONDS: Final = 15.0
 """Seconds of one attempt, from the look-up of the name to the end of the head of the answer."""
@@ -150,32 +149,29 @@ async def _read_status(reader: asyncio.StreamReader) -> int:
 
     Raises OSError, EOFError, httptools.HttpParserError, or ValueError if the head is too long.
     """
-    head = _Head()
-    for _ in _chunks(MAX_HEAD):
+    head, size = _Head(), 0
+    while head.status is None:
         data = await reader.read(_CHUNK)
+        size += len(data)
         if not data:
             message = "it closed the connection without an answer"
             raise EOFError(message)
+        if size > MAX_HEAD:
+            message = "the head is too long"
+            raise ValueError(message)
         head.parser.feed_data(data)
-        if head.status is not None:
-            await _read_rest(reader, head)
-            return head.status
-    message = "the head is too long"
-    raise ValueError(message)
+    await _read_rest(reader, head)
+    return head.status
 
 
 async def _read_rest(reader: asyncio.StreamReader, head: _Head) -> None:
     """Read the rest of an answer, as far as it comes soon; the event was taken or not, however that ends."""
+    size = 0
     with contextlib.suppress(TimeoutError, OSError, httptools.HttpParserError):
         async with asyncio.timeout(BODY_SECONDS):
-            for _ in _chunks(MAX_BODY):
-                if head.ended or not (data := await reader.read(_CHUNK)):
-                    return
+            while not head.ended and size < MAX_BODY and (data := await reader.read(_CHUNK)):
+                size += len(data)
                 head.parser.feed_data(data)
-
-
-def _chunks(most: int) -> Iterator[int]:
-    return iter(range(most // _CHUNK))
 
 
 def _reason(error: Exception) -> str:

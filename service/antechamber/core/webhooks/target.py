@@ -105,7 +105,8 @@ def check_address(address: str, *, allow_private: bool) -> None:
         if one.is_multicast or one.is_unspecified or one.is_link_local or (one.is_reserved and not one.is_loopback):
             message = f"{address} is a link-local, multicast or reserved address, to which no webhook is sent"
             raise TargetError(message)
-        if not one.is_global and not allow_private:
+        site_local = isinstance(one, IPv6Address) and one.is_site_local
+        if (site_local or not one.is_global) and not allow_private:
             raise TargetError(_private(address))
 
 

@@ -103,10 +103,12 @@ class WebhookDelivery:
         if task is not None:
             self._running = asyncio.get_running_loop(), task
         self._tasks = {}
+        self._look()
         while not self._over.is_set():
+            await asyncio.sleep(LOOK_SECONDS)
+            # The first look after a failure begins deliveries; this one knows how they went.
             self._look()
             self._work.note_success()
-            await asyncio.sleep(LOOK_SECONDS)
 
     def _look(self) -> None:
         """Start a task for each endpoint that is due, and end those of endpoints that were removed or replayed.
