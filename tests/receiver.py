@@ -10,8 +10,6 @@ from typing import Any
 import msgspec
 from standardwebhooks import Webhook
 
-from support import HANG_SECONDS
-
 
 class Receiver:
     """Keeps each request, and answers with the next of `answers`, or 204 if there is none.
@@ -26,7 +24,7 @@ class Receiver:
         self.requests: list[tuple[dict[str, str], bytes]] = []
         self.closed = threading.Event()
         """Set when the other side closed a connection that hangs."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"receiver": self}))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/hook?key=k"
 
@@ -64,30 +62,35 @@ class Receiver:
             thread.join()
 
 
-def _handler_for(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            answer = receiver.answers.pop(0) if receiver.answers else 204
-            receiver.requests.append(({name.lower(): value for name, value in self.headers.items()}, body))
-            if isinstance(answer, int):
-                self.send_response(answer)
-                self.send_header("location", receiver.url)
-                self.send_header("content-length", "0")
-                self.end_headers()
-            elif answer == "garbage":
-                self.wfile.write(b"this is not HTTP\r\n\r\n")
-            elif answer == "hang":
-                self._hang()
+class _Handler(BaseHTTPRequestHandler):
+    receiver: Receiver
 
-        def _hang(self) -> None:
-            self.connection.settimeout(HANG_SECONDS)
-            with contextlib.suppress(OSError):
-                if not self.connection.recv(1, socket.MSG_PEEK):
-                    receiver.closed.set()
-            receiver.release.wait(HANG_SECONDS)
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        answer = self.receiver.answers.pop(0) if self.receiver.answers else 204
+        self.receiver.requests.append(({name.lower(): value for name, value in self.headers.items()}, body))
+        if isinstance(answer, int):
+            self.send_response(answer)
+            self.send_header("location", self.receiver.url)
+            self.send_header("content-length", "0")
+            self.end_headers()
+        elif answer == "garbage":
+            self.wfile.write(b"this is not HTTP\r\n\r\n")
+        elif answer == "hang":
+            self._hang()
 
-        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 -- the name in the base class
-            """Say nothing."""
+    def _hang(self) -> None:
+        self.connection.settimeout(0.05)
+        while not self.receiver.release.is_set() and not self.receiver.closed.is_set():
+            with contextlib.suppress(TimeoutError):
+                if self._is_closed():
+                    self.receiver.closed.set()
 
-    return Handler
+    def _is_closed(self) -> bool:
+        try:
+            return not self.connection.recv(1, socket.MSG_PEEK)
+        except ConnectionError:
+            return True
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 -- the name in the base class
+        """Say nothing."""

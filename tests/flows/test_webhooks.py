@@ -1,14 +1,19 @@
 """Delivery of webhooks by a running service to a real receiver: in order, at least once, and only what is allowed."""
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from antechamber import background
 from antechamber.app import clock, opened_webhooks
+from antechamber.app.webhooks import connect_delivery
+from antechamber.background import Background
 from antechamber.core.errors import UnavailableError
 from antechamber.core.ports.store import Store
 from antechamber.core.webhooks import schedule
@@ -28,6 +33,7 @@ CANARY = "The canary sings at dawn."
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look often, and try again soon."""
     monkeypatch.setattr(delivery, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(background, "FIRST_PAUSE", 0.05)
     monkeypatch.setattr(schedule, "FIRST_PAUSE", 10_000)
     monkeypatch.setattr(schedule, "LONGEST_PAUSE", 20_000)
 
@@ -373,10 +379,17 @@ def test_leaves_without_an_event_are_read_once(
         with opened_webhooks(service.location) as webhooks:
             webhooks.replay(receiver.url, "0")
         assert listed(service).backlog.number == 4
-        monkeypatch.setattr(pending, "LOOKS", 1)
+        monkeypatch.setattr(pending, "LOOKS", 0)
         assert listed(service).backlog.number == 1
         monkeypatch.setattr(pending, "MAX_COUNTED", 0)
         assert listed(service).backlog.number == 0
+        receiver.answers.clear()
+        monkeypatch.setattr(pending, "SCAN", 100)
+        with opened_webhooks(service.location) as webhooks:
+            webhooks.replay(receiver.url, "0")
+        with store_of(service).read() as tx:
+            size = tx.log.size()
+        until(lambda: listed(service).webhook.next_sequence >= size, "all arrived, in full batches")
 
 
 def test_the_doctor_finds_a_webhook_that_goes_elsewhere(location: Location, policies: Path, receiver: Receiver) -> None:
@@ -394,6 +407,21 @@ def test_the_doctor_finds_a_webhook_that_goes_elsewhere(location: Location, poli
     assert [leaf["action"] for leaf in found] == ["add-webhook", "replay-webhook", "remove-webhook", "add-webhook"]
     assert receiver.url not in json.dumps(found)
     assert found[0]["subject"]["events"] == " ".join(sorted(EVENT_TYPES))
+
+
+def test_another_holder_sends_nothing(tmp_path: Path, policies: Path, receiver: Receiver) -> None:
+    """A process that lost an endpoint stores and sends nothing, and one that was stopped begins nothing."""
+    with running(tmp_path / "data", policies) as service:
+        add(service, "https://hooks.example.org/never", "alarm.raised")
+        store, live = store_of(service), service.state.desk._policies
+        late = connect_delivery(store, service.settings, live, clock, "other", Background())
+        late.stop()
+        late.run()
+        stale = msgspec.structs.replace(listed(service).webhook, version=7, url=receiver.url)
+        late._skip(stale, 99)
+        asyncio.run(late._deliver(stale))
+        assert listed(service).webhook.next_sequence < 99
+        assert receiver.requests == []
 
 
 def test_an_unavailable_error_is_no_defect() -> None:

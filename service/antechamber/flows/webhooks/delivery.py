@@ -8,6 +8,8 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -74,7 +76,7 @@ class WebhookDelivery:
         self._holder = holder
         self._work = work
         self._over = threading.Event()
-        self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
+        self._wake: Callable[[], object] = _do_nothing
         self._tasks: dict[_Name, asyncio.Task[None]] = {}
         self._seen: dict[_Name, int] = {}
         """The first leaf that was not looked at, by id and version of an endpoint."""
@@ -87,25 +89,22 @@ class WebhookDelivery:
     def stop(self) -> None:
         """Make `run` return soon; requests under way are given up and sent again later."""
         self._over.set()
-        if (running := self._running) is not None:
-            loop, task = running
-            # The loop may have ended since.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(task.cancel)
+        # The loop may have ended since.
+        with contextlib.suppress(RuntimeError):
+            self._wake()
 
     def _serve(self) -> None:
-        with contextlib.suppress(asyncio.CancelledError):
-            asyncio.run(self._follow())
+        asyncio.run(self._follow())
 
     async def _follow(self) -> None:
         """Look at the endpoints regularly; an error of one delivery ends all of them, and the work starts again."""
-        task = asyncio.current_task()
-        if task is not None:
-            self._running = asyncio.get_running_loop(), task
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+        self._wake = partial(loop.call_soon_threadsafe, over.set)
+        waiting = loop.create_task(over.wait())
         self._tasks = {}
         self._look()
         while not self._over.is_set():
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.wait([waiting], timeout=LOOK_SECONDS)
             # The first look after a failure begins deliveries; this one knows how they went.
             self._look()
             self._work.note_success()
@@ -201,6 +200,10 @@ class WebhookDelivery:
         if not answer.delivered:
             return False
         return now - course.saved_at < SAVE_EVERY or self._save(course)
+
+
+def _do_nothing() -> None:
+    """Wake no loop, because none runs yet."""
 
 
 def _name(webhook: Webhook) -> _Name:
