@@ -1,5 +1,6 @@
 // Live updates: one event stream per visible tab keeps the counters of the navigation current and shows a notice when
-// the page is outdated. The page itself changes only when the person reloads it.
+// the page is outdated. The page itself changes only when the person reloads it. The title of the queue has the number
+// of waiting proposals, for which a hidden tab looks once a minute.
 (() => {
   'use strict';
   const shown = document.body.dataset;
@@ -13,11 +14,15 @@
     news.hidden = false;
   };
 
+  const label = (number) => (number > 1000 ? '1,000+' : String(number));
+
   const heard = (event) => {
     const now = JSON.parse(event.data);
     for (const one of document.querySelectorAll('[data-count]')) {
-      const number = now[one.dataset.count];
-      one.textContent = number > 1000 ? '1,000+' : String(number);
+      one.textContent = label(now[one.dataset.count]);
+    }
+    if (shown.pending) {
+      document.title = document.title.replace(/^(\([\d,+]+\) )?/, now.pending ? `(${label(now.pending)}) ` : '');
     }
     if (now.proposal && now.proposal !== shown.proposal) tell('This proposal was decided or changed meanwhile.');
     else if (shown.answers && now.answers > Number(shown.answers)) tell('The producer wrote an answer meanwhile.');
@@ -33,6 +38,13 @@
       stream.addEventListener('counters', heard);
     }
   };
+  const glance = () => {
+    if (!document.hidden || !shown.pending) return;
+    const once = new EventSource(shown.live);
+    once.addEventListener('counters', (event) => { once.close(); heard(event); });
+    once.onerror = () => once.close();
+  };
+  setInterval(glance, 60000);
   document.addEventListener('visibilitychange', look);
   addEventListener('pagehide', () => { if (stream) stream.close(); stream = null; });
   addEventListener('pageshow', look);

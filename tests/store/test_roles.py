@@ -54,6 +54,9 @@ TABLES = (
     "links",
     "sessions",
     "sign_in_failures",
+    "webhooks",
+    "webhook_replays",
+    "raised_alarms",
 )
 
 

@@ -26,6 +26,7 @@ DIFFERENT = {
     "hold_sessions": "for who ends sessions",
     "share_sessions": "SQLite has only one writer",
     "hold_failures": "SQLite has only one writer",
+    "hold_alarms": "SQLite has only one",
     "forget_words": "tsvector here and FTS5 there",
     "tidy_words": "leaves that to VACUUM",
     "wanted_terms": "functions of its own",

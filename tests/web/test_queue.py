@@ -116,3 +116,12 @@ def test_an_invalid_cursor_gives_the_first_page(service: Service) -> None:
     desk, only = service.sign_in(), propose(service, "Only one.")
     for index in ("x", "1.2.3", "9.9.9.9.9", "-1.0.0.0", "1.0.0.99999999999999999999", "\u0661.0.0.1", only):
         assert queue(desk, f"/review?after={index}")[0] == [only]
+
+
+def test_the_title_of_the_queue_has_the_number_that_waits(service: Service) -> None:
+    """A tab shows how many proposals wait; an empty queue shows no number."""
+    desk = service.sign_in()
+    assert "<title>Queue · Antechamber</title>" in desk.browser.get("/review").text
+    service.submit(event("One."))
+    service.submit(event("Two."))
+    assert "<title>(2) Queue · Antechamber</title>" in desk.browser.get("/review").text

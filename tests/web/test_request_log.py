@@ -8,8 +8,10 @@ from typing import Any, cast
 import pytest
 from litestar.types import Message, Scope
 
+from antechamber.app import clock
 from antechamber.core.access.secret_format import mint
 from antechamber.flows.alarm_log import AlarmLog
+from antechamber.flows.webhooks.alarms import AlarmEvents
 from antechamber.logs import LineFormatter
 from antechamber.web import request_log
 from antechamber.web.request_log import MAX_LINES, RequestLog
@@ -158,7 +160,10 @@ def test_refused_tokens_are_logged_by_their_id_only(service: Service, log_lines:
 
 def test_alarms_are_logged_when_they_begin_and_end(service: Service, log_lines: list[str]) -> None:
     """Each alarm has one line for its begin and one for its end, however often it is looked at."""
-    alarms, checkpoints = AlarmLog(service.state.dashboard), service.state.checkpoints
+    alarms, checkpoints = (
+        AlarmLog(service.state.dashboard, AlarmEvents(service.state.desk._store, clock)),
+        service.state.checkpoints,
+    )
     before = checkpoints.pin_alarm
     checkpoints.pin_alarm = "The log's last checkpoint could not be pinned."
     alarms.look()

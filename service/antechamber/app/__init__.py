@@ -16,6 +16,7 @@ from antechamber.app.maintenance import (
     opened_access,
     opened_log,
 )
+from antechamber.app.webhooks import opened_webhooks
 
 __all__ = [
     "bind_secret",
@@ -28,4 +29,5 @@ __all__ = [
     "open_store",
     "opened_access",
     "opened_log",
+    "opened_webhooks",
 ]

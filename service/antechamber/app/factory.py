@@ -18,6 +18,7 @@ from litestar import Litestar
 from antechamber.app.access import connect_access
 from antechamber.app.http_connection import OpenConnections
 from antechamber.app.maintenance import clock, open_log, open_store
+from antechamber.app.webhooks import connect_delivery
 from antechamber.background import Background
 from antechamber.core.access.callers import Bearer
 from antechamber.core.errors import AntechamberError
@@ -48,6 +49,7 @@ from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
 from antechamber.flows.sealed_events import SealedEvents
+from antechamber.flows.webhooks.alarms import AlarmEvents
 from antechamber.flows.write_gate import WriteGate
 from antechamber.resources import folder
 from antechamber.secret_key import load_quarantine_key, load_secret
@@ -122,8 +124,10 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
     desk = Desk(guarded, policies, now, os.urandom)
     dashboard = Dashboard(store, policies, now, heartbeat, checkpoints, background)
+    alarms = AlarmLog(dashboard, AlarmEvents(store, now))
     snapshots = SnapshotFiles(settings.data, None if settings.database_url is None else heartbeat.process_id)
-    meters = (store.meters, admission.meters, desk.meters, quarantine.meters, access.sign_in.meters)
+    delivery = connect_delivery(store, settings, policies, now, heartbeat.process_id, background)
+    own = store.meters, admission.meters, desk.meters, quarantine.meters, access.sign_in.meters, delivery.meters
     services = Services(
         admission=admission,
         sealer=KeySealer(guarded, policies, admission, now, os.urandom),
@@ -141,20 +145,18 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         checkpoints=checkpoints,
         proofs=proofs,
         dashboard=dashboard,
-        metrics=Metrics(store, now, dashboard, checkpoints, snapshots, meters),
+        metrics=Metrics(store, now, dashboard, checkpoints, snapshots, own),
         passwords=Passwords(),
         background=background,
     )
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
-        workers = _start_workers()
-        if settings.database_url is not None:
-            await asyncio.to_thread(heartbeat.beat)
+        workers = await _start_workers(None if settings.database_url is None else heartbeat)
         sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
-        threads = _start_threads(sorter, watch, app.state.request_log)
+        threads = _start_threads(sorter, watch, delivery, app.state.request_log)
         await _look_first(services, policies, settings)
-        tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat), app)
+        tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat, alarms), app)
         try:
             yield
         finally:
@@ -165,10 +167,12 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     return app
 
 
-def _start_workers() -> ThreadPoolExecutor:
-    """Start the threads in which the event loop runs what may wait."""
+async def _start_workers(heartbeat: Heartbeat | None) -> ThreadPoolExecutor:
+    """Start the threads in which the event loop runs what may wait; the first work is a heartbeat, if there is one."""
     workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="work")
     asyncio.get_running_loop().set_default_executor(workers)
+    if heartbeat is not None:
+        await asyncio.to_thread(heartbeat.beat)
     return workers
 
 
@@ -228,7 +232,7 @@ async def _cancel_all(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def _list_periodic_work(
-    services: Services, policies: PolicyReloader, settings: Settings, heartbeat: Heartbeat
+    services: Services, policies: PolicyReloader, settings: Settings, heartbeat: Heartbeat, alarms: AlarmLog
 ) -> list[PeriodicWork]:
     shared = (
         []
@@ -243,7 +247,7 @@ def _list_periodic_work(
         ("noting the address", partial(services.access.address.note, settings.url), POLICY_EVERY),
         ("reading the policy files", policies.refresh, POLICY_EVERY),
         ("preparing the scan of the desk", policies.prepare_desk, PREPARE_EVERY),
-        ("logging alarms", AlarmLog(services.dashboard).look, ALARMS_EVERY),
+        ("logging alarms", alarms.look, ALARMS_EVERY),
         ("signing the log", services.checkpoints.tick, SIGN_LOOK_EVERY),
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
         ("ending sealed events", services.sealed_events.end_expired, FLUSH_EVERY),

@@ -32,6 +32,7 @@ _VERBS: Final = {
     "token": "people.token",
     "user": "people.user",
     "verify": "audit.verify",
+    "webhook": "webhooks.webhook",
 }
 """Module and name of each verb."""
 

@@ -44,6 +44,8 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     keep_private: KeepPrivate = "findings"
     """What is kept of a private event whose worst finding has the action `quarantine`: its findings, or its text too,
     encrypted."""
+    webhook_text: bool = False
+    """Whether webhooks get the text of proposals and memories, and not only their ids."""
 
 
 class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -55,6 +57,7 @@ class ScopeRules(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     curators: Annotated[int, Meta(ge=1, le=2)] | None = None
     self_edit: bool | None = None
     keep_private: KeepPrivate | None = None
+    webhook_text: bool | None = None
     actions: dict[str, Action] | None = None
     """Actions of detection rules in this scope, by rule id or kind."""
 

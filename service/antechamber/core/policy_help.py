@@ -37,6 +37,7 @@ WANTED: Final[dict[str, str]] = {
     "defaults.curators": "1 or 2",
     "defaults.self_edit": "true or false",
     "defaults.keep_private": '"findings" or "sealed"',
+    "defaults.webhook_text": "true or false",
     "scope": "tables: [scope.organization]",
     "scope[]": "a table: [scope.organization]",
     "scope[].actions": 'a table: rule or kind = "reject", "quarantine", "warn" or "off"',

@@ -1,5 +1,6 @@
 """Metrics: the figures of all processes of a host, with those that are read from the store at that moment."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,8 +12,11 @@ from antechamber.core.metrics.meters import Family, Meters, Snapshot, families, 
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.snapshots import Snapshots
 from antechamber.core.ports.store import Store
+from antechamber.core.rows.webhooks import Webhook
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.webhooks.endpoints import state_of
+from antechamber.flows.webhooks.pending import Backlog, backlog_of
 
 Gauge = tuple[str, Labels, float]
 _ALL: Final = 1 << 40
@@ -86,6 +90,7 @@ class Metrics:
                 depth, oldest = tx.queue.count_pending(_ALL), tx.reports.oldest_pending()
                 size, last = tx.log.size(), tx.log.checkpoint()
                 backup = tx.reports.meta(LAST_BACKUP)
+                webhooks = [(webhook, backlog_of(tx, webhook)) for webhook in tx.webhooks.all()]
             stored = self._store.size()
         except (BusyError, UnavailableError):
             return [_gauge(named.STORE_UP, 0)]
@@ -99,7 +104,20 @@ class Metrics:
             _gauge(named.UNSIGNED_LEAVES, size - (last.size if last else 0)),
             _gauge(named.CHECKPOINT_AGE, _seconds(now - last.signed_at) if last else 0),
             *([_gauge(named.BACKUP_AGE, _seconds(now - int(backup)))] if backup else []),
+            *_of_webhooks(webhooks, now),
         ]
+
+
+def _of_webhooks(webhooks: Sequence[tuple[Webhook, Backlog]], now: int) -> list[Gauge]:
+    """Return the figures of all endpoints; one that was disabled waits for nothing."""
+    states = Counter(state_of(webhook) for webhook, _ in webhooks)
+    active = [backlog for webhook, backlog in webhooks if webhook.state == "active"]
+    oldest = min((backlog.oldest for backlog in active if backlog.oldest is not None), default=now)
+    return [
+        *(_gauge(named.WEBHOOKS, states[state], state) for (state,) in named.WEBHOOKS.known_labels()),
+        _gauge(named.WEBHOOK_BACKLOG, sum(backlog.number for backlog in active)),
+        _gauge(named.WEBHOOK_OLDEST, _seconds(now - oldest)),
+    ]
 
 
 def _seconds(microseconds: int) -> float:

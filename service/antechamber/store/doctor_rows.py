@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from antechamber.core.log.leaf import account_members, token_members
+from antechamber.core.log.leaf import account_members, token_members, webhook_members
 from antechamber.store.statements import Statements
 
 SqlRow = dict[str, Any]
@@ -48,6 +48,7 @@ class RowCheck:
                 yield f"review record {row['review_record_id']} lets its editor approve alone, against its policy"
         yield from self._check_tokens()
         yield from self._check_users()
+        yield from self._check_webhooks()
 
     def _policies(self) -> Iterator[tuple[str, SqlRow]]:
         """Yield digests and policies that can be read; the log check finds a text that does not match its digest."""
@@ -79,6 +80,16 @@ class RowCheck:
             logged = row["changed"] or leaf.get("password")
             if account_members(row["name"], row["person"], row["password"]).get("password") != logged:
                 yield f"account {row['name']} has another password than its last leaf says"
+
+    def _check_webhooks(self) -> Iterator[str]:
+        for row in self._sql.all("logged_webhooks"):
+            leaf = self._subject(row["webhook_id"], "add-webhook")
+            try:
+                expected = webhook_members(row | {"events": msgspec.json.decode(row["events"])})
+            except (msgspec.MsgspecError, ArithmeticError, TypeError, ValueError):
+                expected = {}
+            if leaf is not None and leaf != expected:
+                yield f"webhook {row['webhook_id']} has another URL or other events than its leaf"
 
     def _subject(self, subject: str, action: str) -> SqlRow | None:
         """Return the subject of the first leaf with this action; None if there is none."""

@@ -14,6 +14,7 @@ from antechamber.store.reviews import ReviewQueries
 from antechamber.store.sealed_events import SealedEventQueries
 from antechamber.store.search import SearchQueries
 from antechamber.store.statements import Statements
+from antechamber.store.webhooks import WebhookQueries
 
 
 class Transaction:
@@ -37,6 +38,7 @@ class Transaction:
         "sealed_events",
         "search",
         "sql",
+        "webhooks",
     )
 
     def __init__(self, sql: Statements, lane: int = 0, known_numbers: dict[str, int] | None = None) -> None:
@@ -53,4 +55,5 @@ class Transaction:
         self.access = AccessQueries(sql)
         self.reports = ReportQueries(sql)
         self.doctor = DoctorQueries(sql)
+        self.webhooks = WebhookQueries(sql)
         self.log = LogQueries(sql)

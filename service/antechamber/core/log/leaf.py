@@ -305,6 +305,16 @@ def account_members(name: str, person: str, password: str | None) -> dict[str, s
     return {"user": name, "person": person} | ({} if password is None else {"password": digest(password.encode())})
 
 
+def webhook_members(webhook: dict[str, Any]) -> dict[str, str]:
+    """Return the members that the leaf of a webhook contains: id, events, the URL's digest, and whether it is private.
+
+    `webhook` has the columns of its row; `events` is a list. The URL itself may hold a secret of its receiver.
+    """
+    private = {"allow_private": "true"} if webhook["allow_private"] else {}
+    named = {"webhook_id": webhook["webhook_id"], "url": digest(webhook["url"].encode())}
+    return named | {"events": " ".join(webhook["events"])} | private
+
+
 def of_export(row: ExportRow, salt: bytes) -> LeafWrite:
     """Return the leaf of an export: actor and kind; the filters are covered by the commitment."""
     leaf = Leaf(

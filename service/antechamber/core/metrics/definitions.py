@@ -105,6 +105,14 @@ SIGNER_STATE: Final = _gauge(
     "state",
     values=(SIGNER_STATES,),
 )
+WEBHOOK_ATTEMPTS: Final = _counter(
+    "webhook_attempts", "Attempts to deliver an event to a webhook.", "result", values=(("delivered", "failed"),)
+)
+WEBHOOKS: Final = _gauge("webhooks", "Webhooks by state.", "state", values=(("active", "failing", "disabled"),))
+WEBHOOK_BACKLOG: Final = _gauge("webhook_backlog", "Events that webhooks have not got yet, at most 1,001 of each.")
+WEBHOOK_OLDEST: Final = _gauge(
+    "webhook_oldest_seconds", "Age of the oldest event that an active webhook has not got; 0 if each has got all."
+)
 STORE_UP: Final = _gauge("store_up", "1 if the store could be read for these figures.")
 STORE_BYTES: Final = _gauge("store_bytes", "Size of the database with its indexes.")
 DISK_FREE: Final = _gauge("disk_free_bytes", "Free space on the disk of the data folder.")

@@ -19,6 +19,7 @@ from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.sealed_events import SealedEventRows
 from antechamber.core.ports.search import SearchRows
+from antechamber.core.ports.webhooks import WebhookRows
 
 T = TypeVar("T")
 
@@ -76,6 +77,10 @@ class Rows(Protocol):
     @property
     def doctor(self) -> DoctorRows:
         """The check of the store's own guarantees."""
+
+    @property
+    def webhooks(self) -> WebhookRows:
+        """Endpoints of webhooks, and the alarms that are sent to them."""
 
     @property
     def log(self) -> LogRows:

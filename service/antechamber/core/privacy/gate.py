@@ -71,7 +71,7 @@ class Gate:
 
     def prepare_all(self) -> None:
         """Build the automata of all rules that are in force anywhere, which the desk's first scan would build."""
-        for wanted in {*self._wanted.values()}:
+        for wanted in {level.wanted for level in self._levels.values()}:
             self._search(wanted).warm_up()
 
     def scan(self, values: dict[str, Any], scope: Scope | None = None) -> list[Finding]:

@@ -56,6 +56,9 @@ TABLES: Final = (
     "links",
     "sessions",
     "sign_in_failures",
+    "webhooks",
+    "webhook_replays",
+    "raised_alarms",
 )
 """Tables in an order in which every row finds the rows that it refers to, except for the memories that proposals and
 records name. Claims are not copied: they last five minutes."""

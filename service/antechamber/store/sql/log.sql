@@ -84,6 +84,12 @@ UNION ALL
 SELECT substr(digest, 1, 16), 'end-link', 'ended', used_at FROM links WHERE logged = 1
 UNION ALL
 SELECT substr(digest, 1, 16), 'end-session', 'ended', ended_at FROM sessions WHERE logged = 1
+UNION ALL
+SELECT webhook_id, 'add-webhook', 'added', created_at FROM webhooks
+UNION ALL
+SELECT webhook_id, 'remove-webhook', 'removed', removed_at FROM webhooks WHERE removed_at IS NOT NULL
+UNION ALL
+SELECT replay_id, 'replay-webhook', 'replayed', replayed_at FROM webhook_replays
 ORDER BY action, at, subject
 
 -- name: logged_exports

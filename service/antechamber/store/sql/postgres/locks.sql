@@ -2,7 +2,7 @@
 -- shared statements of the same names lock nothing. Each lock is held until its transaction ends. Advisory locks:
 --   1095648082, producer  its waiting quarantined events     1095648085, 0  sessions
 --   1095648083, 0         the end of the log, taken last     1095648086, 0  failed sign-ins
---   1095648084, 0         the recorded policy
+--   1095648084, 0         the recorded policy               1095648087, 0  numbers of raised alarms
 -- Rows of proposals, quarantined events and memories are locked with FOR NO KEY UPDATE.
 
 -- name: lock_log
@@ -29,6 +29,11 @@ SELECT CAST(pg_advisory_xact_lock(1095648085, 0) AS TEXT) AS held
 -- name: hold_failures
 -- Why: failed sign-ins at several processes at once must all be counted; SQLite has only one writer.
 SELECT CAST(pg_advisory_xact_lock(1095648086, 0) AS TEXT) AS held
+
+-- name: hold_alarms
+-- Why: processes that raise alarms at once take turns to number them, so that no reader skips one; SQLite has only one
+-- writer.
+SELECT CAST(pg_advisory_xact_lock(1095648087, 0) AS TEXT) AS held
 
 -- name: hold_proposal
 -- Why: two concurrent first approvals must see each other; SQLite has only one writer.

@@ -1,0 +1,1 @@
+"""Outgoing webhooks: endpoints, what each has not got yet, delivery, and alarms as events."""
