@@ -80,8 +80,10 @@
   };
   // A mark is chosen and the next item gets the focus; without a focused item, the first one gets it.
   const mark = (radio) => {
-    if (item()) radio.click();
-    step(1);
+    const at = item();
+    if (at?.contains(radio)) radio.click();
+    else if (at?.querySelector('details:not([open])')) return at.querySelector('summary').click();
+    return step(1);
   };
   const press = (button) => {
     if (button.matches('[data-item] [type=radio]')) return mark(button);
@@ -113,9 +115,9 @@
 
   // Focus the next or the previous row of a list.
   const step = (by) => {
-    const rows = [...document.querySelectorAll('.rows a.whole, article a.whole, [data-item]')];
+    const rows = [...document.querySelectorAll('.rows a.whole, article a.whole, article[data-item]')];
     if (!rows.length) return;
-    const at = rows.indexOf(item() || document.activeElement);
+    const at = rows.findIndex((row) => row.contains(document.activeElement));
     const to = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1);
     rows[to].focus();
   };
@@ -131,7 +133,9 @@
     if (action === 'help') return help();
     const found = named(action);
     if (!found) return undefined;
-    if (found.matches('[data-item] *') && !item()) return step(1);
+    // What only other items have: open the pair of this one, so that it can be marked.
+    const other = found.closest('[data-item]');
+    if (other && other !== item()) return mark(found);
     if (found.matches('[data-item] [type=radio]')) return mark(found);
     if (found.matches('[data-digits]')) return choose(found);
     if (found.matches('summary')) return open(found);

@@ -138,7 +138,8 @@ def test_the_last_hour_of_one_producer_is_a_group(service: Service) -> None:
     fields = form(own_page) | items | {"reason_code": "wrong"}
     assert "0 recorded, each on its own. 2 not:" in decide(ada, location, "reject", fields)
     assert "No proposal of this group is waiting" in ada.browser.get("/review/group?producer=worker:nobody").text
-    assert "No proposal of this group is waiting" in ada.browser.get("/review/group").text
+    for other in ("", "?like=nothing", "?source=nothing"):
+        assert "No proposal of this group is waiting" in ada.browser.get(f"/review/group{other}").text
 
 
 class Shrinking(WriteGate):
@@ -179,5 +180,8 @@ def test_only_a_curator_decides_on_a_group(service: Service) -> None:
         service.state.groups.decide(
             [(one, Decision(kind="reject", version=1, shown_hash="", decision_key=""))], auditor
         )
+    curator = Account(id=1, name="bob", person="bob", role="curator", session="")
+    with pytest.raises(ForbiddenDecisionError, match="approved, rejected or undone, nothing else"):
+        service.state.groups.decide([(one, Decision(kind="merge", version=1, shown_hash="", decision_key=""))], curator)
     with pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
         service.state.desk.decide(one, Decision(kind="reject", version=1, shown_hash="", decision_key=""), auditor)

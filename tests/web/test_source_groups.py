@@ -1,5 +1,6 @@
 """Items of one source, each with its own mark and record; one near duplicate kept; undo of a whole action."""
 
+import html
 import re
 from typing import Any
 
@@ -28,6 +29,11 @@ def fields_of(desk: Desk, location: str) -> dict[str, str]:
     """Return the fields of a page's form about the group, not those of its undo."""
     page = desk.browser.get(f"/review/group?{location}").text.partition("<main")[2]
     return dict(re.findall(r'name="(csrf|decision_key|item-\d+)" value="([^"]*)"', page))
+
+
+def said_on(page: str) -> str:
+    """Return the visible text of a page, with single spaces."""
+    return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]+>", "", page.partition("<main")[2])))
 
 
 def undo_of(page: str) -> dict[str, str]:

@@ -105,9 +105,8 @@ class RandomBytes:
 def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Litestar:
     """Build the application for one data location; it closes everything when it stops.
 
-    The policy is read from the settings' folder unless it is given.
-
-    Raises AntechamberError if settings, policy or folder cannot be used.
+    The policy is read from the settings' folder unless it is given. Raises AntechamberError if settings, policy or
+    folder cannot be used.
     """
     settings.check()
     policies, background = policies or PolicyReloader(settings.policies), Background()

@@ -1,7 +1,7 @@
 """Similar memories and corroboration: what else in a proposal's scope says nearly the same."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -19,6 +19,8 @@ from antechamber.core.search.terms import index_text
 
 COMPARED: Final = 60
 """Number of candidates that are compared character by character."""
+MOST: Final = 8
+"""Number of the most similar memories in which contradictions are looked for."""
 REPORTS: Final = 100
 """Maximum number of waiting near duplicates that count as corroboration."""
 SIMILAR: Final = 4
@@ -118,15 +120,15 @@ def contradicted(
     tx: Rows, scope: tuple[str, str], payload: dict[str, Any], supersedes: str | None
 ) -> Contradiction | None:
     """Return the first contradiction of a payload to an active memory of its scope, other than one it supersedes."""
-    return _first(find_alike(tx, scope, payload, COMPARED), payload, supersedes)
+    return _first(find_alike(tx, scope, payload, MOST), payload, supersedes)
 
 
 def _first(
-    near: Iterable[tuple[NearMemory, float]], payload: dict[str, Any], supersedes: str | None
+    near: Sequence[tuple[NearMemory, float]], payload: dict[str, Any], supersedes: str | None
 ) -> Contradiction | None:
     found = (
         find_contradiction(memory.payload["content"], payload["content"])
-        for memory, _ in near
+        for memory, _ in near[:MOST]
         if memory.memory_id != supersedes
     )
     return next(filter(None, found), None)

@@ -189,6 +189,7 @@ def _handlers() -> list[Any]:
                 groups.decide_on_group,
                 decisions.DecisionRoutes,
                 quarantine.show_quarantine,
+                quarantine.settle_many,
                 quarantine.show_event,
                 sealed_events.reveal,
                 sealed_events.settle_sealed,

@@ -33,7 +33,7 @@ SHORTCUTS: Final = (
     Shortcut("group", "b", "Open the near duplicates"),
     Shortcut("source", "o", "Open the proposals from one source"),
     Shortcut("record", "w", "Record the marks of a page"),
-    Shortcut("keep", "k", "Keep the marked one of near duplicates, reject the others; keep the original of a conflict"),
+    Shortcut("keep", "k", "Keep the marked one of near duplicates, reject the others"),
     Shortcut("skip", "s", "Skip to the next proposal"),
     Shortcut("next", "j", "Move to the next row"),
     Shortcut("previous", "k", "Move to the row before"),

@@ -11,3 +11,6 @@ UPDATE antechamber.proposals SET fold = NULL WHERE state = 'pending' AND fold IS
 CREATE INDEX proposals_of_source ON antechamber.proposals (source, id) WHERE state = 'pending' AND source IS NOT NULL;
 
 GRANT UPDATE (source, contradicts) ON antechamber.proposals TO antechamber_admission;
+
+-- The quarantine in the order of its list.
+CREATE INDEX quarantine_in_line ON antechamber.quarantine (id) WHERE state = 'waiting';

@@ -8,3 +8,6 @@ UPDATE folds SET pending = 0 WHERE pending > 0;
 UPDATE proposals SET fold = NULL WHERE state = 'pending' AND fold IS NOT NULL;
 
 CREATE INDEX proposals_of_source ON proposals (source, id) WHERE state = 'pending' AND source IS NOT NULL;
+
+-- The quarantine in the order of its list.
+CREATE INDEX quarantine_in_line ON quarantine (id) WHERE state = 'waiting';
