@@ -46,10 +46,10 @@
   const item = () => document.activeElement.closest('[data-item]');
   const named = (action) => [item(), document].filter(Boolean).flatMap((one) => [
     ...one.querySelectorAll(`[data-act="${action}"]`)]).find(usable);
-  // Two actions may share a key: the one that the page has a button for goes first.
+  // `keep` may share its key with a move between rows, which needs no button.
   const actionOf = (key) => {
     const found = Object.keys(keys).filter((action) => keys[action] === key);
-    return found.find(named) || found[0];
+    return found.find(named) || found.find((action) => action !== 'keep');
   };
   // While a text has unsaved changes, keys decide nothing else until it is saved or restored.
   const unsaved = (field) => 'unsaved' in field.dataset || field.value !== field.defaultValue;
