@@ -48,8 +48,8 @@ def test_a_source_is_read_whole_and_each_item_gets_its_mark(journey: Journey) ->
         with page.expect_navigation():
             keys(page, "w")
     else:
-        page.locator("article").nth(0).get_by_text("Approve", exact=True).click()
-        page.locator("article").nth(1).get_by_text("outdated", exact=True).click()
+        page.locator("article").nth(0).locator("label", has_text="Approve").click()
+        page.locator("article").nth(1).locator("label", has_text="outdated").click()
         press(page, "Record the marks")
     said(page, "2 recorded")
     expect(page.locator("article p.text")).to_have_text(["Ask before a force push."])
