@@ -328,6 +328,7 @@ class Tour:
             "settings": "/settings",
             "policy": "/policy",
             "group": f"/review/group?like={ids['new']}",
+            "group-source": f"/review/group?source={ids['new']}",
             "error": "/nowhere",
             "contract": "/contract",
             "schema": "/schema",

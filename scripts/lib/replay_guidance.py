@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from antechamber import app
-from antechamber.cli.demo import free_port, serving
+from antechamber.cli.demo import free_port, run, serving
 from antechamber.client import OperationError, Submitter
 from antechamber.core.contract import Receipt
 from antechamber.settings import Location
+from lib.review_guidance import Review
 
 Event = dict[str, Any]
 Key = Callable[[Event], str]
@@ -191,17 +192,59 @@ def one_pass(events: list[Event], key: Key, runs: int, title: str) -> bool:
         return good and found == waiting and total == wanted["rejected-conflict"]
 
 
+def reviewed(events: list[Event]) -> bool:
+    """Submit the file once, approve everything through the desk's pages, and print how many pages that takes."""
+    with tempfile.TemporaryDirectory() as location:
+        data, policies = Path(location) / "data", Path(location) / "policies"
+        repositories = sorted({event["repo"] for event in events})
+        write_policy(policies, repositories)
+        (policies / "scopes.toml").open("a").write("bulk_approve = true\n")
+        with app.opened_access(Location(data=data), create=True) as access:
+            tokens = {
+                name: access.tokens.issue(name, "producer", [], None)[1] for name in (f"repo:{r}" for r in repositories)
+            }
+        with serving(data, policies, free_port(0)) as url:
+            sent = send(url, events, key_of_text, tokens)[0]["accepted-for-review"]
+            until_sorted(data)
+            review = Review(url, run("user", "add", "cora", "--role", "curator", "--data", str(data), "--url", url))
+            review.run()
+    counts = review.counts
+    print(f"\n{sent:,} proposals reviewed in {counts['pages']:,} page views")
+    print(f"  approved together {counts['approved together']:,}, alone {counts['approved alone']:,}")
+    return counts["approved together"] + counts["approved alone"] == sent
+
+
+def until_sorted(data: Path) -> None:
+    """Wait until the queue is sorted.
+
+    Raises TimeoutError if that takes more than two minutes.
+    """
+    store = app.open_store(Location(data=data))
+    try:
+        for _ in range(600):
+            with store.read() as tx:
+                if not tx.queue.unsorted(1):
+                    return
+            time.sleep(0.2)
+    finally:
+        store.close()
+    raise TimeoutError
+
+
 def main() -> None:
     """Replay and report; exit with 1 if a count differs."""
     parser = argparse.ArgumentParser(
         prog="scripts/replay_guidance", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", type=Path, help="JSON lines with repo, path, item, heading and text")
+    parser.add_argument("--review", action="store_true", help="also approve everything on the desk and count the pages")
     arguments = parser.parse_args()
     events = [json.loads(line) for line in arguments.file.read_text(encoding="utf-8").splitlines() if line.strip()]
     print(f"{len(events)} events of {len({event['repo'] for event in events})} repositories")
     good = one_pass(events, key_of_text, 2, "Key from repo, path, item and text")
     good &= one_pass(events, key_of_slot, 2, "Key from repo, path and item")
+    if arguments.review:
+        good &= reviewed(events)
     print("\nAll counts hold." if good else "\nA count differs.")
     sys.exit(0 if good else 1)
 

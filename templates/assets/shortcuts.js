@@ -4,8 +4,7 @@
   'use strict';
   const body = document.body;
   const keys = JSON.parse(body.dataset.keys || '{}');
-  const actions = new Map(Object.entries(keys).map(([action, key]) => [key, action]));
-  if (!actions.size) return;
+  if (!Object.keys(keys).length) return;
 
   // A key pressed for the previous page must not act on this one, so keys are enabled shortly after the first paint.
   const ENABLE_DELAY_MILLISECONDS = 250;
@@ -43,7 +42,15 @@
   const leave = () => { disarm(); leaving = true; };
 
   const usable = (one) => !one.disabled && one.getClientRects().length > 0;
-  const named = (action) => [...document.querySelectorAll(`[data-act="${action}"]`)].find(usable);
+  // On a page with marks, keys act on the item that has the focus.
+  const item = () => document.activeElement.closest('[data-item]');
+  const named = (action) => [item(), document].filter(Boolean).flatMap((one) => [
+    ...one.querySelectorAll(`[data-act="${action}"]`)]).find(usable);
+  // `keep` may share its key with a move between rows, which needs no button.
+  const actionOf = (key) => {
+    const found = Object.keys(keys).filter((action) => keys[action] === key);
+    return found.find(named) || found.find((action) => action !== 'keep');
+  };
   // While a text has unsaved changes, keys decide nothing else until it is saved or restored.
   const unsaved = (field) => 'unsaved' in field.dataset || field.value !== field.defaultValue;
   const changed = () => [...document.querySelectorAll('textarea:not([readonly])')].some(unsaved);
@@ -51,10 +58,10 @@
   const typing = (one) => one.isContentEditable || one.matches(FIELDS);
 
   // The end of a long text ticks the box that its approval requires, once it was on the screen above the bar.
-  const box = document.querySelector('[data-read]');
-  const end = document.getElementById('end-of-text');
-  if (box && end) {
-    const margin = `0px 0px -${document.getElementById('decide').offsetHeight}px 0px`;
+  const bar = document.querySelector('.decide');
+  for (const box of document.querySelectorAll('[data-read]')) {
+    const end = document.getElementById('end-of-text') || box;
+    const margin = `0px 0px -${bar.offsetHeight}px 0px`;
     const watch = new IntersectionObserver((seen) => {
       if (!seen.some((one) => one.isIntersecting)) return;
       box.checked = true;
@@ -71,7 +78,15 @@
     refuse(false, 'Write the question first; then Tab and the key again.');
     return true;
   };
+  // A mark is chosen and the next item gets the focus; without a focused item, the first one gets it.
+  const mark = (radio) => {
+    const at = item();
+    if (at?.contains(radio)) radio.click();
+    else if (at?.querySelector('details:not([open])')) return at.querySelector('summary').click();
+    return step(1);
+  };
   const press = (button) => {
+    if (button.matches('[data-item] [type=radio]')) return mark(button);
     if (unwritten(button)) return undefined;
     if (unread(button)) return refuse(false, 'Read the text to its end first.');
     leave();
@@ -100,9 +115,9 @@
 
   // Focus the next or the previous row of a list.
   const step = (by) => {
-    const rows = [...document.querySelectorAll('.rows a.whole')];
+    const rows = [...document.querySelectorAll('.rows a.whole, article a.whole, article[data-item]')];
     if (!rows.length) return;
-    const at = rows.indexOf(document.activeElement);
+    const at = rows.findIndex((row) => row.contains(document.activeElement));
     const to = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1);
     rows[to].focus();
   };
@@ -118,6 +133,10 @@
     if (action === 'help') return help();
     const found = named(action);
     if (!found) return undefined;
+    // What only other items have: open the pair of this one, so that it can be marked.
+    const other = found.closest('[data-item]');
+    if (other && other !== item()) return mark(found);
+    if (found.matches('[data-item] [type=radio]')) return mark(found);
     if (found.matches('[data-digits]')) return choose(found);
     if (found.matches('summary')) return open(found);
     // The view has two radio buttons: press the one that is not chosen.
@@ -132,7 +151,7 @@
     if (event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (typing(event.target) || document.querySelector('dialog[open]')) return;
     if (!armed) {
-      if (actions.has(event.key)) refuse(leaving);
+      if (actionOf(event.key)) refuse(leaving);
       return;
     }
     if (waiting && event.key === 'Escape') return choose(null);
@@ -144,7 +163,7 @@
       choose(null);
       return press(choice);
     }
-    const action = actions.get(event.key);
+    const action = actionOf(event.key);
     if (!action || (changed() && action !== 'edit')) return undefined;
     event.preventDefault();
     if (waiting) choose(null);

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antechamber.core.review.queue_order import (
+    Circumstances,
     FoldAssignment,
     FoldHead,
     ProducerTurn,
@@ -12,6 +13,7 @@ from antechamber.core.review.queue_order import (
     marks_of,
     risk_of,
     sort,
+    source_of_proposal,
     turn_of,
 )
 
@@ -26,8 +28,10 @@ def proposal(number: int, content: str, producer: int = 1) -> Unsorted:
         submission_scope="project",
         scope_id="apollo",
         payload={"kind": "fact", "content": content},
+        source_span={"uri": f"repo://apollo/{content[:1]}"},
         supersedes=None,
         conflicts=0,
+        opened=False,
     )
 
 
@@ -49,9 +53,11 @@ def test_near_duplicates_join_a_fold_that_is_there_or_one_just_made() -> None:
         some, heads, [0, 0, 2], {(1, 0): ProducerTurn(served=5, last=None), (1, 2): ProducerTurn(served=0, last=None)}
     )
     assert places == [
-        FoldAssignment(proposal=1, fold=70, like=None, risk=0, turn=0),
-        FoldAssignment(proposal=2, fold=None, like=None, risk=0, turn=5),
-        FoldAssignment(proposal=3, fold=None, like=2, risk=2, turn=0),
+        FoldAssignment(proposal=1, fold=70, like=None, risk=0, turn=0, source=source_of_proposal(1, "repo://apollo/T")),
+        FoldAssignment(
+            proposal=2, fold=None, like=None, risk=0, turn=5, source=source_of_proposal(1, "repo://apollo/P")
+        ),
+        FoldAssignment(proposal=3, fold=None, like=2, risk=2, turn=0, source=source_of_proposal(1, "repo://apollo/P")),
     ]
 
 
@@ -93,10 +99,22 @@ def test_an_item_waits_behind_at_most_as_many_of_each_other_producer(flood: int,
             3,
         ),
         ("Rules of the previous release were ignored.", "project", {}, [], 0),
+        ("Plain.", "project", {"contradicts": True}, ["contradicts-memory"], 2),
+        ("Plain.", "project", {"opened": True}, ["out-of-conflict"], 1),
     ],
 )
 def test_care_has_reasons(content: str, scope: str, more: dict[str, int], codes: list[str], risk: int) -> None:
     """Each flag has a reason, and their weights add up to at most three."""
-    marks = marks_of(content, scope, **{"supersedes": False, "conflicts": 0, "hidden": 0} | more)  # type: ignore[arg-type]
+    around = {"supersedes": False, "conflicts": 0, "opened": False, "contradicts": False}
+    found = Circumstances(**around | {name: value for name, value in more.items() if name != "hidden"})  # type: ignore[arg-type]
+    marks = marks_of(content, scope, found, hidden=more.get("hidden", 0))
     assert [mark.code for mark in marks] == codes
     assert risk_of(marks) == risk
+
+
+def test_a_source_has_one_number_for_each_producer_and_address() -> None:
+    """The number is the same for the same producer and address, different otherwise, and fits into a signed column."""
+    numbers = {source_of_proposal(producer, uri) for producer in (1, 2) for uri in ("repo://a", "repo://b", "")}
+    assert len(numbers) == 6
+    assert source_of_proposal(1, "repo://a") in numbers
+    assert all(-(2**63) <= number < 2**63 for number in numbers)

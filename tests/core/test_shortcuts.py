@@ -8,9 +8,10 @@ from antechamber.core.review.shortcuts import OFF, SHORTCUTS, USUAL, ShortcutErr
 
 
 def test_without_a_choice_every_action_has_its_usual_key() -> None:
-    """Shortcuts are on by default, each with a distinct key."""
+    """Shortcuts are on by default, each with a distinct key but two that are never on one page."""
     assert decode_shortcuts(None) == USUAL
-    assert len(set(USUAL.values())) == len(SHORTCUTS)
+    assert len(set(USUAL.values())) == len(SHORTCUTS) - 1
+    assert USUAL["keep"] == USUAL["previous"]
     assert encode_shortcuts(USUAL) is None
 
 
@@ -34,12 +35,16 @@ def test_a_key_is_one_letter_or_sign(key: str) -> None:
 
 def test_two_actions_have_two_keys() -> None:
     """Two actions cannot share a key."""
-    with pytest.raises(ShortcutError, match="the same key"):
-        encode_shortcuts(USUAL | {"approve": "r"})
+    for action, key in (("approve", "r"), ("keep", "a"), ("previous", "s")):
+        with pytest.raises(ShortcutError, match="the same key"):
+            encode_shortcuts(USUAL | {action: key})
+    apart = USUAL | {"keep": "x", "previous": "y"}
+    assert decode_shortcuts(encode_shortcuts(apart)) == apart
 
 
 def test_an_action_that_is_newer_than_the_choice_has_its_usual_key() -> None:
     """A new action gets its default key, or none if that is taken."""
     assert decode_shortcuts('{"approve":"y"}') == USUAL | {"approve": "y"}
+    assert decode_shortcuts('{"previous":"k"}')["keep"] == "k"
     others = {action: key for action, key in USUAL.items() if action != "skip"}
     assert decode_shortcuts('{"approve":"s","gone":"x"}') == others | {"approve": "s"}

@@ -33,7 +33,7 @@ def test_a_sealed_event_is_redacted_released_and_approved_by_another_person(jour
     assert answer["disposition"] == "rejected-private"
     page = journey.sign_in("bob")
     page.get_by_role("link", name="Quarantine").click()
-    page.get_by_role("link", name="worker:release-bot").click()
+    page.get_by_role("link", name="Private, sealed").click()
     expect(page.get_by_role("img", name="Hidden span 1: e-mail address")).to_be_visible()
     expect(page.get_by_text("before the deploy").first).to_be_visible()
     assert MIRA not in page.content()

@@ -143,6 +143,7 @@ def test_the_quarantine_is_settled_and_taken_back(journey: Journey) -> None:
     page = journey.sign_in("bob")
     page.get_by_role("navigation", name="Desk").get_by_role("link", name="Quarantine").click()
     expect(page.get_by_role("heading", name="Quarantine")).to_be_visible()
+    page.get_by_role("link", name="The other.").click()
     press(page, "Keep the original")
     press(page, "Undo")
     expect(page.get_by_role("heading", name="Refused event")).to_be_visible()
@@ -152,7 +153,8 @@ def test_the_quarantine_is_settled_and_taken_back(journey: Journey) -> None:
     expect(page.locator("p.text").first).to_have_text("The other.")
     press(page, "Approve")
     page.goto(f"{journey.url}/quarantine")
-    press(page, "Dismiss")
+    page.locator("label", has_text="Dismiss").click()
+    press(page, "Record the marks")
     expect(page.get_by_text("The quarantine is empty")).to_be_visible()
     assert journey.remembered() == ["The other."]
     decisions = [decision for decision, _, _ in told(journey)]

@@ -74,6 +74,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/policy"): FIGURES,
     ("GET", "/review/group"): DESK,
     ("POST", "/review/group/{decision}"): FORM,
+    ("POST", "/quarantine/group/{decision}"): FORM,
     ("POST", "/review/views"): FORM,
     ("POST", "/review/next"): FORM,
     ("POST", "/quarantine/{quarantine_id}/{decision}"): FORM,

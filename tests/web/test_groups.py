@@ -95,7 +95,7 @@ def test_a_form_without_reason_choice_or_known_decision_records_nothing(service:
     assert "Choose between 1 and 100" in decide(desk, location, "reject", nothing | {"reason_code": "wrong"})
     many = nothing | {f"item-{number}": f"x 1 {number}" for number in range(101)}
     assert "Choose between 1 and 100" in decide(desk, location, "reject", many | {"reason_code": "wrong"})
-    for kind in ("undo", "edit", "promote"):
+    for kind in ("merge", "edit", "promote"):
         assert "Nothing was recorded" in decide(desk, location, kind, fields | {"reason_code": "wrong"})
     broken = nothing | {"item-1": "", "item-2": "a b c d", "reason_code": "wrong"}
     assert "0 recorded" in decide(desk, location, "reject", broken)
@@ -106,7 +106,7 @@ def test_a_group_is_approved_only_if_the_policy_allows_it_and_no_text_needs_care
     service: Service, policies: Any
 ) -> None:
     """Group approval is off by default; when it is on, flagged texts must be decided one by one."""
-    copies = flood(service, 3)
+    copies = [service.submit(event(COPY.format(one))).json()["proposal_id"] for one in ("red", "blue", "green")]
     odd = service.submit(event(COPY.format("\u202e3"))).json()["proposal_id"]
     service.wait_until_sorted()
     desk, location = service.sign_in(), f"like={copies[0]}"
@@ -131,17 +131,22 @@ def test_the_last_hour_of_one_producer_is_a_group(service: Service) -> None:
     page = service.sign_in().browser.get(f"/review/group?{location}").text
     assert re.findall(r'name="item-\d" value="([^ ]+) ', page) == own
     ada = service.sign_in("ada")
-    fields = form(ada.browser.get(f"/review/group?{location}").text) | {"reason_code": "wrong"}
+    own_page = ada.browser.get(f"/review/group?{location}").text
+    assert "item-" not in own_page
+    assert own_page.count("You own or owned this producer") == 2
+    items = {name: value for name, value in form(page).items() if name.startswith("item-")}
+    fields = form(own_page) | items | {"reason_code": "wrong"}
     assert "0 recorded, each on its own. 2 not:" in decide(ada, location, "reject", fields)
     assert "No proposal of this group is waiting" in ada.browser.get("/review/group?producer=worker:nobody").text
-    assert "No proposal of this group is waiting" in ada.browser.get("/review/group").text
+    for other in ("", "?like=nothing", "?source=nothing"):
+        assert "No proposal of this group is waiting" in ada.browser.get(f"/review/group{other}").text
 
 
 class Shrinking(WriteGate):
     """A wrapper of a service's store and signed log that loses the last leaves after a group's first decision."""
 
     def __init__(self, service: Service) -> None:
-        guarded: WriteGate = service.state.desk._store
+        guarded: WriteGate = service.state.groups._store
         super().__init__(guarded._store, guarded._checkpoints)
         self._place, self._size = service.location, service.state.checkpoints.checkpoint().size
 
@@ -159,7 +164,7 @@ def test_a_log_that_fails_amid_a_group_leaves_each_item_with_its_result(service:
     copies = flood(service, 4)
     desk, location = service.sign_in(), f"like={copies[0]}"
     fields = form(desk.browser.get(f"/review/group?{location}").text) | {"reason_code": "wrong"}
-    service.state.desk._store = Shrinking(service)
+    service.state.groups._store = Shrinking(service)
     answer = decide(desk, location, "reject", fields)
     assert "1 recorded, each on its own. 3 not:" in answer
     assert answer.count("an operator has to act") == 3
@@ -172,8 +177,11 @@ def test_only_a_curator_decides_on_a_group(service: Service) -> None:
     (one,) = flood(service, 1)
     auditor = Account(id=1, name="una", person="una", role="auditor", session="")
     with pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
-        service.state.desk.decide_many(
+        service.state.groups.decide(
             [(one, Decision(kind="reject", version=1, shown_hash="", decision_key=""))], auditor
         )
+    curator = Account(id=1, name="bob", person="bob", role="curator", session="")
+    with pytest.raises(ForbiddenDecisionError, match="approved, rejected or undone, nothing else"):
+        service.state.groups.decide([(one, Decision(kind="merge", version=1, shown_hash="", decision_key=""))], curator)
     with pytest.raises(ForbiddenDecisionError, match="Only a curator decides"):
         service.state.desk.decide(one, Decision(kind="reject", version=1, shown_hash="", decision_key=""), auditor)

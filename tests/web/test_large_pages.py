@@ -124,7 +124,7 @@ def test_a_quarantine_of_long_conflicts_shows_beginnings(service: Service) -> No
         service.submit(event(f"{text}{number}", idempotency_key=f"k-{number}"))
         service.submit(event(f"{number}{text}", idempotency_key=f"k-{number}"))
     page = service.sign_in().browser.get("/quarantine").text
-    assert page.count("<article") == 12
+    assert page.count("data-item") == 12
     assert page.count("Open it to see it whole and to settle it") == 12
     assert "Keep the original" not in page
     assert marks(page) < 12 * 2 * 40

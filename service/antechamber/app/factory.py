@@ -36,6 +36,7 @@ from antechamber.flows.conversation import Conversation
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
+from antechamber.flows.groups import Groups
 from antechamber.flows.heartbeat import Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import LogProofs
@@ -137,6 +138,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         recall=recall,
         changes=Changes(store, recall, watch),
         desk=desk,
+        groups=Groups(guarded, policies, now, desk),
         desk_views=DeskViews(guarded, policies, now),
         quarantine=quarantine,
         sealed_events=SealedEvents(guarded, policies, quarantine, admission, now, os.urandom),

@@ -13,7 +13,7 @@ from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.hidden_text import find_hidden
 from antechamber.core.review.queue_filter import STANDARD_VIEWS, FilterError, QueueFilter, QueueReader, read_filter
-from antechamber.core.review.queue_order import UNSORTED_RANK, Mark, QueueCursor, marks_of
+from antechamber.core.review.queue_order import UNSORTED_RANK, Beside, Circumstances, Mark, QueueCursor, marks_of
 from antechamber.core.rows.memories import BrowsedMemory, DerivedRow, MemoryChange, MemoryFilter, MemoryRow
 from antechamber.core.rows.notes import AttentionRow, ProposalTurn
 from antechamber.core.rows.review import LatestDecision, QueueRow, ReviewRecordRow
@@ -59,6 +59,8 @@ class Queue(Struct, frozen=True, kw_only=True):
     """Proposals whose producers were asked and have not answered yet; only on the first page."""
     turns: dict[int, ProposalTurn] = {}
     """Whose turn the shown proposals are, by their keys."""
+    beside: dict[int, Beside] = {}
+    """What is shown beside their rows, by their keys."""
     next: str | None
     held: int
     """Proposals that others have claimed."""
@@ -67,13 +69,19 @@ class Queue(Struct, frozen=True, kw_only=True):
     def warnings(self, row: QueueRow) -> list[Mark]:
         """Return the causes for which a row is ranked up, as far as its text's beginning shows them."""
         beginning = row.payload["content"][:_SEARCHED]
-        return marks_of(
-            beginning,
-            row.submission_scope,
+        beside = self.beside.get(row.id)
+        around = Circumstances(
             supersedes=False,
             conflicts=row.conflicts,
-            hidden=int(find_hidden(beginning) is not None),
+            opened=beside is not None and beside.opened,
+            contradicts=beside is not None and beside.contradicts,
         )
+        return marks_of(beginning, row.submission_scope, around, hidden=int(find_hidden(beginning) is not None))
+
+    def of_source(self, row: QueueRow) -> int:
+        """Return how many proposals of a row's source wait, up to `MOST_IN_TAB` and one."""
+        beside = self.beside.get(row.id)
+        return beside.of_source if beside is not None else 0
 
 
 class QueueView(Struct, frozen=True):
@@ -152,6 +160,10 @@ def _turns(tx: Rows, rows: Sequence[QueueRow]) -> dict[int, ProposalTurn]:
     return dict(zip(keys, tx.notes.turns(keys), strict=True))
 
 
+def _beside(tx: Rows, rows: Sequence[QueueRow]) -> dict[int, Beside]:
+    return tx.queue.beside([row.id for row in rows], MOST_IN_TAB + 1)
+
+
 class DeskViews:
     """Reads what the pages of the desk show."""
 
@@ -181,11 +193,11 @@ class DeskViews:
         with self._store.read() as tx:
             items, end = tx.queue.matching(wanted, QueueReader(account.person, now), read_cursor(after), PAGE + 1)
             held = tx.queue.count_held(account.person, now)
-            turns = _turns(tx, items)
+            turns, beside = _turns(tx, items), _beside(tx, items)
         following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         if following is None and end is not None:
             following = f"{end.rank}.{end.turn}.{end.fold}.0"
-        return Queue(items=items[:PAGE], next=following, held=held, now=now, turns=turns)
+        return Queue(items=items[:PAGE], next=following, held=held, now=now, turns=turns, beside=beside)
 
     def queue(self, after: str | None, account: Account) -> Queue:
         """Return one page of the queue by risk and turn.
@@ -202,7 +214,8 @@ class DeskViews:
             elsewhere = {row.id for row in (*attention, *waiting)}
             for_second = _others(tx.queue.for_second(account.person, PAGE), elsewhere) if first else []
             for_others = _others(tx.queue.for_others(account.person, PAGE), elsewhere) if first else []
-            turns = _turns(tx, [*items, *for_second, *for_others, *attention])
+            shown = [*items, *for_second, *for_others, *attention]
+            turns, beside = _turns(tx, shown), _beside(tx, [*shown, *waiting])
         following = cursor_after(items[PAGE - 1]) if len(items) > PAGE else None
         shown = [row for row in items[:PAGE] if account.role != "curator" or not _in_a_group(row)]
         return Queue(
@@ -212,6 +225,7 @@ class DeskViews:
             attention=attention,
             waiting=waiting,
             turns=turns,
+            beside=beside,
             next=following,
             held=held,
             now=now,

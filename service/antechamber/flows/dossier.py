@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from antechamber.core.admission.canonical import canonical
 from antechamber.core.contract import MemoryState
 from antechamber.core.policy import Policy, may_read
-from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.store import Rows
 from antechamber.core.privacy import Finding
+from antechamber.core.review.contradiction import CONTRADICTS, Contradiction
 from antechamber.core.review.corroboration import Corroboration
 from antechamber.core.review.decision import (
     APPROVING,
@@ -28,9 +28,17 @@ from antechamber.core.review.decision import (
     undo_needs_reason,
 )
 from antechamber.core.review.form_checks import is_long
-from antechamber.core.review.hidden_text import find_hidden, fits, reveal, texts_of
+from antechamber.core.review.hidden_text import find_hidden, reveal
 from antechamber.core.review.history import last_standing
-from antechamber.core.review.queue_order import HIDDEN, INSTRUCTIONS, Mark, find_instruction, marks_of
+from antechamber.core.review.queue_order import (
+    HIDDEN,
+    INSTRUCTIONS,
+    Beside,
+    Circumstances,
+    Mark,
+    find_instruction,
+    marks_of,
+)
 from antechamber.core.review.requirements import Requirement, Situation, evaluate, obstacle
 from antechamber.core.review.source_links import link_to
 from antechamber.core.review.text_diff import Difference, differ
@@ -46,9 +54,9 @@ from antechamber.core.rows.review import (
 from antechamber.flows.conversation_view import ConversationView, view_conversation
 from antechamber.flows.similar_memories import Similar, look_around
 
-IN_GROUP: Final = 8000
 MAX_RETRACTED: Final = 10
-"""Maximum weight of a payload shown whole beside 99 others; see `core.review.hidden_text.fits`."""
+MAX_OF_SOURCE: Final = 100
+"""Number up to which the waiting proposals of a source are counted."""
 
 
 class UsedMemory(Struct, frozen=True, kw_only=True):
@@ -58,18 +66,6 @@ class UsedMemory(Struct, frozen=True, kw_only=True):
     content: str | None
     """Its text; None if there is no such memory, or if the producer may not read it."""
     state: MemoryState | None
-
-
-class Member(Struct, frozen=True, kw_only=True):
-    """One proposal on a page of a group."""
-
-    proposal: ProposalRow
-    shown_hash: str
-    marks: list[Mark]
-    found: WarningMarks
-    """What the rules find in it, to be marked in its texts."""
-    whole: bool
-    """Whether the proposal is shown whole; otherwise it is decided on separately."""
 
 
 class Dossier(Struct, frozen=True, kw_only=True):
@@ -122,6 +118,8 @@ class Dossier(Struct, frozen=True, kw_only=True):
     guidelines: list[str]
     """The policy's guidelines for the curator; only while the proposal waits."""
     conversation: ConversationView
+    of_source: int
+    """How many proposals of its source wait, up to `MAX_OF_SOURCE`."""
 
 
 def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: int) -> Dossier:
@@ -134,6 +132,8 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
     shown_hash = text_hash(canonical(proposal.payload))
     pending = proposal.state == "pending"
     around = look_around(tx, proposal, [row.owner for row in evidence]) if pending else None
+    contradiction = around.contradiction if around else None
+    beside = tx.queue.beside([proposal.id], MAX_OF_SOURCE)[proposal.id]
     approval = situation(policy, proposal, facts, person)
     needed = evaluate(approval) if pending else []
     blockers = {kind: blocker(facts, person, kind) for kind in open_decisions(facts)}
@@ -148,8 +148,9 @@ def gather(tx: Rows, policy: Policy, proposal: ProposalRow, person: str, now: in
         records=records,
         conflicts=conflicts,
         findings=approval.findings,
-        found=_found(proposal, [*approval.findings, *approval.warnings], policy),
-        marks=_marks(proposal, conflicts),
+        found=found_in(proposal, [*approval.findings, *approval.warnings], policy, contradiction),
+        marks=marks_on(proposal, beside, conflicts, contradiction),
+        of_source=beside.of_source,
         similar=around.similar if around else [],
         corroboration=around.corroboration if around else None,
         derived_from=[_used_memory(tx, policy, proposal, memory_id) for memory_id in proposal.derived_from or ()],
@@ -185,45 +186,45 @@ def _used_memory(tx: Rows, policy: Policy, proposal: ProposalRow, memory_id: str
     return UsedMemory(memory_id=memory_id, content=memory.payload["content"], state=memory.state)
 
 
-def member(review: ReviewRows, policy: Policy, proposal: ProposalRow) -> Member:
-    """Gather what the page of a group shows of a proposal."""
-    findings = policy.gate.scan(values_by_pointer(proposal, proposal.payload), proposal.submission_scope)
-    return Member(
-        proposal=proposal,
-        shown_hash=text_hash(canonical(proposal.payload)),
-        marks=_marks(proposal, review.conflicts(proposal.id)),
-        found=_found(proposal, findings, policy, anchored=False),
-        whole=fits_in_group(proposal),
-    )
-
-
-def fits_in_group(proposal: ProposalRow) -> bool:
-    """Return whether the page of a group has room for the whole proposal and shows each of its characters."""
-    return fits(texts_of(proposal.payload), IN_GROUP)
-
-
-def _found(proposal: ProposalRow, findings: list[Finding], policy: Policy, *, anchored: bool = True) -> WarningMarks:
+def found_in(
+    proposal: ProposalRow,
+    findings: list[Finding],
+    policy: Policy,
+    contradiction: Contradiction | None,
+    *,
+    anchored: bool = True,
+) -> WarningMarks:
     """Return the findings of the rules, and the words for which the queue ranks the proposal up."""
     content, pointer = proposal.payload["content"], "/payload/content"
     spans = {"speaks-to-reader": find_instruction(content), "hidden-characters": find_hidden(content)}
+    against = (
+        [Finding(pointer, "contradicts-memory", "warn", contradiction.start, contradiction.end)]
+        if contradiction
+        else []
+    )
     own = [
         Finding(pointer, code, "warn", *span)
         for code, span in spans.items()
         # A rule names the cause more exactly.
         if span and not any(one.pointer == pointer and one.start < span[1] and span[0] < one.end for one in findings)
     ]
-    titles = {"speaks-to-reader": INSTRUCTIONS, "hidden-characters": HIDDEN}
-    return WarningMarks([*findings, *own], policy.gate.titles | titles, anchored)
+    titles = {"speaks-to-reader": INSTRUCTIONS, "hidden-characters": HIDDEN, "contradicts-memory": CONTRADICTS}
+    return WarningMarks([*findings, *own, *against], policy.gate.titles | titles, anchored)
 
 
-def _marks(proposal: ProposalRow, conflicts: list[ConflictMark]) -> list[Mark]:
-    return marks_of(
-        proposal.payload["content"],
-        proposal.submission_scope,
+def marks_on(
+    proposal: ProposalRow, beside: Beside, conflicts: list[ConflictMark], contradiction: Contradiction | None
+) -> list[Mark]:
+    """Return a proposal's reasons for caution."""
+    content = proposal.payload["content"]
+    around = Circumstances(
         supersedes=proposal.supersedes is not None,
         conflicts=len(conflicts),
-        hidden=sum(bool(piece.code) for piece in reveal(proposal.payload["content"])),
+        opened=beside.opened,
+        contradicts=contradiction is not None,
     )
+    hidden = sum(bool(piece.code) for piece in reveal(content))
+    return marks_of(content, proposal.submission_scope, around, hidden=hidden)
 
 
 def owners_of(tx: Rows, policy: Policy, producer_identity: str, *then: str | None) -> frozenset[str]:

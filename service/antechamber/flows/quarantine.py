@@ -1,6 +1,7 @@
 """The quarantine: quarantined events beside the originals they conflict with, and the decisions on them."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, cast
 
@@ -8,11 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from antechamber.core.access.callers import Account
-from antechamber.core.access.sessions import check_signed_in
+from antechamber.core.access.sessions import SignedOutError, check_signed_in
 from antechamber.core.admission.canonical import canonical, join_event
 from antechamber.core.admission.submission import Submission
 from antechamber.core.contract import Scope
-from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
+from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.metrics.definitions import DECISIONS_MADE
@@ -38,6 +39,8 @@ from antechamber.core.review.quarantine import (
     settle,
     settlement_blocker,
 )
+from antechamber.core.review.quarantine_filter import matches
+from antechamber.core.review.queue_filter import QueueFilter
 from antechamber.core.review.text_diff import Hunk, compare, hunks
 from antechamber.core.rows.quarantine import QuarantineRow
 from antechamber.core.rows.review import ReviewRecordRow
@@ -47,6 +50,9 @@ from antechamber.flows.dossier import owners_of
 from antechamber.flows.live_policy import PolicyReloader
 
 PAGE: Final = 50
+WINDOW: Final = 1000
+"""Maximum number of events that one filtered page looks through."""
+_ALL: Final = QueueFilter()
 IN_LIST: Final = 4000
 """Maximum weight of all texts of a quarantined event and its original to be shown whole in a list."""
 
@@ -82,12 +88,69 @@ class Quarantine:
         self._randomness = randomness
         self.meters: Final = Meters()
 
-    def list_waiting(self, after: str | None, account: Account) -> tuple[list[QuarantinedEvent], str | None]:
-        """Return one page of waiting quarantined events, newest first, and the cursor of the next page."""
+    def list_waiting(
+        self, after: str | None, account: Account, wanted: QueueFilter = _ALL
+    ) -> tuple[list[QuarantinedEvent], str | None]:
+        """Return one page of waiting events that match a filter, newest first, and the cursor of the next page.
+
+        One call looks through at most `WINDOW` events; the cursor then also continues behind these.
+        """
         with self._store.read() as tx:
+            items, following = self._matching(tx, wanted, after, PAGE)
+            events = [self._gather(tx, event, account, listed=True) for event in items]
+        return events, following
+
+    def next_waiting(self, quarantine_id: str, wanted: QueueFilter = _ALL) -> str | None:
+        """Return the next waiting event of the list that matches a filter, or its first one, or None."""
+        with self._store.read() as tx:
+            for after in (quarantine_id, None):
+                items, _ = self._matching(tx, wanted, after, 2)
+                for one in items:
+                    if one.quarantine_id != quarantine_id:
+                        return one.quarantine_id
+        return None
+
+    def _matching(
+        self, tx: Rows, wanted: QueueFilter, after: str | None, number: int
+    ) -> tuple[list[QuarantineRow], str | None]:
+        """Return at most `number` matching events behind a cursor, and the cursor behind them if there may be more."""
+        found, now = list[QuarantineRow](), self._clock()
+        for _ in range(WINDOW // PAGE):
             items = tx.quarantine.waiting(after, PAGE + 1)
-            events = [self._gather(tx, event, account, listed=True) for event in items[:PAGE]]
-        return events, items[PAGE - 1].quarantine_id if len(items) > PAGE else None
+            for place, event in enumerate(items[:PAGE]):
+                after = event.quarantine_id
+                if wanted == _ALL or matches(event, wanted, now):
+                    found.append(event)
+                if len(found) == number:
+                    return found, after if place + 1 < len(items) else None
+            if len(items) <= PAGE:
+                return found, None
+        return found, after
+
+    async def settle_many(
+        self, decisions: Sequence[tuple[str, QuarantineForm]], account: Account
+    ) -> list[tuple[str, str | None]]:
+        """Settle events that a list shows whole, each as `settle` does with its own record; return ids and errors.
+
+        Raises ForbiddenDecisionError if the person is no curator, SignedOutError if the session ended before the end.
+        """
+        if account.role != "curator":
+            message = "Only a curator decides."
+            raise ForbiddenDecisionError(message)
+        return [(one, await self._settle_listed(one, form, account)) for one, form in decisions]
+
+    async def _settle_listed(self, quarantine_id: str, form: QuarantineForm, account: Account) -> str | None:
+        """Settle one event of a list; return why that was refused, or None."""
+        try:
+            view = await asyncio.to_thread(self._read_for, quarantine_id, account)
+            if form.kind != "undo" and not _fits_in_list(view.event):
+                return "It is too long to be shown whole in a list; open it and settle it alone."
+            await self.settle(quarantine_id, form, account)
+        except SignedOutError:
+            raise
+        except AntechamberError as error:
+            return str(error)
+        return None
 
     def event(self, quarantine_id: str, account: Account) -> QuarantinedEvent:
         """Return one quarantined event, waiting or settled.

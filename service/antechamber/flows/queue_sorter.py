@@ -10,8 +10,10 @@ from antechamber.background import Work
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.core.ports.review_queue import QueueRows
 from antechamber.core.ports.store import Rows, Store
+from antechamber.core.review.contradiction import CONTRADICTS
 from antechamber.core.review.hidden_text import reveal
 from antechamber.core.review.queue_order import (
+    Circumstances,
     FoldAssignment,
     FoldText,
     Mark,
@@ -22,6 +24,7 @@ from antechamber.core.review.queue_order import (
     spaced,
 )
 from antechamber.core.review.similarity import plain
+from antechamber.flows.similar_memories import contradicted
 
 BATCH: Final = 256
 """Proposals sorted in one turn while no others arrive."""
@@ -85,7 +88,8 @@ class QueueSorter:
         """
         with self._store.read() as tx:
             unsorted = tx.queue.unsorted(limit)
-            marks = {row.id: marks_of_unsorted(row) for row in unsorted}
+            against = {row.id: _contradicts(tx, row) for row in unsorted}
+            marks = {row.id: marks_of_unsorted(row, contradicts=against[row.id]) for row in unsorted}
             assignments = [
                 assignment
                 for scope, some in groupby(sorted(unsorted, key=_scope), key=_scope)
@@ -113,16 +117,21 @@ def _sort_scope(
     return sort(proposals, queue.fold_heads(*scope, NEAR), risks, lines)
 
 
-def marks_of_unsorted(proposal: Unsorted) -> list[Mark]:
+def _contradicts(tx: Rows, proposal: Unsorted) -> bool:
+    return contradicted(tx, _scope(proposal), proposal.payload, proposal.supersedes) is not None
+
+
+def marks_of_unsorted(proposal: Unsorted, *, contradicts: bool) -> list[Mark]:
     """Return an unsorted proposal's reasons for caution."""
     content = proposal.payload["content"]
-    return marks_of(
-        content,
-        proposal.submission_scope,
+    around = Circumstances(
         supersedes=proposal.supersedes is not None,
         conflicts=proposal.conflicts,
-        hidden=sum(bool(piece.code) for piece in reveal(content)),
+        opened=proposal.opened,
+        contradicts=contradicts,
     )
+    hidden = sum(bool(piece.code) for piece in reveal(content))
+    return marks_of(content, proposal.submission_scope, around, hidden=hidden)
 
 
 def _text_of(proposal: Unsorted, marks: list[Mark]) -> FoldText:
@@ -131,6 +140,7 @@ def _text_of(proposal: Unsorted, marks: list[Mark]) -> FoldText:
         content=plain(proposal.payload["content"]),
         tags=spaced(proposal.payload.get("tags", [])),
         marks=spaced([mark.code for mark in marks]),
+        contradicts=any(mark.text == CONTRADICTS for mark in marks),
     )
 
 

@@ -1,17 +1,15 @@
 """Review: the decisions of curators, which are the only path from a proposal to a memory."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from functools import partial
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
 
 from antechamber.core.access.callers import Account
-from antechamber.core.access.sessions import SignedOutError, check_signed_in
+from antechamber.core.access.sessions import check_signed_in
 from antechamber.core.admission.canonical import canonical
-from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, StaleDecisionError, UnavailableError
+from antechamber.core.errors import ForbiddenDecisionError, StaleDecisionError
 from antechamber.core.ids import uuid7
 from antechamber.core.log.leaf import SALT_SIZE
 from antechamber.core.metrics import definitions as metrics
@@ -40,14 +38,9 @@ from antechamber.core.review.requirements import Situation, evaluate
 from antechamber.core.review.text_diff import Difference, differ
 from antechamber.core.rows.review import ProposalRow
 from antechamber.flows.desk_views import require
-from antechamber.flows.dossier import Member, build_facts, fits_in_group, member, situation, values_by_pointer
+from antechamber.flows.dossier import build_facts, situation, values_by_pointer
 from antechamber.flows.live_policy import PolicyReloader
 
-R = TypeVar("R")
-
-MAX_AT_ONCE: Final = 100
-"""Maximum number of proposals of a group that can be decided on at once."""
-HOUR: Final = 3_600_000_000
 LEASE: Final = 300_000_000
 """Microseconds that a claim lasts."""
 DecisionOutcome = Literal["approved", "waits", "rejected", "merged", "flagged", "undone", "retracted", "expired"]
@@ -103,24 +96,6 @@ class EditPreview(Struct, frozen=True, kw_only=True):
     difference: Difference
 
 
-class Group(Struct, frozen=True, kw_only=True):
-    """Proposals that may be decided on together; the page shows each one whole or marks it as cut."""
-
-    items: list[Member]
-    more: bool
-    """Whether there are more than can be decided on at once."""
-    approves: bool
-
-
-def _failure_of(future: Future[DecisionResult]) -> AntechamberError | None:
-    """Return the error that prevented a decision of a group, or None if it was made."""
-    try:
-        future.result()
-    except AntechamberError as error:
-        return error
-    return None
-
-
 class Desk:
     """The desk of curators: claims, decisions, and what a decision would change."""
 
@@ -151,7 +126,7 @@ class Desk:
         Raises what `decide` would: SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError,
         InvalidDecisionError, BusyError or UnavailableError.
         """
-        _check_role(account)
+        check_curator(account)
         with self._store.read() as tx:
             check_signed_in(account, tx.access.session(account.session), self._clock())
             proposal = require(tx.review.proposal(proposal_id))
@@ -174,12 +149,13 @@ class Desk:
         Raises SignedOutError, NotFoundError, StaleDecisionError, ForbiddenDecisionError, InvalidDecisionError,
         BusyError or UnavailableError; then nothing was recorded.
         """
-        _check_role(account)
-        result = self._store.promote(partial(self._decide, proposal_id, decision, account, within=within)).result()
-        self._count(decision, result)
+        check_curator(account)
+        result = self._store.promote(partial(self.record, proposal_id, decision, account, within=within)).result()
+        self.count(decision, result)
         return result
 
-    def _count(self, decision: Decision, result: DecisionResult) -> None:
+    def count(self, decision: Decision, result: DecisionResult) -> None:
+        """Count a decision that was recorded, for the metrics."""
         self.meters.count(metrics.DECISIONS_MADE, decision.kind)
         if decision.kind not in STAYING:
             self.meters.observe(metrics.DECISION_AGE, result.age / 1_000_000)
@@ -203,7 +179,7 @@ class Desk:
         _check_text(force.policy, proposal, ruling, approval)
         return ruling
 
-    def _decide(
+    def record(
         self,
         proposal_id: str,
         decision: Decision,
@@ -213,6 +189,7 @@ class Desk:
         going_on: bool = True,
         within: QueueFilter | None = None,
     ) -> DecisionResult:
+        """Make one decision within a transaction, as `decide` does; without `going_on` nothing else is claimed."""
         now = self._clock()
         check_signed_in(account, tx.access.signed_in(account.session), now)
         proposal = _hold(tx.review, proposal_id, decision.target)
@@ -238,71 +215,6 @@ class Desk:
             next=self._claim_next(tx.queue, account, cursor, now, within=within) if cursor else None,
             age=now - proposal.received_at,
         )
-
-    def group(self, *, like: str | None = None, producer: str | None = None) -> Group:
-        """Return near duplicates of a proposal, or a producer's proposals of the last hour; at most 100."""
-        policy = self._policies.current.policy
-        with self._store.read() as tx:
-            ids = tx.queue.group_like(like, MAX_AT_ONCE + 1) if like else []
-            if producer:
-                ids = tx.queue.group_of_producer(producer, self._clock() - HOUR, MAX_AT_ONCE + 1)
-            proposals = [tx.review.proposal(proposal_id) for proposal_id in ids[:MAX_AT_ONCE]]
-            items = [member(tx.review, policy, proposal) for proposal in proposals if proposal is not None]
-        return Group(items=items, more=len(ids) > MAX_AT_ONCE, approves=policy.limits.bulk_approve)
-
-    def decide_many(self, decisions: Sequence[tuple[str, Decision]], account: Account) -> list[tuple[str, str | None]]:
-        """Make the same decision on each proposal of a group, each with its own record; return ids and errors.
-
-        Raises ForbiddenDecisionError if a decision is neither approve nor reject or the person is no curator,
-        SignedOutError if nothing was recorded because the session ended.
-        """
-        _check_role(account)
-        for _, decision in decisions:
-            if decision.kind not in {"reject", "approve"}:
-                message = "A group is approved or rejected, nothing else."
-                raise ForbiddenDecisionError(message)
-        waiting = [
-            (proposal_id, self._promote(partial(self._decide_in_group, proposal_id, decision, account)))
-            for proposal_id, decision in decisions[:MAX_AT_ONCE]
-        ]
-        results = [(proposal_id, _failure_of(future)) for proposal_id, future in waiting]
-        for (_, decision), (_, future), (_, failure) in zip(decisions[:MAX_AT_ONCE], waiting, results, strict=True):
-            if failure is None:
-                self._count(decision, future.result())
-        if results and all(isinstance(failure, SignedOutError) for _, failure in results):
-            raise SignedOutError
-        return [(proposal_id, None if failure is None else str(failure)) for proposal_id, failure in results]
-
-    def _promote(self, work: Callable[[Rows], DecisionResult]) -> Future[DecisionResult]:
-        """Start one decision of a group; if the store accepts no writes any more, return that error as its result."""
-        try:
-            return self._store.promote(work)
-        except UnavailableError as error:
-            refused = Future[DecisionResult]()
-            refused.set_exception(error)
-            return refused
-
-    def _decide_in_group(self, proposal_id: str, decision: Decision, account: Account, tx: Rows) -> DecisionResult:
-        proposal = require(tx.review.proposal(proposal_id))
-        if not fits_in_group(proposal):
-            message = "It is too long to be shown whole in a group; open it and decide on it alone."
-            raise ForbiddenDecisionError(message)
-        if decision.kind == "approve":
-            self._check_bulk_approval(tx.review, proposal)
-        result = self._decide(proposal_id, decision, account, tx, going_on=False)
-        if decision.kind == "reject":
-            tx.queue.sink(proposal_id)
-        return result
-
-    def _check_bulk_approval(self, review: ReviewRows, proposal: ProposalRow) -> None:
-        policy = self._policies.current.policy
-        if not policy.limits.bulk_approve:
-            message = "Bulk approval is off (policy)."
-            raise ForbiddenDecisionError(message)
-        item = member(review, policy, proposal)
-        if item.marks or item.found.findings:
-            message = "It has warnings; open it and decide on it alone."
-            raise ForbiddenDecisionError(message)
 
     def start(self, account: Account, within: QueueFilter | None = None) -> str | None:
         """Claim the first proposal that this person may judge and that matches a filter; return None without one."""
@@ -357,7 +269,8 @@ class Desk:
         return None
 
 
-def _check_role(account: Account) -> None:
+def check_curator(account: Account) -> None:
+    """Raise ForbiddenDecisionError for every other role."""
     if account.role != "curator":
         message = "Only a curator decides."
         raise ForbiddenDecisionError(message)

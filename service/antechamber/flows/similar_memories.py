@@ -1,12 +1,13 @@
 """Similar memories and corroboration: what else in a proposal's scope says nearly the same."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
 from antechamber.core.ports.store import Rows
+from antechamber.core.review.contradiction import Contradiction, find_contradiction
 from antechamber.core.review.corroboration import Corroboration, NearReport, corroborate
 from antechamber.core.review.similarity import AKIN, NEARLY_SAME, most_alike
 from antechamber.core.review.text_diff import Difference, differ
@@ -18,6 +19,8 @@ from antechamber.core.search.terms import index_text
 
 COMPARED: Final = 60
 """Number of candidates that are compared character by character."""
+MOST: Final = 8
+"""Number of the most similar memories in which contradictions are looked for."""
 REPORTS: Final = 100
 """Maximum number of waiting near duplicates that count as corroboration."""
 SIMILAR: Final = 4
@@ -34,6 +37,8 @@ class Similar(Struct, frozen=True, kw_only=True):
     """From the memory's text to the proposal's."""
     claimed: bool
     """Whether the producer claims that its event supersedes this memory."""
+    contradiction: Contradiction | None
+    """The first word in which the proposal contradicts it; None for a memory that it claims to supersede."""
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -41,6 +46,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
     similar: list[Similar]
     """The memories most similar to its text, first the one that its producer claims to supersede."""
+    contradiction: Contradiction | None
+    """The first contradiction to one of the memories most like it."""
     corroboration: Corroboration
 
 
@@ -51,6 +58,7 @@ def look_around(tx: Rows, proposal: ProposalRow, evidence: Iterable[str]) -> Sur
     waiting = tx.review.near_proposals(proposal.id, REPORTS)
     return Surroundings(
         similar=_similar(tx, proposal, near),
+        contradiction=_first(near, proposal.payload, proposal.supersedes),
         corroboration=corroborate(proposal.owner, proposal.source_span["uri"], evidence, [*same, *waiting]),
     )
 
@@ -67,6 +75,7 @@ def _similar(tx: Rows, proposal: ProposalRow, near: list[tuple[NearMemory, float
             likeness=round(likeness),
             difference=differ(memory.payload["content"], content),
             claimed=memory.memory_id == proposal.supersedes,
+            contradiction=_first([(memory, likeness)], proposal.payload, proposal.supersedes),
         )
         for memory, likeness in near[:SIMILAR]
     ]
@@ -105,6 +114,24 @@ def find_alike(
     near = tx.review.memories_near([memory.id for memory in best])
     matches = most_alike(payload["content"], [memory.payload["content"] for memory in near], AKIN, number)
     return [(near[index], likeness) for index, likeness in matches]
+
+
+def contradicted(
+    tx: Rows, scope: tuple[str, str], payload: dict[str, Any], supersedes: str | None
+) -> Contradiction | None:
+    """Return the first contradiction of a payload to an active memory of its scope, other than one it supersedes."""
+    return _first(find_alike(tx, scope, payload, MOST), payload, supersedes)
+
+
+def _first(
+    near: Sequence[tuple[NearMemory, float]], payload: dict[str, Any], supersedes: str | None
+) -> Contradiction | None:
+    found = (
+        find_contradiction(memory.payload["content"], payload["content"])
+        for memory, _ in near[:MOST]
+        if memory.memory_id != supersedes
+    )
+    return next(filter(None, found), None)
 
 
 def _claimed(tx: Rows, proposal: ProposalRow, memory_id: str) -> NearMemory | None:

@@ -10,6 +10,7 @@ from antechamber.core.review.queue_filter import MAX_WORDS, QueueFilter, QueueRe
 from antechamber.core.review.queue_order import (
     MAX_RISK,
     UNSORTED_RANK,
+    Beside,
     FoldAssignment,
     FoldHead,
     FoldText,
@@ -185,6 +186,14 @@ class QueueQueries:
     def group_like(self, proposal_id: str, number: int) -> list[str]:
         return [row["proposal_id"] for row in self._sql.all("group_like", proposal_id=proposal_id, number=number)]
 
+    def group_of_source(self, proposal_id: str, number: int) -> list[str]:
+        return [row["proposal_id"] for row in self._sql.all("group_of_source", proposal_id=proposal_id, number=number)]
+
+    def beside(self, proposals: Sequence[int], most: int) -> dict[int, Beside]:
+        keys = msgspec.json.encode(proposals).decode()
+        rows = self._sql.all("beside_rows", proposals=keys, most=most)
+        return {row["id"]: msgspec.convert(row, Beside, strict=False) for row in rows}
+
     def group_of_producer(self, producer_identity: str, since: int, number: int) -> list[str]:
         rows = self._sql.all("group_of_producer", producer_identity=producer_identity, since=since, number=number)
         return [row["proposal_id"] for row in rows]
@@ -194,7 +203,7 @@ class QueueQueries:
 
     def unsorted(self, number: int) -> list[Unsorted]:
         rows = self._sql.all("unsorted", number=number)
-        return [msgspec.convert(decoded(row, "payload"), Unsorted) for row in rows]
+        return [msgspec.convert(decoded(row, "payload", "source_span"), Unsorted, strict=False) for row in rows]
 
     def fold_heads(self, submission_scope: str, scope_id: str, number: int) -> list[FoldHead]:
         rows = self._sql.all("fold_heads", submission_scope=submission_scope, scope_id=scope_id, number=number)
@@ -212,10 +221,12 @@ class QueueQueries:
             rank = MAX_RISK - assignment.risk
             fold = assignment.fold or new_folds.get(assignment.like or 0)
             if fold is None:
-                values = msgspec.structs.asdict(text) | {"rank": rank, "turn": assignment.turn}
-                fold = int(self._sql.all("add_fold", **values, proposal=assignment.proposal)[0]["id"])
+                texts_of_fold = {name: getattr(text, name) for name in ("kind", "content", "tags", "marks")}
+                values = texts_of_fold | {"rank": rank, "turn": assignment.turn, "proposal": assignment.proposal}
+                fold = int(self._sql.all("add_fold", **values)[0]["id"])
                 new_folds[assignment.proposal] = fold
-            if self._sql.run("put_into_fold", fold=fold, proposal=assignment.proposal):
+            found = {"source": assignment.source, "contradicts": int(text.contradicts)}
+            if self._sql.run("put_into_fold", fold=fold, proposal=assignment.proposal, **found):
                 self._sql.run("grow_fold", fold=fold, rank=rank, marks=text.marks)
 
 

@@ -37,6 +37,7 @@ from antechamber.flows.conversation import Conversation
 from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.export import Export
+from antechamber.flows.groups import Groups
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.metrics import Metrics
 from antechamber.flows.producer_notes import ProducerNotes
@@ -55,6 +56,7 @@ from antechamber.web import (
     contract_pages,
     decisions,
     desk,
+    groups,
     live,
     login,
     operations,
@@ -97,6 +99,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     recall: Recall
     changes: Changes
     desk: Desk
+    groups: Groups
     desk_views: DeskViews
     quarantine: Quarantine
     sealed_events: SealedEvents
@@ -185,8 +188,11 @@ def _handlers() -> list[Any]:
             "/",
             route_handlers=[
                 desk.ReviewPages,
+                groups.group,
+                groups.decide_on_group,
                 decisions.DecisionRoutes,
                 quarantine.show_quarantine,
+                quarantine.settle_many,
                 quarantine.show_event,
                 sealed_events.reveal,
                 sealed_events.settle_sealed,

@@ -12,7 +12,6 @@ from antechamber.core.access.callers import Account
 from antechamber.core.errors import (
     AntechamberError,
     BusyError,
-    ForbiddenDecisionError,
     NotFoundError,
     StaleDecisionError,
     UnavailableError,
@@ -23,10 +22,10 @@ from antechamber.core.review.queue_filter import FilterError, read_filter
 from antechamber.flows.access import AccessFlows
 from antechamber.flows.conversation import Conversation, CuratorsKind, NoteForm
 from antechamber.flows.desk_views import DeskViews
-from antechamber.flows.review import MAX_AT_ONCE, DecisionResult, Desk
+from antechamber.flows.review import DecisionResult, Desk
 from antechamber.web import thread_pools
 from antechamber.web.auth import act, check_form
-from antechamber.web.desk import address_of, filter_of, show_draft, show_group, show_proposal, show_queue
+from antechamber.web.desk import address_of, filter_of, show_draft, show_proposal, show_queue
 from antechamber.web.pages import MAX_FORM, read_form
 from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
@@ -67,22 +66,6 @@ class DecisionRoutes(Controller):
         except FilterError as error:
             return await thread_pools.run(thread_pools.PAGES, show_queue, request, desk_views, text, str(error))
         return Redirect("/review", query_params={"q": text, "done": "view"}, status_code=303)
-
-    @post("/group/{decision:str}", request_max_body_size=MAX_FORM)
-    async def decide_many(self, decision: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Template:
-        """Decide on the selected proposals of a group and show the result of each.
-
-        It does not redirect, because a URL could not carry a hundred results; if the form is sent again, every item
-        reports that it was decided before.
-        """
-        form = await read_form(request)
-        account = curator(request, form)
-        try:
-            results = await act(form, desk.decide_many, read_group(_KINDS[decision], form), account)
-        except (ForbiddenDecisionError, InvalidDecisionError, KeyError, ValueError) as error:
-            text = "No such decision." if isinstance(error, KeyError) else str(error)
-            return await thread_pools.run(thread_pools.PAGES, show_group, request, desk, None, text)
-        return await thread_pools.run(thread_pools.PAGES, show_group, request, desk, results)
 
     @post("/{proposal_id:str}/skip", request_max_body_size=MAX_FORM)
     async def skip(self, proposal_id: FromPath[str], request: AnyRequest, desk: NamedDependency[Desk]) -> Redirect:
@@ -255,26 +238,6 @@ def read_note_form(form: dict[str, str]) -> NoteForm:
         text=form.get("reason_text", ""),
         person=form.get("person", ""),
     )
-
-
-def read_group(kind: DecisionKind, form: dict[str, str]) -> list[tuple[str, Decision]]:
-    """Parse the selected items of a group, each with its version and the hash of the shown text.
-
-    Raises ValueError if no item or too many are selected.
-    """
-    items = [value for name, value in form.items() if name.startswith("item-")]
-    if not 0 < len(items) <= MAX_AT_ONCE:
-        message = f"Choose between 1 and {MAX_AT_ONCE} proposals."
-        raise ValueError(message)
-    decisions = []
-    for value in items:
-        proposal_id, _, rest = value.partition(" ")
-        version, _, shown_hash = rest.partition(" ")
-        # Each record's key is derived from the form's, so that a form sent twice counts once for each item.
-        key = form.get("decision_key", "") and f"{form['decision_key'][:64]}.{proposal_id[:64]}"
-        item_form = form | {"version": version, "shown_hash": shown_hash, "decision_key": key}
-        decisions.append((proposal_id, read_decision(kind, item_form)))
-    return decisions
 
 
 def _show_again(

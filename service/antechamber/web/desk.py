@@ -29,7 +29,7 @@ from antechamber.core.rows.memories import MemoryFilter
 from antechamber.core.times import parse_time
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.dossier import Dossier
-from antechamber.flows.review import Desk, EditPreview
+from antechamber.flows.review import EditPreview
 from antechamber.web.auth import needs_role
 from antechamber.web.pages import AccountRequest, page
 from antechamber.web.problems import AnyRequest
@@ -60,11 +60,6 @@ class ReviewPages(Controller):
     def latest(self, request: AccountRequest, desk_views: NamedDependency[DeskViews]) -> Template:
         """Show the latest decisions, each with a way to undo it."""
         return page(request, "latest.html", items=desk_views.latest(_LATEST))
-
-    @get("/group", sync_to_thread=True)
-    def group(self, request: AccountRequest, desk: NamedDependency[Desk]) -> Template:
-        """Show a group of proposals with their full texts, to decide on them together."""
-        return show_group(request, desk)
 
     @get("/{proposal_id:str}", sync_to_thread=True)
     def proposal(
@@ -158,22 +153,6 @@ def show_draft(request: AnyRequest, draft: EditPreview, form: dict[str, str]) ->
     within = text if filter_of(text, request.scope["user"].person) else ""
     context: dict[str, Any] = {"draft": draft, "form": form, "field": to_field(draft.content), "within": within}
     return page(request, "change.html", **context, again=address_of(f"/review/{proposal.proposal_id}", within))
-
-
-def show_group(
-    request: AnyRequest, desk: Desk, results: list[tuple[str, str | None]] | None = None, error: str | None = None
-) -> Template:
-    """Render a group; after a decision on it with the result of each item."""
-    query = request.query_params
-    like, producer = query.get("like"), query.get("producer")
-    group = desk.group(like=like, producer=producer)
-    again = address_of(
-        "/review/group", query.get("q", ""), **({"like": like} if like else {"producer": producer or ""})
-    )
-    within = query.get("q", "") if filter_of(query.get("q", ""), request.scope["user"].person) else ""
-    context = {"group": group, "like": like, "producer": producer, "results": results, "error": error, "again": again}
-    context |= {"within": within}
-    return page(request, "group.html", 400 if error else 200, **context)
 
 
 @get("/memories", guards=[needs_role("curator", "auditor")], sync_to_thread=True)

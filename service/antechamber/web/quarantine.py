@@ -1,5 +1,7 @@
 """`/quarantine`: quarantined events, and the curators' decisions on them."""
 
+import contextlib
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -11,11 +13,14 @@ from litestar.response import Redirect, Template
 from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.errors import NotFoundError
 from antechamber.core.review.quarantine import OF_SEALED, SETTLINGS, QuarantineForm, SettlingKind
-from antechamber.flows.quarantine import Quarantine
+from antechamber.core.review.quarantine_filter import PARTS, STANDARD_VIEWS, read_quarantine_filter
+from antechamber.core.review.queue_filter import FilterError, QueueFilter, same_filter, split_filter
+from antechamber.flows.quarantine import PAGE, Quarantine
 from antechamber.flows.sealed_events import SealedEvents
 from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, needs_role, typed_text
 from antechamber.web.decisions import curator, read_number
+from antechamber.web.desk import address_of
 from antechamber.web.pages import MAX_FORM, AccountRequest, page, read_form
 from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
@@ -25,8 +30,83 @@ _KINDS: Final[dict[str, SettlingKind]] = {kind: kind for kind in SETTLINGS if ki
 @get("/quarantine", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
 def show_quarantine(request: AccountRequest, quarantine: NamedDependency[Quarantine]) -> Template:
     """Show quarantined events beside the originals that they conflict with."""
-    items, following = quarantine.list_waiting(request.query_params.get("after"), request.user)
-    return page(request, "quarantine.html", items=items, following=following)
+    return _show_list(request, quarantine)
+
+
+@post("/quarantine/group/{decision:str}", request_max_body_size=MAX_FORM)
+async def settle_many(
+    decision: FromPath[str], request: AnyRequest, quarantine: NamedDependency[Quarantine]
+) -> Template:
+    """Settle the events of a list as each is marked (`marks`), or undo that (`undo`), and show the result of each."""
+    form = await read_form(request)
+    account = curator(request, form)
+    try:
+        decisions = read_marks(decision, form)
+        results = await quarantine.settle_many(decisions, account)
+    except SignedOutError:
+        raise SignInNeededError(typed_text(form)) from None
+    except ValueError as error:
+        return await thread_pools.run(thread_pools.PAGES, _show_list, request, quarantine, None, str(error))
+    return await thread_pools.run(thread_pools.PAGES, _show_list, request, quarantine, results, None, decision)
+
+
+def _show_list(
+    request: AnyRequest,
+    quarantine: Quarantine,
+    results: list[tuple[str, str | None]] | None = None,
+    error: str | None = None,
+    action: str = "",
+) -> Template:
+    """Render one page of the filtered list; after decisions with the result of each, and a way to undo all of them."""
+    account, text, wanted = request.scope["user"], request.query_params.get("q", ""), QueueFilter()
+    try:
+        wanted = read_quarantine_filter(text, account.person)
+    except FilterError as refused:
+        error = str(refused)
+    items, following = quarantine.list_waiting(request.query_params.get("after"), account, wanted)
+    filtered = wanted != QueueFilter()
+    made = [one for one, failure in results or () if failure is None and action != "undo"]
+    last = [view for one in made if (view := quarantine.own_last_decision(one, account)) is not None]
+    views = [(name, view, same_filter(view, text)) for name, view in STANDARD_VIEWS.items()]
+    context = {"items": items, "following": following, "q": text, "within": text if filtered else "", "error": error}
+    context |= {"results": results, "last": last, "names": PARTS, "views": views, "filtered": filtered}
+    context |= {"chips": split_filter(text) if filtered else [], "again": address_of("/quarantine", text)}
+    return page(request, "quarantine.html", 400 if error else 200, **context)
+
+
+def read_marks(action: str, form: dict[str, str]) -> list[tuple[str, QuarantineForm]]:
+    """Parse the marked events of a list, each with its version; an undo names the records to undo.
+
+    Raises ValueError if there is no such action or outcome, or no event is marked.
+    """
+    decisions = []
+    for name, value in form.items():
+        mark = "undo" if action == "undo" else form.get(f"mark-{name.removeprefix('item-')}", "")
+        if not name.startswith("item-") or not mark:
+            continue
+        kind = _KINDS.get(mark)
+        if kind is None or action not in {"marks", "undo"} or (kind == "undo") != (action == "undo"):
+            message = "No such decision."
+            raise ValueError(message)
+        quarantine_id, version, undoes, *_ = [*value.split(" "), "", ""]
+        # Each record's key is derived from the form's, so that a form sent twice counts once for each event.
+        key = form.get("decision_key", "") and f"{form['decision_key'][:64]}.{quarantine_id[:63]}"
+        decisions.append((quarantine_id, _read_form(kind, form | {"version": version, "undoes": undoes}, key)))
+    if not 0 < len(decisions) <= PAGE:
+        message = f"Mark between 1 and {PAGE} events."
+        raise ValueError(message)
+    return decisions
+
+
+def _read_form(kind: SettlingKind, form: Mapping[str, str], decision_key: str) -> QuarantineForm:
+    return QuarantineForm(
+        kind=kind,
+        version=read_number(form.get("version", ""), otherwise=-1),
+        decision_key=decision_key,
+        reason_code=form.get("reason_code") or None,
+        reason_text=form.get("reason_text", ""),
+        undoes=form.get("undoes", ""),
+    )
 
 
 @get("/quarantine/{quarantine_id:str}", guards=[needs_role("curator", "auditor")], sync_to_thread=True)
@@ -45,14 +125,7 @@ async def settle(
     kind = _KINDS.get(decision)
     if kind is None:
         raise NotFoundError(decision)
-    decision_form = QuarantineForm(
-        kind=kind,
-        version=read_number(form.get("version", ""), otherwise=-1),
-        decision_key=form.get("decision_key", "")[:128],
-        reason_code=form.get("reason_code") or None,
-        reason_text=form.get("reason_text", ""),
-        undoes=form.get("undoes", ""),
-    )
+    decision_form = _read_form(kind, form, form.get("decision_key", "")[:128])
     try:
         opened = await quarantine.settle(quarantine_id, decision_form, account)
     except SignedOutError:
@@ -60,15 +133,24 @@ async def settle(
     except DECISION_ERRORS as error:
         show = partial(render_event, request, quarantine_id)
         return await thread_pools.run(thread_pools.PAGES, show, str(error), form, status_of(error))
-    return Redirect(_next_address(kind, quarantine_id, opened), status_code=303)
-
-
-def _next_address(kind: SettlingKind, quarantine_id: str, opened: str | None) -> str:
+    within = form.get("q", "")
     if opened is not None:
-        return f"/review/{opened}?done=opened&refused={quarantine_id}"
-    if kind == "undo":
-        return f"/quarantine/{quarantine_id}?done=undone"
-    return f"/quarantine?done=settled&refused={quarantine_id}"
+        address = f"/review/{opened}?done=opened&refused={quarantine_id}"
+    elif kind == "undo":
+        address = address_of(f"/quarantine/{quarantine_id}", within, done="undone")
+    else:
+        find = partial(quarantine.next_waiting, quarantine_id, _filter_of(within, account.person))
+        following = await thread_pools.run(thread_pools.PAGES, find)
+        path = f"/quarantine/{following}" if following else "/quarantine"
+        address = address_of(path, within, done="settled", refused=quarantine_id)
+    return Redirect(address, status_code=303)
+
+
+def _filter_of(text: str, person: str) -> QueueFilter:
+    """Parse the filter that a page or form carries; one that is none matches everything."""
+    with contextlib.suppress(FilterError):
+        return read_quarantine_filter(text, person)
+    return QueueFilter()
 
 
 def render_event(
@@ -83,7 +165,11 @@ def render_event(
     quarantine: Quarantine = request.app.state.quarantine
     sealed_events: SealedEvents = request.app.state.sealed_events
     event = quarantine.event(quarantine_id, request.scope["user"])
+    text = (form or {}).get("q", request.query_params.get("q", ""))
+    wanted = _filter_of(text, request.scope["user"].person)
     context = {
+        "within": text if wanted != QueueFilter() else "",
+        "following": quarantine.next_waiting(quarantine_id, wanted),
         "one": event,
         "sealed": sealed_events.view(event, request.scope["user"], revealed),
         "reveals": sealed_events.reveals(event),
@@ -91,6 +177,6 @@ def render_event(
         "titles": sealed_events.titles(),
         "error": error,
         "form": form or {},
-        "again": f"/quarantine/{quarantine_id}",
+        "again": address_of(f"/quarantine/{quarantine_id}", text),
     }
     return page(request, "refused.html", status, **context)

@@ -64,6 +64,12 @@ class QueueRows(Protocol):
     def group_like(self, proposal_id: str, number: int) -> list[str]:
         """Return the waiting proposals of a proposal's fold, oldest first."""
 
+    def group_of_source(self, proposal_id: str, number: int) -> list[str]:
+        """Return the waiting proposals of the same producer and source as a proposal, oldest first."""
+
+    def beside(self, proposals: Sequence[int], most: int) -> dict[int, queue_order.Beside]:
+        """Return what the queue shows beside the rows of proposals, by their keys; count at most `most` of a source."""
+
     def group_of_producer(self, producer_identity: str, since: int, number: int) -> list[str]:
         """Return a producer's waiting proposals received since a time, oldest first, among the newest 20,000."""
 

@@ -35,7 +35,15 @@ NAMES: Final = {
     "derived": "derived from memories: yes, no, or the id of one",
 }
 """The named parts of a filter and their meanings; all other parts are words to find in the text."""
-CAUSES: Final = ("hidden-characters", "speaks-to-reader", "conflict", "wide-scope", "claims-to-supersede")
+CAUSES: Final = (
+    "hidden-characters",
+    "speaks-to-reader",
+    "contradicts-memory",
+    "conflict",
+    "out-of-conflict",
+    "wide-scope",
+    "claims-to-supersede",
+)
 """Codes of the marks for which a proposal is ranked up."""
 _ANSWERS: Final = ("yes", "no")
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {

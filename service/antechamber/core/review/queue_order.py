@@ -11,8 +11,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from blake3 import blake3
 from msgspec import Struct
 
+from antechamber.core.admission.canonical import canonical
+from antechamber.core.review.contradiction import CONTRADICTS
 from antechamber.core.review.similarity import NEARLY_SAME, FoldFinder
 
 MAX_RISK: Final = 3
@@ -45,8 +48,34 @@ class Unsorted(Struct, frozen=True, kw_only=True):
     submission_scope: str
     scope_id: str
     payload: dict[str, Any]
+    source_span: dict[str, Any]
     supersedes: str | None
     conflicts: int
+    opened: bool
+    """Whether it came out of a conflict: a curator opened a refused event as this proposal."""
+
+
+class Circumstances(Struct, frozen=True, kw_only=True):
+    """What is known of a proposal beside its text and can be a reason for caution."""
+
+    supersedes: bool
+    """Whether its producer claims that it supersedes a memory."""
+    conflicts: int
+    """How many other events came under its key."""
+    opened: bool
+    """Whether it came out of a conflict."""
+    contradicts: bool
+    """Whether it seems to contradict an active memory."""
+
+
+class Beside(Struct, frozen=True, kw_only=True):
+    """What the queue shows of a proposal beside its row."""
+
+    contradicts: bool
+    """Whether it seemed to contradict an active memory when it was sorted."""
+    opened: bool
+    of_source: int
+    """How many proposals of its source wait, including this one, as far as they were counted; 0 while unsorted."""
 
 
 class FoldHead(Struct, frozen=True, kw_only=True):
@@ -57,13 +86,15 @@ class FoldHead(Struct, frozen=True, kw_only=True):
 
 
 class FoldText(Struct, frozen=True, kw_only=True):
-    """What filters look for in a new fold: its first proposal's kind, comparable text, tags and codes of its marks."""
+    """What filters look for in a new fold: kind, comparable text, tags and marks of its first proposal."""
 
     kind: str
     content: str
     tags: str
     marks: str
     """Like the tags, words between spaces; see `spaced`."""
+    contradicts: bool
+    """Whether this proposal seems to contradict an active memory; unlike the others no text of the fold."""
 
 
 class QueueCursor(Struct, frozen=True, kw_only=True):
@@ -94,6 +125,7 @@ class FoldAssignment(Struct, frozen=True, kw_only=True):
     """The proposal whose new fold it joins."""
     risk: int
     turn: int
+    source: int
 
 
 def spaced(words: Sequence[str]) -> str:
@@ -101,14 +133,21 @@ def spaced(words: Sequence[str]) -> str:
     return f" {' '.join(words)} " if words else ""
 
 
-def marks_of(content: str, submission_scope: str, *, supersedes: bool, conflicts: int, hidden: int) -> list[Mark]:
+def source_of_proposal(producer: int, uri: str) -> int:
+    """Return the number that the proposals of one producer and one source have in common, of 64 bits with a sign."""
+    return int.from_bytes(blake3(canonical([producer, uri])).digest(8), signed=True)
+
+
+def marks_of(content: str, submission_scope: str, around: Circumstances, *, hidden: int) -> list[Mark]:
     """Return a proposal's reasons for caution; `hidden` counts its invisible characters."""
     applies = (
         (hidden > 0, Mark("hidden-characters", 2, HIDDEN)),
         (find_instruction(content) is not None, Mark("speaks-to-reader", 2, INSTRUCTIONS)),
-        (conflicts > 0, Mark("conflict", 1, "same key, different content")),
+        (around.contradicts, Mark("contradicts-memory", 2, CONTRADICTS)),
+        (around.conflicts > 0, Mark("conflict", 1, "same key, different content")),
+        (around.opened, Mark("out-of-conflict", 1, "came out of a conflict")),
         (submission_scope in _WIDE, Mark("wide-scope", 1, "wide audience")),
-        (supersedes, Mark("claims-to-supersede", 1, "claims to supersede a memory")),
+        (around.supersedes, Mark("claims-to-supersede", 1, "claims to supersede a memory")),
     )
     return [mark for there, mark in applies if there]
 
@@ -145,14 +184,19 @@ def sort(
     assignments = []
     for proposal, risk in zip(unsorted, risks, strict=True):
         match = folder.find(proposal.payload["content"], NEARLY_SAME)
+        source = source_of_proposal(proposal.producer, proposal.source_span["uri"])
         if match is not None:
             fold = heads[match].id if match < len(heads) else None
             like = None if fold is not None else new_folds[match]
-            assignments.append(FoldAssignment(proposal=proposal.id, fold=fold, like=like, risk=risk, turn=0))
+            assignments.append(
+                FoldAssignment(proposal=proposal.id, fold=fold, like=like, risk=risk, turn=0, source=source)
+            )
             continue
         new_folds[folder.add(proposal.payload["content"])] = proposal.id
         line = lines[proposal.producer, risk]
         turn = turn_of(line)
         lines[proposal.producer, risk] = ProducerTurn(served=line.served, last=turn)
-        assignments.append(FoldAssignment(proposal=proposal.id, fold=None, like=None, risk=risk, turn=turn))
+        assignments.append(
+            FoldAssignment(proposal=proposal.id, fold=None, like=None, risk=risk, turn=turn, source=source)
+        )
     return assignments

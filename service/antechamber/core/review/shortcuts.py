@@ -31,6 +31,9 @@ SHORTCUTS: Final = (
     Shortcut("undo", "z", "Undo your last decision"),
     Shortcut("view", "v", "Show the text as read, or as stored"),
     Shortcut("group", "b", "Open the near duplicates"),
+    Shortcut("source", "o", "Open the proposals from one source"),
+    Shortcut("record", "w", "Record the marks of a page"),
+    Shortcut("keep", "k", "Keep the marked one of near duplicates, reject the others"),
     Shortcut("skip", "s", "Skip to the next proposal"),
     Shortcut("next", "j", "Move to the next row"),
     Shortcut("previous", "k", "Move to the row before"),
@@ -39,6 +42,8 @@ SHORTCUTS: Final = (
     Shortcut("refresh", ".", "Show what changed meanwhile"),
     Shortcut("help", "?", "Show the keys of this page"),
 )
+_SHARING: Final = frozenset({"keep", "previous"})
+"""Actions that may have one key: a page on which something can be kept has no rows for the other."""
 USUAL: Final[dict[str, str]] = {one.action: one.key for one in SHORTCUTS}
 
 
@@ -57,7 +62,16 @@ def decode_shortcuts(stored: str | None) -> dict[str, str]:
         return {}
     choice: dict[str, str] = msgspec.json.decode(stored)
     keys = {action: key for action, key in choice.items() if action in USUAL}
-    return keys | {action: key for action, key in USUAL.items() if action not in keys and key not in keys.values()}
+    return keys | {action: key for action, key in USUAL.items() if action not in keys and _is_free(action, key, keys)}
+
+
+def _is_free(action: str, key: str, keys: Mapping[str, str]) -> bool:
+    """Return whether no action has a key, other than one that may share it."""
+    return all(other in _SHARING and action in _SHARING for other, used in keys.items() if used == key)
+
+
+def _without(choice: Mapping[str, str], action: str) -> dict[str, str]:
+    return {other: choice[other] for other in USUAL if other != action}
 
 
 def encode_shortcuts(choice: Mapping[str, str]) -> str | None:
@@ -70,7 +84,7 @@ def encode_shortcuts(choice: Mapping[str, str]) -> str | None:
         if len(key) != 1 or not "!" <= key <= "~" or key.isdigit():
             message = f'"{shortcut.label}" needs one key: a letter or a sign; digits choose reasons'
             raise ShortcutError(message)
-    if len({choice[action] for action in USUAL}) < len(USUAL):
+    if not all(_is_free(action, choice[action], _without(choice, action)) for action in USUAL):
         message = "Two actions have the same key; give each its own"
         raise ShortcutError(message)
     return None if choice == USUAL else msgspec.json.encode({action: choice[action] for action in USUAL}).decode()

@@ -74,7 +74,9 @@ SELECT p.id, CASE WHEN o.question IS NULL THEN 0 ELSE 1 END AS asked, a.person A
 FROM proposals AS p
 LEFT JOIN open_questions AS o ON o.proposal = p.id
 LEFT JOIN attention AS a ON a.proposal = p.id AND a.cause = 'assigned'
-WHERE p.id IN (SELECT value FROM json_each(:proposals))
+WHERE p.id IN (
+    -- include: listed_proposals
+)
 
 -- name: waiting_for_producer
 SELECT w.*, coalesce(w.in_fold, 0) AS fold, 9 AS rank, 0 AS turn, 1 AS like_it

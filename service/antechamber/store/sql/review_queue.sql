@@ -308,6 +308,28 @@ WHERE m.state = 'pending' AND m.fold = (SELECT fold FROM proposals WHERE proposa
 ORDER BY m.id
 LIMIT :number
 
+-- name: group_of_source
+SELECT m.proposal_id FROM proposals AS m
+WHERE m.state = 'pending' AND m.source = (SELECT source FROM proposals WHERE proposal_id = :proposal_id)
+ORDER BY m.id
+LIMIT :number
+
+-- name: beside_rows
+SELECT p.id, p.contradicts, CASE WHEN substr(own.idempotency_key, 1, 12) = '!quarantine:' THEN 1 ELSE 0 END AS opened,
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM proposals AS near WHERE near.state = 'pending' AND near.source = p.source LIMIT :most
+        ) AS counted
+    ) AS of_source
+FROM proposals AS p
+JOIN submissions AS own ON own.id = p.id
+WHERE p.id IN (
+    -- include: listed_proposals
+)
+
+-- name: listed_proposals
+SELECT value FROM json_each(:proposals)
+
 -- name: group_of_producer
 SELECT near.proposal_id FROM (
     SELECT p.id, p.proposal_id, p.producer, p.state, p.received_at FROM proposals AS p ORDER BY p.id DESC LIMIT 20000
@@ -321,8 +343,12 @@ LIMIT :number
 UPDATE folds SET rank = :rank WHERE id = (SELECT fold FROM proposals WHERE proposal_id = :proposal_id)
 
 -- name: unsorted
-SELECT p.id, p.producer, p.submission_scope, p.scope_id, p.payload, p.supersedes,
-    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id) AS conflicts
+SELECT p.id, p.producer, p.submission_scope, p.scope_id, p.payload, p.source_span, p.supersedes,
+    (SELECT count(*) FROM quarantine AS q WHERE q.submission = p.id) AS conflicts,
+    (
+        SELECT CASE WHEN substr(own.idempotency_key, 1, 12) = '!quarantine:' THEN 1 ELSE 0 END
+        FROM submissions AS own WHERE own.id = p.id
+    ) AS opened
 FROM proposals AS p
 WHERE p.state = 'pending' AND p.fold IS NULL
 ORDER BY p.fold, p.id
@@ -347,7 +373,8 @@ FROM proposals AS p WHERE p.id = :proposal
 RETURNING id
 
 -- name: put_into_fold
-UPDATE proposals SET fold = :fold WHERE id = :proposal AND fold IS NULL AND state = 'pending'
+UPDATE proposals SET fold = :fold, source = :source, contradicts = :contradicts
+WHERE id = :proposal AND fold IS NULL AND state = 'pending'
 
 -- name: grow_fold
 UPDATE folds SET pending = pending + 1, rank = CASE WHEN rank > :rank AND rank < 4 THEN :rank ELSE rank END,

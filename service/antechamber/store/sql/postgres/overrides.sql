@@ -20,13 +20,9 @@ JOIN review_records AS r ON r.proposal = m.proposal AND r.resulting_version = m.
 WHERE m.id IN (SELECT CAST(item.value AS BIGINT) FROM json_array_elements_text(CAST(:memories AS JSON)) AS item)
 ORDER BY r.id
 
--- name: turns_of_proposals
+-- name: listed_proposals
 -- Why: the proposals are one JSON array, as in wanted_terms.
-SELECT p.id, CASE WHEN o.question IS NULL THEN 0 ELSE 1 END AS asked, a.person AS assigned_to
-FROM proposals AS p
-LEFT JOIN open_questions AS o ON o.proposal = p.id
-LEFT JOIN attention AS a ON a.proposal = p.id AND a.cause = 'assigned'
-WHERE p.id IN (SELECT CAST(item.value AS BIGINT) FROM json_array_elements_text(CAST(:proposals AS JSON)) AS item)
+SELECT CAST(item.value AS BIGINT) FROM json_array_elements_text(CAST(:proposals AS JSON)) AS item
 
 -- name: all_memories_matching
 -- Why: full-text search is a tsvector here and FTS5 there.
