@@ -276,7 +276,7 @@ class Tour:
         yield "queue-grammar", "cora", self._grammar
         yield "keys", "cora", self._keys
         yield "auditor-proposal", "ada-audits", self._go(f"/review/{ids['new']}")
-        yield "propose-none", "dora", self._go("/propose")
+        yield "propose-none", "dora", self._go("/memories/propose")
         yield "operator-dashboard", "olga", self._go("/dashboard")
 
     def _paths(self) -> dict[str, str]:
@@ -322,8 +322,8 @@ class Tour:
             "audit-error": "/audit?since=yesterday",
             "item": f"/audit/items/{ids['retracted']}",
             "leaf": "/audit/leaves/3",
-            "propose": "/propose",
-            "propose-change": f"/propose?memory={ids['memory']}",
+            "propose": "/memories/propose",
+            "propose-change": f"/memories/propose?memory={ids['memory']}",
             "dashboard": "/dashboard",
             "settings": "/settings",
             "policy": "/policy",

@@ -40,7 +40,7 @@ def policies(tmp_path: Path) -> Path:
 
 def fields_of(desk: Desk, query: str = "") -> dict[str, str]:
     """Open the form and return its hidden fields."""
-    page = desk.browser.get(f"/propose{query}").text
+    page = desk.browser.get(f"/memories/propose{query}").text
     return dict(
         re.findall(r'name="(csrf|decision_key|supersedes)" value="([^"]*)"', page.partition('<form class="card')[2])
     )
@@ -54,13 +54,13 @@ def send(desk: Desk, **typed: Any) -> httpx.Response:
         "kind": "fact",
         "content": "Tea at four.",
     }
-    return desk.post("/propose", fields_of(desk) | usual | typed)
+    return desk.post("/memories/propose", fields_of(desk) | usual | typed)
 
 
 def test_a_curator_proposes_and_another_person_decides(service: Service) -> None:
     """The proposal waits like any other; its owner cannot judge it, another curator can; a form counts once."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
-    page = bob.browser.get("/propose").text
+    page = bob.browser.get("/memories/propose").text
     assert '<option value="service:bob-desk"' in page
     assert "service:eve-desk" not in page
     assert "worker:bobs-bot" not in page
@@ -69,7 +69,7 @@ def test_a_curator_proposes_and_another_person_decides(service: Service) -> None
         "producer_identity": "service:bob-desk", "scope": "project:apollo", "kind": "fact", "tags": "b a",
         "content": "Tea is\r\nat four.", "source": "https://wiki.example.org/tea",
     }  # fmt: skip
-    first, again = bob.post("/propose", form), bob.post("/propose", form)
+    first, again = bob.post("/memories/propose", form), bob.post("/memories/propose", form)
     path = first.headers["location"]
     assert re.fullmatch(r"/review/[0-9a-f-]{36}\?done=proposed", path)
     assert again.headers["location"] == path
@@ -95,8 +95,8 @@ def test_a_change_of_a_memory_is_proposed_from_its_page(service: Service) -> Non
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     assert bob.decide(proposal, "approve").status_code == 303
     memory = service.recall()[0]["memory_id"]
-    assert f"/propose?memory={memory}" in bob.browser.get(f"/memories/{memory}").text
-    page = bob.browser.get(f"/propose?memory={memory}").text
+    assert f"/memories/propose?memory={memory}" in bob.browser.get(f"/memories/{memory}").text
+    page = bob.browser.get(f"/memories/propose?memory={memory}").text
     assert "Deploy on Fri⟦U+202E⟧days." in page
     fields = fields_of(bob, f"?memory={memory}")
     assert fields["supersedes"] == memory
@@ -105,7 +105,7 @@ def test_a_change_of_a_memory_is_proposed_from_its_page(service: Service) -> Non
     assert memory in eve.browser.get(f"/review/{own}").text
     damaged = send(bob, content="A ⟦U+202E b")
     assert damaged.status_code == 400
-    assert bob.browser.get("/propose?memory=nowhere").status_code == 404
+    assert bob.browser.get("/memories/propose?memory=nowhere").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_only_a_curator_proposes(service: Service) -> None:
 def test_without_a_producer_of_their_own_the_page_says_what_is_missing(location: Location, tmp_path: Path) -> None:
     """The page shows the table that the operator adds; auditors do not see it."""
     with running(location, write_policies(tmp_path / "policies")) as service:
-        page = service.sign_in("bob").browser.get("/propose").text
+        page = service.sign_in("bob").browser.get("/memories/propose").text
         assert 'identity = "service:bob-desk"' in page.replace("&#34;", '"')
-        assert service.sign_in("ava", "auditor").browser.get("/propose").status_code == 403
-        assert "/propose" not in service.sign_in("ava", "auditor").browser.get("/memories").text
+        assert service.sign_in("ava", "auditor").browser.get("/memories/propose").status_code == 403
+        assert "/memories/propose" not in service.sign_in("ava", "auditor").browser.get("/memories").text

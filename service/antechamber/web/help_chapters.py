@@ -36,7 +36,7 @@ PAGES: Final = {
     "/review/latest": "/help/desk#decisions",
     "/quarantine": "/help/desk#quarantine",
     "/memories": "/help/desk#memories",
-    "/propose": "/help/desk#approve-alone-and-propose",
+    "/memories/propose": "/help/desk#approve-alone-and-propose",
     "/submissions": "/help/agents#answers-and-error-codes",
     "/audit": "/help/audit#sign-in-and-filter",
     "/dashboard": "/help/desk#dashboard-audit-and-live-updates",

@@ -1,4 +1,4 @@
-"""`/propose`: the form in which a curator proposes a memory, which another person decides on."""
+"""`/memories/propose`: the form in which a curator proposes a memory, which another person decides on."""
 
 from functools import partial
 
@@ -28,7 +28,7 @@ def _page(
     return page(request, "propose.html", status, **context)
 
 
-@get("/propose", guards=[needs_role("curator")], sync_to_thread=True)
+@get("/memories/propose", guards=[needs_role("curator")], sync_to_thread=True)
 def show_form(
     request: AccountRequest, proposing: NamedDependency[Proposing], desk_views: NamedDependency[DeskViews]
 ) -> Template:
@@ -46,7 +46,7 @@ def show_form(
     return _page(request, proposing, form, [])
 
 
-@post("/propose", request_max_body_size=MAX_FORM)
+@post("/memories/propose", request_max_body_size=MAX_FORM)
 async def propose(request: AnyRequest, proposing: NamedDependency[Proposing]) -> Template | Redirect:
     """Submit the proposal and show it, or the form again with the reasons of a refusal."""
     form = await read_form(request)
