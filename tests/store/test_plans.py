@@ -157,7 +157,7 @@ def test_leaves_and_receipts_are_found_by_indexes(lasting_place: Location, name:
 
 
 def test_a_page_of_the_queue_takes_few_statements(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page of the queue takes at most fourteen statements, however many proposals wait and need a second person."""
+    """A page of the queue takes at most fifteen statements, however many proposals wait and need a second person."""
     bob, eve = service.sign_in("bob"), service.sign_in("eve")
     wide = service.submit(event("Wide.", submission_scope="organization", scope_id="labs")).json()["proposal_id"]
     for number in range(60):
