@@ -132,6 +132,21 @@ def test_what_has_warnings_needs_two_persons_or_is_not_whole_is_approved_alone(
     assert "2 recorded, each on its own." in decide(desk, location, "marks", read)
 
 
+def test_two_texts_that_contradict_each_other_are_not_approved_at_once(service: Service, policies: Any) -> None:
+    """The second text is checked against the memory that the first one just became, and left for a page of its own."""
+    (policies / "scopes.toml").write_text("[limits]\nbulk_approve = true\n")
+    service.state.dashboard._policies.refresh()
+    texts = [f"Deploys of the billing service run {when} the nightly backup." for when in ("before", "after")]
+    first, _ = [service.submit(event(text, source_span=FILE)).json()["proposal_id"] for text in texts]
+    service.wait_until_sorted()
+    desk, location = service.sign_in(), f"source={first}"
+    marks = {"mark-1": "approve", "mark-2": "approve"}
+    answer = html.unescape(decide(desk, location, "marks", fields_of(desk, location) | marks))
+    assert "1 recorded, each on its own. 1 not:" in answer
+    assert "contradicts a memory" in answer
+    assert len(service.recall()) == 1
+
+
 def test_owners_and_a_policy_that_is_off_allow_no_approval(service: Service, source: list[str], policies: Any) -> None:
     """With the switch off only rejections are offered; the producer's owner cannot mark anything."""
     (policies / "scopes.toml").write_text("[limits]\nbulk_approve = false\n")

@@ -1,7 +1,7 @@
 """Groups of proposals: read whole on one page, marked one by one, and decided together with a record for each."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import Final, Literal
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 from antechamber.core.access.callers import Account
 from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.admission.canonical import canonical
-from antechamber.core.errors import AntechamberError, ForbiddenDecisionError, UnavailableError
+from antechamber.core.errors import AntechamberError, ForbiddenDecisionError
 from antechamber.core.policy import Policy
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.review_queue import QueueRows
@@ -143,7 +143,7 @@ class Groups:
                 message = "A group is approved, rejected or undone, nothing else."
                 raise ForbiddenDecisionError(message)
         waiting = [
-            (proposal_id, self._promote(partial(self._decide, proposal_id, decision, account, sink=sink)))
+            (proposal_id, self._begin(proposal_id, decision, account, sink=sink))
             for proposal_id, decision in decisions[:MAX_AT_ONCE]
         ]
         results = [(proposal_id, _failure_of(future)) for proposal_id, future in waiting]
@@ -154,14 +154,23 @@ class Groups:
             raise SignedOutError
         return [(proposal_id, None if failure is None else str(failure)) for proposal_id, failure in results]
 
-    def _promote(self, work: Callable[[Rows], DecisionResult]) -> Future[DecisionResult]:
-        """Start one decision of a group; if the store accepts no writes any more, return that error as its result."""
+    def _begin(self, proposal_id: str, decision: Decision, account: Account, *, sink: bool) -> Future[DecisionResult]:
+        """Start one decision of a group; what prevents it is the exception of the result.
+
+        An approval is checked before its transaction, because scans and searches would hold up all writers. It ends
+        before this returns, so that the check of the next text sees the memory that it made. A text that changes
+        between check and transaction is refused there, because the form names another version.
+        """
         try:
-            return self._store.promote(work)
-        except UnavailableError as error:
-            refused = Future[DecisionResult]()
-            refused.set_exception(error)
-            return refused
+            if decision.kind == "approve":
+                self._check_approval(proposal_id, account)
+            begun = self._store.promote(partial(self._decide, proposal_id, decision, account, sink=sink))
+        except AntechamberError as error:
+            begun = Future[DecisionResult]()
+            begun.set_exception(error)
+        if decision.kind == "approve":
+            wait([begun])
+        return begun
 
     def _decide(
         self, proposal_id: str, decision: Decision, account: Account, tx: Rows, *, sink: bool
@@ -170,19 +179,19 @@ class Groups:
         if decision.kind != "undo" and not fits_in_group(proposal):
             message = "It is too long to be shown whole in a group; open it and decide on it alone."
             raise ForbiddenDecisionError(message)
-        if decision.kind == "approve":
-            self._check_approval(tx, proposal, account)
         result = self._desk.record(proposal_id, decision, account, tx, going_on=False)
         if decision.kind == "reject" and sink:
             tx.queue.sink(proposal_id)
         return result
 
-    def _check_approval(self, tx: Rows, proposal: ProposalRow, account: Account) -> None:
+    def _check_approval(self, proposal_id: str, account: Account) -> None:
         policy = self._policies.current.policy
         if not policy.limits.bulk_approve:
             message = "Bulk approval is off (policy)."
             raise ForbiddenDecisionError(message)
-        obstacle = _member(tx, policy, proposal, account.person, None).alone
+        with self._store.read() as tx:
+            proposal = require(tx.review.proposal(proposal_id))
+            obstacle = _member(tx, policy, proposal, account.person, None).alone
         if obstacle is not None:
             raise ForbiddenDecisionError(obstacle)
 
