@@ -16,7 +16,7 @@ from antechamber.web import thread_pools
 from antechamber.web.auth import act, needs_role
 from antechamber.web.decisions import curator, read_decision
 from antechamber.web.desk import address_of, filter_of
-from antechamber.web.pages import MAX_FORM, AccountRequest, page, read_form
+from antechamber.web.pages import MAX_FORM, AccountRequest, items_of, page, read_form
 from antechamber.web.problems import AnyRequest
 
 _KINDS: Final[dict[str, DecisionKind]] = {"approve": "approve", "reject": "reject", "undo": "undo"}
@@ -91,8 +91,9 @@ def read_group(decision: str, form: Mapping[str, str], keep: str = "") -> list[t
 
     Raises ValueError if there is no such decision, or no item or too many are selected.
     """
-    items = [(name.removeprefix("item-"), value) for name, value in form.items() if name.startswith("item-")]
-    marked = [(value, form.get(f"read-{number}", ""), _mark(decision, form, number)) for number, value in items]
+    marked = [
+        (value, form.get(f"read-{number}", ""), _mark(decision, form, number)) for number, value in items_of(form)
+    ]
     chosen = [
         (value, read, mark) for value, read, mark in marked if mark and not (keep and value.split(" ")[0] == keep)
     ]

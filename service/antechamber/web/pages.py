@@ -2,6 +2,7 @@
 
 import contextlib
 import secrets
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -75,6 +76,12 @@ async def read_form(request: AnyRequest) -> dict[str, str]:
     if any("\0" in value for value in fields.values()):
         raise ClientException(detail="The form holds U+0000, which no text may have. Nothing was changed.")
     return fields
+
+
+def items_of(form: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return number and value of each field `item-NUMBER`, in the order of the page, which a parsed form loses."""
+    found = [(name.removeprefix("item-"), value) for name, value in form.items() if name.startswith("item-")]
+    return sorted(found, key=lambda item: (len(item[0]), item[0]))
 
 
 def page(request: AnyRequest, name: str, status: int = 200, **context: Any) -> Template:

@@ -21,7 +21,7 @@ from antechamber.web import thread_pools
 from antechamber.web.auth import SignInNeededError, needs_role, typed_text
 from antechamber.web.decisions import curator, read_number
 from antechamber.web.desk import address_of
-from antechamber.web.pages import MAX_FORM, AccountRequest, page, read_form
+from antechamber.web.pages import MAX_FORM, AccountRequest, items_of, page, read_form
 from antechamber.web.problems import DECISION_ERRORS, AnyRequest, status_of
 
 _KINDS: Final[dict[str, SettlingKind]] = {kind: kind for kind in SETTLINGS if kind not in OF_SEALED}
@@ -80,9 +80,9 @@ def read_marks(action: str, form: dict[str, str]) -> list[tuple[str, QuarantineF
     Raises ValueError if there is no such action or outcome, or no event is marked.
     """
     decisions = []
-    for name, value in form.items():
-        mark = "undo" if action == "undo" else form.get(f"mark-{name.removeprefix('item-')}", "")
-        if not name.startswith("item-") or not mark:
+    for number, value in items_of(form):
+        mark = "undo" if action == "undo" else form.get(f"mark-{number}", "")
+        if not mark:
             continue
         kind = _KINDS.get(mark)
         if kind is None or action not in {"marks", "undo"} or (kind == "undo") != (action == "undo"):
