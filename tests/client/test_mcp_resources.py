@@ -329,6 +329,35 @@ def test_a_session_is_notified_of_admission_and_retraction(service: Service, go:
     assert names == ["Deploys wait for the canary."]
 
 
+def test_what_may_not_be_read_cannot_be_subscribed_to(
+    service: Service, go: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That includes a memory that ends while its subscription begins."""
+    proposal, memory = admit(service, "Run the migration before the deploy.")
+    follow = LedgerSubmits.changes
+
+    async def retracted_meanwhile(serving: LedgerSubmits, scopes: Any, after: str, *, wait: bool) -> Any:
+        if not wait:
+            await asyncio.to_thread(retract, service, proposal)
+        return await follow(serving, scopes, after, wait=wait)
+
+    monkeypatch.setattr(LedgerSubmits, "changes", retracted_meanwhile)
+
+    async def journey(client: Client) -> Any:
+        foreign = "antechamber://scopes/project/gemini"
+        wrong = (
+            "antechamber://memories/../../x",
+            "file:///etc/passwd",
+            "x" * 100_000,
+            NOWHERE,
+            foreign,
+            uri_of(memory),
+        )
+        return {await refused(subscribe(client, one)) for one in wrong}
+
+    assert go(beside_an_agent, journey, "legacy") == {(-32002, "Resource not found")}
+
+
 def test_a_stream_reports_admission_and_retraction(service: Service, go: Any) -> None:
     """A client of the newest protocol opens a stream, which leaves out what may not be read."""
     proposal, memory = admit(service, "Run the migration before the deploy.")
