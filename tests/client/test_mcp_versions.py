@@ -4,15 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 import pytest
 
 from client.test_mcp import CALLED, LESSON
 from client.test_mcp_http import HEADERS
-from support import HANG_SECONDS, antechamber, serving
+from support import HANG_SECONDS, Desk, antechamber, event, serving
 
 FIRST = Path(sys.prefix) / "mcp1"
 """Version 1, as scripts/setup installs it beside the environment."""
@@ -95,3 +96,97 @@ def beside(url: str, token: str, tmp_path: Path) -> None:
     assert answers[0]["result"]["serverInfo"]["name"] == "antechamber"
     check(*answers[1:])
     assert (unclear["id"], unclear["error"]["code"]) == (None, -32700)
+
+
+class Lines:
+    """An MCP client that writes and reads the lines of a process."""
+
+    def __init__(self, writing: IO[str], reading: IO[str]) -> None:
+        self._writing, self._reading = writing, reading
+        self._number = 0
+        self.heard: list[dict[str, Any]] = []
+
+    def ask(self, method: str, **params: Any) -> Any:
+        """Return the answer to a request; notifications that come before it are kept."""
+        self._number += 1
+        self.send(asked(self._number, method, **params))
+        while "id" not in (message := self.read()):
+            self.heard.append(message)
+        assert message["id"] == self._number
+        return message
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Write a message."""
+        self._writing.write(f"{json.dumps(message)}\n")
+        self._writing.flush()
+
+    def read(self) -> dict[str, Any]:
+        """Read a message."""
+        message: dict[str, Any] = json.loads(self._reading.readline())
+        return message
+
+    def hear(self, wanted: set[tuple[str, str | None]]) -> None:
+        """Read until each of these notifications came: method and address."""
+        while not wanted <= {(one["method"], one.get("params", {}).get("uri")) for one in self.heard}:
+            self.heard.append(self.read())
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["version 1", "version 2"])
+def test_resources_and_subscriptions_over_standard_output(tmp_path: Path, policies: Path, first: bool) -> None:  # noqa: FBT001
+    """A process of either version declares subscriptions, and notifies of an admission and a retraction."""
+    assert (FIRST / "mcp").is_dir(), "run scripts/setup dev"
+    data = tmp_path / "data"
+    with serving(data, policies) as (url, _), httpx.Client(base_url=url, timeout=HANG_SECONDS) as browser:
+        token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
+        link = antechamber("user", "add", "bob", "--role", "curator", "--data", str(data), "--url", url).stdout
+        assert browser.post("/login", data={"link": link.strip().partition("link=")[2]}).status_code == 303
+        own = {"ANTECHAMBER_URL": url, "ANTECHAMBER_TOKEN": token, "ANTECHAMBER_LEDGER": str(tmp_path / "a.ledger")}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "antechamber.cli", "mcp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | own | ({"PYTHONPATH": str(FIRST)} if first else {}),
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with process:
+
+            def propose() -> str:
+                answer = browser.post(
+                    "/v1/submissions", json=event(LESSON["content"]), headers={"authorization": f"Bearer {token}"}
+                )
+                return str(answer.json()["proposal_id"])
+
+            follow(Lines(process.stdin, process.stdout), propose, Desk(browser))  # type: ignore[arg-type]
+            process.stdin.close()
+            assert process.wait(HANG_SECONDS) == 0
+
+
+def follow(client: Lines, propose: Callable[[], str], desk: Desk) -> None:
+    """Subscribe to a scope and to a memory, and see the memory come and go."""
+    info = {"name": "t", "version": "1"}
+    hello = client.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
+    assert hello["result"]["capabilities"]["resources"] == {"subscribe": True, "listChanged": True}
+    client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert len(client.ask("resources/templates/list")["result"]["resourceTemplates"]) == 2
+    assert client.ask("resources/list")["result"]["resources"] == []
+    scope = "antechamber://scopes/project/apollo"
+    assert client.ask("resources/subscribe", uri=scope)["result"] == {}
+    wrong = client.ask("resources/subscribe", uri="antechamber://memories/nowhere")["error"]
+    assert (wrong["code"], wrong["message"]) == (-32002, "Resource not found")
+    proposal = propose()
+    assert desk.decide(proposal, "approve").status_code == 303
+    client.hear({("notifications/resources/updated", scope), ("notifications/resources/list_changed", None)})
+    (listed,) = client.ask("resources/list")["result"]["resources"]
+    text, item = client.ask("resources/read", uri=listed["uri"])["result"]["contents"]
+    assert (text["text"], listed["annotations"]["lastModified"]) == (
+        LESSON["content"],
+        json.loads(item["text"])["admitted_at"],
+    )
+    assert client.ask("resources/subscribe", uri=listed["uri"])["result"] == {}
+    assert client.ask("resources/unsubscribe", uri=scope)["result"] == {}
+    client.heard.clear()
+    assert desk.decide(proposal, "retract", reason_code="wrong").status_code == 303
+    client.hear({("notifications/resources/updated", listed["uri"]), ("notifications/resources/list_changed", None)})
+    assert client.ask("resources/read", uri=listed["uri"])["error"] == wrong

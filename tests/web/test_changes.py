@@ -124,6 +124,18 @@ def busy(service: Service) -> None:
     assert old
 
 
+def test_a_reader_may_begin_at_the_end(service: Service) -> None:
+    """After `latest` there is only what changes from then on, also in an empty service."""
+    items, empty = page(service, after="latest")
+    assert items == []
+    admit(service, "Deploys run on Friday.")
+    items, latest = page(service, after="latest")
+    assert (items, page(service, after=latest)) == ([], ([], latest))
+    assert [item["change"] for item in page(service, after=empty)[0]] == ["admitted"]
+    admit(service, "Deploys wait for the canary.")
+    assert outline(page(service, after=latest)[0]) == [("admitted", "Deploys wait for the canary.")]
+
+
 def test_changes_are_in_commit_order_with_their_leaves(service: Service) -> None:
     """Each change has the sequence of its leaf; memories that ended since come without their text."""
     busy(service)

@@ -22,7 +22,7 @@ from antechamber.app.webhooks import connect_delivery
 from antechamber.background import Background
 from antechamber.core.access.callers import Bearer
 from antechamber.core.errors import AntechamberError
-from antechamber.core.mcp_tools import Submitting
+from antechamber.core.mcp_resources import Serving
 from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Store
 from antechamber.event_vault import EventVault
@@ -79,7 +79,7 @@ ALARMS_EVERY: Final = 5.0
 """Seconds between two looks at the alarms for the log."""
 PUBLISH_EVERY: Final = 5.0
 """Seconds between two snapshots of the metrics for the other processes of this host."""
-ServeMcp = Callable[[Callable[[Any], Submitting]], contextlib.AbstractAsyncContextManager[AsgiApplication]]
+ServeMcp = Callable[[Callable[[Any], Serving]], contextlib.AbstractAsyncContextManager[AsgiApplication]]
 """Serves the MCP tools of the submitter that each request gets."""
 PeriodicWork = tuple[str, Callable[[], None], float]
 """Name of periodic work, its function, and the seconds between two runs."""

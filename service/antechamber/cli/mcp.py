@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,15 +14,15 @@ import click
 from antechamber.cli.options import fail, ledger_option, own_token, service_option
 from antechamber.client.ledger import Ledger
 from antechamber.client.submitter import AsyncSubmitter
-from antechamber.client.wire import AnswerError
-from antechamber.core.contract import Holder, MemoryPage, NoteItem
-from antechamber.core.errors import AntechamberError, RequestRefusedError
+from antechamber.client.wire import AnswerError, ReadError
+from antechamber.core.contract import ChangePage, Holder, MemoryDetail, MemoryPage, NoteItem
+from antechamber.core.errors import AntechamberError, RequestRefusedError, refuse
+from antechamber.core.mcp_resources import ServingSession
 from antechamber.core.mcp_tools import (
     AnswerQuestion,
     ProposeMemory,
     SearchMemory,
     Status,
-    Submitting,
     ToolReceipt,
     event_of,
 )
@@ -32,7 +32,7 @@ _NO_PRODUCER: Final = "this token is no producer's; set ANTECHAMBER_TOKEN to one
 
 
 class LedgerSubmits:
-    """Submits for the tools through a ledger (implements core.mcp_tools.Submitting)."""
+    """Submits through a ledger, and reads, (implements core.mcp_resources.ServingSession)."""
 
     def __init__(self, submitter: AsyncSubmitter, ledger: Ledger, token: str) -> None:
         self._submitter = submitter
@@ -99,6 +99,24 @@ class LedgerSubmits:
         )
         return page or MemoryPage(items=[], next=None)
 
+    async def newest(self, scopes: Sequence[str], after: str, limit: int) -> MemoryPage:
+        """Return a page of the newest memories of these scopes."""
+        try:
+            page = await self._submitter.memories(scopes=scopes, after=after or None, limit=limit)
+        except ReadError as error:
+            if error.pointer is None:
+                raise
+            raise refuse("malformed", str(error), error.pointer) from None
+        return page or MemoryPage(items=[], next=None)
+
+    async def memory(self, memory_id: str) -> MemoryDetail | None:
+        """Return a memory in any state."""
+        return await self._submitter.memory(memory_id)
+
+    async def changes(self, scopes: Sequence[str], after: str, *, wait: bool) -> ChangePage:
+        """Return a page of the change feed."""
+        return await self._submitter.change_page(scopes, after=after, wait=wait)
+
 
 @click.command()
 @service_option
@@ -127,7 +145,7 @@ async def _serve_until_asked(
     url: str,
     token: str,
     ledger: Ledger,
-    serve: Callable[[Submitting], Awaitable[None]],
+    serve: Callable[[ServingSession], Awaitable[None]],
     finish: Callable[[], Awaitable[None]],
 ) -> None:
     asked = asyncio.Event()

@@ -19,10 +19,18 @@ from antechamber.client.ledger import Ledger
 from antechamber.client.mirror import AsyncMirror, Mirror
 from antechamber.client.operation import Operation
 from antechamber.client.runner import advance, drive
-from antechamber.client.submitter_base import Event, SubmitterBase, ignore_progress, next_changes, request_options
+from antechamber.client.submitter_base import (
+    Event,
+    SubmitterBase,
+    change_page,
+    ignore_progress,
+    next_changes,
+    request_options,
+)
 from antechamber.client.wire import Pause, Response, SendTrace, failure_of, response_of
 from antechamber.core.contract import (
     ChangeItem,
+    ChangePage,
     Channel,
     Holder,
     Match,
@@ -205,6 +213,15 @@ class Submitter(SubmitterBase):
             yield from page.items
             after = page.next
 
+    def change_page(self, scopes: Sequence[str], *, after: str | None = None, wait: bool = True) -> ChangePage:
+        """Return one page of changes after a cursor; its `next` is the cursor of the following page.
+
+        Without `after` it is the first page; after `latest` it is empty, and `next` is where the feed ends now. With
+        `wait`, an empty page is held until there is a change, at most 25 seconds. It waits for the service while it
+        cannot be reached. Raises ReadError if the service refuses.
+        """
+        return self._run(change_page(scopes, after, wait=wait))
+
     def mirror(self, path: Path | str | None, scopes: Sequence[str]) -> Mirror:
         """Open a local copy of the memories of these scopes, or create it; its methods bring it up to date.
 
@@ -322,6 +339,10 @@ class AsyncSubmitter(SubmitterBase):
             for change in page.items:
                 yield change
             after = page.next
+
+    async def change_page(self, scopes: Sequence[str], *, after: str | None = None, wait: bool = True) -> ChangePage:
+        """Return one page of changes; see Submitter.change_page."""
+        return await self._run(change_page(scopes, after, wait=wait))
 
     def mirror(self, path: Path | str | None, scopes: Sequence[str]) -> AsyncMirror:
         """Open a local copy of the memories of these scopes; see Submitter.mirror."""

@@ -67,7 +67,12 @@ def ignore_progress(_: int) -> None:
 def next_changes(scopes: Sequence[str], after: str | int | None) -> DeliverySteps[ChangePage]:
     """Read the page of changes after a cursor or the `sequence` of a change; wait for one if there is none."""
     cursor = None if after is None else str(after)
-    return read_changes(scopes, cursor, limit=PAGE_OF_CHANGES, hold=HOLD_SECONDS)
+    return change_page(scopes, cursor, wait=True)
+
+
+def change_page(scopes: Sequence[str], after: str | None, *, wait: bool) -> DeliverySteps[ChangePage]:
+    """Read the page of changes after a cursor; with `wait`, hold the request a while if there is none."""
+    return read_changes(scopes, after, limit=PAGE_OF_CHANGES, hold=HOLD_SECONDS if wait else 0)
 
 
 class SubmitterBase:

@@ -14,6 +14,8 @@ from antechamber.flows.change_watch import ChangeWatch
 from antechamber.flows.recall import Recall, ScopeQuery, memory_item
 
 DEFAULT_CHANGES: Final = 100
+LATEST: Final = "latest"
+"""The `after` of a reader who wants only what changes from now on."""
 MAX_CHARACTERS: Final = 1 << 20
 """Characters of memories after which a page ends: a reader who does not read occupies no more than a page."""
 
@@ -63,6 +65,8 @@ def _cursor(tx: Rows, after: str | None) -> ChangeCursor:
     """
     if after is None:
         return ChangeCursor(0)
+    if after == LATEST:
+        return ChangeCursor(tx.changes.last())
     cursor = read_cursor(after)
     if cursor is None:
         raise refuse("malformed", "after is not the `next` of a page or the `sequence` of a change", "/after")

@@ -1,12 +1,13 @@
-"""MCP tools inside the service, which use the same admission and recall as all other channels."""
+"""MCP tools and resources inside the service, which use the same admission and recall as all other channels."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
 
 from antechamber.core.access.callers import Bearer
-from antechamber.core.contract import Holder, MemoryPage, NoteItem, Receipt
+from antechamber.core.contract import Holder, MemoryDetail, MemoryPage, NoteItem, Receipt
 from antechamber.core.delivery_rules import ServerAnswer, rule
 from antechamber.core.errors import AntechamberError, NotFoundError, RequestRefusedError
 from antechamber.core.mcp_tools import AnswerQuestion, ProposeMemory, SearchMemory, Status, ToolReceipt, event_of
@@ -18,7 +19,7 @@ from antechamber.flows.replies import Reply
 
 
 class InProcessTools:
-    """The tools of one bearer (implements core.mcp_tools.Submitting)."""
+    """The tools and resources of one bearer (implements core.mcp_resources.Serving)."""
 
     def __init__(self, admission: Admission, recall: Recall, notes: ProducerNotes, bearer: Bearer) -> None:
         self._admission = admission
@@ -83,6 +84,21 @@ class InProcessTools:
             submission_scope=scope, scope_id=scope_id, scopes=asked.several_scopes(), q=asked.query, match=asked.match
         )
         return await asyncio.to_thread(self._recall.memories, self._bearer, wanted)
+
+    async def newest(self, scopes: Sequence[str], after: str, limit: int) -> MemoryPage:
+        """Return a page of the newest memories of these scopes.
+
+        Raises RequestRefusedError as `Recall.memories` does.
+        """
+        wanted = MemoryQuery(scopes=scopes, after=after or None, limit=limit)
+        return await asyncio.to_thread(self._recall.memories, self._bearer, wanted)
+
+    async def memory(self, memory_id: str) -> MemoryDetail | None:
+        """Return a memory in any state, or None if there is none by that id that the bearer may read."""
+        try:
+            return await asyncio.to_thread(self._recall.memory, self._bearer, memory_id)
+        except NotFoundError:
+            return None
 
 
 def _written(reply: Reply) -> NoteItem:

@@ -19,8 +19,10 @@ from mcp.types import INVALID_REQUEST, PARSE_ERROR, CallToolResult
 from antechamber import __version__
 from antechamber.core.admission.canonical import decode
 from antechamber.core.errors import RequestRefusedError
-from antechamber.core.mcp_tools import Submitting
-from antechamber.mcp_server.sdk import check_message, new_server
+from antechamber.core.mcp_resources import Serving, ServingSession
+from antechamber.mcp_server.resources import Resources
+from antechamber.mcp_server.sdk import Handlers, check_message, initialization_options, new_server
+from antechamber.mcp_server.subscriptions import Subscriptions
 from antechamber.mcp_server.tools import TOOLS, ToolHandlers, tool_of
 
 INSTRUCTIONS: Final = (
@@ -29,24 +31,34 @@ INSTRUCTIONS: Final = (
 )
 
 
-def build(submits_of: Callable[[Any], Submitting], tools: ToolHandlers | None = None) -> Any:
-    """Return a server; `submits_of` returns the submitter for the HTTP request of a call, or for None."""
+def build(
+    tools_of: Callable[[Any], Serving], tools: ToolHandlers | None = None, subscriptions: Subscriptions | None = None
+) -> Any:
+    """Return a server; `tools_of` returns what submits and reads for the HTTP request of a call, or for None.
+
+    It offers subscriptions if it gets those of its only session.
+    """
     handlers = tools or ToolHandlers()
 
     async def call(request: Any, name: str, arguments: dict[str, Any], meta: Mapping[str, Any]) -> CallToolResult:
-        return await handlers.call(submits_of(request), name, arguments, meta)
+        return await handlers.call(tools_of(request), name, arguments, meta)
 
     listed = [tool_of(spec) for spec in TOOLS.values()]
-    return new_server("antechamber", "Antechamber", __version__, INSTRUCTIONS, lambda: listed, call)
+    answers = Handlers(lambda: listed, call, Resources(tools_of, subscriptions))
+    return new_server("antechamber", "Antechamber", __version__, INSTRUCTIONS, answers)
 
 
-async def serve_stdio(submits: Submitting, tools: ToolHandlers) -> None:
+async def serve_stdio(serving: ServingSession, tools: ToolHandlers) -> None:
     """Serve one client over standard input and output until it disconnects."""
-    server, lines = build(lambda _: submits, tools), _StrictLines()
+    subscriptions = Subscriptions(serving)
+    server, lines = build(lambda _: serving, tools, subscriptions), _StrictLines()
     # The SDK only iterates over this object.
     async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
         lines.answer = lambda wrong: writing.send(SessionMessage(cast("Any", _Answer(wrong))))
-        await server.run(reading, writing, server.create_initialization_options())
+        try:
+            await server.run(reading, writing, initialization_options(server, subscribes=True))
+        finally:
+            await subscriptions.close()
     await tools.finish()
 
 
@@ -76,13 +88,13 @@ class _StrictLines:
 
 
 @contextlib.asynccontextmanager
-async def serving_http(submits_of: Callable[[Any], Submitting]) -> AsyncIterator[Callable[..., Awaitable[None]]]:
+async def serving_http(tools_of: Callable[[Any], Serving]) -> AsyncIterator[Callable[..., Awaitable[None]]]:
     """Serve requests one by one; yield the ASGI application.
 
     The application expects the whole body in its first message. Without sessions any process can answer any request.
     Responses are plain JSON: with the SDK's event streams a disconnecting client would cancel its call.
     """
-    manager = StreamableHTTPSessionManager(build(submits_of), json_response=True, stateless=True)
+    manager = StreamableHTTPSessionManager(build(tools_of), json_response=True, stateless=True)
 
     async def handle(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
         first: list[Any] = [await receive()]

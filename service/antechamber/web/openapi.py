@@ -268,7 +268,7 @@ def _changes() -> dict[str, Any]:
             ),
             query("submission_scope", "Instead: one scope", enum=list(SCOPES)),
             query("scope_id", "Its id"),
-            query("after", "The `next` of the page before, or the `sequence` of a change"),
+            query("after", "The `next` of the page before, the `sequence` of a change, or `latest`: from now on"),
             query("limit", "Items a page", type="integer", minimum=1, maximum=MAX_CHANGES, default=100),
             query(
                 "wait", "Seconds to wait for a change if there is none", type="integer", minimum=0, maximum=MAX_WAIT,
