@@ -16,6 +16,7 @@ from antechamber.app.maintenance import (
     opened_access,
     opened_log,
 )
+from antechamber.app.rehearsing import rehearse
 from antechamber.app.webhooks import opened_webhooks
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "opened_access",
     "opened_log",
     "opened_webhooks",
+    "rehearse",
 ]

@@ -24,7 +24,7 @@ _VERBS: Final = {
     "mcp": "mcp.mcp",
     "memories": "memories.memories",
     "migrate": "service.migrate",
-    "policy": "service.policy",
+    "policy": "policies.policy",
     "recover": "ledgers.recover",
     "scan": "scans.scan",
     "serve": "service.serve",

@@ -1,4 +1,4 @@
-"""Verbs for operators: run the service, migrate its data, check its policy and its data."""
+"""Verbs for operators: run the service, migrate its data and check it."""
 
 import json
 import logging
@@ -12,10 +12,8 @@ import click
 from antechamber import app
 from antechamber.app.data_folder import own_policies
 from antechamber.cli.options import fail, json_option, location_options, show
-from antechamber.core.errors import AntechamberError, PolicyError
-from antechamber.core.privacy import KINDS
+from antechamber.core.errors import AntechamberError
 from antechamber.logs import LogFormat, configure, format_moment
-from antechamber.policy_files import read_policy
 from antechamber.resources import folder
 from antechamber.settings import Location, Settings
 
@@ -141,41 +139,6 @@ def migrate(location: Location, *, move: bool, as_json: bool) -> None:
         # The log on standard error names each step.
         steps = f"Took {len(taken)} step{'s' * (len(taken) > 1)}. " if taken else ""
         click.echo(f"{steps}The schema is up to date.")
-
-
-@click.group()
-def policy() -> None:
-    """The policy files: who may propose what where."""
-
-
-@policy.command("check")
-@click.argument("policies", type=click.Path(path_type=Path), required=False)
-@click.option("--rules", is_flag=True, help="List each rule of detection with its action and title.")
-@json_option
-def check_policy(policies: Path | None, *, rules: bool, as_json: bool) -> None:
-    """Read the policy files of a folder, run their tests and print the digest.
-
-    Default: the shipped policy.
-    """
-    try:
-        checked = read_policy(policies or folder("policies"))
-        if broken := list(checked.gate.broken_examples()):
-            raise PolicyError("\n".join(broken))
-    except AntechamberError as error:
-        fail(error)
-    if as_json:
-        show({"digest": checked.digest(), "producers": len(checked.producers), "tests": len(checked.cases)})
-        return
-    click.echo(f"Producers: {len(checked.producers)}. Tests that hold: {len(checked.cases)}.")
-    click.echo(checked.digest())
-    for kind in KINDS:
-        own = [rule for rule in checked.detectors if rule.kind == kind]
-        off = [rule.rule_id for rule in own if rule.rule_id in checked.privacy.off]
-        click.echo(f"{kind}: {len(own)} rules" + (f"; off: {', '.join(off)}" if off else ""))
-        for rule in own if rules else ():
-            click.echo(f"  {rule.rule_id}: {'off' if rule.rule_id in off else rule.action}: {rule.title}")
-    if not rules:
-        click.echo("--rules lists them.")
 
 
 @click.command()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -23,6 +23,7 @@ from antechamber.core.admission.fast_path import read_fast
 from antechamber.core.admission.group_facts import GroupFacts
 from antechamber.core.admission.ndjson_batch import number_line, split_batch
 from antechamber.core.admission.receipt import Echo, answer_of, echo_of, form_receipt
+from antechamber.core.admission.scanned_values import KEY_POINTER, scanned_values
 from antechamber.core.admission.submission import Submission, read_draft, read_event, read_key_header
 from antechamber.core.contract import Channel, Reason
 from antechamber.core.errors import AntechamberError, BusyError, RequestRefusedError, UnavailableError, refuse
@@ -36,7 +37,7 @@ from antechamber.core.ports.admission import ReplayKey
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.ports.vault import Vault
-from antechamber.core.privacy import Finding, is_uuid
+from antechamber.core.privacy import Finding
 from antechamber.core.review.sealed_event import SealedEvent, encode_event, is_sealable
 from antechamber.flows.direct_writes import HOUR, DirectWrites
 from antechamber.flows.live_policy import ActivePolicy, PolicyReloader
@@ -228,7 +229,7 @@ class Admission:
 
     def _scan(self, submission: Submission, force: ActivePolicy) -> list[Finding] | Reply:
         """Return what makes a submission private in its scope; a Reply if its producer used up its scan steps."""
-        values = _values(submission)
+        values = scanned_values(submission)
         if force.gate.is_clean(values):
             return []
         name, limit = submission.producer_identity, force.policy.limits.scan_steps_per_second
@@ -262,9 +263,9 @@ class Admission:
     ) -> Candidate | Reply:
         for rule_id in {finding.rule_id for finding in findings}:
             self.meters.count(metrics.FINDINGS, rule_id)
-        if findings and any(finding.pointer == "/idempotency_key" for finding in findings):
+        if findings and any(finding.pointer == KEY_POINTER for finding in findings):
             message = "the key looks like a private value; choose a random one"
-            reason = Reason(code="key-invalid", message=message, pointer="/idempotency_key")
+            reason = Reason(code="key-invalid", message=message, pointer=KEY_POINTER)
             return self.refusal([reason], echo_of(submission))
         if findings:
             self.secrets.note(submission, findings, force)
@@ -357,20 +358,3 @@ def _sealed_event(candidate: Candidate) -> SealedEvent:
         derived_from=submission.derived_from,
         findings=candidate.findings,
     )
-
-
-def _values(submission: Submission) -> dict[str, Any]:
-    """Return everything of a submission that is scanned, by JSON pointer; kind and tags as they were sent."""
-    key = submission.idempotency_key
-    values = {
-        "/idempotency_key": key,
-        "/scope_id": submission.scope_id,
-        "/payload": {**submission.payload, **submission.as_sent},
-        "/source_span": submission.source_span,
-        "/supersedes": submission.supersedes,
-        "/derived_from": submission.derived_from,
-    }
-    if key.islower() and is_uuid(key):
-        # The usual key: no rule finds anything in it, and it is never joined with what follows.
-        del values["/idempotency_key"]
-    return values

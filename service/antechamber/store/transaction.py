@@ -8,6 +8,7 @@ from antechamber.store.log import LogQueries
 from antechamber.store.memories import MemoryQueries
 from antechamber.store.notes import NoteQueries
 from antechamber.store.quarantine import QuarantineQueries
+from antechamber.store.rehearsal import RehearsalQueries
 from antechamber.store.reports import ReportQueries
 from antechamber.store.review_queue import QueueQueries
 from antechamber.store.reviews import ReviewQueries
@@ -33,6 +34,7 @@ class Transaction:
         "notes",
         "quarantine",
         "queue",
+        "rehearsal",
         "reports",
         "review",
         "sealed_events",
@@ -54,6 +56,7 @@ class Transaction:
         self.sealed_events = SealedEventQueries(sql)
         self.access = AccessQueries(sql)
         self.reports = ReportQueries(sql)
+        self.rehearsal = RehearsalQueries(sql)
         self.doctor = DoctorQueries(sql)
         self.webhooks = WebhookQueries(sql)
         self.log = LogQueries(sql)

@@ -14,6 +14,7 @@ from antechamber.core.ports.doctor import DoctorRows
 from antechamber.core.ports.memories import MemoryRows
 from antechamber.core.ports.notes import NoteRows
 from antechamber.core.ports.quarantine import QuarantineRows
+from antechamber.core.ports.rehearsal import RehearsalRows
 from antechamber.core.ports.reports import ReportRows
 from antechamber.core.ports.review import ReviewRows
 from antechamber.core.ports.review_queue import QueueRows
@@ -73,6 +74,10 @@ class Rows(Protocol):
     @property
     def reports(self) -> ReportRows:
         """What auditors and operators read."""
+
+    @property
+    def rehearsal(self) -> RehearsalRows:
+        """What the rehearsal of a policy reads."""
 
     @property
     def doctor(self) -> DoctorRows:

@@ -46,7 +46,8 @@ class _Level(NamedTuple):
 class Gate:
     """Finds private, hostile and hidden text by the rules of one policy.
 
-    `titles` has the title of each rule by its id. `rules` are all rules, also those that are switched off.
+    `titles` has the title of each rule by its id. `rules` are all rules, also those that are switched off; `refusing`
+    has the indexes of those that make an event private in any scope.
     """
 
     def __init__(
@@ -65,7 +66,8 @@ class Gate:
         for wanted in refusing:
             # The automata for submissions are built now and not at the first request; the desk can wait for its own.
             self._search(wanted).warm_up()
-        self._any_refusing = self._engine.prefilter(frozenset[int]().union(*refusing))
+        self.refusing = frozenset[int]().union(*refusing)
+        self._any_refusing = self._engine.prefilter(self.refusing)
         Search(self._engine, self._any_refusing).warm_up()
         self.tokens = TokenSearch(self._engine)
 
@@ -97,6 +99,24 @@ class Gate:
         False means that a full scan is needed.
         """
         return self._engine.is_clear(EventText(values), self._any_refusing)
+
+    def actions_of(self, index: int) -> dict[Scope | None, tuple[Action, Action]]:
+        """Return the actions of a rule, given by index, in each scope: with a context word near, and without one."""
+        return {scope: level.actions[index] for scope, level in self._levels.items()}
+
+    def rules_unlike(self, other: "Gate") -> frozenset[int]:
+        """Return the indexes of own rules in force that the other gate lacks, or gives another action in any scope."""
+        known = {rule: index for index, rule in enumerate(other.rules)}
+        wanted = frozenset[int]().union(*(level.wanted for level in self._levels.values()))
+        return frozenset(
+            index
+            for index in wanted
+            if (theirs := known.get(self.rules[index])) is None or self.actions_of(index) != other.actions_of(theirs)
+        )
+
+    def is_clear_of(self, rules: frozenset[int], values: dict[str, Any]) -> bool:
+        """Return quickly whether none of some own rules, given by index, finds anything in an event."""
+        return self._engine.is_clear(EventText(values), self._engine.prefilter(rules))
 
     def is_private_name(self, name: str) -> bool:
         """Return whether a name is a private value itself, so that no answer repeats it."""
