@@ -31,7 +31,7 @@ DIFFERENT = {
     "tidy_words": "leaves that to VACUUM",
     "wanted_terms": "functions of its own",
     "records_of_memories": "as in wanted_terms",
-    "turns_of_proposals": "as in wanted_terms",
+    "listed_proposals": "as in wanted_terms",
     "all_memories_matching": "tsvector here and FTS5 there",
 }
 """Statements that PostgreSQL overrides, and a part of the reason in their comment."""
