@@ -285,8 +285,8 @@ def _disposition_record(row: DispositionRow, tree: Tree | None) -> dict[str, Any
 
 
 def _decoded(text: str | None) -> dict[str, Any]:
-    """Return an object that is kept as JSON; an empty one for None."""
-    return dict(msgspec.json.decode(text)) if text else {}
+    """Return an object that is kept as JSON; an empty one for None, and for null in a record of an encrypted event."""
+    return dict(msgspec.json.decode(text) or {}) if text else {}
 
 
 def _cells(payload: dict[str, Any]) -> dict[str, Any]:
