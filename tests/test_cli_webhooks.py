@@ -136,7 +136,6 @@ def test_the_list_shows_why_an_endpoint_fails(
         assert "the receiver answered 410\n" in run("list", "--data", service.data).stdout
 
 
-@pytest.mark.usefixtures("at_own_speed")
 def test_a_service_that_is_killed_delivers_the_rest(tmp_path: Path, policies: Path, receiver: Receiver) -> None:
     """After `kill -9` in the middle of a request, each event has arrived at least once, in order, under one id."""
     receiver.answers = [204] * 5 + ["hang"]

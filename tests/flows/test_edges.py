@@ -39,6 +39,7 @@ from antechamber.flows.dashboard import Dashboard
 from antechamber.flows.desk_views import DeskViews
 from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.export import Export
+from antechamber.flows.groups import GroupChoice, Groups
 from antechamber.flows.heartbeat import GONE_AFTER, Heartbeat
 from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import LogProofs
@@ -94,6 +95,7 @@ class Flows:
         self.admission = Admission(port, self.keeper, SECRET, EventVault(SECRET), self.clock, chance)
         self.sealer = KeySealer(port, self.keeper, self.admission, self.clock, chance)
         self.desk = Desk(port, self.keeper, self.clock, chance)
+        self.groups = Groups(port, self.keeper, self.clock, self.desk)
         self.conversation = Conversation(port, self.keeper, self.clock, chance)
         self.desk_views = DeskViews(port, self.keeper, self.clock)
         self.access = connect_access(port, self.clock, chance, SECRET)
@@ -111,6 +113,10 @@ class Flows:
         reply = asyncio.run(self.admission.submit(msgspec.json.encode(body), [], BOT))
         answer: dict[str, Any] = msgspec.json.decode(reply.body)
         return answer
+
+    def channels(self, days: int = 1) -> list[DuplicateRateRow]:
+        """Return the attempts of all producers by channel."""
+        return [row for producer in self.dashboard.figures(days).producers for row in producer.channels]
 
     def curator(self, name: str = "bob") -> Account:
         """Return a curator with an account."""
@@ -156,10 +162,10 @@ def test_replays_are_counted_and_written_when_flushed(flows: Flows) -> None:
     assert flows.desk_views.dossier(proposal, person).replays == 0
     flows.admission.flush()
     assert flows.desk_views.dossier(proposal, person).replays == 3
-    (row,) = flows.dashboard.figures().retries
+    (row,) = flows.channels()
     assert (row.producer_identity, row.channel, row.submissions, row.replays) == ("worker:release-bot", "http", 1, 3)
     flows.clock.now += 25 * HOUR
-    assert flows.dashboard.figures().retries == []
+    assert flows.channels() == []
 
 
 def test_the_duplicate_rate_is_marked_by_the_worst_hour(flows: Flows) -> None:
@@ -175,7 +181,7 @@ def test_the_duplicate_rate_is_marked_by_the_worst_hour(flows: Flows) -> None:
         for number in range(replays):
             flows.submit(sent[number])
         flows.admission.flush()
-        (row,) = flows.dashboard.figures().retries
+        (row,) = flows.channels()
         return row
 
     first = hour(100, 5)
@@ -185,8 +191,8 @@ def test_the_duplicate_rate_is_marked_by_the_worst_hour(flows: Flows) -> None:
     third = hour(450, 0)
     assert (round(third.rate, 3), third.worst_rate, third.marked) == (0.013, 0.06, True)
     flows.clock.now += 25 * HOUR
-    assert flows.dashboard.figures().retries == []
-    assert [row.marked for row in flows.dashboard.figures(7).retries] == [True]
+    assert flows.channels() == []
+    assert [row.marked for row in flows.channels(7)] == [True]
 
 
 def test_replays_of_an_hour_without_submissions_are_a_hundred_percent(flows: Flows) -> None:
@@ -196,7 +202,7 @@ def test_replays_of_an_hour_without_submissions_are_a_hundred_percent(flows: Flo
     flows.clock.now += 24 * HOUR
     flows.submit(body)
     flows.admission.flush()
-    (row,) = flows.dashboard.figures().retries
+    (row,) = flows.channels()
     assert (row.attempts, row.rate, row.marked, row.tax) == (1, 1.0, True, None)
 
 
@@ -689,7 +695,7 @@ def test_a_proposal_is_scanned_once_for_a_page(flows: Flows) -> None:
     flows.submit(event("Another text of the same producer."))
     person = flows.curator()
     assert scans(lambda: flows.desk_views.dossier(first, person)) == 1
-    assert scans(lambda: flows.desk.group(producer=BOT.name)) == 2
+    assert scans(lambda: flows.groups.read(GroupChoice(kind="producer", value=BOT.name), person)) == 2
 
 
 def test_the_debt_of_scan_steps_is_paid_back_by_time() -> None:

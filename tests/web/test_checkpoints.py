@@ -819,6 +819,8 @@ LOGGED = {
     "POST /v1/submissions/{submission_id}/notes",
     "POST /review/group/{decision}",
     "POST /quarantine/{quarantine_id}/{decision}",
+    "POST /quarantine/group/{decision}",
+    "POST /memories/propose",
     *(f"POST /quarantine/{{quarantine_id}}/{act}" for act in ("reveal", "release", "destroy", "clear")),
     "POST /settings/password",
     *(f"{method} /v1/memories{rest}" for method in ("POST", "PUT", "PATCH", "DELETE") for rest in ("", "/{rest}")),

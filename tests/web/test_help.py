@@ -161,6 +161,7 @@ def test_each_page_of_the_desk_links_to_its_chapter(service: Service) -> None:
         f"/quarantine/{refused['quarantine_id']}": "/help/desk#quarantine",
         "/memories": "/help/desk#memories",
         f"/memories/{memory}": "/help/desk#memories",
+        "/memories/propose": "/help/desk#approve-alone-and-propose",
         "/submissions": "/help/agents#answers-and-error-codes",
         "/audit": "/help/audit#sign-in-and-filter",
         f"/audit/items/{proposal}": "/help/audit#sign-in-and-filter",

@@ -156,7 +156,7 @@ def test_decisions_on_a_group_and_on_quarantined_events_are_counted(service: Ser
     account = service.state.access.sessions.account(desk.browser.cookies["antechamber"])
     forms = {proposal_id: desk.form(proposal_id) for proposal_id in ids} | {UNKNOWN: desk.form(ids[0])}
     decisions = [(proposal_id, _rejection(form)) for proposal_id, form in forms.items()]
-    results = service.state.desk.decide_many(decisions, account)
+    results = service.state.groups.decide(decisions, account)
     assert [failure is None for _, failure in results] == [True, True, False]
     found = scrape(service)
     assert found["antechamber_decisions_total{decision=reject}"] == 2
