@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from coverage import Coverage
 
 from antechamber.logs import LineFormatter
 from antechamber.settings import Location
@@ -57,34 +56,32 @@ def no_running_loop(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that runs a proof at full length."""
+    """Add the options that run a proof at full length, and one half of the tests."""
     parser.addoption("--steps", type=int, default=600, help="steps of the ledger's state machine")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Measure the coverage of a test on SQLite only, except tests of the store.
-
-    The other engine runs the same lines of core, flows and pages, and measuring doubles the CPU time of a test.
-    """
-    parameters = (
-        item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    parser.addoption(
+        "--half",
+        choices=["first", "repeated"],
+        help="only tests that measure coverage, or only those that repeat one of these on PostgreSQL",
     )
-    again = "postgres" in parameters and "store" not in item.path.parts
-    coverage = Coverage.current() if again else None
-    if coverage is None:
-        return (yield)
-    coverage.stop()
-    try:
-        return (yield)
-    finally:
-        coverage.start()
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the slowest tests first, so that no worker is left waiting for one long test at the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Select one half of the tests if that is asked for, and start the slowest ones first.
+
+    Otherwise a worker would be left waiting for one long test at the end.
+    """
+    if half := config.getoption("--half"):
+        repeated = half == "repeated"
+        config.hook.pytest_deselected(items=[item for item in items if _is_repeated(item) != repeated])
+        items[:] = [item for item in items if _is_repeated(item) == repeated]
     items.sort(key=lambda item: item.path.name != "test_proofs.py")
+
+
+def _is_repeated(item: pytest.Item) -> bool:
+    """Return whether a test runs the same lines of core, flows and pages that it runs on SQLite, too."""
+    call = getattr(item, "callspec", None)
+    return call is not None and "postgres" in call.params.values() and "store" not in item.path.parts
 
 
 @pytest.fixture(scope="session")
