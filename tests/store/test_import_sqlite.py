@@ -39,7 +39,7 @@ def fill(service: Service) -> None:
     path = "/v1/submissions/by-key/first"
     proposal = service.client.get(path, headers=service.bearer()).json()["proposal_id"]
     assert bob.decide(proposal, "approve").status_code == 303
-    wide = re.findall(r'href="/review/([^"]+)"', cleo.browser.get("/review").text)
+    wide = re.findall(r'href="/review/([0-9a-f-]{36})"', cleo.browser.get("/review").text)
     assert cleo.decide(wide[-1], "approve").status_code == 303
     service.state.access.accounts.disable("bob")
 

@@ -82,9 +82,9 @@ def times(**distance: float) -> str:
 
 
 def quarantined(service: Service) -> list[str]:
-    """Return the cards of the quarantine page."""
+    """Return the rows of the quarantine page."""
     text = service.sign_in("quentin").browser.get("/quarantine").text
-    return re.findall(r'<article class="card".*?</article>', text, re.DOTALL)
+    return re.findall(r'<li id="[^"]+" data-item>.*?</li>', text, re.DOTALL)
 
 
 @contextlib.contextmanager
@@ -325,9 +325,9 @@ def test_a_private_conflict_keeps_no_payload(service: Service) -> None:
     assert answer["source_event_hash"] == other["source_event_hash"]
     assert TOKEN_LIKE not in refused.text
     assert is_replay(refused, service.submit(other))
-    (card,) = quarantined(service)
-    assert "Private: nothing of it was kept." in card
-    assert "github-token" in card
+    (row,) = quarantined(service)
+    assert "Private: nothing of it was kept." in row
+    assert "github-token" in row
     stored = dump(service.location)
     assert TOKEN_LIKE not in stored
     assert other["source_event_hash"].removeprefix("blake3:") not in stored
