@@ -18,6 +18,7 @@ import pytest
 import rfc8785
 
 from antechamber.app import erase, examine, open_store
+from antechamber.app.webhooks import opened_webhooks
 from antechamber.core.access.secret_format import digest_secret, mint
 from antechamber.core.access.sessions import AccessError
 from antechamber.core.log.leaf import Leaf, commitment, leaf_bytes
@@ -307,6 +308,11 @@ def busy(service: Service) -> None:
     assert exported.status_code == 200
     erase(service.location, gone, "private")
     service.state.access.passwords.set("bob", "hashed")
+    service.submit(event("Derived.", idempotency_key="derived", derived_from=["m1", "m2"]))
+    with opened_webhooks(service.location) as webhooks:
+        webhook_id, _ = webhooks.add("https://127.0.0.1:9/hook", ["alarm.raised"], allow_private=True)
+        webhooks.replay(webhook_id, "1")
+        webhooks.remove(webhook_id)
 
 
 def checked(location: Location) -> list[str]:
@@ -496,6 +502,25 @@ TAMPERED = {
     "DELETE FROM notes WHERE kind = 'assignment'": "leaves for",
     "UPDATE open_questions SET question = (SELECT min(id) FROM notes WHERE kind = 'note')": "do not wait for",
     "UPDATE attention SET person = 'eve' WHERE cause = 'assigned'": "assigned to another person",
+    "UPDATE review_records SET self_edit = 1 WHERE decision = 'approve'": "commits to",
+    "UPDATE review_records SET self_edit = 1 WHERE decision = 'retract'": "lets a person approve alone",
+    "UPDATE derivations SET memory_id = 'm3' WHERE memory_id = 'm2'": "derived from other memories",
+    "UPDATE derivations SET proposal = proposal + 1000": "derived from other memories",
+    "DELETE FROM derivations WHERE memory_id = 'm2'": "derived from other memories",
+    "INSERT INTO derivations (memory_id, proposal) VALUES ('m1', 1)": "derived from other memories",
+    "UPDATE proposals SET derived_from = 'garbage' WHERE derived_from IS NOT NULL": "derived from other memories",
+    "UPDATE webhooks SET webhook_id = 'x'": "add-webhook of x has no leaf",
+    "UPDATE webhooks SET url = 'https://hooks.example.org/'": "another URL or other events",
+    "UPDATE webhooks SET events = '[]'": "another URL or other events",
+    "UPDATE webhooks SET events = 'garbage'": "another URL or other events",
+    "UPDATE webhooks SET allow_private = 0": "another URL or other events",
+    "UPDATE webhooks SET created_at = created_at + 1000000": "says time",
+    "UPDATE webhooks SET removed_at = NULL": "leaves for",
+    "UPDATE webhook_replays SET replay_id = 'x'": "replay-webhook of x has no leaf",
+    "UPDATE webhook_replays SET webhook = webhook + 1": "another webhook or sequence",
+    "UPDATE webhook_replays SET sequence = 0": "another webhook or sequence",
+    "UPDATE webhook_replays SET replayed_at = replayed_at + 1000000": "says time",
+    "DELETE FROM webhook_replays": "leaves for",
 }
 """Alterations by an owner of the database who switches its guards off, and the doctor's finding for each."""
 
@@ -578,6 +603,8 @@ UNNOTICED = {
     "replays.*": "figures",
     "sign_in_failures.*": "slows guessing down, and is forgotten within minutes",
     "proposals.fold": "the order of the queue",
+    "proposals.source": "groups items of the queue; what is decided on is the proposal",
+    "proposals.contradicts": "a mark in the queue; the page of the proposal looks for the contradiction itself",
     "proposals.observed_at": "what the producer claimed, shown and nowhere compared",
     "submissions.channel": "what the client claimed, a figure",
     "submissions.replays": "a figure",
@@ -596,6 +623,19 @@ UNNOTICED = {
     "users.views": "a preference",
     "users.dense": "a preference",
     "users.created_at": "compared with the leaf, as that of a token",
+    "webhooks.state": "a disabled endpoint gets nothing until a replay, as its list says",
+    "webhooks.next_sequence": "how far the delivery got; another one sends events again, or skips some",
+    "webhooks.last_alarm": "as the next sequence",
+    "webhooks.version": "another one voids the delivery under way, which begins again",
+    "webhooks.attempts": "decides how long the delivery waits",
+    "webhooks.next_at": "decides when the delivery is tried next",
+    "webhooks.failing_since": "shown in the list, as the last error",
+    "webhooks.last_error": "shown in the list",
+    "webhooks.delivered": "a figure",
+    "webhooks.delivered_at": "a figure",
+    "webhooks.holder": "which process delivers, until its time ends",
+    "webhooks.held_until": "as the holder",
+    "raised_alarms.*": "alarms are not in the log, because one may be that the log cannot be written",
     "links.used_at": "a used link works once more until it ends, within 15 minutes",
     "links.user": "proven together with the rest of the row, as that of a session",
     "links.digest": "proven together with the rest of the row, as that of a session",

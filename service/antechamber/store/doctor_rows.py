@@ -1,6 +1,8 @@
 """The doctor's check of rows against each other: values that two tables record must agree."""
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -46,6 +48,7 @@ class RowCheck:
                 yield f"review record {row['review_record_id']} needs fewer approvals than the policy of its time"
             if policy is not None and row["self_edit"] and not _lets_edit_alone(policy, row["submission_scope"]):
                 yield f"review record {row['review_record_id']} lets its editor approve alone, against its policy"
+        yield from self._check_derivations()
         yield from self._check_tokens()
         yield from self._check_users()
         yield from self._check_webhooks()
@@ -59,6 +62,14 @@ class RowCheck:
                 continue
             if isinstance(policy, dict):
                 yield row["policy_digest"], policy
+
+    def _check_derivations(self) -> Iterator[str]:
+        for _, group in groupby(self._sql.each("claimed_derivations"), itemgetter("id")):
+            rows = list(group)
+            kept = {row["memory_id"] for row in rows if row["memory_id"] is not None}
+            if _claimed(rows[0]["derived_from"]) != kept:
+                what = rows[0]["proposal_id"] or f"number {rows[0]['id']}"
+                yield f"proposal {what} is found as derived from other memories than it claims"
 
     def _check_tokens(self) -> Iterator[str]:
         for row in self._sql.all("granted_tokens"):
@@ -90,6 +101,10 @@ class RowCheck:
                 expected = {}
             if leaf is not None and leaf != expected:
                 yield f"webhook {row['webhook_id']} has another URL or other events than its leaf"
+        for row in self._sql.all("replayed_webhooks"):
+            leaf = self._subject(row["replay_id"], "replay-webhook")
+            if leaf is not None and leaf != row | {"sequence": str(row["sequence"])}:
+                yield f"replay {row['replay_id']} is of another webhook or sequence than its leaf"
 
     def _subject(self, subject: str, action: str) -> SqlRow | None:
         """Return the subject of the first leaf with this action; None if there is none."""
@@ -108,6 +123,14 @@ def _decoded(leaf: str) -> SqlRow:
     except msgspec.MsgspecError:
         return {}
     return decoded if isinstance(decoded, dict) else {}
+
+
+def _claimed(derived_from: str | None) -> set[str] | None:
+    """Return the ids that a proposal claims to be derived from; None if they cannot be read."""
+    try:
+        return set() if derived_from is None else msgspec.json.decode(derived_from, type=set[str])
+    except msgspec.MsgspecError:
+        return None
 
 
 def _owner(policy: SqlRow, producer_identity: str) -> str:

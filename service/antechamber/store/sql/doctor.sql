@@ -201,6 +201,19 @@ WHERE m.submission_scope IS DISTINCT FROM p.submission_scope OR m.scope_id IS DI
     OR r.target IS DISTINCT FROM m.replaces
 ORDER BY m.id
 
+-- name: claimed_derivations
+SELECT named.id, p.proposal_id, p.derived_from, d.memory_id
+FROM (SELECT id FROM proposals WHERE derived_from IS NOT NULL UNION SELECT proposal FROM derivations) AS named
+LEFT JOIN proposals AS p ON p.id = named.id
+LEFT JOIN derivations AS d ON d.proposal = named.id
+ORDER BY named.id
+
+-- name: replayed_webhooks
+SELECT r.replay_id, w.webhook_id, r.sequence
+FROM webhook_replays AS r
+LEFT JOIN webhooks AS w ON w.id = r.webhook
+ORDER BY r.id
+
 -- name: owned_submissions
 SELECT 'proposal ' || p.proposal_id AS what, p.owner, maker.producer_identity, rules.policy_digest
 FROM proposals AS p
