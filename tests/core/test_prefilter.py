@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antechamber.core.privacy import is_uuid
+from antechamber.core.privacy import Gate, is_uuid
 from antechamber.core.privacy.effort import Effort
 from antechamber.core.privacy.literals import needs_of
 from antechamber.core.privacy.matcher import Matcher, Text, compile_pattern, has_groups
@@ -145,3 +145,19 @@ def test_halves_of_a_token_are_joined_and_ordinary_neighbors_are_not() -> None:
     place = joined.text.index("abcdefgh1ijklmnop2")
     assert joined.locate(place, place + 18) == (301, 301 + 9 + 3 + 9, ("split",))
     assert joined.locate(place, place + 4) == (301, 305, ())
+
+
+def test_an_example_that_does_not_do_what_it_claims_is_named() -> None:
+    """A `hit` without a finding and a `miss` with one are reported by rule and number."""
+    rule = Rule(
+        rule_id="order",
+        title="Order",
+        kind="secret",
+        pattern="ord-[0-9]{4}",
+        hit=("ord-1", "ord-1234"),
+        miss=("ord-5678",),
+    )
+    assert list(Gate([rule]).broken_examples()) == [
+        "order: hit[0]: the rule finds nothing there",
+        "order: miss[0]: the rule finds something there",
+    ]

@@ -88,7 +88,8 @@ class Flows:
 
     def __init__(self, location: Location, policies: Path) -> None:
         """Open a fresh store with the tests' policies."""
-        self.clock, chance = Clock(), Chance()
+        self.clock, self.chance = Clock(), Chance()
+        chance = self.chance
         self.policies = policies
         self.keeper = PolicyReloader(self.policies)
         self.store = port = open_store(location)
