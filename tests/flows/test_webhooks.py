@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from antechamber import background
+from antechamber import background, webhook_sender
 from antechamber.app import clock, opened_webhooks
 from antechamber.app.webhooks import connect_delivery
 from antechamber.background import Background
@@ -24,14 +24,15 @@ from antechamber.flows.webhooks.alarms import AlarmEvents
 from antechamber.flows.webhooks.endpoints import MAX_WEBHOOKS, WebhookError, Webhooks
 from antechamber.settings import Location
 from receiver import Receiver
-from support import Service, event, locked, running, until, write_policies
+from support import HANG_SECONDS, Service, event, locked, running, until, write_policies
 
 CANARY = "The canary sings at dawn."
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look often, and try again soon."""
+    """Look often, try again soon, and give no request up that a test keeps waiting."""
+    monkeypatch.setattr(webhook_sender, "TOTAL_SECONDS", 2 * HANG_SECONDS)
     monkeypatch.setattr(delivery, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(background, "FIRST_PAUSE", 0.05)
     monkeypatch.setattr(schedule, "FIRST_PAUSE", 10_000)
@@ -256,6 +257,33 @@ def test_a_replay_ends_the_delivery_under_way(tmp_path: Path, policies: Path, re
         until(lambda: len(receiver.requests) == 6, "all arrived again")
         one, two, three = receiver.sequences[:3]
         assert receiver.sequences[3:] == [one, two, three]
+
+
+def test_the_end_of_one_delivery_leaves_the_others_alone(
+    tmp_path: Path, policies: Path, receiver: Receiver, log_lines: list[str]
+) -> None:
+    """A removal and a replay are no failures of the work: a request to another endpoint goes on."""
+    receiver.answers = ["hang"]
+    with (
+        Receiver().running() as replayed,
+        Receiver().running() as removed,
+        running(tmp_path / "data", policies) as service,
+    ):
+        replayed.answers, removed.answers = ["hang"], ["hang"]
+        for one in (receiver, replayed, removed):
+            add(service, one.url)
+        submit(service, "One.")
+        until(lambda: receiver.requests and replayed.requests and removed.requests, "three requests hang")
+        with opened_webhooks(service.location) as webhooks:
+            webhooks.replay(replayed.url, "0")
+            webhooks.remove(removed.url)
+        assert removed.closed.wait(HANG_SECONDS)
+        until(lambda: len(replayed.requests) == 2, "it arrived again")
+        submit(service, "Two.")
+        until(lambda: len(replayed.requests) == 3, "later events arrive")
+        assert not receiver.closed.is_set()
+        assert len(receiver.requests) == 1
+    assert not any("delivering webhooks" in line for line in log_lines)
 
 
 def test_a_replay_begins_at_a_sequence_or_a_time(service: Service, receiver: Receiver) -> None:

@@ -117,7 +117,9 @@ class WebhookDelivery:
         for name, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[name]
-                task.result()
+                # A delivery that was ended here is no failure, which would end those of the other endpoints.
+                if not task.cancelled():
+                    task.result()
         now = self._clock()
         with self._store.read() as tx:
             webhooks = tx.webhooks.all()
