@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
@@ -39,12 +41,13 @@ def run(name: str, **known: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def live(tmp_path: Path, policies: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
-    """A service with one memory; the environment leads to it."""
+    """A service with one memory; the environment leads to it and to the installed command."""
     with running(tmp_path / "data", policies) as service:
         proposal = service.submit(event("Deploys run on Friday.")).json()["proposal_id"]
         assert service.sign_in().decide(proposal, "approve").status_code == 303
         token = service.token()
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     with serving(tmp_path / "data", policies) as (url, _):
         monkeypatch.setenv("ANTECHAMBER_URL", url)
         monkeypatch.setenv("ANTECHAMBER_TOKEN", token)
