@@ -1,8 +1,6 @@
 """The configurations for nginx and Caddy, each run by the real program in front of a real service."""
 
 import contextlib
-import datetime as dt
-import ipaddress
 import re
 import shutil
 import socket
@@ -16,11 +14,8 @@ from typing import Any, Final, NamedTuple
 import httpx
 import msgspec
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from certificate import make_certificate
 from support import HANG_SECONDS, antechamber, event, free_port, serving, until, write_policies
 
 DEPLOY: Final = Path(__file__).resolve().parent.parent / "scripts" / "deploy"
@@ -54,29 +49,6 @@ class _NamedClient(httpx.Client):
         """Build a request with the name of the site for TLS."""
         options["extensions"] = (options.get("extensions") or {}) | {"sni_hostname": NAME}
         return super().build_request(*arguments, **options)
-
-
-def _certificate(folder: Path) -> None:
-    """Write a certificate for the site, signed by its own key."""
-    key, named = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
-    now = dt.datetime.now(dt.UTC)
-    names = x509.SubjectAlternativeName([x509.DNSName(NAME), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(named)
-        .issuer_name(named)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(names, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "certificate.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    (folder / "key.pem").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
 
 
 def _program(name: str) -> str:
@@ -124,7 +96,7 @@ def _listens(port: int) -> bool:
 def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     """A service behind each proxy, with a producer's token and a curator's link."""
     folder = tmp_path_factory.mktemp(request.param)
-    _certificate(folder)
+    certificate = make_certificate(folder, NAME)
     data, policies = folder / "data", write_policies(folder / "policies")
     behind = ("--public-url", ORIGIN, "--client-address-header", "X-Forwarded-For")
     log = folder / "service.log"
@@ -134,7 +106,7 @@ def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     ):
         token = antechamber("token", "issue", "worker:release-bot", "--data", str(data)).stdout.strip()
         link = antechamber("user", "add", "cora", "--role", "curator", "--data", str(data)).stdout.strip()
-        trust = ssl.create_default_context(cafile=str(folder / "certificate.pem"))
+        trust = certificate.trusting()
         yield Front(address, trust, token, link.removeprefix(ORIGIN), folder / "access.log", log)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import datetime as dt
 import ipaddress
 import socket
 import ssl
@@ -11,15 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from antechamber import webhook_sender
 from antechamber.core.webhooks.message import Message
 from antechamber.core.webhooks.schedule import Answer
 from antechamber.webhook_sender import HttpSender, look_up
+from certificate import make_certificate
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 MESSAGE = Message(headers={"webhook-id": "msg_1"}, body=b"{}")
@@ -223,33 +219,6 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
     assert post(serve) == Answer(200)
 
 
-def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Return the contexts of a server with a certificate of a name, and of a client that trusts it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    now = dt.datetime.now(dt.UTC)
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    public, private = folder / "public.pem", folder / "private.pem"
-    public.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    private.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    own.load_cert_chain(public, private)
-    return own, ssl.create_default_context(cafile=str(public))
-
-
 @pytest.mark.parametrize(
     ("name", "trusted", "said"),
     [
@@ -262,7 +231,8 @@ def test_the_certificate_must_be_that_of_the_name(
     name: str, *, trusted: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """TLS is checked against the URL's name, although the connection goes to an address."""
-    own, trusting = certificate(tmp_path, name)
+    made = make_certificate(tmp_path, name)
+    own, trusting = made.own(), made.trusting()
     known_as(monkeypatch, "127.0.0.1")
     serve, heard = saying(b"HTTP/1.1 200 OK\r\n\r\n")
 

@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import fcntl
 import os
 import secrets
 import time
@@ -147,16 +146,11 @@ def _hold(lock: IO[str]) -> None:
     Raises BusyError if another process holds it too long.
     """
     deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                message = "another process is signing the log"
-                raise BusyError(message) from None
-            time.sleep(_PAUSE)
-        else:
-            return
+    while not durable_files.take_lock(lock):
+        if time.monotonic() > deadline:
+            message = "another process is signing the log"
+            raise BusyError(message)
+        time.sleep(_PAUSE)
 
 
 def new_name() -> str:

@@ -11,7 +11,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import IO, Any, BinaryIO, Final
 
 _DRAFT: Final = re.compile(r"(.+)\.[0-9a-f]{16}\.new")
 
@@ -109,9 +109,21 @@ def remove_drafts(folder: Path, wanted: Callable[[str], bool]) -> None:
         match = _DRAFT.fullmatch(draft.name)
         if match is None or not wanted(match[1]):
             continue
-        with contextlib.suppress(FileNotFoundError, BlockingIOError), draft.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            draft.unlink()
+        with contextlib.suppress(FileNotFoundError), draft.open("rb") as file:
+            if take_lock(file):
+                draft.unlink()
+
+
+def take_lock(file: int | IO[Any]) -> bool:
+    """Take the exclusive lock of an open file, which ends with the process; return False if it is held elsewhere.
+
+    Raises OSError if the file system has no locks.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def sync_folder(folder: Path) -> None:

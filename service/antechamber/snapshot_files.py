@@ -65,7 +65,7 @@ class SnapshotFiles:
                     self._file(_ENDED).unlink(missing_ok=True)
                 # Locked inside the gate: to others, a name without a lock is a process that has ended.
                 self._lock = _open(self._folder / f"{self._own}.lock")
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                durable_files.take_lock(self._lock)
         durable_files.replace(self._file(self._own), msgspec.json.encode(snapshot))
 
     def others(self) -> list[Snapshot]:
@@ -123,11 +123,7 @@ class SnapshotFiles:
     def _has_ended(self, name: str) -> bool:
         lock = _open(self._folder / f"{name}.lock")
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        else:
-            return True
+            return durable_files.take_lock(lock)
         finally:
             os.close(lock)
 

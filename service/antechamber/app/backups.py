@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import logging
 import os
 import shutil
@@ -104,11 +103,9 @@ def _alone(data: Path) -> Iterator[None]:
     Raises BackupError if another process makes a backup of the folder.
     """
     with open(data / LOCK_FILE, "a", opener=lambda path, flags: os.open(path, flags, 0o600)) as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not durable_files.take_lock(lock):
             message = f"another process is making a backup of {data}; try again when it has ended"
-            raise BackupError(message) from None
+            raise BackupError(message)
         yield
 
 

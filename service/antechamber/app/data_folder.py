@@ -1,7 +1,6 @@
 """Access to the data folder: file modes that protect its secrets, and the lock of the process that serves it."""
 
 import contextlib
-import fcntl
 import logging
 import os
 import re
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from antechamber import durable_files
 from antechamber.checkpoint_signer import KEY_FILE
 from antechamber.secret_key import QUARANTINE_KEY, SECRET
 from antechamber.settings import Location, SettingsError
@@ -147,14 +147,14 @@ def alone(location: Location, address: str) -> Iterator[None]:
 
 def _take(lock: int, data: Path) -> None:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        taken = durable_files.take_lock(lock)
+    except OSError as error:
+        message = f"the data folder {data} cannot be locked: {error.strerror}. Use a folder on a local disk."
+        raise SettingsError(message) from None
+    if not taken:
         holder = os.pread(lock, 500, 0).decode("utf-8", "replace")
         message = (
             f"the data folder {data} is served already{f' by {holder}' if holder.isprintable() and holder else ''}. "
             "Stop that process first, or name another folder with --data."
         )
-        raise SettingsError(message) from None
-    except OSError as error:
-        message = f"the data folder {data} cannot be locked: {error.strerror}. Use a folder on a local disk."
-        raise SettingsError(message) from None
+        raise SettingsError(message)

@@ -1,7 +1,6 @@
 """Restoring a backup into an empty folder, or into an empty folder and an empty database."""
 
 import contextlib
-import fcntl
 import logging
 import os
 import shutil
@@ -122,7 +121,9 @@ def _marked(data: Path) -> Iterator[None]:
         message = f"the folder {data} cannot be used: {error.strerror}"
         raise BackupError(message) from None
     try:
-        _take(lock, data)
+        if not durable_files.take_lock(lock):
+            message = f"another process restores a backup into {data}"
+            raise BackupError(message)
         durable_files.sync_folder(data)
         _empty(data)
         try:
@@ -138,14 +139,6 @@ def _marked(data: Path) -> Iterator[None]:
         durable_files.sync_folder(data)
     finally:
         os.close(lock)
-
-
-def _take(lock: int, data: Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        message = f"another process restores a backup into {data}"
-        raise BackupError(message) from None
 
 
 def _empty(data: Path) -> None:
