@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antechamber.core.privacy.effort import Effort
-from antechamber.core.privacy.hidden_characters import find_hidden, kind_of
-from antechamber.core.review.hidden_text import is_hidden
+from antechamber.core.privacy.hidden_characters import find_hidden, find_needed, kind_of
+from antechamber.core.review.hidden_text import is_hidden, reveal
 from support import GATE
 
 ALL = frozenset({"tag", "selector", "direction", "other"})
@@ -71,6 +71,12 @@ def test_what_text_needs_is_no_finding(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("name", NEEDED)
+def test_what_text_needs_is_shown_as_text(name: str) -> None:
+    """The desk draws no token for it, and raises no warning."""
+    assert [(piece.text, piece.code) for piece in reveal(NEEDED[name])] == [(NEEDED[name], "")]
+
+
 @pytest.mark.parametrize("name", HIDDEN)
 def test_what_hides_text_is_found(name: str) -> None:
     """Hidden characters out of place are found with their span, and their rule warns."""
@@ -110,3 +116,17 @@ def test_spans_are_in_order_and_hold_hidden_characters(text: str) -> None:
         assert last <= start < end <= len(text)
         assert all(map(is_hidden, text[start:end]))
         last = end
+
+
+@given(
+    st.text(
+        st.sampled_from(
+            "a b1#\u0645\u0915\u6771\u2764\ufe0f\u200c\u200d\u00ad\u00a0\u3000\r\n\U0001f469\U000e0067\U000e007f"
+        )
+    )
+)
+def test_what_is_found_is_drawn(text: str) -> None:
+    """No character of a finding counts as text, and whatever counts as text is hidden otherwise."""
+    needed = find_needed(text)
+    assert not any(place in needed for start, end in spans(text) for place in range(start, end))
+    assert all(is_hidden(text[place]) for place in needed)

@@ -1,6 +1,6 @@
 """Hidden characters that no script and no emoji needs: they hide text from a reader or reorder it.
 
-`review/hidden_text.py` draws every hidden character. This module finds the suspicious ones among them:
+`review/hidden_text.py` draws every hidden character that a text does not need. This module finds the suspicious ones:
 default-ignorable code points, controls and bidirectional controls (Unicode 16, DerivedCoreProperties), except where
 text needs them: emoji sequences (UTS 51), joiners in scripts that join letters (UAX 31, section 2.3), variation
 sequences, soft hyphens in words, no-break and typographic spaces, U+3000 next to CJK.
@@ -19,12 +19,15 @@ _BIDI: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _TAGS: Final = "\U000e0000-\U000e007e\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
 """Without the tag that ends a sequence, which says nothing."""
+_LAST_TAG: Final = re.compile("\U000e007f")
 _FILLERS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
 )
 _ZERO_WIDTH: Final = "\xad\u200b-\u200d\u2060-\u2065\u206a-\u206f\ufeff"
 _SPACES: Final = "\u1680\u2000\u2001\u2004-\u2006\u2008\u205f\u3000"
-"""Spaces without a common use; no-break, thin, hair, figure, en and em spaces are text."""
+"""Spaces without a common use."""
+_USUAL: Final = re.compile("[\xa0\u2002\u2003\u2007\u2009\u200a\u202f]|\r(?=\n)")
+"""No-break, en, em, figure, thin and hair spaces, and line ends, which are text."""
 _SUSPICIOUS: Final = re.compile(f"[{_CONTROLS}{_BIDI}{_SELECTORS}{_TAGS}{_FILLERS}{_ZERO_WIDTH}{_SPACES}]+")
 _PICTURE: Final = (
     "[\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d"
@@ -62,16 +65,26 @@ def find_hidden(text: str, effort: Effort, wanted: frozenset[str]) -> Iterator[t
     """
     for run in _SUSPICIOUS.finditer(text):
         effort.spend()
-        start, end = _strip(text, *run.span())
+        start, end = _strip(text, *run.span(), partial(_in_emoji, text))
         if start < end and kind_of(text[start]) in wanted:
             yield start, end
 
 
-def _strip(text: str, start: int, end: int) -> tuple[int, int]:
+def find_needed(text: str) -> set[int]:
+    """Return the indexes of the hidden characters that a text needs, so that they count as text; in linear time."""
+    needed = {match.start() for match in _USUAL.finditer(text)}
+    inner = {place for match in _EMOJI.finditer(text) for place in range(match.start() + 1, match.end())}
+    for run in _SUSPICIOUS.finditer(text):
+        start, _ = _strip(text, *run.span(), inner.__contains__)
+        needed.update(range(run.start(), start))
+    return needed | {match.start() for match in _LAST_TAG.finditer(text) if match.start() - 1 in needed}
+
+
+def _strip(text: str, start: int, end: int, in_emoji: Callable[[int], bool]) -> tuple[int, int]:
     """Return the part of a run that begins and ends with a character that the text does not need there."""
     if end - start == 1:
-        return (end, end) if _is_needed(text, start, end) else (start, end)
-    while start < end and _is_needed(text, start, end):
+        return (end, end) if _is_needed(text, start, end, in_emoji) else (start, end)
+    while start < end and _is_needed(text, start, end, in_emoji):
         start += 1
     return start, end
 
@@ -88,11 +101,11 @@ _KINDS: Final = (
 )
 
 
-def _is_needed(text: str, place: int, end: int) -> bool:
+def _is_needed(text: str, place: int, end: int, in_emoji: Callable[[int], bool]) -> bool:
     """Return whether the text needs the hidden character at an index, of a run that ends at `end`."""
     before, after = text[place - 1 : place], text[place + 1 : place + 2]
     code = ord(text[place])
-    if (end - place == 1 and _is_variation(text[place], before)) or _in_emoji(text, place):
+    if (end - place == 1 and _is_variation(text[place], before)) or in_emoji(place):
         return True
     if code in _JOINERS:
         return _is_in(before, _INDIC) or (_is_in(before, _JOINING) and (code == _ZWJ or _is_in(after, _JOINING)))

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from antechamber.core.privacy.hidden_characters import find_needed
 from antechamber.core.privacy.selectors import spell_selectors
 
 _DRAWN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
@@ -20,6 +21,7 @@ _TAGS: Final = range(0xE0020, 0xE007F)
 _TAG_OFFSET: Final = 0xE0000
 _GAPS: Final = re.compile("[ \t\n]+")
 _LETTER: Final = "l"
+_PLAIN: Final = "p"
 _DRAWN: Final = re.compile(r"t+|(?:[hv]|(?<=[mv]{3})m)+|l")
 """Characters that are drawn as tokens, in the letters of `kinds`.
 
@@ -61,7 +63,9 @@ class Glimpse(Struct, frozen=True):
 def reveal(text: str) -> list[Piece]:
     """Split a text so that every invisible, bidirectional, tag, filler and look-alike character can be drawn.
 
-    A run of adjacent invisible characters of any length is one piece.
+    Characters that the text needs are plain text: those inside an emoji (UTS 51), joiners in scripts that join letters
+    (UAX 31), soft hyphens in words, no-break spaces, and a wide space next to a wide letter. A run of adjacent
+    invisible characters of any length is one piece.
     """
     return list(_pieces(text))
 
@@ -118,7 +122,8 @@ def _weight(piece: Piece) -> int:
 
 def _pieces(text: str) -> Iterator[Piece]:
     end = 0
-    for match in _DRAWN.finditer(_with_letters(kinds(text), look_alikes(text))):
+    letters = _replace(kinds(text), look_alikes(text), _LETTER)
+    for match in _DRAWN.finditer(_replace(letters, find_needed(text), _PLAIN)):
         if match.start() > end:
             yield Piece(text[end : match.start()])
         end = match.end()
@@ -145,12 +150,12 @@ def _kind(character: str) -> str:
     return "m" if combines else "p"
 
 
-def _with_letters(text: str, posing: frozenset[int]) -> str:
-    if not posing:
+def _replace(text: str, indexes: Collection[int], letter: str) -> str:
+    if not indexes:
         return text
     letters = list(text)
-    for index in posing:
-        letters[index] = _LETTER
+    for index in indexes:
+        letters[index] = letter
     return "".join(letters)
 
 
