@@ -72,7 +72,8 @@ def _proxying(name: str, folder: Path, service: str) -> Iterator[str]:
         text = f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ {places}\n{text} }}"
         command = [_program(name), "-p", str(folder), "-c", str(folder / "proxy.conf")]
     else:
-        own = f"admin off\n\tgrace_period 2s\n\thttps_port {port}\n\tauto_https disable_redirects\n\tstorage file_system {folder}"
+        own = "admin off\n\tgrace_period 2s\n\tauto_https disable_redirects"
+        own = f"{own}\n\thttps_port {port}\n\tstorage file_system {folder}"
         text = f"{{\n\t{own}\n}}\n" + text.replace(f"\n{NAME} {{", f"\n{NAME} {{\n\tbind 127.0.0.1")
         command = [_program(name), "run", "--adapter", "caddyfile", "--config", str(folder / "proxy.conf")]
     (folder / "proxy.conf").write_text(text, encoding="utf-8")

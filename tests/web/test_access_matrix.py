@@ -28,6 +28,7 @@ DIRECT_WRITE = _row(401, 401, 401, 403, 403, 403, 401, 401, 401)
 OWN_SUBMISSION = _row(401, 401, 401, 200, 404, 404, 401, 401, 401)
 DESK = _row(303, 303, 303, 303, 303, 303, 200, 200, 403)
 FIGURES = _row(303, 303, 303, 303, 303, 303, 200, 200, 200)
+OPERATIONS = _row(303, 303, 303, 303, 303, 303, 403, 403, 200)
 CURATOR = _row(303, 303, 303, 303, 303, 303, 200, 403, 403)
 HELP = _row(303, 303, 303, 200, 200, 200, 200, 200, 200)
 AUDIT = _row(401, 401, 401, 403, 403, 200, 200, 200, 403)
@@ -95,6 +96,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/memories/{memory_id}"): DESK,
     ("GET", "/audit"): DESK,
     ("GET", "/dashboard"): FIGURES,
+    ("GET", "/operations"): OPERATIONS,
     ("GET", "/schema"): FIGURES,
     ("GET", "/settings"): FIGURES,
     ("POST", "/settings"): FORM,

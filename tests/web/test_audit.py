@@ -277,7 +277,12 @@ def test_a_bad_policy_edit_leaves_the_old_one_and_shows(service: Service, polici
     details = operator.get("/readyz").json()
     assert (details["status"], details["policy_digest"]) == ("degraded", before)
     assert 'write "submit"' in details["alarms"][0].replace("&#34;", '"')
-    for page in (curator.get("/review"), curator.get("/memories"), operator.get("/dashboard")):
+    for page in (
+        curator.get("/review"),
+        curator.get("/memories"),
+        operator.get("/dashboard"),
+        operator.get("/operations"),
+    ):
         assert 'role="alert"' in page.text
         assert "The edited policy is not in force" in page.text
     assert service.submit(event()).status_code == 201
@@ -295,7 +300,7 @@ def test_a_good_policy_edit_is_in_force_as_a_whole(service: Service, policies: P
     answer = service.submit(event("Second.")).json()
     assert answer["reasons"][0]["code"] == "scope-not-granted"
     assert answer["policy_digest"] != first
-    assert answer["policy_digest"] in service.sign_in("olga", "operator").browser.get("/dashboard").text
+    assert answer["policy_digest"] in service.sign_in("olga", "operator").browser.get("/operations").text
 
 
 def _until(url: str, status: str) -> None:

@@ -628,7 +628,7 @@ def test_a_keeper_is_named_without_its_password(
     log.tick(at_once=True)
     log.pin()
     operator = service.sign_in("olga", "operator").browser
-    seen = [operator.get(path).text for path in ("/readyz", "/dashboard")]
+    seen = [operator.get(path).text for path in ("/readyz", "/dashboard", "/operations")]
     seen.append(service.sign_in().browser.get("/review").text)
     for text in seen:
         assert "could not be pinned" in text

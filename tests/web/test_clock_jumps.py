@@ -142,7 +142,7 @@ def test_a_clock_that_was_set_is_reported_to_operators(machine: Machine, running
     assert service.client.get("/readyz").json()["status"] == "ready"
     machine.set_by = -DAY
     assert service.client.get("/readyz").json()["status"] == "degraded"
-    assert "set back by 1 day" in service.sign_in("olga", "operator").browser.get("/dashboard").text
+    assert "set back by 1 day" in service.sign_in("olga", "operator").browser.get("/operations").text
     machine.set_by = DAY
     details = service.sign_in("olga", "operator").browser.get("/readyz").json()
     assert any("set forward by 1 day" in alarm for alarm in details["alarms"])

@@ -444,7 +444,7 @@ def test_only_a_curator_decides(service: Service, role: str) -> None:
 
 
 def test_an_operator_sees_no_contents(service: Service) -> None:
-    """Pages with contents are closed to operators; the dashboard shows them only figures."""
+    """Pages with contents are closed to operators; their own pages show figures and names."""
     proposal = _propose(service)
     service.sign_in().decide(proposal, "approve")
     memory = service.recall()[0]["memory_id"]
@@ -453,9 +453,9 @@ def test_an_operator_sees_no_contents(service: Service) -> None:
         page = _page(operator, path, 403)
         assert TEXT not in page
         assert "you are signed in as operator" in page
-    dashboard = _page(operator, "/dashboard")
-    assert TEXT not in dashboard
-    assert [text for text in ("worker:release-bot", "olga", "bob") if text not in dashboard] == []
+    dashboard, operations = _page(operator, "/dashboard"), _page(operator, "/operations")
+    assert TEXT not in dashboard + operations
+    assert [text for text in ("worker:release-bot", "olga", "bob") if text not in operations] == []
 
 
 def test_only_operators_see_people_and_tokens(service: Service) -> None:
@@ -463,10 +463,10 @@ def test_only_operators_see_people_and_tokens(service: Service) -> None:
     secret = service.token()
     service.sign_in("olga", "operator")
     for role in ("curator", "auditor"):
-        page = _page(service.sign_in(f"{role}-1", role), "/dashboard")
-        assert "olga" not in page
-        assert "<h2>Tokens</h2>" not in page
-    page = _page(service.sign_in("olga", "operator"), "/dashboard")
+        desk = service.sign_in(f"{role}-1", role)
+        assert "olga" not in _page(desk, "/dashboard")
+        assert "olga" not in _page(desk, "/operations", 403)
+    page = _page(service.sign_in("olga", "operator"), "/operations")
     assert "<h2>Tokens</h2>" in page
     assert secret not in page
 
@@ -762,7 +762,7 @@ def test_pages_reference_nothing_from_elsewhere(service: Service) -> None:
         "/contract",
     )
     pages = [desk.browser.get(path).text for path in (*places, "/login", "/nothing")]
-    pages += [operator.browser.get(path).text for path in ("/dashboard", "/review")]
+    pages += [operator.browser.get(path).text for path in ("/dashboard", "/operations", "/review")]
     for page in pages:
         assert _Suspect(page).found == []
         assert "<main" in page

@@ -171,7 +171,9 @@ def test_each_page_of_the_desk_links_to_its_chapter(service: Service) -> None:
         "/schema": "/help/agents#http-with-curl",
         "/help/tests": "/help",
     }
-    assert set(wanted.values()) == {*PAGES.values(), "/help"}
+    assert {*wanted.values(), PAGES["/operations"]} == {*PAGES.values(), "/help"}
+    operator = service.sign_in("olga", "operator").browser
+    assert f'href="{PAGES["/operations"]}"' in operator.get("/operations").text
     found = {path: re.findall(r'<a href="([^"]+)"[^>]*>Help</a>', desk.browser.get(path).text) for path in wanted}
     assert found == {path: [target] for path, target in wanted.items()}
 

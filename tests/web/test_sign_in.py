@@ -104,7 +104,7 @@ def test_a_password_signs_in(service: Service) -> None:
     assert "antechamber=antw_" in response.headers["set-cookie"]
 
 
-@pytest.mark.parametrize(("role", "home"), [("curator", "/review"), ("auditor", "/audit"), ("operator", "/dashboard")])
+@pytest.mark.parametrize(("role", "home"), [("curator", "/review"), ("auditor", "/audit"), ("operator", "/operations")])
 def test_each_role_has_its_own_start_page(service: Service, role: str, home: str) -> None:
     """After signing in, and from the front page, each role is led to its own page."""
     desk = service.sign_in(f"{role}-1", role)

@@ -32,8 +32,8 @@ from antechamber.core.errors import AntechamberError
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.times import format_time
 from antechamber.flows.backup_check import check_copy, state_of
-from antechamber.flows.metrics import LAST_BACKUP
 from antechamber.flows.sessions import list_planted
+from antechamber.flows.store_state import LAST_BACKUP
 from antechamber.logs import note
 from antechamber.secret_key import SECRET, load_quarantine_key, load_secret, secret_check
 from antechamber.settings import DATABASE, Location

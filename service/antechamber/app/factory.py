@@ -42,6 +42,7 @@ from antechamber.flows.live_policy import PolicyReloader
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.mcp_tools import InProcessTools
 from antechamber.flows.metrics import Metrics
+from antechamber.flows.operations import Operations
 from antechamber.flows.producer_notes import ProducerNotes
 from antechamber.flows.proposing import Proposing
 from antechamber.flows.quarantine import Quarantine
@@ -148,6 +149,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         proofs=proofs,
         dashboard=dashboard,
         metrics=Metrics(store, now, dashboard, checkpoints, snapshots, own),
+        operations=Operations(store, now, dashboard, snapshots),
         passwords=Passwords(),
         background=background,
     )

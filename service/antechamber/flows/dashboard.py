@@ -83,7 +83,6 @@ class Figures(Struct, frozen=True, kw_only=True):
 class AccessList(Struct, frozen=True, kw_only=True):
     """All producers, tokens and accounts with their rights."""
 
-    policy_digest: str
     producers: list[tuple[str, str]]
     tokens: list[TokenRow]
     users: list[UserRow]
@@ -184,7 +183,7 @@ class Dashboard:
         with self._store.read() as tx:
             tokens, users = tx.access.tokens(), tx.access.users()
         producers = [(producer.identity, producer.owner) for producer in force.policy.producers.values()]
-        return AccessList(policy_digest=force.digest, producers=producers, tokens=tokens, users=users)
+        return AccessList(producers=producers, tokens=tokens, users=users)
 
 
 def _buckets(hours: Sequence[CountRow], starts: range) -> list[Bucket]:

@@ -15,15 +15,12 @@ from antechamber.core.ports.store import Store
 from antechamber.core.rows.webhooks import Webhook
 from antechamber.flows.checkpoint_signing import Checkpoints
 from antechamber.flows.dashboard import Dashboard
+from antechamber.flows.store_state import read_state
 from antechamber.flows.webhooks.endpoints import state_of
-from antechamber.flows.webhooks.pending import Backlog, backlog_of
+from antechamber.flows.webhooks.pending import Backlog
 
 Gauge = tuple[str, Labels, float]
-_ALL: Final = 1 << 40
-"""A number of proposals that no queue reaches."""
 _SECOND: Final = 1_000_000
-LAST_BACKUP: Final = "last_backup"
-"""Name of the note in the database with the time of the last backup, in microseconds since 1970 UTC."""
 
 
 class Metrics:
@@ -86,25 +83,19 @@ class Metrics:
 
     def _of_store(self) -> list[Gauge]:
         try:
-            with self._store.read() as tx:
-                depth, oldest = tx.queue.count_pending(_ALL), tx.reports.oldest_pending()
-                size, last = tx.log.size(), tx.log.checkpoint()
-                backup = tx.reports.meta(LAST_BACKUP)
-                webhooks = [(webhook, backlog_of(tx, webhook)) for webhook in tx.webhooks.all()]
-            stored = self._store.size()
+            seen = read_state(self._store, self._clock())
         except (BusyError, UnavailableError):
             return [_gauge(named.STORE_UP, 0)]
-        now = self._clock()
         return [
             _gauge(named.STORE_UP, 1),
-            _gauge(named.STORE_BYTES, stored),
-            _gauge(named.QUEUE_DEPTH, depth),
-            _gauge(named.QUEUE_OLDEST, _seconds(now - oldest.received_at) if oldest else 0),
-            _gauge(named.LOG_SIZE, size),
-            _gauge(named.UNSIGNED_LEAVES, size - (last.size if last else 0)),
-            _gauge(named.CHECKPOINT_AGE, _seconds(now - last.signed_at) if last else 0),
-            *([_gauge(named.BACKUP_AGE, _seconds(now - int(backup)))] if backup else []),
-            *_of_webhooks(webhooks, now),
+            _gauge(named.STORE_BYTES, seen.stored),
+            _gauge(named.QUEUE_DEPTH, seen.pending),
+            _gauge(named.QUEUE_OLDEST, _seconds(seen.now - seen.oldest) if seen.oldest else 0),
+            _gauge(named.LOG_SIZE, seen.leaves),
+            _gauge(named.UNSIGNED_LEAVES, seen.leaves - seen.signed),
+            _gauge(named.CHECKPOINT_AGE, _seconds(seen.now - seen.signed_at) if seen.signed_at else 0),
+            *([_gauge(named.BACKUP_AGE, _seconds(seen.now - seen.backup_at))] if seen.backup_at else []),
+            *_of_webhooks(seen.webhooks, seen.now),
         ]
 
 

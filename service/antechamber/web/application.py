@@ -40,6 +40,7 @@ from antechamber.flows.export import Export
 from antechamber.flows.groups import Groups
 from antechamber.flows.log_proofs import LogProofs
 from antechamber.flows.metrics import Metrics
+from antechamber.flows.operations import Operations
 from antechamber.flows.producer_notes import ProducerNotes
 from antechamber.flows.proposing import Proposing
 from antechamber.flows.quarantine import Quarantine
@@ -109,6 +110,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     proofs: LogProofs
     dashboard: Dashboard
     metrics: Metrics
+    operations: Operations
     passwords: Passwords
     background: Background
 
@@ -214,6 +216,7 @@ def _handlers() -> list[Any]:
         audit_pages.verifier_file,
         audit_pages.submissions,
         operations.show_dashboard,
+        operations.show_operations,
         operations.show_policy,
         operations.healthz,
         operations.readyz,

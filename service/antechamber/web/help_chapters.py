@@ -40,6 +40,7 @@ PAGES: Final = {
     "/submissions": "/help/agents#answers-and-error-codes",
     "/audit": "/help/audit#sign-in-and-filter",
     "/dashboard": "/help/desk#dashboard-audit-and-live-updates",
+    "/operations": "/help/service#run-it",
     "/settings": "/help/desk#keys",
     "/policy": "/help/policies#policy-files",
     "/schema": "/help/agents#http-with-curl",

@@ -22,7 +22,7 @@ from antechamber.web.problems import AnyRequest, status_of
 
 _log: Final = logging.getLogger(__name__)
 MAX_FORM: Final = 16 * 1024
-HOMES: Final[dict[AccountRole, str]] = {"curator": "/review", "auditor": "/audit", "operator": "/dashboard"}
+HOMES: Final[dict[AccountRole, str]] = {"curator": "/review", "auditor": "/audit", "operator": "/operations"}
 _WRONG: Final = "Name and password do not match an account."
 _LINK_USED: Final = "This link was used already or is older than 15 minutes. Ask for a new one."
 

@@ -1,4 +1,4 @@
-"""Pages and probes for operators: dashboard, policy, health."""
+"""Pages and probes for operators: operations, dashboard, policy, health."""
 
 from typing import Any, Final
 
@@ -10,6 +10,8 @@ from antechamber.core.access.callers import Account, Caller
 from antechamber.core.contract import SCOPES
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.flows.dashboard import MARKED_TAX, Dashboard
+from antechamber.flows.operations import Operations
+from antechamber.flows.webhooks.pending import MAX_COUNTED
 from antechamber.web.auth import needs_role
 from antechamber.web.pages import NO_STORE, AccountRequest, page
 
@@ -18,18 +20,20 @@ _DAYS: Final = {"1": 1, "7": 7, "30": 30}
 
 @get("/dashboard", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)
 def show_dashboard(request: AccountRequest, dashboard: NamedDependency[Dashboard]) -> Template:
-    """Show the figures; operators also see tokens, accounts and the policy."""
-    operator = request.user.role == "operator"
+    """Show the figures."""
     days = _DAYS.get(request.query_params.get("days", ""), 1)
-    standing = dashboard.list_access() if operator else None
-    return page(
-        request,
-        "dashboard.html",
-        figures=dashboard.figures(days),
-        marked_tax=MARKED_TAX,
-        choices=_DAYS,
-        standing=standing,
-    )
+    figures = dashboard.figures(days)
+    return page(request, "dashboard.html", figures=figures, marked_tax=MARKED_TAX, choices=_DAYS)
+
+
+@get("/operations", guards=[needs_role("operator")], sync_to_thread=True)
+def show_operations(
+    request: AccountRequest, dashboard: NamedDependency[Dashboard], operations: NamedDependency[Operations]
+) -> Template:
+    """Show the state of the service, and who has access."""
+    health = operations.health()
+    access = dashboard.list_access() if health.state else None
+    return page(request, "operations.html", health=health, access=access, max_counted=MAX_COUNTED - 1)
 
 
 @get("/policy", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)

@@ -74,15 +74,7 @@ class Webhooks:
     def all(self) -> list[ListedWebhook]:
         """Return the endpoints, each with the number of events that it has not got."""
         with self._store.read() as tx:
-            return [
-                ListedWebhook(
-                    webhook=webhook,
-                    url=redact_address(webhook.url),
-                    state=state_of(webhook),
-                    backlog=backlog_of(tx, webhook),
-                )
-                for webhook in tx.webhooks.all()
-            ]
+            return [list_webhook(webhook, backlog_of(tx, webhook)) for webhook in tx.webhooks.all()]
 
     def remove(self, name: str) -> str:
         """Remove an endpoint by its id or URL and return its id; a request under way may still arrive.
@@ -116,6 +108,11 @@ class Webhooks:
             return sequence
 
         return self._store.write(write).result()
+
+
+def list_webhook(webhook: Webhook, backlog: Backlog) -> ListedWebhook:
+    """Return an endpoint as operators see it."""
+    return ListedWebhook(webhook=webhook, url=redact_address(webhook.url), state=state_of(webhook), backlog=backlog)
 
 
 def state_of(webhook: Webhook) -> str:

@@ -1,0 +1,52 @@
+"""What operators do about an alarm, by the source of the alarm."""
+
+from typing import Final, NamedTuple
+
+
+class Remedy(NamedTuple):
+    """The title of an alarm, what to do about it, and a command that helps; the command may be empty."""
+
+    title: str
+    text: str
+    command: str = ""
+
+
+REMEDIES: Final[dict[str, Remedy]] = {
+    "store": Remedy(
+        "The store accepts no writes",
+        "Agents get 503 and try again; nothing that was answered is lost. Free space on the disk, or bring the "
+        "database back. The service goes on by itself.",
+        "df -h DIR",
+    ),
+    "policy": Remedy(
+        "The edited policy is not in force",
+        "The earlier policy stays in force. Correct the named file; the service reads it again within seconds.",
+        "antechamber policy check DIR",
+    ),
+    "processes": Remedy(
+        "The processes enforce different policies",
+        "Copy one policy folder to all hosts. Each process reads it again within seconds.",
+    ),
+    "clock": Remedy(
+        "The clock of this host jumped",
+        "Times of records come from a clock that runs on evenly. Synchronize the clock of the host, as with NTP.",
+        "timedatectl status",
+    ),
+    "signer": Remedy(
+        "The log is not signed",
+        "The log contradicts what was signed last, or it was not compared yet. If the alarm stays, find out whether an "
+        "older backup was restored or a row was changed, before anything is accepted again.",
+        "antechamber doctor --data DIR",
+    ),
+    "pin": Remedy(
+        "Checkpoints do not reach the place outside",
+        "Checkpoints are still signed and kept in the data folder. Check the address of the setting --pin-url and what "
+        "answers there; the service tries again by itself.",
+    ),
+    "background": Remedy(
+        "Background work fails",
+        "It is tried again with growing pauses, at most a minute. The log of the service has the traceback. Restart "
+        "the service if the alarm stays.",
+    ),
+}
+"""One remedy for each source of alarms."""
