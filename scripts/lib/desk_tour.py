@@ -277,7 +277,7 @@ class Tour:
         yield "keys", "cora", self._keys
         yield "auditor-proposal", "ada-audits", self._go(f"/review/{ids['new']}")
         yield "propose-none", "dora", self._go("/memories/propose")
-        yield "operator-dashboard", "olga", self._go("/dashboard")
+        yield "operations", "olga", self._go("/operations")
 
     def _paths(self) -> dict[str, str]:
         """Return the address of each page that a curator opens, by its name."""

@@ -97,6 +97,7 @@ MATRIX: dict[tuple[str, str], dict[str, int]] = {
     ("GET", "/audit"): DESK,
     ("GET", "/dashboard"): FIGURES,
     ("GET", "/operations"): OPERATIONS,
+    ("POST", "/operations/{change}"): FORM,
     ("GET", "/schema"): FIGURES,
     ("GET", "/settings"): FIGURES,
     ("POST", "/settings"): FORM,

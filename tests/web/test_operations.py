@@ -2,17 +2,21 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+import httpx
+import msgspec
 import pytest
 
 from antechamber.app import clock, opened_webhooks
+from antechamber.core.access.sessions import SignedOutError
 from antechamber.core.metrics.definitions import ALARM_SOURCES
 from antechamber.core.ports.snapshots import Disk
 from antechamber.core.remedies import REMEDIES
 from antechamber.flows.store_state import LAST_BACKUP
 from antechamber.settings import Location
 from antechamber.snapshot_files import SnapshotFiles
-from support import PRODUCERS, Databases, Service, database, event, running, without_indents, write_policies
+from support import PRODUCERS, Databases, Service, database, event, running, until, without_indents, write_policies
 
 HOUR = 3_600_000_000
 
@@ -35,7 +39,7 @@ def test_a_new_service_has_no_alarm_and_no_backup(service: Service) -> None:
     page = shown(service)
     assert "All parts of the service work." in page
     assert re.search(r"Antechamber \d+\.\d+\.\d+ on (SQLite|PostgreSQL)", page)
-    for command in ("backup create FILE", "webhook add URL", "token issue NAME", "policy diff NEW"):
+    for command in ("backup create FILE", "webhook add URL", "policy diff NEW"):
         assert f"antechamber {command}" in page
     assert 'role="alert"' not in page
 
@@ -123,3 +127,108 @@ def test_processes_over_one_database_are_listed(postgres: Databases, tmp_path: P
             assert rows.count("the same") == 2
     finally:
         postgres.drop(url)
+
+
+def change(desk: Any, name: str, /, **fields: str) -> httpx.Response:
+    """Send a form of the page."""
+    found = re.search(r'name="csrf" value="([^"]+)"', desk.browser.get("/operations").text)
+    assert found
+    response: httpx.Response = desk.post(f"/operations/{name}", {"csrf": found[1]} | fields)
+    return response
+
+
+def secret_in(response: httpx.Response) -> str:
+    """Return the token or link that a form made."""
+    assert response.status_code == 200, response.text
+    found = re.search(r"<pre>((?:ant|http)[^<]+)</pre>", response.text)
+    assert found
+    return found[1]
+
+
+def last_actors(service: Service, number: int) -> list[tuple[str, str, str]]:
+    """Return action, actor and role of the last leaves, oldest first."""
+    with service.state.operations._store.read() as tx:
+        size = tx.log.size()
+        leaves = [msgspec.json.decode(leaf) for leaf in tx.log.leaf_texts(size - number, number)]
+    return [(leaf["action"], leaf["actor"], leaf["role"]) for leaf in leaves]
+
+
+def test_an_operator_issues_and_revokes_tokens(service: Service) -> None:
+    """The token is in the answer only, works with its scopes until it is revoked, and the log names the operator."""
+    desk = service.sign_in("olga", "operator")
+    answer = change(desk, "issue-token", name="reading", role="reader", read="project:apollo", expires="90d")
+    token = secret_in(answer)
+    assert answer.headers["cache-control"] == "no-store"
+    headers = {"authorization": f"Bearer {token}"}
+    known = service.client.get("/v1/token", headers=headers).json()
+    assert (known["name"], known["read"]) == ("reading", ["project:apollo"])
+    page = desk.browser.get("/operations").text
+    assert token not in page
+    [token_id] = re.findall(r'name="token_id" value="([^"]+)"', page)
+    assert "Revoked." in change(desk, "revoke-token", token_id=token_id).text
+    assert last_actors(service, 2) == [("issue-token", "olga", "operator"), ("revoke-token", "olga", "operator")]
+    assert "revoked already" in change(desk, "revoke-token", token_id=token_id).text
+    until(lambda: service.client.get("/v1/token", headers=headers).status_code == 401, "the token is refused")
+
+
+def test_an_operator_adds_people_and_disables_them(service: Service) -> None:
+    """A link signs the person in once; after the account is disabled, its session has ended."""
+    desk = service.sign_in("olga", "operator")
+    link = secret_in(change(desk, "add-person", name="cora", role="curator", person="cora-smith"))
+    secret = link.partition("link=")[2]
+    signed_in = service.client.post("/login", data={"link": secret}, follow_redirects=False)
+    assert signed_in.headers["location"] == "/review"
+    assert "link=" in secret_in(change(desk, "make-link", name="cora"))
+    assert "Disabled cora" in change(desk, "disable-person", name="cora").text
+    assert last_actors(service, 1) == [("disable-user", "olga", "operator")]
+    assert change(desk, "make-link", name="cora").status_code == 400
+    assert change(desk, "disable-person", name="cora").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "said"),
+    [
+        ("issue-token", {"name": "worker", "role": "producer"}, "it must be kind:name"),
+        ("issue-token", {"name": "reading", "role": "reader"}, "A reader token needs a scope"),
+        ("issue-token", {"name": "a", "role": "auditor", "expires": "1y"}, "1y is no lifetime"),
+        ("issue-token", {"name": "a", "role": "operator"}, "Choose a role: producer, reader, auditor"),
+        ("add-person", {"name": "a b", "role": "curator"}, "is no name"),
+        ("add-person", {"name": "olga", "role": "curator"}, "The name olga is taken"),
+        ("add-person", {"name": "cora"}, "Choose a role: curator, auditor, operator"),
+        ("disable-person", {"name": "olga"}, "You cannot disable the account that you are signed in with"),
+    ],
+)
+def test_a_form_that_is_refused_says_why_and_keeps_what_was_typed(
+    service: Service, name: str, fields: dict[str, str], said: str
+) -> None:
+    """Nothing is changed by it."""
+    desk = service.sign_in("olga", "operator")
+    before = last_actors(service, 1)
+    answer = change(desk, name, **fields)
+    assert answer.status_code == 400
+    assert said in answer.text.replace("&#34;", '"')
+    if name != "disable-person":
+        assert f'value="{fields["name"]}"' in answer.text
+    assert last_actors(service, 1) == before
+
+
+def test_only_an_operator_whose_session_lasts_changes_access(service: Service) -> None:
+    """A curator is refused, an unknown form is not found, and an ended session has to sign in again."""
+    curator, operator = service.sign_in(), service.sign_in("olga", "operator")
+    csrf = re.search(r'name="csrf" value="([^"]+)"', curator.browser.get("/review").text)
+    assert csrf
+    fields = {"csrf": csrf[1], "name": "mine", "role": "auditor"}
+    assert curator.post("/operations/issue-token", fields).status_code == 403
+    assert change(operator, "other").status_code == 404
+    account = service.state.access.sessions.account(operator.browser.cookies["antechamber"])
+    service.state.access.accounts.disable("olga")
+    for work in (
+        lambda: service.state.access.tokens.issue("a", "auditor", [], None, account),
+        lambda: service.state.access.tokens.revoke("a", account),
+        lambda: service.state.access.accounts.add("cora", "curator", None, None, account),
+        lambda: service.state.access.accounts.disable("bob", account),
+        lambda: service.state.access.sign_in.create_link("bob", account),
+    ):
+        with pytest.raises(SignedOutError):
+            work()
+    assert service.state.access.tokens.all() == []

@@ -1,7 +1,6 @@
 """Verbs for tokens and accounts."""
 
 import contextlib
-import re
 import sys
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,14 +11,13 @@ import msgspec
 from antechamber import app
 from antechamber.cli.options import fail, json_option, location_options, show
 from antechamber.core.access.callers import ACCOUNT_ROLES, TOKEN_ROLES
+from antechamber.core.access.lifetimes import parse_lifetime
 from antechamber.core.errors import AntechamberError
 from antechamber.core.times import format_time
 from antechamber.flows.access import AccessFlows
 from antechamber.settings import Location
 
-_DAYS: Final = re.compile(r"(\d{1,5})([dhm])")
 _DEFAULT_URL: Final = "http://127.0.0.1:8080"
-_UNITS: Final = {"d": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000}
 
 
 @click.group()
@@ -44,21 +42,12 @@ def issue(
     For a producer NAME is its identity, e.g. worker:release-bot, and the policy says what it may do.
     """
     with _access(location, grants=True) as access:
-        token_id, secret = access.tokens.issue(name, role, list(read), _lifetime(expires))
+        lifetime = parse_lifetime(expires) if expires is not None else None
+        token_id, secret = access.tokens.issue(name, role, list(read), lifetime)
     if as_json:
         show({"token_id": token_id, "token": secret})
     else:
         click.echo(secret)
-
-
-def _lifetime(text: str | None) -> int | None:
-    if text is None:
-        return None
-    match = _DAYS.fullmatch(text)
-    if match is None:
-        message = f"{text} is no lifetime: write a number and d, h or m, e.g. 90d"
-        raise click.BadParameter(message, param_hint="--expires")
-    return int(match.group(1)) * _UNITS[match.group(2)]
 
 
 @token.command("list")

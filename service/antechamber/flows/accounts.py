@@ -7,6 +7,7 @@ from antechamber.core.ports.clock import Clock
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.review.queue_filter import with_view
 from antechamber.core.rows.access import UserRow
+from antechamber.flows.operator_check import actor_of
 from antechamber.flows.sessions import Sessions
 
 
@@ -18,25 +19,28 @@ class Accounts:
         self._clock = clock
         self._sessions = sessions
 
-    def add(self, name: str, role: AccountRole, person: str | None, password: str | None) -> None:
-        """Add an account; `password` is already hashed.
+    def add(
+        self, name: str, role: AccountRole, person: str | None, password: str | None, account: Account | None = None
+    ) -> None:
+        """Add an account; `password` is already hashed, and `account` is the signed-in operator who adds it.
 
-        Raises AccessError if the name is taken or ill-formed.
+        Raises AccessError if the name is taken or ill-formed, SignedOutError if the operator's session has ended.
         """
         for word in (name, person or name):
             if not NAME.fullmatch(word):
                 message = f'"{word}" is no name: use letters, digits and . _ / @ - , and begin with a letter or digit'
                 raise AccessError(message)
+        now = self._clock()
         user = UserRow(
             id=0,
             name=name,
             person=person or name,
             role=role,
             password=password,
-            created_at=self._clock(),
+            created_at=now,
             disabled_at=None,
         )
-        if not self._store.write(lambda tx: tx.access.add_user(user)).result():
+        if not self._store.write(lambda tx: tx.access.add_user(user, actor_of(tx, account, now))).result():
             message = f"the name {name} is taken; choose another, or disable that account first"
             raise AccessError(message)
 
@@ -45,10 +49,16 @@ class Accounts:
         with self._store.read() as tx:
             return tx.access.users()
 
-    def disable(self, name: str) -> bool:
-        """Disable an account and end its sessions; return False if there is no enabled account of this name."""
+    def disable(self, name: str, account: Account | None = None) -> bool:
+        """Disable an account and end its sessions; return False if there is no enabled account of this name.
+
+        Raises AccessError if the signed-in operator `account` names itself, SignedOutError if its session has ended.
+        """
+        if account is not None and account.name == name:
+            message = "you cannot disable the account that you are signed in with; ask another operator"
+            raise AccessError(message)
         now = self._clock()
-        return self._store.write(lambda tx: tx.access.disable_user(name, now)).result()
+        return self._store.write(lambda tx: tx.access.disable_user(name, now, actor_of(tx, account, now))).result()
 
     def choose(self, account: Account, shortcuts: str | None, *, dense: bool) -> None:
         """Store an account's keyboard shortcuts, and whether its lists are dense, for all of its sessions.

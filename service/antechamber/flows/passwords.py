@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from antechamber.core.access.callers import Account, PasswordChange
+from antechamber.core.access.callers import COMMAND_LINE, Account, PasswordChange
 from antechamber.core.access.sessions import check_signed_in, no_account
 from antechamber.core.ids import uuid7
 from antechamber.core.ports.clock import Clock, Randomness
@@ -46,7 +46,7 @@ class AccountPasswords:
             change_id=uuid7(self._clock(), self._randomness(10)),
             user=name,
             password=password,
-            actor="command-line",
+            actor=COMMAND_LINE,
             role="operator",
             session="",
             changed_at=self._clock(),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from antechamber.core.access.callers import Account
 from antechamber.core.access.proof import is_proven, prove
 from antechamber.core.access.secret_format import digest_secret, mint
 from antechamber.core.access.sessions import no_account
@@ -13,6 +14,7 @@ from antechamber.core.metrics.meters import Meters
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Rows, Store
 from antechamber.core.rows.access import UserRow
+from antechamber.flows.operator_check import actor_of
 from antechamber.flows.sessions import Sessions, SignedIn
 from antechamber.flows.sign_in_limits import TooManyAttemptsError, check_attempts, count_attempt, forgive, subjects_of
 from antechamber.logs import note
@@ -45,19 +47,28 @@ class SignIn:
         self._check = check
         self.meters: Final = Meters()
 
-    def create_link(self, name: str) -> str:
+    def create_link(self, name: str, account: Account | None = None) -> str:
         """Create a sign-in link and return its secret, which works once, within 15 minutes.
 
-        Raises AccessError if there is no such account.
+        `account` is the signed-in operator who asks for it. Raises AccessError if there is no such account,
+        SignedOutError if the operator's session has ended.
         """
         with self._store.read() as tx:
             user = tx.access.user(name)
         if user is None or user.disabled_at is not None:
             raise no_account(name)
-        secret, expires = mint("link", self._randomness(24)), self._clock() + LINK_LIFETIME_MICROSECONDS
+        now = self._clock()
+        secret, expires = mint("link", self._randomness(24)), now + LINK_LIFETIME_MICROSECONDS
         digest = digest_secret(secret)
         proof = prove(self._secret, "link", digest, user.id, expires)
-        self._store.write(lambda tx: tx.access.add_link(digest, user.id, expires, proof)).result()
+
+        def work(tx: Rows) -> None:
+            actor_of(tx, account, now)
+            tx.access.add_link(digest, user.id, expires, proof)
+
+        self._store.write(work).result()
+        if account is not None:
+            note(_log, logging.INFO, "made a sign-in link", account=name, by=account.name)
         return secret
 
     def consume_link(self, secret: str) -> SignedIn | None:

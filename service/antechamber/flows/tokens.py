@@ -1,6 +1,6 @@
 """Tokens of agents and auditors: issued, listed and revoked by an operator."""
 
-from antechamber.core.access.callers import TokenRole
+from antechamber.core.access.callers import Account, TokenRole
 from antechamber.core.access.secret_format import digest_secret, mint
 from antechamber.core.access.sessions import AccessError
 from antechamber.core.contract import NAME, PRODUCER
@@ -8,6 +8,7 @@ from antechamber.core.ids import uuid7
 from antechamber.core.ports.clock import Clock, Randomness
 from antechamber.core.ports.store import Store
 from antechamber.core.rows.access import TokenRow
+from antechamber.flows.operator_check import actor_of
 
 
 class Tokens:
@@ -18,10 +19,13 @@ class Tokens:
         self._clock = clock
         self._randomness = randomness
 
-    def issue(self, name: str, role: TokenRole, read: list[str], lifetime: int | None) -> tuple[str, str]:
+    def issue(
+        self, name: str, role: TokenRole, read: list[str], lifetime: int | None, account: Account | None = None
+    ) -> tuple[str, str]:
         """Create a token that is valid for `lifetime` microseconds; return its id and the secret, which is shown once.
 
-        Raises AccessError if the name or a grant is ill-formed.
+        `account` is the signed-in operator; without one, the command line acts. Raises AccessError if the name or a
+        grant is ill-formed, SignedOutError if the operator's session has ended.
         """
         _check_token(name, role, read)
         now, secret = self._clock(), mint(role, self._randomness(24))
@@ -35,7 +39,8 @@ class Tokens:
             revoked_at=None,
             last_used_at=None,
         )
-        self._store.write(lambda tx: tx.access.add_token(row, digest_secret(secret))).result()
+        digest = digest_secret(secret)
+        self._store.write(lambda tx: tx.access.add_token(row, digest, actor_of(tx, account, now))).result()
         return row.token_id, secret
 
     def all(self) -> list[TokenRow]:
@@ -43,10 +48,13 @@ class Tokens:
         with self._store.read() as tx:
             return tx.access.tokens()
 
-    def revoke(self, name: str) -> int:
-        """Revoke tokens by id or name; return how many were revoked."""
+    def revoke(self, name: str, account: Account | None = None) -> int:
+        """Revoke tokens by id or name; return how many were revoked.
+
+        Raises SignedOutError if the session of the operator `account` has ended.
+        """
         now = self._clock()
-        return self._store.write(lambda tx: tx.access.revoke_tokens(name, now)).result()
+        return self._store.write(lambda tx: tx.access.revoke_tokens(name, now, actor_of(tx, account, now))).result()
 
 
 def _check_token(name: str, role: TokenRole, read: list[str]) -> None:
@@ -56,13 +64,13 @@ def _check_token(name: str, role: TokenRole, read: list[str]) -> None:
         message = f'"{name}" is no name for a {role} token: it must be {form}'
         raise AccessError(message)
     if role == "reader" and not read:
-        message = "a reader token needs --read, e.g. --read project:apollo"
+        message = "a reader token needs a scope to read (--read), e.g. project:apollo"
         raise AccessError(message)
     for grant in read:
         scope, colon, scope_id = grant.partition(":")
         if not colon or not scope or not scope_id:
-            message = f'--read "{grant}" is no scope: write scope:scope_id, e.g. project:apollo'
+            message = f'"{grant}" is no scope to read (--read): write scope:scope_id, e.g. project:apollo'
             raise AccessError(message)
         if role == "reader" and scope == "session" and "*" in grant:
-            message = f'--read "{grant}": a session is read by whoever worked in it; name single sessions'
+            message = f'"{grant}" to read (--read): a session is read by whoever worked in it; name single sessions'
             raise AccessError(message)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from antechamber.core.access.callers import PasswordChange
+from antechamber.core.access.callers import COMMAND_LINE, PasswordChange
 from antechamber.core.access.sessions import SHOWN, BegunAccess, EndedAccess
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.leaf import account_members, of_access, of_password, token_members
@@ -19,7 +19,7 @@ class AccessQueries:
     def __init__(self, sql: Statements) -> None:
         self._sql = sql
 
-    def add_token(self, row: TokenRow, digest: str) -> None:
+    def add_token(self, row: TokenRow, digest: str, actor: str = COMMAND_LINE) -> None:
         self.share_sessions()
         self._sql.run(
             "add_token",
@@ -32,7 +32,7 @@ class AccessQueries:
             expires_at=row.expires_at,
         )
         named = token_members(msgspec.structs.asdict(row) | {"digest": digest})
-        self._sql.append_leaves([of_access("issue-token", row.created_at, "issued", **named)])
+        self._sql.append_leaves([of_access("issue-token", row.created_at, "issued", actor=actor, **named)])
 
     def tokens(self) -> list[TokenRow]:
         return [msgspec.convert(decoded(row, "read"), TokenRow) for row in self._sql.all("tokens")]
@@ -41,16 +41,18 @@ class AccessQueries:
         row = self._sql.one("token_with_digest", digest=digest)
         return msgspec.convert(decoded(row, "read"), TokenFacts) if row else None
 
-    def revoke_tokens(self, name: str, now: int) -> int:
+    def revoke_tokens(self, name: str, now: int, actor: str = COMMAND_LINE) -> int:
         revoked = self._sql.all("revoke_tokens", name=name, revoked_at=now)
-        self._sql.append_leaves(of_access("revoke-token", now, "revoked", token_id=row["token_id"]) for row in revoked)
+        self._sql.append_leaves(
+            of_access("revoke-token", now, "revoked", actor=actor, token_id=row["token_id"]) for row in revoked
+        )
         return len(revoked)
 
     def touch_tokens(self, used: Mapping[int, int]) -> None:
         moments = [{"id": token, "last_used_at": moment} for token, moment in sorted(used.items())]
         self._sql.repeat("touch_token", moments)
 
-    def add_user(self, user: UserRow) -> bool:
+    def add_user(self, user: UserRow, actor: str = COMMAND_LINE) -> bool:
         added = self._sql.run(
             "add_user",
             name=user.name,
@@ -61,7 +63,7 @@ class AccessQueries:
         )
         if added:
             named = account_members(user.name, user.person, user.password)
-            self._sql.append_leaves([of_access("add-user", user.created_at, user.role, **named)])
+            self._sql.append_leaves([of_access("add-user", user.created_at, user.role, actor=actor, **named)])
         return added > 0
 
     def users(self) -> list[UserRow]:
@@ -71,12 +73,12 @@ class AccessQueries:
         row = self._sql.one("user_named", name=name)
         return msgspec.convert(row, UserRow) if row else None
 
-    def disable_user(self, name: str, now: int) -> bool:
+    def disable_user(self, name: str, now: int, actor: str = COMMAND_LINE) -> bool:
         self.hold_sessions()
         self._sql.run("end_sessions_of_user", name=name, ended_at=now)
         disabled = self._sql.run("disable_user", name=name, disabled_at=now) > 0
         if disabled:
-            self._sql.append_leaves([of_access("disable-user", now, "disabled", user=name)])
+            self._sql.append_leaves([of_access("disable-user", now, "disabled", actor=actor, user=name)])
         return disabled
 
     def set_password(self, change: PasswordChange) -> bool:

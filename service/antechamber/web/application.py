@@ -50,6 +50,7 @@ from antechamber.flows.seal import KeySealer
 from antechamber.flows.sealed_events import SealedEvents
 from antechamber.settings import Settings
 from antechamber.web import (
+    access_changes,
     api,
     audit_api,
     audit_pages,
@@ -216,7 +217,7 @@ def _handlers() -> list[Any]:
         audit_pages.verifier_file,
         audit_pages.submissions,
         operations.show_dashboard,
-        operations.show_operations,
+        Router("/", route_handlers=[operations.show_operations, access_changes.change_access]),
         operations.show_policy,
         operations.healthz,
         operations.readyz,

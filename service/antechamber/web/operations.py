@@ -6,7 +6,7 @@ from litestar import Request, Response, get
 from litestar.di import NamedDependency
 from litestar.response import Template
 
-from antechamber.core.access.callers import Account, Caller
+from antechamber.core.access.callers import ACCOUNT_ROLES, TOKEN_ROLES, Account, Caller
 from antechamber.core.contract import SCOPES
 from antechamber.core.errors import BusyError, UnavailableError
 from antechamber.flows.dashboard import MARKED_TAX, Dashboard
@@ -14,6 +14,7 @@ from antechamber.flows.operations import Operations
 from antechamber.flows.webhooks.pending import MAX_COUNTED
 from antechamber.web.auth import needs_role
 from antechamber.web.pages import NO_STORE, AccountRequest, page
+from antechamber.web.problems import AnyRequest
 
 _DAYS: Final = {"1": 1, "7": 7, "30": 30}
 
@@ -31,9 +32,34 @@ def show_operations(
     request: AccountRequest, dashboard: NamedDependency[Dashboard], operations: NamedDependency[Operations]
 ) -> Template:
     """Show the state of the service, and who has access."""
+    return render_operations(request, dashboard, operations)
+
+
+def render_operations(  # noqa: PLR0913 -- what a refused form shows again
+    request: AnyRequest,
+    dashboard: Dashboard,
+    operations: Operations,
+    *,
+    made: Any = None,
+    error: str | None = None,
+    status: int = 200,
+    typed: dict[str, str] | None = None,
+) -> Template:
+    """Render the page of operators: `made` is what a form made, `error` why it was refused, `typed` its fields."""
     health = operations.health()
-    access = dashboard.list_access() if health.state else None
-    return page(request, "operations.html", health=health, access=access, max_counted=MAX_COUNTED - 1)
+    return page(
+        request,
+        "operations.html",
+        status,
+        health=health,
+        access=dashboard.list_access() if health.state else None,
+        max_counted=MAX_COUNTED - 1,
+        made=made,
+        error=error,
+        typed=typed or {},
+        token_roles=TOKEN_ROLES,
+        account_roles=ACCOUNT_ROLES,
+    )
 
 
 @get("/policy", guards=[needs_role("curator", "auditor", "operator")], sync_to_thread=True)

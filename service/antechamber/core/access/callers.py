@@ -9,6 +9,9 @@ AccountRole = Literal["curator", "auditor", "operator"]
 TOKEN_ROLES: Final[tuple[TokenRole, ...]] = get_args(TokenRole)
 ACCOUNT_ROLES: Final[tuple[AccountRole, ...]] = get_args(AccountRole)
 
+COMMAND_LINE: Final = "command-line"
+"""The actor of what operators do at the command line; a signed-in operator is named by the account."""
+
 
 class Bearer(Struct, frozen=True, kw_only=True):
     """The holder of an API token."""

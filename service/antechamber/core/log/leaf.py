@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from antechamber.core.access.callers import Account, PasswordChange
+from antechamber.core.access.callers import COMMAND_LINE, Account, PasswordChange
 from antechamber.core.admission import disposition as admission_moved
 from antechamber.core.admission.canonical import canonical, digest
 from antechamber.core.log.rows import ExportRow, LeafWrite, Role
@@ -265,11 +265,9 @@ def of_memory(
     return _leaf_write(leaf, memory_id)
 
 
-def of_access(action: str, now: int, after: str, **subject: str) -> LeafWrite:
+def of_access(action: str, now: int, after: str, *, actor: str = COMMAND_LINE, **subject: str) -> LeafWrite:
     """Return the leaf of a change of tokens or accounts, which operators make."""
-    leaf = Leaf(
-        action=action, actor="command-line", role="operator", subject=subject, time=format_time(now), after=after
-    )
+    leaf = Leaf(action=action, actor=actor, role="operator", subject=subject, time=format_time(now), after=after)
     return _leaf_write(leaf, next(iter(subject.values())))
 
 
@@ -367,7 +365,7 @@ def of_erasure(erasure_id: str, reason_code: str, now: int, **subject: str) -> L
     """Return the leaf of an erased text; earlier commitments stay in the log, but their salts are deleted."""
     leaf = Leaf(
         action="erase",
-        actor="command-line",
+        actor=COMMAND_LINE,
         reason_code=reason_code,
         role="operator",
         subject={"erasure_id": erasure_id, **subject},
@@ -384,7 +382,7 @@ def of_key(key: str, previous: str | None, now: int, **abandoned: str) -> LeafWr
     """
     leaf = Leaf(
         action="log-key",
-        actor="command-line" if previous else "service",
+        actor=COMMAND_LINE if previous else "service",
         before=previous,
         reason_code="restored" if abandoned else None,
         role="operator",

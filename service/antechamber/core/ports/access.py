@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from antechamber.core.access.callers import PasswordChange
+from antechamber.core.access.callers import COMMAND_LINE, PasswordChange
 from antechamber.core.access.sessions import BegunAccess, EndedAccess
 from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserRow
 
@@ -11,8 +11,8 @@ from antechamber.core.rows.access import SessionRow, TokenFacts, TokenRow, UserR
 class AccessRows(Protocol):
     """Tokens, accounts and sessions. Secrets are passed as digests only."""
 
-    def add_token(self, row: TokenRow, digest: str) -> None:
-        """Store a new token."""
+    def add_token(self, row: TokenRow, digest: str, actor: str = COMMAND_LINE) -> None:
+        """Store a new token; the leaf names the actor."""
 
     def tokens(self) -> list[TokenRow]:
         """Return all tokens, oldest first."""
@@ -20,13 +20,13 @@ class AccessRows(Protocol):
     def token(self, digest: str) -> TokenFacts | None:
         """Return the token with this digest."""
 
-    def revoke_tokens(self, name: str, now: int) -> int:
+    def revoke_tokens(self, name: str, now: int, actor: str = COMMAND_LINE) -> int:
         """Revoke tokens by id or name; return how many."""
 
     def touch_tokens(self, used: Mapping[int, int]) -> None:
         """Store when tokens were last used."""
 
-    def add_user(self, user: UserRow) -> bool:
+    def add_user(self, user: UserRow, actor: str = COMMAND_LINE) -> bool:
         """Add an account; return False if the name is taken."""
 
     def users(self) -> list[UserRow]:
@@ -35,7 +35,7 @@ class AccessRows(Protocol):
     def user(self, name: str) -> UserRow | None:
         """Return one account."""
 
-    def disable_user(self, name: str, now: int) -> bool:
+    def disable_user(self, name: str, now: int, actor: str = COMMAND_LINE) -> bool:
         """Disable an account and end its sessions; return False if there is no enabled account of this name."""
 
     def set_password(self, change: PasswordChange) -> bool:
