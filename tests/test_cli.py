@@ -117,13 +117,19 @@ def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("command", [*_commands(main)], ids=" ".join)
 def test_every_option_explains_itself(command: tuple[str, ...]) -> None:
-    """Every option of every command has a help text."""
+    """Every option of every command has a help text, which names its environment variable."""
     found: click.Command = main
     for name in command:
         assert isinstance(found, click.Group)
         found = found.commands[name]
     options = [parameter for parameter in found.params if isinstance(parameter, click.Option)]
     assert [option.opts[0] for option in options if not option.help] == []
+    assert [option.opts[0] for option in options if option.envvar and not option.show_envvar] == []
+
+
+def test_the_help_lists_exit_statuses() -> None:
+    """What 0, 1 and 2 mean is part of the first help text."""
+    assert "Exit status: 0 if it is done; 1 if" in " ".join(_run("--help").output.split())
 
 
 def test_the_version_is_told() -> None:

@@ -59,6 +59,8 @@ class Verbs(Mapping[str, click.Command]):
 
 
 @click.group(
+    epilog="Exit status: 0 if it is done; 1 if something was refused, failed or found, which the text explains; 2 if "
+    "the call is wrong. A command with further statuses lists them.",
     # click never adds a command to it.
     commands=cast("MutableMapping[str, click.Command]", Verbs()),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

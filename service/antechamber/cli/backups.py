@@ -92,6 +92,7 @@ def create(
 @click.option(
     "--database-url",
     envvar="ANTECHAMBER_DATABASE_URL",
+    show_envvar=True,
     metavar="URL",
     help="Empty PostgreSQL database in which a dump is opened; it is empty again afterwards.",
 )

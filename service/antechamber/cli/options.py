@@ -18,12 +18,14 @@ _data_option = click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="ANTECHAMBER_DATA",
+    show_envvar=True,
     required=True,
     help="Folder with the secret and, without --database-url, the database; made by serve or migrate. Back it up.",
 )
 _url_option = click.option(
     "--database-url",
     envvar="ANTECHAMBER_DATABASE_URL",
+    show_envvar=True,
     metavar="URL",
     help="PostgreSQL database instead of the folder's own, e.g. postgresql://user@host/name.",
 )
@@ -31,6 +33,7 @@ _checkpoint_option = click.option(
     "--checkpoint-file",
     type=click.Path(dir_okay=False, path_type=Path),
     envvar="ANTECHAMBER_CHECKPOINT_FILE",
+    show_envvar=True,
     help="Where the last signed checkpoint is kept, best outside the folder and its backup. Default: in the folder.",
 )
 
@@ -59,6 +62,7 @@ service_option: Final = click.option(
     default="http://127.0.0.1:8080",
     show_default=True,
     envvar="ANTECHAMBER_URL",
+    show_envvar=True,
     help="Address of the service.",
 )
 ledger_option: Final = click.option(
@@ -66,6 +70,7 @@ ledger_option: Final = click.option(
     "path",
     type=click.Path(dir_okay=False, path_type=Path),
     envvar="ANTECHAMBER_LEDGER",
+    show_envvar=True,
     required=True,
     help="File in which an agent records everything before it is sent; made at its first use.",
 )

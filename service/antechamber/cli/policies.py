@@ -81,6 +81,7 @@ _NOT_REPLAYED: Final = {
     "--policies",
     type=click.Path(path_type=Path),
     envvar="ANTECHAMBER_POLICIES",
+    show_envvar=True,
     help="Policy folder to compare with. Default: what serve uses.",
 )
 @click.option(

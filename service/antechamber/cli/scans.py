@@ -24,6 +24,7 @@ from antechamber.resources import folder
     "--policies",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="ANTECHAMBER_POLICIES",
+    show_envvar=True,
     help="Policy folder with the rules and their actions. Default: the shipped policy.",
 )
 @json_option

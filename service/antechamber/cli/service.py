@@ -24,28 +24,46 @@ from antechamber.settings import Location, Settings
     "--policies",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="ANTECHAMBER_POLICIES",
+    show_envvar=True,
     help="Folder with producers.toml; edits take effect without restart. Default: the data folder's own, else the "
     "shipped policy.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, envvar="ANTECHAMBER_HOST", help="Address to listen on.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    envvar="ANTECHAMBER_HOST",
+    show_envvar=True,
+    help="Address to listen on.",
+)
 @click.option(
     "--port",
     default=8080,
     show_default=True,
     envvar="ANTECHAMBER_PORT",
+    show_envvar=True,
     type=click.IntRange(1, 65535),
     help="Port to listen on.",
 )
-@click.option("--public-url", envvar="ANTECHAMBER_PUBLIC_URL", help="Address browsers use, behind a proxy with TLS.")
+@click.option(
+    "--public-url",
+    envvar="ANTECHAMBER_PUBLIC_URL",
+    show_envvar=True,
+    help="Address browsers use, behind a proxy with TLS.",
+)
 @click.option(
     "--client-address-header",
     envvar="ANTECHAMBER_CLIENT_ADDRESS_HEADER",
+    show_envvar=True,
     metavar="NAME",
     help="Header in which your proxy sets or appends the client's address, e.g. X-Forwarded-For; its last address "
     "counts. With it failed sign-ins are limited by address too. Only behind a proxy that always writes it.",
 )
 @click.option(
-    "--pin-url", envvar="ANTECHAMBER_PIN_URL", help="Address outside that gets each signed checkpoint by POST."
+    "--pin-url",
+    envvar="ANTECHAMBER_PIN_URL",
+    show_envvar=True,
+    help="Address outside that gets each signed checkpoint by POST.",
 )
 @click.option(
     "--log-format",
@@ -53,9 +71,16 @@ from antechamber.settings import Location, Settings
     default="human",
     show_default=True,
     envvar="ANTECHAMBER_LOG_FORMAT",
+    show_envvar=True,
     help="Lines on standard error: for people, or a JSON object each. Their time is UTC.",
 )
-@click.option("--access-log", is_flag=True, envvar="ANTECHAMBER_ACCESS_LOG", help="Also log a line for every request.")
+@click.option(
+    "--access-log",
+    is_flag=True,
+    envvar="ANTECHAMBER_ACCESS_LOG",
+    show_envvar=True,
+    help="Also log a line for every request.",
+)
 def serve(  # noqa: PLR0913 -- one argument for each option
     *,
     location: Location,
