@@ -35,7 +35,7 @@ def note_backup(service: Service, age: int) -> None:
 
 
 def test_a_new_service_has_no_alarm_and_no_backup(service: Service) -> None:
-    """The page names version and engine, has no alarm, and tells how to make what is missing."""
+    """The page names version and engine, has no alarm, and says how to make what is missing."""
     page = shown(service)
     assert "All parts of the service work." in page
     assert re.search(r"Antechamber \d+\.\d+\.\d+ on (SQLite|PostgreSQL)", page)
