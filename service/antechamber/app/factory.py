@@ -50,6 +50,9 @@ from antechamber.flows.recall import Recall
 from antechamber.flows.review import Desk
 from antechamber.flows.seal import KeySealer
 from antechamber.flows.sealed_events import SealedEvents
+from antechamber.flows.upkeep.read_counts import ReadCounts
+from antechamber.flows.upkeep.review_dates import ReviewDates
+from antechamber.flows.upkeep.views import UpkeepViews
 from antechamber.flows.webhooks.alarms import AlarmEvents
 from antechamber.flows.write_gate import WriteGate
 from antechamber.resources import folder
@@ -121,7 +124,8 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     guarded = WriteGate(store, checkpoints)
     access = connect_access(guarded, now, os.urandom, secret, checkpoints.check)
     admission = _admission(guarded, policies, settings, now, background)
-    recall, watch = Recall(store, policies), ChangeWatch(store, background.work("following the changes of memories"))
+    recall = Recall(store, policies, ReadCounts(guarded, policies, now))
+    watch = ChangeWatch(store, background.work("following the changes of memories"))
     quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
     desk = Desk(guarded, policies, now, os.urandom)
     dashboard = Dashboard(store, policies, now, heartbeat, checkpoints, background)
@@ -140,6 +144,8 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         desk=desk,
         groups=Groups(guarded, policies, now, desk),
         desk_views=DeskViews(guarded, policies, now),
+        upkeep_views=UpkeepViews(store, policies, now),
+        review_dates=ReviewDates(guarded, policies, now, os.urandom),
         quarantine=quarantine,
         sealed_events=SealedEvents(guarded, policies, quarantine, admission, now, os.urandom),
         access=access,
@@ -254,6 +260,7 @@ def _list_periodic_work(
         ("pinning checkpoints", services.checkpoints.pin, PIN_EVERY),
         ("ending sealed events", services.sealed_events.end_expired, FLUSH_EVERY),
         ("counting replays", services.admission.flush, FLUSH_EVERY),
+        ("counting reads of memories", services.recall.reads.flush, FLUSH_EVERY),
         ("noting when tokens and sessions are used", services.access.last_use.flush, FLUSH_EVERY),
     ]
 
@@ -332,7 +339,7 @@ def _import_mcp() -> ServeMcp:
 def _shut(services: Services, heartbeat: Heartbeat, store: Store) -> None:
     """Write the last counters, unregister this process and finish all accepted work."""
     admission, access = services.admission, services.access
-    for flush in (admission.flush, access.last_use.flush, heartbeat.leave):
+    for flush in (admission.flush, services.recall.reads.flush, access.last_use.flush, heartbeat.leave):
         with contextlib.suppress(AntechamberError):
             flush()
     with contextlib.suppress(OSError):
