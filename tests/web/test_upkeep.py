@@ -89,7 +89,7 @@ def test_every_way_of_reading_a_memory_is_counted(service: Service) -> None:
     service.recall()
     assert readers(service, memory_id)["producer worker:release-bot"] == 3
     shown = page(desk, f"/memories/{memory_id}")
-    assert re.search(r"<td>notebook <span class=\"tag\">reader</span></td>\s*<td>4</td>", shown)
+    assert re.search(r"notebook <span class=\"tag\">reader</span>:\s*4 times", shown)
     assert service.client.get("/v1/memories/none", headers=bot).status_code == 404
     assert readers(service, memory_id)["producer worker:release-bot"] == 3
 

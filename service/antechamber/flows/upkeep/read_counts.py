@@ -18,9 +18,9 @@ from antechamber.core.rows.upkeep import ReadCount
 from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.live_policy import PolicyReloader
 
-MAX_COUNTED: Final = 20_000
+MAX_COUNTED: Final = 10_000
 """Number of counts, one per memory, reader and hour, from which on no further one begins until the next write."""
-FORGOTTEN_AT_ONCE: Final = 20_000
+FORGOTTEN_AT_ONCE: Final = 10_000
 """Maximum number of old counts that one write deletes."""
 _DAY_HOURS: Final = 24
 _log: Final = logging.getLogger(__name__)
