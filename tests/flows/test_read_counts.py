@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from antechamber.core.errors import BusyError
+from antechamber.core.access.callers import Account
+from antechamber.core.errors import BusyError, ForbiddenDecisionError
 from antechamber.flows.direct_writes import HOUR
 from antechamber.flows.upkeep import read_counts
 from antechamber.flows.upkeep.read_counts import ReadCounts
+from antechamber.flows.upkeep.review_dates import KeepForm, ReviewDates
 from antechamber.flows.write_gate import WriteGate
 from antechamber.settings import Location
 from flows.test_edges import BOT, Flows
@@ -100,3 +102,11 @@ def test_old_counts_are_deleted_without_a_read(flows: Flows, location: Location)
     flows.clock.now += HOUR
     reads.flush()
     assert counted(location) == []
+
+
+def test_only_a_curator_keeps_a_memory(flows: Flows) -> None:
+    """The flow itself refuses every other role, whatever the page before it checked."""
+    dates = ReviewDates(flows.store, flows.keeper, flows.clock, flows.chance)
+    auditor = Account(id=1, name="ann", person="ann", role="auditor", session="")
+    with pytest.raises(ForbiddenDecisionError, match="Only a curator"):
+        dates.keep("unknown", KeepForm(decision_key="k", standing="", review_after=""), auditor)
