@@ -124,12 +124,10 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     guarded = WriteGate(store, checkpoints)
     access = connect_access(guarded, now, os.urandom, secret, checkpoints.check)
     admission = _admission(guarded, policies, settings, now, background)
-    recall = Recall(store, policies, ReadCounts(guarded, policies, now))
-    watch = ChangeWatch(store, background.work("following the changes of memories"))
+    changes = _changes(store, Recall(store, policies, ReadCounts(guarded, policies, now)), background)
     quarantine = Quarantine(guarded, policies, admission, now, os.urandom)
-    desk = Desk(guarded, policies, now, os.urandom)
     dashboard = Dashboard(store, policies, now, heartbeat, checkpoints, background)
-    alarms = AlarmLog(dashboard, AlarmEvents(store, now))
+    desk, alarms = Desk(guarded, policies, now, os.urandom), AlarmLog(dashboard, AlarmEvents(store, now))
     snapshots = SnapshotFiles(settings.data, None if settings.database_url is None else heartbeat.process_id)
     delivery = connect_delivery(store, settings, policies, now, heartbeat.process_id, background)
     own = store.meters, admission.meters, desk.meters, quarantine.meters, access.sign_in.meters, delivery.meters
@@ -139,8 +137,8 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
         producer_notes=ProducerNotes(guarded, policies, admission, now, os.urandom),
         proposing=Proposing(policies, admission),
         conversation=Conversation(guarded, policies, now, os.urandom),
-        recall=recall,
-        changes=Changes(store, recall, watch),
+        recall=changes.recall,
+        changes=changes,
         desk=desk,
         groups=Groups(guarded, policies, now, desk),
         desk_views=DeskViews(guarded, policies, now),
@@ -161,8 +159,7 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     @contextlib.asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         workers = await _start_workers(None if settings.database_url is None else heartbeat)
-        sorter = QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
-        threads = _start_threads(sorter, watch, delivery, app.state.request_log)
+        threads = _start_threads(_sorter(store, heartbeat, background), changes.watch, delivery, app.state.request_log)
         await _look_first(services, policies, settings)
         tasks = _start_tasks(background, _list_periodic_work(services, policies, settings, heartbeat, alarms), app)
         try:
@@ -173,6 +170,16 @@ def create_app(settings: Settings, policies: PolicyReloader | None = None) -> Li
     app = build(settings, services, secret, folder("templates"), lifespan, _mcp(services))
     app.state.connections = OpenConnections()
     return app
+
+
+def _changes(store: Store, recall: Recall, background: Background) -> Changes:
+    """Return the change feed, whose watch is listed with the background work."""
+    return Changes(store, recall, ChangeWatch(store, background.work("following the changes of memories")))
+
+
+def _sorter(store: Store, heartbeat: Heartbeat, background: Background) -> QueueSorter:
+    """Return what sorts the queue, in the process that leads."""
+    return QueueSorter(store, heartbeat.leads, background.work("sorting the queue"))
 
 
 async def _start_workers(heartbeat: Heartbeat | None) -> ThreadPoolExecutor:

@@ -34,7 +34,7 @@ class Changes:
 
     def __init__(self, store: Store, recall: Recall, watch: ChangeWatch) -> None:
         self._store = store
-        self._recall = recall
+        self.recall: Final = recall
         self.watch = watch
 
     def page(self, bearer: Bearer, wanted: ChangeQuery) -> ChangePage:
@@ -47,7 +47,7 @@ class Changes:
         if not 0 <= wanted.wait <= MAX_WAIT:
             raise refuse("malformed", f"wait must lie within 0 and {MAX_WAIT} seconds", "/wait")
         with self._store.read() as tx:
-            scopes = self._recall.readable_scopes(tx, bearer, wanted)
+            scopes = self.recall.readable_scopes(tx, bearer, wanted)
             cursor = _cursor(tx, wanted.after)
             known = cursor.number or 0
             rows = tx.changes.page(scopes, cursor.first, known + wanted.limit + 1)
@@ -59,7 +59,7 @@ class Changes:
                 dict.fromkeys(row.memory for row in shown if row.change == "admitted" and row.state == "active")
             )
             page = ChangePage(items=_items(tx, shown, kept), next=_checked(tx, reached).text())
-        self._recall.reads.note(bearer, kept)
+        self.recall.reads.note(bearer, kept)
         return page
 
 
